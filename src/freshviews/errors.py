@@ -1,0 +1,72 @@
+"""Every error a user can meet, under one root.
+
+A leaf per thing a user can get wrong. Each message names the thing, the place and the remedy.
+"""
+
+from __future__ import annotations
+
+
+class FreshviewsError(Exception):
+    """Root of every error raised on purpose by freshviews."""
+
+
+class SqlError(FreshviewsError):
+    """The SQL text is wrong or asks for what is not supported.
+
+    ``line`` and ``column`` are 1-based positions in the text given to ``execute``; 0 where unknown.
+    """
+
+    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+        self.line = line
+        self.column = column
+        where = f"line {line}, column {column}: " if line else ""
+        super().__init__(where + message)
+
+
+class UnsupportedSql(SqlError):
+    """The SQL is valid but names a construct that is refused at CREATE."""
+
+
+class CatalogError(FreshviewsError):
+    """A table or view is unknown, exists already, or is still needed by another."""
+
+
+class BatchError(FreshviewsError):
+    """A batch was refused whole; the state is as it was before.
+
+    ``table``, ``row`` (0-based position in what was given, None where no one row is at fault),
+    ``column``, ``value`` and ``rule`` say what was wrong.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        table: str,
+        row: int | None = None,
+        column: str | None = None,
+        value: object = None,
+        rule: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.table = table
+        self.row = row
+        self.column = column
+        self.value = value
+        self.rule = rule
+
+
+class EvaluationError(BatchError):
+    """An expression of a view cannot be computed for a row of the batch (overflow, division by zero)."""
+
+
+class PlanError(FreshviewsError):
+    """A strategy named by the user cannot maintain the view; the message says which can."""
+
+
+class StoreError(FreshviewsError):
+    """The directory of a durable database is locked, corrupt or of another version."""
+
+
+class SubscriberError(FreshviewsError):
+    """A subscriber raised; the batch is committed all the same. The cause is chained."""

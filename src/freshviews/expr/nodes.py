@@ -1,0 +1,71 @@
+"""Scalar expressions, typed, over codes.
+
+Three nodes suffice. A ``Column`` is a variable or a column, by name; a ``Literal`` holds the Python
+value (str, int for integers, dates as days, timestamps as microseconds and decimals unscaled, float,
+bool, None); a ``Call`` applies an operation of ``freshviews.expr.ops`` whose arguments have already
+been coerced to the types the operation wants, so that no later stage thinks about types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from freshviews.types import SqlType
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    type: SqlType
+    nullable: bool = True
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Literal:
+    value: str | int | float | bool | None
+    type: SqlType
+
+    @property
+    def nullable(self) -> bool:
+        return self.value is None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "NULL"
+        return repr(self.value) if isinstance(self.value, str) else str(self.value)
+
+
+@dataclass(frozen=True)
+class Call:
+    op: str
+    args: tuple[Expr, ...]
+    type: SqlType
+    nullable: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.op}({', '.join(map(str, self.args))})"
+
+
+Expr = Column | Literal | Call
+
+
+def columns_of(expr: Expr) -> tuple[str, ...]:
+    """Names of the columns of an expression, each once, in order of first use."""
+    if isinstance(expr, Column):
+        return (expr.name,)
+    if isinstance(expr, Literal):
+        return ()
+    return tuple(dict.fromkeys(name for arg in expr.args for name in columns_of(arg)))
+
+
+def substitute(expr: Expr, mapping: Mapping[str, Expr]) -> Expr:
+    """The expression with columns replaced; a column the mapping lacks stays."""
+    if isinstance(expr, Column):
+        return mapping.get(expr.name, expr)
+    if isinstance(expr, Literal):
+        return expr
+    return replace(expr, args=tuple(substitute(arg, mapping) for arg in expr.args))

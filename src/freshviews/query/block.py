@@ -1,0 +1,121 @@
+"""What the SQL front end hands on: tables, and views made of blocks.
+
+A view is a UNION ALL of blocks (mostly one). A block is a main Query, the distinct aggregates that hang
+on it, and the expressions that make the output columns. Three kinds:
+
+- ``bag``: no grouping; the multiplicity of an output row is the count of its derivations
+- ``groups``: GROUP BY or DISTINCT; a row per group with count > 0
+- ``global``: aggregates without GROUP BY; always exactly one row (before HAVING)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from freshviews.expr.nodes import Expr
+from freshviews.query.query import Query
+from freshviews.types import SqlType
+
+
+@dataclass(frozen=True)
+class ColumnDef:
+    name: str
+    type: SqlType
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class ForeignKey:
+    columns: tuple[str, ...]
+    table: str
+    referenced: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TableDef:
+    """A base table. ``keys`` are PRIMARY KEY and UNIQUE column sets, the primary key first when
+    ``has_primary_key``. ``trusted``: checks that need stored rows are skipped."""
+
+    name: str
+    columns: tuple[ColumnDef, ...]
+    keys: tuple[tuple[str, ...], ...] = ()
+    has_primary_key: bool = False
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    trusted: bool = False
+    properties: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class DistinctAggregate:
+    """An aggregate over the distinct values of an argument: MIN, MAX, COUNT(DISTINCT), SUM(DISTINCT).
+
+    ``query`` counts derivations by group and argument: its free variables are the group's
+    (``block.query.free``, same order and names) followed by the arguments; NULL arguments are filtered
+    out. ``kind`` is min, max, count or sum (sum: of the one argument; ring as in Aggregate).
+    """
+
+    name: str
+    kind: str
+    query: Query
+    type: SqlType
+    ring: str = "integer"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The value of an aggregate for a group, made of payload components.
+
+    ``function``: ``count`` (component), ``sum`` (sum, non-null count: NULL where that is 0), ``avg``
+    (sum, non-null count), ``min``/``max`` (the distinct aggregate's name). ``argument`` is the type
+    that was summed; ``type`` the type of the value, as Spark has it.
+    """
+
+    name: str
+    function: str
+    components: tuple[str, ...]
+    argument: SqlType
+    type: SqlType
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class Output:
+    name: str
+    expr: Expr
+    """Over free variables of the query and names of results."""
+
+
+@dataclass(frozen=True)
+class Block:
+    kind: str
+    query: Query
+    outputs: tuple[Output, ...]
+    results: tuple[Result, ...] = ()
+    distinct: tuple[DistinctAggregate, ...] = ()
+    having: Expr | None = None
+
+
+@dataclass(frozen=True)
+class ViewDef:
+    """A view, or an internal view (``internal``; its name has a ``#``) made for a nested SELECT."""
+
+    name: str
+    columns: tuple[ColumnDef, ...]
+    blocks: tuple[Block, ...]
+    strategy: str | None = None
+    properties: tuple[tuple[str, str], ...] = ()
+    internal: bool = False
+    sql: str = ""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the tables and views it reads, each once."""
+        queries = [q for b in self.blocks for q in (b.query, *(d.query for d in b.distinct))]
+        return tuple(dict.fromkeys(a.relation for q in queries for a in q.atoms))
+
+
+@dataclass(frozen=True)
+class Script:
+    """Statements of a script in order: tables, and views with their internal views before them."""
+
+    statements: tuple[TableDef | ViewDef, ...] = field(default=())

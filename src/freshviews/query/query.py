@@ -1,0 +1,88 @@
+"""A Query: one join block as the theory sees it.
+
+``Q(free) = SUM over bound variables of the product of atoms, conditions and lifts``. The payload of a
+result is the number of derivations (component ``count``, always first) and one component per linear
+aggregate. Small example, ``SELECT a, SUM(x) FROM R JOIN S USING (a) GROUP BY a``::
+
+    Query(name="v", free=("a",),
+          atoms=(Atom("R", "R", ("a",), (Column("a"),), ()),
+                 Atom("S", "S", ("a",), (Column("a"),), ())),
+          aggregates=(Aggregate("count", "integer", ()),
+                      Aggregate("sum_x", "integer", (Lift("S", Column("x")),))))
+
+A variable lives in an atom only if it joins, is free, or is needed by a condition or lift across atoms;
+everything else of a row is used at the leaf and forgotten.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from freshviews.expr.nodes import Expr, columns_of
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One occurrence of a relation in FROM.
+
+    ``name`` is unique in the query; ``columns[i]`` says, over the relation's columns, what
+    ``variables[i]`` is; a row takes part only where every filter is TRUE. A join variable's atom has a
+    filter ``is_not_null`` where its column may be NULL, so that plans compare codes alone.
+    """
+
+    name: str
+    relation: str
+    variables: tuple[str, ...]
+    columns: tuple[Expr, ...]
+    filters: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Lift:
+    """A factor of an aggregate: an expression over the columns of the relation of one atom, or, where
+    ``atom`` is None, over variables of the query."""
+
+    atom: str | None
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A component of the payload: the sum, over derivations, of the product of its lifts.
+
+    ``ring`` is a name in ``freshviews.ring.RINGS``: ``integer`` (counts, exact sums of integers and
+    decimals), or ``real`` (sums of doubles, exact; takes one lift alone). A lift's expression is never
+    NULL: SUM(x) arrives as coalesce(x, 0), and COUNT(x) as a lift of 0 or 1.
+    """
+
+    name: str
+    ring: str
+    lifts: tuple[Lift, ...] = ()
+
+
+@dataclass(frozen=True)
+class Query:
+    """A join block. ``conditions`` are predicates over variables of several atoms."""
+
+    name: str
+    free: tuple[str, ...]
+    atoms: tuple[Atom, ...]
+    aggregates: tuple[Aggregate, ...] = (Aggregate("count", "integer"),)
+    conditions: tuple[Expr, ...] = ()
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(v for atom in self.atoms for v in atom.variables))
+
+    @property
+    def bound(self) -> tuple[str, ...]:
+        return tuple(v for v in self.variables if v not in self.free)
+
+    def atom(self, name: str) -> Atom:
+        return next(atom for atom in self.atoms if atom.name == name)
+
+    @property
+    def factors(self) -> tuple[tuple[str, ...], ...]:
+        """Variable sets of the computed factors: conditions and lifts that span atoms."""
+        spanning = [lift.expr for a in self.aggregates for lift in a.lifts if lift.atom is None]
+        return tuple(columns_of(expr) for expr in (*self.conditions, *spanning))

@@ -1,0 +1,82 @@
+"""The SQL types, and how a value of each becomes a 64-bit code.
+
+=========  ==========================================================
+type       code
+=========  ==========================================================
+BOOLEAN    0 or 1
+integers   the value
+DATE       days since 1970-01-01
+TIMESTAMP  microseconds since 1970-01-01 00:00:00, no zone
+DECIMAL    the unscaled value: 12.30 of DECIMAL(12, 2) is 1230
+DOUBLE     the bits of the float64, with one zero and one NaN
+FLOAT      the bits of the float64 that equals the float32
+STRING     its number in the database's dictionary
+=========  ==========================================================
+
+NULL of every type is the one code ``NULL``, the least int64. A BIGINT of exactly that value is
+therefore refused where rows come in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NULL = -(2**63)
+
+
+@dataclass(frozen=True)
+class SqlType:
+    """A SQL type; ``precision`` and ``scale`` matter for DECIMAL alone."""
+
+    name: str
+    precision: int = 0
+    scale: int = 0
+
+    def __str__(self) -> str:
+        if self.name == "DECIMAL":
+            return f"DECIMAL({self.precision}, {self.scale})"
+        return self.name
+
+    @property
+    def is_integer(self) -> bool:
+        return self.name in _INTEGER_BITS
+
+    @property
+    def is_float(self) -> bool:
+        return self.name in ("FLOAT", "DOUBLE")
+
+    @property
+    def is_decimal(self) -> bool:
+        return self.name == "DECIMAL"
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.is_integer or self.is_float or self.is_decimal
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Least and greatest code of an integer or decimal type."""
+        if self.is_decimal:
+            limit = min(10**self.precision - 1, 2**63 - 1)
+            return -limit, limit
+        bits = _INTEGER_BITS[self.name]
+        return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+
+
+_INTEGER_BITS = {"TINYINT": 8, "SMALLINT": 16, "INT": 32, "BIGINT": 64}
+
+BOOLEAN = SqlType("BOOLEAN")
+TINYINT = SqlType("TINYINT")
+SMALLINT = SqlType("SMALLINT")
+INT = SqlType("INT")
+BIGINT = SqlType("BIGINT")
+FLOAT = SqlType("FLOAT")
+DOUBLE = SqlType("DOUBLE")
+STRING = SqlType("STRING")
+DATE = SqlType("DATE")
+TIMESTAMP = SqlType("TIMESTAMP")
+
+
+def decimal(precision: int, scale: int) -> SqlType:
+    """DECIMAL(precision, scale)."""
+    return SqlType("DECIMAL", precision, scale)
