@@ -1,0 +1,305 @@
+"""A secondary index: from part of a table's key to the rows that have it.
+
+Each group (rows that agree on the indexed positions) has its row numbers in one contiguous block of half
+words, so that a loop over a slice is a scan. A block of up to two rows lies in the group itself. A row keeps
+one word per index, ``group << 32 | position``, so that removal is O(1): the last row of the block moves into
+the gap.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.mem import (
+    allocate,
+    hash_key,
+    inlined,
+    jit,
+    load,
+    load32,
+    mix,
+    reallocate,
+    release,
+    shift_right,
+    store,
+    store32,
+)
+
+WORDS = 0  # words held beyond this header, for the memory account
+SLOTS = 1
+MASK = 2
+GROUPS = 3  # address of the groups
+CAPACITY = 4
+USED = 5
+FREE = 6  # first free group + 1, chained through word 0
+LIVE = 7
+COUNT = 8  # positions of the key that are indexed
+ROW_WORD = 9  # which word of a row belongs to this index
+POSITIONS = 10  # the positions follow
+
+# Words of a group: the key, then these.
+ROWS_COUNT = 0
+BLOCK_CAPACITY = 1
+BLOCK = 2  # address of the block, or the block itself where the capacity is INLINE
+GROUP_EXTRA = 3
+
+INLINE = 2
+FIRST_GROUPS = 8
+# Words of a table's header that an index reads; see table.py.
+TABLE_ROWS = 0
+TABLE_WIDTH = 7
+
+
+@jit
+def new_index(positions: int, count: int, row_word: int) -> int:
+    """Handle of an empty index on the key positions listed in a word block."""
+    x = allocate(POSITIONS + count)
+    store(x, SLOTS, allocate(2 * FIRST_GROUPS))
+    store(x, MASK, 2 * FIRST_GROUPS - 1)
+    store(x, GROUPS, allocate(FIRST_GROUPS * (count + GROUP_EXTRA)))
+    store(x, CAPACITY, FIRST_GROUPS)
+    store(x, COUNT, count)
+    store(x, ROW_WORD, row_word)
+    store(x, WORDS, 2 * FIRST_GROUPS + FIRST_GROUPS * (count + GROUP_EXTRA))
+    for i in range(count):
+        store(x, POSITIONS + i, load(positions, i))
+    return x
+
+
+@jit
+def index_release(x: int) -> None:
+    """Give the memory of an index back."""
+    count = load(x, COUNT)
+    for g in range(load(x, USED)):
+        group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA) + 8 * count
+        if load(group, BLOCK_CAPACITY) > INLINE:
+            release(load(group, BLOCK))
+    release(load(x, SLOTS))
+    release(load(x, GROUPS))
+    release(x)
+
+
+@inlined
+def slice_of(x: int, key: tuple[int, ...]) -> int:
+    """The group with a key: address of its count word, or 0 where no row has the key."""
+    h = hash_key(key)
+    slots = load(x, SLOTS)
+    mask = load(x, MASK)
+    words = len(key)
+    i = h & mask
+    while True:
+        slot = load(slots, i)
+        if slot == 0:
+            return 0
+        if shift_right(slot, 32) == h:
+            group = load(x, GROUPS) + 8 * ((slot & 0xFFFFFFFF) - 1) * (words + GROUP_EXTRA)
+            same = True
+            for k in range(words):
+                if load(group, k) != key[k]:
+                    same = False
+            if same:
+                return group + 8 * words
+        i = (i + 1) & mask
+
+
+@inlined
+def slice_count(group: int) -> int:
+    """Rows of a slice; of the absent one, 0."""
+    return 0 if group == 0 else load(group, ROWS_COUNT)
+
+
+@inlined
+def slice_rows(group: int) -> int:
+    """Address of the row numbers of a slice, half words."""
+    if group == 0:
+        return 0
+    return load(group, BLOCK) if load(group, BLOCK_CAPACITY) > INLINE else group + 8 * BLOCK
+
+
+@jit
+def row_hash(x: int, row: int) -> int:
+    """Hash of the indexed part of a row: ``hash_key`` of the same words."""
+    state = 0
+    for i in range(load(x, COUNT)):
+        state = mix(state, load(row, load(x, POSITIONS + i)))
+    return state & 0xFFFFFFFF
+
+
+@jit
+def group_of(x: int, row: int, h: int) -> int:
+    """Number of the group a row belongs to, or -1."""
+    slots = load(x, SLOTS)
+    mask = load(x, MASK)
+    count = load(x, COUNT)
+    i = h & mask
+    while True:
+        slot = load(slots, i)
+        if slot == 0:
+            return -1
+        if shift_right(slot, 32) == h:
+            g = (slot & 0xFFFFFFFF) - 1
+            group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA)
+            same = True
+            for k in range(count):
+                if load(group, k) != load(row, load(x, POSITIONS + k)):
+                    same = False
+                    break
+            if same:
+                return g
+        i = (i + 1) & mask
+
+
+@jit
+def grow_group_slots(x: int) -> int:
+    """Double the slots; 0 where memory is out."""
+    mask = load(x, MASK)
+    old = load(x, SLOTS)
+    slots = allocate(2 * (mask + 1))
+    if slots == 0:
+        return 0
+    new_mask = 2 * mask + 1
+    for i in range(mask + 1):
+        slot = load(old, i)
+        if slot != 0:
+            j = shift_right(slot, 32) & new_mask
+            while load(slots, j) != 0:
+                j = (j + 1) & new_mask
+            store(slots, j, slot)
+    release(old)
+    store(x, SLOTS, slots)
+    store(x, MASK, new_mask)
+    store(x, WORDS, load(x, WORDS) + mask + 1)
+    return 1
+
+
+@jit
+def new_group(x: int, row: int, h: int) -> int:
+    """Number of a fresh group for a row's key, or -1 where memory is out."""
+    live = load(x, LIVE)
+    if 4 * (live + 1) > 3 * (load(x, MASK) + 1) and grow_group_slots(x) == 0:
+        return -1
+    count = load(x, COUNT)
+    width = count + GROUP_EXTRA
+    g = load(x, FREE) - 1
+    if g >= 0:
+        store(x, FREE, load(load(x, GROUPS) + 8 * g * width, 0))
+    else:
+        g = load(x, USED)
+        if g == load(x, CAPACITY):
+            capacity = g + (g >> 1) + FIRST_GROUPS
+            groups = reallocate(load(x, GROUPS), capacity * width)
+            if groups == 0:
+                return -1
+            store(x, GROUPS, groups)
+            store(x, WORDS, load(x, WORDS) + (capacity - g) * width)
+            store(x, CAPACITY, capacity)
+        store(x, USED, g + 1)
+    group = load(x, GROUPS) + 8 * g * width
+    for k in range(count):
+        store(group, k, load(row, load(x, POSITIONS + k)))
+    store(group, count + ROWS_COUNT, 0)
+    store(group, count + BLOCK_CAPACITY, INLINE)
+    store(group, count + BLOCK, 0)
+    slots = load(x, SLOTS)
+    mask = load(x, MASK)
+    i = h & mask
+    while load(slots, i) != 0:
+        i = (i + 1) & mask
+    store(slots, i, h << 32 | (g + 1))
+    store(x, LIVE, live + 1)
+    return g
+
+
+@jit
+def grow_block(x: int, group: int) -> int:
+    """Make room for half as many rows again in a group's block; 0 where memory is out."""
+    capacity = load(group, BLOCK_CAPACITY)
+    wider = (capacity + (capacity >> 1) + 3) & -2
+    if capacity == INLINE:
+        block = allocate(wider >> 1)
+        if block != 0:
+            store(block, 0, load(group, BLOCK))
+    else:
+        block = reallocate(load(group, BLOCK), wider >> 1)
+    if block == 0:
+        return 0
+    store(group, BLOCK, block)
+    store(group, BLOCK_CAPACITY, wider)
+    store(x, WORDS, load(x, WORDS) + ((wider - capacity) >> 1))
+    return 1
+
+
+@jit
+def index_insert(x: int, t: int, number: int) -> int:
+    """Enter a row of table ``t`` by number; 0 where memory is out."""
+    row = load(t, TABLE_ROWS) + 8 * number * load(t, TABLE_WIDTH)
+    h = row_hash(x, row)
+    g = group_of(x, row, h)
+    if g < 0:
+        g = new_group(x, row, h)
+        if g < 0:
+            return 0
+    count = load(x, COUNT)
+    group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA) + 8 * count
+    n = load(group, ROWS_COUNT)
+    if n == load(group, BLOCK_CAPACITY) and grow_block(x, group) == 0:
+        return 0
+    store32(slice_rows(group), n, number)
+    store(group, ROWS_COUNT, n + 1)
+    store(row, load(x, ROW_WORD), g << 32 | n)
+    return 1
+
+
+@jit
+def drop_group(x: int, g: int) -> None:
+    """Take an empty group out of the slots; its number becomes free."""
+    count = load(x, COUNT)
+    group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA)
+    state = 0
+    for k in range(count):
+        state = mix(state, load(group, k))
+    slots = load(x, SLOTS)
+    mask = load(x, MASK)
+    hole = state & 0xFFFFFFFF & mask
+    while load(slots, hole) & 0xFFFFFFFF != g + 1:
+        hole = (hole + 1) & mask
+    i = hole
+    while True:
+        i = (i + 1) & mask
+        slot = load(slots, i)
+        if slot == 0:
+            break
+        home = shift_right(slot, 32) & mask
+        if (i - home) & mask >= (i - hole) & mask:
+            store(slots, hole, slot)
+            hole = i
+    store(slots, hole, 0)
+    capacity = load(group, count + BLOCK_CAPACITY)
+    if capacity > INLINE:
+        release(load(group, count + BLOCK))
+        store(x, WORDS, load(x, WORDS) - ((capacity - INLINE) >> 1))
+    store(group, count + BLOCK_CAPACITY, INLINE)
+    store(group, count + ROWS_COUNT, 0)
+    store(group, 0, load(x, FREE))
+    store(x, FREE, g + 1)
+    store(x, LIVE, load(x, LIVE) - 1)
+
+
+@jit
+def index_remove(x: int, t: int, number: int) -> None:
+    """Take a row of table ``t`` out, by number."""
+    rows = load(t, TABLE_ROWS)
+    width = load(t, TABLE_WIDTH)
+    row_word = load(x, ROW_WORD)
+    place = load(rows + 8 * number * width, row_word)
+    g = shift_right(place, 32)
+    position = place & 0xFFFFFFFF
+    count = load(x, COUNT)
+    group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA) + 8 * count
+    last = load(group, ROWS_COUNT) - 1
+    block = slice_rows(group)
+    if position != last:
+        moved = load32(block, last)
+        store32(block, position, moved)
+        store(rows + 8 * moved * width, row_word, place)
+    store(group, ROWS_COUNT, last)
+    if last == 0:
+        drop_group(x, g)

@@ -1,0 +1,359 @@
+"""The hash table that holds relations and views: rows of words, found by key, indexed by parts of it.
+
+A table is a header block (its address is the table's handle), an array of rows, and open-addressing
+slots with linear probing. A slot is one word, ``hash << 32 | row + 1``, zero where empty: most misses are
+decided without touching a row, growth rehashes without touching rows, and deletion shifts slots back, so
+that there are no tombstones. A row never moves to another number while it lives, which is what lets
+indexes hold row numbers.
+
+A row's words::
+
+    key ... | payload ... | one word per index | one word per ordered index | stamp
+
+The payload decides presence: a row whose payload words are all zero is not in the relation. It is removed
+at once, or, while a journal is kept, when the journal is cleared. The journal holds, for every row touched
+since the last ``clear_journal``, its number and its payload before: the delta of a view is read off it, and
+``stamp`` (the epoch of the last touch) keeps it free of repeats. Tables that never keep a journal have no
+stamp.
+
+When memory runs out, ``upsert`` hands back a scratch row and raises the table's FAILED flag; the caller
+looks at the flag once, after its batch.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.index import index_insert, index_release, index_remove, new_index
+from freshviews.kernel.mem import (
+    allocate,
+    copy_words,
+    hash_key,
+    inlined,
+    jit,
+    key_equals,
+    load,
+    mix,
+    reallocate,
+    release,
+    shift_right,
+    store,
+    write_key,
+)
+
+# Words of the header.
+ROWS = 0  # address of the rows
+CAPACITY = 1  # rows there is room for
+USED = 2  # rows ever handed out: the scan's end
+FREE = 3  # first free row + 1, chained through word 0 of the rows
+LIVE = 4  # rows present
+SLOTS = 5  # address of the slots
+MASK = 6  # number of slots - 1
+WIDTH = 7  # words of a row
+KEY = 8  # words of the key
+PAYLOAD = 9  # words of the payload
+INDEXES = 10  # number of indexes
+INDEX_LIST = 11  # address of the list of index handles
+JOURNAL = 12  # address of the journal
+JOURNALED = 13  # entries in it
+JOURNAL_CAPACITY = 14
+JOURNALING = 15  # 1 while the journal is kept
+EPOCH = 16
+SCRATCH = 17  # address of a row to write to when memory is out
+FAILED = 18
+ORDERED = 19  # number of ordered indexes
+ORDERED_LIST = 20  # address of the list of ordered-index handles
+HEADER = 21
+
+FIRST_CAPACITY = 8
+
+
+@jit
+def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) -> int:
+    """Handle of an empty table; its index lists are filled by ``add_index`` and the ordered kernel."""
+    t = allocate(HEADER)
+    width = key + payload + indexes + ordered + stamped
+    store(t, WIDTH, width)
+    store(t, KEY, key)
+    store(t, PAYLOAD, payload)
+    store(t, CAPACITY, FIRST_CAPACITY)
+    store(t, ROWS, allocate(FIRST_CAPACITY * width))
+    store(t, SLOTS, allocate(2 * FIRST_CAPACITY))
+    store(t, MASK, 2 * FIRST_CAPACITY - 1)
+    store(t, INDEX_LIST, allocate(max(indexes, 1)))
+    store(t, ORDERED_LIST, allocate(max(ordered, 1)))
+    store(t, SCRATCH, allocate(width))
+    store(t, EPOCH, 1)
+    return t
+
+
+@jit
+def add_index(t: int, positions: int, count: int) -> int:
+    """Add an index on ``count`` key positions, read from the word block ``positions``; the table is empty."""
+    n = load(t, INDEXES)
+    x = new_index(positions, count, load(t, KEY) + load(t, PAYLOAD) + n)
+    store(load(t, INDEX_LIST), n, x)
+    store(t, INDEXES, n + 1)
+    return x
+
+
+@jit
+def free_table(t: int) -> None:
+    """Give all memory of a table back."""
+    for i in range(load(t, INDEXES)):
+        index_release(load(load(t, INDEX_LIST), i))
+    for i in range(load(t, ORDERED)):
+        release(load(load(t, ORDERED_LIST), i))
+    release(load(t, INDEX_LIST))
+    release(load(t, ORDERED_LIST))
+    release(load(t, ROWS))
+    release(load(t, SLOTS))
+    release(load(t, JOURNAL))
+    release(load(t, SCRATCH))
+    release(t)
+
+
+@inlined
+def row_at(t: int, row: int) -> int:
+    """Address of a row by number."""
+    return load(t, ROWS) + 8 * row * load(t, WIDTH)
+
+
+@inlined
+def row_number(t: int, address: int) -> int:
+    """Number of the row at an address."""
+    return (address - load(t, ROWS)) // (8 * load(t, WIDTH))
+
+
+@inlined
+def find(t: int, key: tuple[int, ...]) -> int:
+    """Address of the row with the key, or 0."""
+    h = hash_key(key)
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    i = h & mask
+    while True:
+        slot = load(slots, i)
+        if slot == 0:
+            return 0
+        if shift_right(slot, 32) == h:
+            row = row_at(t, (slot & 0xFFFFFFFF) - 1)
+            if key_equals(row, key):
+                return row
+        i = (i + 1) & mask
+
+
+@jit
+def grow_slots(t: int) -> int:
+    """Double the slots; 0 where memory is out."""
+    old = load(t, SLOTS)
+    mask = load(t, MASK)
+    slots = allocate(2 * (mask + 1))
+    if slots == 0:
+        store(t, FAILED, 1)
+        return 0
+    new_mask = 2 * mask + 1
+    for i in range(mask + 1):
+        slot = load(old, i)
+        if slot != 0:
+            j = shift_right(slot, 32) & new_mask
+            while load(slots, j) != 0:
+                j = (j + 1) & new_mask
+            store(slots, j, slot)
+    release(old)
+    store(t, SLOTS, slots)
+    store(t, MASK, new_mask)
+    return 1
+
+
+@jit
+def take_row(t: int) -> int:
+    """Number of a fresh row with a zero payload, or -1 where memory is out."""
+    free = load(t, FREE)
+    if free != 0:
+        row = row_at(t, free - 1)
+        store(t, FREE, load(row, 0))
+        return free - 1
+    used = load(t, USED)
+    width = load(t, WIDTH)
+    if used == load(t, CAPACITY):
+        capacity = used + (used >> 1) + FIRST_CAPACITY
+        rows = reallocate(load(t, ROWS), capacity * width) if capacity < 2**31 else 0
+        if rows == 0:
+            store(t, FAILED, 1)
+            return -1
+        store(t, ROWS, rows)
+        store(t, CAPACITY, capacity)
+    row = row_at(t, used)
+    for i in range(width):
+        store(row, i, 0)
+    store(t, USED, used + 1)
+    return used
+
+
+@jit
+def link_row(t: int, number: int) -> None:
+    """Enter a row, whose key is written, into the indexes."""
+    for i in range(load(t, INDEXES)):
+        if index_insert(load(load(t, INDEX_LIST), i), t, number) == 0:
+            store(t, FAILED, 1)
+
+
+@jit
+def fill_slot(t: int, number: int, h: int) -> None:
+    """Put a row into the first free slot of its hash."""
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    i = h & mask
+    while load(slots, i) != 0:
+        i = (i + 1) & mask
+    store(slots, i, h << 32 | (number + 1))
+
+
+@jit
+def insert_row(t: int, h: int) -> int:
+    """Number of a new row entered under a hash, its key still to be written; -1 where memory is out."""
+    live = load(t, LIVE)
+    if 4 * (live + 1) > 3 * (load(t, MASK) + 1) and grow_slots(t) == 0:
+        return -1
+    number = take_row(t)
+    if number >= 0:
+        fill_slot(t, number, h)
+        store(t, LIVE, live + 1)
+    return number
+
+
+@inlined
+def upsert(t: int, key: tuple[int, ...]) -> int:
+    """Address of the row with the key, made with a zero payload where there was none.
+
+    The address holds until the next ``upsert`` on this table.
+    """
+    row = find(t, key)
+    if row != 0:
+        return row
+    number = insert_row(t, hash_key(key))
+    if number < 0:
+        return load(t, SCRATCH)
+    row = row_at(t, number)
+    write_key(row, key)
+    if load(t, INDEXES) != 0:
+        link_row(t, number)
+    return row
+
+
+@inlined
+def is_zero(t: int, row: int) -> bool:
+    """Whether the payload of a row is zero, that is, whether the row is absent."""
+    start = load(t, KEY)
+    for i in range(start, start + load(t, PAYLOAD)):
+        if load(row, i) != 0:
+            return False
+    return True
+
+
+@jit
+def hash_words(address: int, words: int) -> int:
+    """``hash_key`` of a key that lies in memory."""
+    state = 0
+    for i in range(words):
+        state = mix(state, load(address, i))
+    return state & 0xFFFFFFFF
+
+
+@jit
+def remove_row(t: int, row: int) -> None:
+    """Take a row out of slots and indexes; its number becomes free and its payload zero."""
+    if row == load(t, SCRATCH):
+        return
+    number = row_number(t, row)
+    for i in range(load(t, INDEXES)):
+        index_remove(load(load(t, INDEX_LIST), i), t, number)
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    hole = hash_words(row, load(t, KEY)) & mask
+    while load(slots, hole) & 0xFFFFFFFF != number + 1:
+        hole = (hole + 1) & mask
+    # Shift back whatever would no longer be reached across the hole.
+    i = hole
+    while True:
+        i = (i + 1) & mask
+        slot = load(slots, i)
+        if slot == 0:
+            break
+        home = shift_right(slot, 32) & mask
+        if (i - home) & mask >= (i - hole) & mask:
+            store(slots, hole, slot)
+            hole = i
+    store(slots, hole, 0)
+    for i in range(load(t, WIDTH)):
+        store(row, i, 0)
+    store(row, 0, load(t, FREE))
+    store(t, FREE, number + 1)
+    store(t, LIVE, load(t, LIVE) - 1)
+
+
+@jit
+def journal_row(t: int, row: int) -> None:
+    """Write the payload of a row into the journal: the slow path of ``touch``."""
+    payload = load(t, PAYLOAD)
+    entry = payload + 1
+    n = load(t, JOURNALED)
+    if n == load(t, JOURNAL_CAPACITY):
+        capacity = 2 * n + 16
+        journal = reallocate(load(t, JOURNAL), capacity * entry)
+        if journal == 0:
+            store(t, FAILED, 1)
+            return
+        store(t, JOURNAL, journal)
+        store(t, JOURNAL_CAPACITY, capacity)
+    at = load(t, JOURNAL) + 8 * n * entry
+    store(at, 0, row_number(t, row))
+    copy_words(at + 8, row + 8 * load(t, KEY), payload)
+    store(t, JOURNALED, n + 1)
+
+
+@inlined
+def touch(t: int, row: int) -> None:
+    """Before a payload changes: note the old one, once per row and batch, where a journal is kept."""
+    if load(t, JOURNALING) != 0:
+        stamp = load(t, WIDTH) - 1
+        if load(row, stamp) != load(t, EPOCH) and row != load(t, SCRATCH):
+            store(row, stamp, load(t, EPOCH))
+            journal_row(t, row)
+
+
+@inlined
+def settle(t: int, row: int) -> None:
+    """After a payload changed to zero: remove the row, unless the journal still needs it."""
+    if load(t, JOURNALING) == 0:
+        remove_row(t, row)
+
+
+@jit
+def clear_journal(t: int) -> None:
+    """Forget the journal; rows that the batch left at zero are removed."""
+    entry = load(t, PAYLOAD) + 1
+    for i in range(load(t, JOURNALED)):
+        row = row_at(t, load(load(t, JOURNAL) + 8 * i * entry, 0))
+        if is_zero(t, row):
+            remove_row(t, row)
+    store(t, JOURNALED, 0)
+    store(t, EPOCH, load(t, EPOCH) + 1)
+
+
+@jit
+def clear_table(t: int) -> None:
+    """Remove every row, keeping the declarations."""
+    for number in range(load(t, USED)):
+        row = row_at(t, number)
+        if not is_zero(t, row):
+            remove_row(t, row)
+
+
+@jit
+def table_bytes(t: int) -> int:
+    """Bytes a table holds: header, rows handed out, slots, indexes, journal."""
+    total = HEADER + load(t, USED) * load(t, WIDTH) + load(t, MASK) + 1
+    total += load(t, JOURNAL_CAPACITY) * (load(t, PAYLOAD) + 1)
+    for i in range(load(t, INDEXES)):
+        total += load(load(load(t, INDEX_LIST), i), 0)
+    return 8 * total

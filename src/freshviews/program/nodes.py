@@ -1,0 +1,253 @@
+"""The trigger language: the waist between strategies and back ends.
+
+A Program declares views and, per relation, triggers. A trigger runs for each update (a row and its
+multiplicity ``m``) and is made of few kinds of statement. Names in a trigger are variables of the query;
+payloads are reached through the alias of the row they belong to. The triangle count under first-order IVM::
+
+    on R(a, b) += m:
+        for c, s in S[b]:
+            if t := T[c, a]:
+                Q[] += m * s * t
+        R[a, b] += m
+
+Semantics in one place: ``freshviews.program.interpreter``. Rules that every strategy keeps, so that back ends
+may hold row addresses: a loop or lookup on a view never encloses an Add to that same view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from freshviews.expr.nodes import Expr
+from freshviews.types import SqlType
+
+COUNT = "count"
+
+
+@dataclass(frozen=True)
+class Component:
+    """A component of a payload: its name (of an Aggregate, or ``count``) and its ring."""
+
+    name: str
+    ring: str
+
+
+@dataclass(frozen=True)
+class Part:
+    """A component of the payload of the row known by ``alias``."""
+
+    alias: str
+    component: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """A variable as a ring element: the multiplicity ``m``, or a lift that a parameter or Let computed."""
+
+    name: str
+    ring: str = "integer"
+
+
+MULTIPLICITY = Value("m")
+
+
+@dataclass(frozen=True)
+class Monomial:
+    """``coefficient`` times the product of the factors; at most one of them is of ring ``real``."""
+
+    factors: tuple[Part | Value, ...]
+    coefficient: int = 1
+
+
+@dataclass(frozen=True)
+class Let:
+    """``variable`` is the value of an expression over variables, for the rest of the enclosing body."""
+
+    variable: str
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class If:
+    """The body runs where the condition is TRUE."""
+
+    condition: Expr
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The body runs where the view has the key; ``alias`` is its row."""
+
+    view: str
+    key: tuple[str, ...]
+    alias: str
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The body runs for each row of the view that agrees on the ``bound`` positions of the key.
+
+    ``key`` names a variable per position; those at other positions are bound by the loop. ``bound`` is
+    empty for a scan of the whole view, else a declared index of it.
+    """
+
+    view: str
+    key: tuple[str, ...]
+    bound: tuple[int, ...]
+    alias: str
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Smaller:
+    """Runs the one of two loops whose slice has fewer rows (the left one on a tie)."""
+
+    left: Loop
+    right: Loop
+
+
+@dataclass(frozen=True)
+class Sum:
+    """``alias`` is zero, the body runs and adds to it with Into, then ``then`` runs unless it is zero."""
+
+    alias: str
+    components: tuple[Component, ...]
+    body: tuple[Statement, ...]
+    then: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Into:
+    """Add to the Sum known by ``alias``, a monomial per component of it."""
+
+    alias: str
+    payload: tuple[Monomial, ...]
+
+
+@dataclass(frozen=True)
+class Add:
+    """Add to the payload of a key, a monomial per name in ``components``.
+
+    ``appear`` runs where the row was absent before and is present after, ``vanish`` the other way round.
+    """
+
+    view: str
+    key: tuple[str, ...]
+    components: tuple[str, ...]
+    payload: tuple[Monomial, ...]
+    appear: tuple[Statement, ...] = ()
+    vanish: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """Set a component of ``view[key]`` to the least or greatest last key word among ``source[key, _]``.
+
+    ``kind`` is min or max; ``source`` has an ordered index for it. The component becomes zero where no
+    row is left. The row of ``view`` is made where there was none.
+    """
+
+    view: str
+    key: tuple[str, ...]
+    component: str
+    source: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Changed:
+    """The body runs only while somebody wants the view's change."""
+
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Emit:
+    """Emit a row of the result: its variables and its multiplicity."""
+
+    row: tuple[str, ...]
+    multiplicity: Monomial
+
+
+Statement = Let | If | Lookup | Loop | Smaller | Sum | Into | Add | Extreme | Changed | Emit
+
+
+@dataclass(frozen=True)
+class View:
+    """A keyed store of payloads.
+
+    ``indexes`` are tuples of key positions that loops bind. ``ordered`` has the SQL type of the last key
+    column where the view keeps its rows in order of it within the rest of the key. ``journal``: old
+    payloads are kept during a batch, so that the change can be read off. ``definition`` is for EXPLAIN.
+    """
+
+    name: str
+    key: tuple[str, ...]
+    components: tuple[Component, ...]
+    indexes: tuple[tuple[int, ...], ...] = ()
+    ordered: SqlType | None = None
+    journal: bool = False
+    definition: str = ""
+
+    def component(self, name: str) -> Component:
+        return next(c for c in self.components if c.name == name)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A variable of a trigger and what it is, over the columns of the relation."""
+
+    name: str
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """What an update of a relation does: for one occurrence of it, or for all that share a store.
+
+    ``filters`` are over the relation's columns; the trigger runs for rows where all are TRUE. Triggers of
+    one relation run one after the other, each over the whole batch.
+    """
+
+    relation: str
+    parameters: tuple[Parameter, ...]
+    filters: tuple[Expr, ...]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """What a strategy makes of a query.
+
+    ``output`` names the view that holds the result, keyed by ``free`` (with ``journal`` set); or it is None,
+    and then ``enumerate`` emits the result's rows from the views, and triggers emit the change.
+    """
+
+    name: str
+    free: tuple[str, ...]
+    views: tuple[View, ...]
+    triggers: tuple[Trigger, ...]
+    output: str | None
+    enumerate: tuple[Statement, ...] = ()
+    strategy: str = ""
+    bounds: tuple[tuple[str, str], ...] = ()
+
+    def view(self, name: str) -> View:
+        return next(view for view in self.views if view.name == name)
+
+
+def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
+    """The nested bodies of a statement."""
+    match statement:
+        case If(body=body) | Lookup(body=body) | Loop(body=body) | Changed(body=body):
+            return (body,)
+        case Smaller(left=left, right=right):
+            return (left.body, right.body)
+        case Sum(body=body, then=then):
+            return (body, then)
+        case Add(appear=appear, vanish=vanish):
+            return (appear, vanish)
+        case _:
+            return ()
