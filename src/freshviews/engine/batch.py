@@ -1,0 +1,38 @@
+"""Code batches: what flows between ingestion, views and readers, columns of int64 codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CodeBatch:
+    """Updates of one relation: ``columns[name]`` are codes, ``multiplicities`` signed, all of one length.
+
+    Columns that nobody reads may be absent. Arrays may be strided views of wider buffers; they are not
+    written to after the batch is made.
+    """
+
+    relation: str
+    columns: dict[str, Codes]
+    multiplicities: Codes
+
+    def __len__(self) -> int:
+        return len(self.multiplicities)
+
+    def negated(self) -> CodeBatch:
+        """The batch that takes this one back."""
+        return CodeBatch(self.relation, self.columns, -self.multiplicities)
+
+
+def address_of(array: Codes) -> tuple[int, int]:
+    """Address of the first word and the stride in words."""
+    interface: dict[str, Any] = array.__array_interface__
+    strides = interface["strides"]
+    return interface["data"][0], 1 if strides is None else strides[0] // 8

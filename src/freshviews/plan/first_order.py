@@ -1,0 +1,234 @@
+"""First-order maintenance: delta queries over stored base relations.
+
+Source: the delta rules of Chirkova and Yang, Materialized Views (2012); Olteanu's lecture, Part 2,
+"First-Order IVM". Base relations are stored (each row's variables and lifts alone); the result is stored;
+an update is joined with the other relations on the fly.
+
+Departures. Where two relations bind the same variables, the smaller slice drives (the lecture's O(N)
+becomes the smaller degree). Occurrences of one relation with the same columns and filters share a store:
+the delta of a product of k equal factors is the sum over the non-empty sets of factors that take the update
+while the others keep the old state, and terms that are equal after renaming are computed once and
+multiplied: the three deltas of the triangle count over one edge relation are one loop, times three.
+
+The plan of Q() = R(a, b) S(b, c) T(c, a)::
+
+    on R(a, b) += m:
+        u = sum:
+            if |S[b]| <= |T[_, a]|:
+                for c, s in S[b]:
+                    if t := T[c, a]:
+                        u += m * s * t
+            else: ... the other way round
+        Q[] += u
+        R[a, b] += m
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from freshviews.expr.nodes import Call, Column, Expr, substitute
+from freshviews.plan.leaves import (
+    Carrier,
+    all_components,
+    leaf_view,
+    parameters_of,
+    product,
+    row_carrier,
+    spanning_lifts,
+    update_carrier,
+)
+from freshviews.plan.nest import Indexes, Join, Pending, Step, nest
+from freshviews.program.nodes import (
+    MULTIPLICITY,
+    Add,
+    If,
+    Into,
+    Let,
+    Lookup,
+    Loop,
+    Monomial,
+    Parameter,
+    Part,
+    Program,
+    Smaller,
+    Statement,
+    Sum,
+    Trigger,
+    View,
+)
+from freshviews.program.rewrite import rename, scale, visit
+from freshviews.query.query import Atom, Query
+from freshviews.types import BIGINT, BOOLEAN
+
+RESULT = "Q"
+
+
+@dataclass(frozen=True)
+class Store:
+    """Atoms that share one stored view."""
+
+    view: View
+    atoms: tuple[Atom, ...]
+
+
+def plan(query: Query) -> Program:
+    """First-order program of a query."""
+    stores = _stores(query)
+    indexes: Indexes = {}
+    triggers = tuple(_trigger(query, store, stores, indexes) for store in stores)
+    result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
+    stored = [] if len(query.atoms) == 1 else [store.view for store in stores]
+    views = (*(replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in stored), result)
+    depth = max(_depth(t.body) for t in triggers)
+    update = "O(1)" if depth == 0 else "O(N)" if depth == 1 else f"O(N^{depth})"
+    bounds = (("update", update), ("delay", "O(1)"), ("space", "O(N + |result|)"))
+    return Program(query.name, query.free, views, triggers, RESULT, strategy="first_order", bounds=bounds)
+
+
+def _stores(query: Query) -> tuple[Store, ...]:
+    """Atoms grouped by what is stored of them; a shared store is named by the relation."""
+    groups: dict[object, list[Atom]] = {}
+    for atom in query.atoms:
+        lifts = tuple(
+            (a.name, lift.expr) for a in query.aggregates for lift in a.lifts if lift.atom == atom.name
+        )
+        # Lifts differ by occurrence, so only atoms without any share.
+        kind: object = (atom.relation, atom.columns, atom.filters) if not lifts else atom.name
+        groups.setdefault(kind, []).append(atom)
+    stores = []
+    taken = {RESULT}
+    for atoms in groups.values():
+        name = atoms[0].name if len(atoms) == 1 else atoms[0].relation
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        stores.append(Store(leaf_view(query, atoms[0], name), tuple(atoms)))
+    return tuple(stores)
+
+
+def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Indexes) -> Trigger:
+    first = store.atoms[0]
+    shared = len(store.atoms) > 1
+    parameters = parameters_of(query, first)
+    if shared:
+        parameters = tuple(replace(p, name=_shared_name(query, p)) for p in parameters)
+    names = tuple(p.name for p in parameters)
+    terms: dict[tuple[Statement, ...], int] = {}
+    for updated in _non_empty_subsets(store.atoms):
+        body = _term(query, updated, names, stores, indexes)
+        if shared:
+            body = _canonical(body, frozenset(names))
+        terms[body] = terms.get(body, 0) + 1
+    body = tuple(s for term, times in terms.items() for s in scale(term, times))
+    if len(query.atoms) > 1:
+        key = names[: len(first.variables)]
+        components = store.view.components
+        payload = product(components, (update_carrier(query, first),))
+        body += (Add(store.view.name, key, tuple(c.name for c in components), payload),)
+    return Trigger(first.relation, parameters, first.filters, body)
+
+
+def _shared_name(query: Query, parameter: Parameter) -> str:
+    """A name for a column of the update that is no variable: a shared update stands for several."""
+    name = parameter.expr.name if isinstance(parameter.expr, Column) else parameter.name
+    while name in query.variables:
+        name += "_0"
+    return name
+
+
+def _non_empty_subsets(atoms: tuple[Atom, ...]) -> Iterator[tuple[Atom, ...]]:
+    for size in range(1, len(atoms) + 1):
+        yield from combinations(atoms, size)
+
+
+def _term(
+    query: Query,
+    updated: tuple[Atom, ...],
+    names: tuple[str, ...],
+    stores: tuple[Store, ...],
+    indexes: Indexes,
+) -> tuple[Statement, ...]:
+    """The delta term in which the atoms of ``updated`` take the update, whose variables are ``names``."""
+    mapping: dict[str, str] = {}
+    equalities: list[Expr] = []
+    for atom in updated:
+        for variable, name in zip(atom.variables, names, strict=False):
+            known = mapping.setdefault(variable, name)
+            if known != name:
+                pair = (Column(known, BIGINT, False), Column(name, BIGINT, False))
+                equality = Call("null_safe_eq", pair, BOOLEAN, False)
+                if equality not in equalities:
+                    equalities.append(equality)
+    replaced: dict[str, Expr] = {v: Column(n, BIGINT) for v, n in mapping.items() if v != n}
+    conditions = tuple(substitute(c, replaced) for c in query.conditions)
+    lifts = tuple(
+        (name, Let(let.variable, substitute(let.expr, replaced)), value)
+        for name, let, value in spanning_lifts(query)
+    )
+    views = {atom.name: store.view for store in stores for atom in store.atoms}
+    steps = tuple(
+        Step(
+            views[atom.name].name,
+            tuple(mapping.get(v, v) for v in atom.variables),
+            atom.name.lower() + "_row",
+            row_carrier(atom.name.lower() + "_row", views[atom.name]),
+        )
+        for atom in query.atoms
+        if atom not in updated
+    )
+    free = tuple(mapping.get(v, v) for v in query.free)
+    update = update_carrier(query, updated[0])
+    once_more = Carrier(None, frozenset(), tuple((a.name, MULTIPLICITY) for a in query.aggregates))
+    again = (once_more,) * (len(updated) - 1)
+    bound = frozenset(mapping.values())
+    ordered = tuple(sorted(steps, key=lambda s: (s.view, tuple(v if v in bound else "~" for v in s.key))))
+    join = Join(bound, (update, *again), ordered, Pending(conditions, lifts))
+    components = all_components(query)
+    component_names = tuple(c.name for c in components)
+    loops = any(not bound.issuperset(step.key) for step in steps)
+    summed = loops and bound.issuperset(free)
+
+    def finish(done: Join) -> tuple[Statement, ...]:
+        payload = product(components, done.carriers)
+        if summed:
+            return (Into("u", payload),)
+        return (Add(RESULT, free, component_names, payload),)
+
+    body = nest(join, finish, indexes)
+    if summed:
+        parts = tuple(Monomial((Part("u", c.name),)) for c in components)
+        body = (Sum("u", components, body, (Add(RESULT, free, component_names, parts),)),)
+    for equality in reversed(equalities):
+        body = (If(equality, body),)
+    return body
+
+
+def _canonical(body: tuple[Statement, ...], bound: frozenset[str]) -> tuple[Statement, ...]:
+    """Loop variables and aliases renamed by order of appearance, so that equal terms are recognised."""
+    names: dict[str, str] = {}
+    aliases: dict[str, str] = {}
+    for statement in visit(body):
+        if isinstance(statement, Loop):
+            for variable in statement.key:
+                if variable not in bound:
+                    names.setdefault(variable, f"v{len(names) + 1}")
+        if isinstance(statement, Loop | Lookup):
+            aliases.setdefault(statement.alias, f"{statement.view.lower()}{len(aliases) + 1}")
+    return rename(body, names, aliases)
+
+
+def _depth(body: tuple[Statement, ...]) -> int:
+    """Greatest number of loops one inside the other."""
+    depth = 0
+    for statement in body:
+        match statement:
+            case Loop(body=inner):
+                depth = max(depth, 1 + _depth(inner))
+            case Smaller(left=left, right=right):
+                depth = max(depth, 1 + _depth(left.body), 1 + _depth(right.body))
+            case If(body=inner) | Sum(body=inner) | Lookup(body=inner):
+                depth = max(depth, _depth(inner))
+    return depth

@@ -1,0 +1,214 @@
+"""Programs as text that a reader of the papers recognises.
+
+What is printed is public: EXPLAIN shows it, golden files hold it, documents quote it. The notation::
+
+    S(b, c) -> count, sum_x  by [b], [c]      a view: key, payload, indexes; then "ordered", "journal"
+
+    on E(src as a, dst as b) += m:            a trigger: columns (under other names) and multiplicity
+        where gt(weight, 0)                       the rows it runs for
+        let x = ...                               a parameter that is more than a column; a Let
+        for c, s in S[b]:                         a loop over a slice; s is the payload
+        for a, s in S[_, c]:                      the same where what is bound is not a prefix of the key
+        for b, c, s in S:                         a scan
+        if t := T[c, a]:                          a lookup
+        if |S[b]| <= |T[_, a]|: ... else: ...     the smaller of two slices
+        u = sum: ... if u: ...                    a sum, then what is done with it unless it is zero
+        Q[a] += m * s * t                         where the payload is the count alone
+        Q[a] += (count: m * s.count, sum_x: m * s.sum_x)
+            appears: ...                          where the row was absent before
+            vanishes: ...                         where it is absent after
+        V[a].min_x = min of D[a]                  an extreme
+        if changes are wanted:                    Changed
+        emit (a, b, c) * m                        a row of the result
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from freshviews.expr.nodes import Call, Column, Expr
+from freshviews.program.nodes import (
+    COUNT,
+    Add,
+    Changed,
+    Emit,
+    Extreme,
+    If,
+    Into,
+    Let,
+    Lookup,
+    Loop,
+    Monomial,
+    Part,
+    Program,
+    Smaller,
+    Statement,
+    Sum,
+    Trigger,
+    Value,
+    View,
+)
+
+INDENT = "    "
+INFIX = {
+    "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "null_safe_eq": "<=>",
+    "eq_float": "=", "ne_float": "<>", "lt_float": "<", "le_float": "<=", "gt_float": ">", "ge_float": ">=",
+    "add_int": "+", "sub_int": "-", "mul_int": "*", "add_float": "+", "sub_float": "-", "mul_float": "*",
+    "div_float": "/", "and": "and", "or": "or",
+}  # fmt: skip
+
+
+def print_program(program: Program) -> str:
+    """The views, the triggers, and, where the result is enumerated, how. Ends with a newline."""
+    lines = [_view(view) for view in program.views]
+    for trigger in program.triggers:
+        lines += ["", *_trigger(trigger, program)]
+    if program.output is None:
+        lines += ["", f"result({', '.join(program.free)}):", *_indented(_lines(program, program.enumerate))]
+    return "\n".join(lines) + "\n"
+
+
+def print_statements(program: Program, statements: tuple[Statement, ...]) -> str:
+    """Statements of a trigger, or of the enumeration, of the program. Ends with a newline."""
+    return "\n".join(_lines(program, statements)) + "\n"
+
+
+def print_expression(expr: Expr) -> str:
+    """An expression, with infix operators where that is how people write it."""
+    return _expression(expr, nested=False)
+
+
+def _expression(expr: Expr, nested: bool) -> str:
+    if not isinstance(expr, Call):
+        return str(expr)
+    if expr.op in INFIX:
+        left, right = (_expression(arg, nested=True) for arg in expr.args)
+        text = f"{left} {INFIX[expr.op]} {right}"
+        return f"({text})" if nested else text
+    return f"{expr.op}({', '.join(print_expression(arg) for arg in expr.args)})"
+
+
+def _view(view: View) -> str:
+    text = f"{view.name}({', '.join(view.key)}) -> {', '.join(c.name for c in view.components)}"
+    notes = []
+    if view.indexes:
+        notes.append("by " + ", ".join(f"[{', '.join(view.key[i] for i in ix)}]" for ix in view.indexes))
+    if view.ordered is not None:
+        notes.append(f"ordered by {view.key[-1]}")
+    if view.journal:
+        notes.append("journal")
+    return "  ".join([text, *notes])
+
+
+def _trigger(trigger: Trigger, program: Program) -> Iterator[str]:
+    columns, lets = [], []
+    for parameter in trigger.parameters:
+        if not isinstance(parameter.expr, Column):
+            lets.append(f"{INDENT}let {parameter.name} = {print_expression(parameter.expr)}")
+        elif parameter.expr.name == parameter.name:
+            columns.append(parameter.name)
+        else:
+            columns.append(f"{parameter.expr.name} as {parameter.name}")
+    yield f"on {trigger.relation}({', '.join(columns)}) += m:"
+    yield from (f"{INDENT}where {print_expression(condition)}" for condition in trigger.filters)
+    yield from lets
+    yield from _indented(_lines(program, trigger.body))
+
+
+def _lines(program: Program, statements: tuple[Statement, ...]) -> Iterator[str]:
+    counts = {view.name for view in program.views if [c.name for c in view.components] == [COUNT]}
+    return _Printer(counts).body(statements, {})
+
+
+def _indented(lines: Iterator[str]) -> Iterator[str]:
+    return (INDENT + line for line in lines)
+
+
+def _slice(view: str, key: tuple[str, ...], bound: tuple[int, ...]) -> str:
+    if not bound:
+        return view
+    shown = [name if i in bound else "_" for i, name in enumerate(key)]
+    return f"{view}[{', '.join(shown[: max(bound) + 1])}]"
+
+
+class _Printer:
+    """Prints statements; ``counts`` names the views whose payload is the count alone. ``plain`` maps the
+    aliases in scope to whether their payload is."""
+
+    def __init__(self, counts: set[str]) -> None:
+        self.counts = counts
+
+    def body(self, statements: tuple[Statement, ...], plain: Mapping[str, bool]) -> Iterator[str]:
+        for statement in statements:
+            yield from self.statement(statement, plain)
+
+    def block(
+        self, head: str, statements: tuple[Statement, ...], plain: Mapping[str, bool]
+    ) -> Iterator[str]:
+        yield head
+        yield from _indented(self.body(statements, plain))
+
+    def statement(self, statement: Statement, plain: Mapping[str, bool]) -> Iterator[str]:
+        match statement:
+            case Let(variable, expr):
+                yield f"let {variable} = {print_expression(expr)}"
+            case If(condition, body):
+                yield from self.block(f"if {print_expression(condition)}:", body, plain)
+            case Lookup(view, key, alias, body):
+                head = f"if {alias} := {view}[{', '.join(key)}]:"
+                yield from self.block(head, body, {**plain, alias: view in self.counts})
+            case Loop():
+                yield from self.loop(statement, plain)
+            case Smaller(left, right):
+                one, other = (_slice(loop.view, loop.key, loop.bound) for loop in (left, right))
+                yield f"if |{one}| <= |{other}|:"
+                yield from _indented(self.loop(left, plain))
+                yield "else:"
+                yield from _indented(self.loop(right, plain))
+            case Sum(alias, components, body, then):
+                scope = {**plain, alias: [c.name for c in components] == [COUNT]}
+                yield from self.block(f"{alias} = sum:", body, scope)
+                yield from self.block(f"if {alias}:", then, scope)
+            case Into(alias, payload):
+                yield f"{alias} += {self.payload(None, payload, plain)}"
+            case Add(view, key, components, payload, appear, vanish):
+                names = None if view in self.counts else components
+                yield f"{view}[{', '.join(key)}] += {self.payload(names, payload, plain)}"
+                for word, body in (("appears:", appear), ("vanishes:", vanish)):
+                    if body:
+                        yield from _indented(self.block(word, body, plain))
+            case Extreme(view, key, component, source, kind):
+                at = ", ".join(key)
+                yield f"{view}[{at}].{component} = {kind} of {source}[{at}]"
+            case Changed(body):
+                yield from self.block("if changes are wanted:", body, plain)
+            case Emit(row, multiplicity):
+                yield f"emit ({', '.join(row)}) * {self.monomial(multiplicity, plain)}"
+
+    def loop(self, loop: Loop, plain: Mapping[str, bool]) -> Iterator[str]:
+        bound = [name for i, name in enumerate(loop.key) if i not in loop.bound]
+        head = f"for {', '.join([*bound, loop.alias])} in {_slice(loop.view, loop.key, loop.bound)}:"
+        return self.block(head, loop.body, {**plain, loop.alias: loop.view in self.counts})
+
+    def payload(
+        self, names: tuple[str, ...] | None, payload: tuple[Monomial, ...], plain: Mapping[str, bool]
+    ) -> str:
+        texts = [self.monomial(monomial, plain) for monomial in payload]
+        if names is None:
+            return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
+        return f"({', '.join(f'{name}: {text}' for name, text in zip(names, texts, strict=True))})"
+
+    def monomial(self, monomial: Monomial, plain: Mapping[str, bool]) -> str:
+        factors = [self.factor(factor, plain) for factor in monomial.factors]
+        if not factors or abs(monomial.coefficient) != 1:
+            factors.insert(0, str(monomial.coefficient))
+        elif monomial.coefficient == -1:
+            factors[0] = "-" + factors[0]
+        return " * ".join(factors)
+
+    def factor(self, factor: Part | Value, plain: Mapping[str, bool]) -> str:
+        match factor:
+            case Part(alias, component):
+                return alias if plain.get(alias) else f"{alias}.{component}"
+            case Value(name):
+                return name

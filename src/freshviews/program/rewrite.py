@@ -1,0 +1,154 @@
+"""Rewriting of statements: renaming, scaling, visiting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.program.nodes import (
+    Add,
+    Changed,
+    Emit,
+    Extreme,
+    If,
+    Into,
+    Let,
+    Lookup,
+    Loop,
+    Monomial,
+    Part,
+    Smaller,
+    Statement,
+    Sum,
+    Value,
+    bodies,
+)
+
+Body = tuple[Statement, ...]
+
+
+def visit(body: Body) -> Iterator[Statement]:
+    """Every statement, outer ones first."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, Smaller):
+            yield from visit((statement.left, statement.right))
+            continue
+        for nested in bodies(statement):
+            yield from visit(nested)
+
+
+def transform(body: Body, change: Callable[[Statement], Body]) -> Body:
+    """Every statement replaced, innermost first, by what ``change`` makes of it."""
+    result: list[Statement] = []
+    for statement in body:
+        result.extend(change(_with_bodies(statement, change)))
+    return tuple(result)
+
+
+def _with_bodies(statement: Statement, change: Callable[[Statement], Body]) -> Statement:
+    match statement:
+        case If() | Lookup() | Loop() | Changed():
+            return replace(statement, body=transform(statement.body, change))
+        case Smaller(left=left, right=right):
+            return Smaller(
+                replace(left, body=transform(left.body, change)),
+                replace(right, body=transform(right.body, change)),
+            )
+        case Sum():
+            return replace(
+                statement, body=transform(statement.body, change), then=transform(statement.then, change)
+            )
+        case Add():
+            return replace(
+                statement,
+                appear=transform(statement.appear, change),
+                vanish=transform(statement.vanish, change),
+            )
+        case _:
+            return statement
+
+
+def scale(body: Body, coefficient: int, sums: frozenset[str] = frozenset()) -> Body:
+    """The body with what it adds multiplied: every Add, or the Into of a Sum whose value is then added."""
+    if coefficient == 1:
+        return body
+
+    def change(statement: Statement) -> Body:
+        if isinstance(statement, Into) or (isinstance(statement, Add) and not _adds_sum(statement, summed)):
+            payload = tuple(replace(p, coefficient=p.coefficient * coefficient) for p in statement.payload)
+            return (replace(statement, payload=payload),)
+        return (statement,)
+
+    summed = {s.alias for s in visit(body) if isinstance(s, Sum)} | sums
+    return transform(body, change)
+
+
+def _adds_sum(statement: Add, summed: set[str] | frozenset[str]) -> bool:
+    return any(isinstance(f, Part) and f.alias in summed for p in statement.payload for f in p.factors)
+
+
+def rename(body: Body, names: dict[str, str], aliases: dict[str, str]) -> Body:
+    """The body with variables and aliases renamed; names that the maps lack stay."""
+
+    def expression(expr: Expr) -> Expr:
+        if isinstance(expr, Column):
+            return replace(expr, name=names.get(expr.name, expr.name))
+        if isinstance(expr, Literal):
+            return expr
+        return replace(expr, args=tuple(expression(arg) for arg in expr.args))
+
+    def key(variables: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(names.get(v, v) for v in variables)
+
+    def factor(f: Part | Value) -> Part | Value:
+        if isinstance(f, Part):
+            return replace(f, alias=aliases.get(f.alias, f.alias))
+        return replace(f, name=names.get(f.name, f.name))
+
+    def monomial(p: Monomial) -> Monomial:
+        return replace(p, factors=tuple(factor(f) for f in p.factors))
+
+    def change(statement: Statement) -> Body:
+        match statement:
+            case Let():
+                renamed: Statement = replace(
+                    statement,
+                    variable=names.get(statement.variable, statement.variable),
+                    expr=expression(statement.expr),
+                )
+            case If():
+                renamed = replace(statement, condition=expression(statement.condition))
+            case Lookup() | Loop():
+                renamed = replace(
+                    statement, key=key(statement.key), alias=aliases.get(statement.alias, statement.alias)
+                )
+            case Smaller(left=left, right=right):
+                renamed = Smaller(
+                    replace(left, key=key(left.key), alias=aliases.get(left.alias, left.alias)),
+                    replace(right, key=key(right.key), alias=aliases.get(right.alias, right.alias)),
+                )
+            case Sum():
+                renamed = replace(statement, alias=aliases.get(statement.alias, statement.alias))
+            case Into():
+                renamed = replace(
+                    statement,
+                    alias=aliases.get(statement.alias, statement.alias),
+                    payload=tuple(monomial(p) for p in statement.payload),
+                )
+            case Add():
+                renamed = replace(
+                    statement, key=key(statement.key), payload=tuple(monomial(p) for p in statement.payload)
+                )
+            case Emit():
+                renamed = replace(
+                    statement, row=key(statement.row), multiplicity=monomial(statement.multiplicity)
+                )
+            case Extreme():
+                renamed = replace(statement, key=key(statement.key))
+            case _:
+                renamed = statement
+        return (renamed,)
+
+    return transform(body, change)
