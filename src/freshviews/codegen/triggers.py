@@ -422,7 +422,8 @@ def write_trigger(
     statements.counted = counted
     used.update({"load", "store"})
     columns = columns_read(trigger)
-    with writer.block(f"def {name}(state, batch, n):"):
+    writer.line("@jit")
+    with writer.block(f"def {name}__HASH__(state, batch, n):"):
         writer.line('"""')
         for line in doc.rstrip().splitlines():
             writer.line(line.replace("\\", "\\\\"))

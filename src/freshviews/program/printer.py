@@ -68,6 +68,11 @@ def print_program(program: Program) -> str:
     return "\n".join(lines) + "\n"
 
 
+def print_trigger(program: Program, trigger: Trigger) -> str:
+    """One trigger of the program. Ends with a newline."""
+    return "\n".join(_trigger(trigger, program)) + "\n"
+
+
 def print_statements(program: Program, statements: tuple[Statement, ...]) -> str:
     """Statements of a trigger, or of the enumeration, of the program. Ends with a newline."""
     return "\n".join(_lines(program, statements)) + "\n"

@@ -38,9 +38,9 @@ def evaluate(expr: Expr, row: Mapping[str, int], dictionary: Dictionary | None =
         case Literal(value=value, type=kind):
             return encode(value, kind, dictionary)
         case Call(op="case", args=args):
-            for condition, value in zip(args[:-1:2], args[1::2], strict=False):
+            for condition, result in zip(args[:-1:2], args[1::2], strict=False):
                 if evaluate(condition, row, dictionary) == 1:
-                    return evaluate(value, row, dictionary)
+                    return evaluate(result, row, dictionary)
             return evaluate(args[-1], row, dictionary)
         case Call(op="coalesce", args=args):
             found = (evaluate(arg, row, dictionary) for arg in args)
@@ -86,6 +86,14 @@ def decode(code: int, kind: SqlType, dictionary: Dictionary | None = None) -> An
     if kind.is_float:
         return struct.unpack("<d", struct.pack("<q", code))[0]
     return bool(code) if kind.name == "BOOLEAN" else code
+
+
+def rank(code: int, kind: SqlType, dictionary: Dictionary | None = None) -> tuple[int, Any]:
+    """Where a code that is not NULL stands among those of its type: strings by bytes, NaN the greatest."""
+    value = decode(code, kind, dictionary)
+    if isinstance(value, str):
+        return (0, value.encode())
+    return (1, 0.0) if value != value else (0, value)
 
 
 def _compiled(op: str, codes: list[int]) -> int:

@@ -1,0 +1,6 @@
+"""Queries, and what their structure says about keeping them fresh.
+
+``query`` and ``block`` are what SQL becomes. The rest are pure functions over names: ``hypergraph``;
+the classes ``acyclic``, ``free_connex``, ``hierarchical``; ``dependencies`` (keys, closures, reducts);
+``edge_cover`` and ``width``; ``variable_order`` and its ``order_search``; ``query_class`` sums up.
+"""

@@ -1,4 +1,4 @@
-"""SQL types, their 64-bit codes, NULL, and the dictionary of strings."""
+"""SQL types, their 64-bit codes, NULL, the dictionary of strings, and values to codes and back."""
 
 from freshviews.types.sqltype import (
     BIGINT,
@@ -16,6 +16,9 @@ from freshviews.types.sqltype import (
     decimal,
 )
 
+# After the types, on which they stand.
+from freshviews.types.dictionary import Dictionary  # isort: skip
+
 __all__ = [
     "BIGINT",
     "BOOLEAN",
@@ -28,6 +31,7 @@ __all__ = [
     "STRING",
     "TIMESTAMP",
     "TINYINT",
+    "Dictionary",
     "SqlType",
     "decimal",
 ]

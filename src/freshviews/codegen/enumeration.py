@@ -1,0 +1,84 @@
+"""Enumeration as a resumable function: ``enumerate_rows(state, frame, limit, out)``.
+
+The program's ``enumerate`` statements become nested loops that append rows to ``out`` and stop once ``limit`` rows
+are out; the position of every loop is kept in ``frame`` (word 0: whether to resume; then one word per loop), and
+the next call goes on from there. Returns the rows appended; fewer than ``limit`` means the end. The state must
+not change between calls.
+"""
+
+from __future__ import annotations
+
+from freshviews.codegen.layout import CONSTANTS, STATUS, table_word
+from freshviews.codegen.triggers import RESERVED, StatementWriter
+from freshviews.codegen.writer import Names, Writer
+from freshviews.program.nodes import Emit, Lookup, Loop, Program
+from freshviews.program.rewrite import visit
+
+_RESERVED = RESERVED | {"frame", "limit", "out", "found", "resuming"}
+
+
+class _EnumerationWriter(StatementWriter):
+    """Loops that know their place in the frame, and an Emit that saves all places."""
+
+    open_loops: list[str]
+
+    def loop(self, loop: Loop, group: str | None) -> None:
+        view = self.views[loop.view]
+        self.aliases[loop.alias] = view
+        table = self.table(loop.view)
+        row = self.row(loop.alias)
+        at = self.names.fresh(f"{loop.alias}_at")
+        first = self.names.fresh(f"{loop.alias}_first")
+        self.need("load", "load32", "row_at", "is_zero")
+        if loop.bound:
+            group = self.slice(loop)
+            self.need("slice_rows", "slice_count")
+            count, number = f"slice_count({group})", f"load32(slice_rows({group}), {at})"
+        else:
+            count, number = f"load({table}, USED)", at
+        self.writer.line(f"{first} = load(frame, {1 + len(self.open_loops)}) if resuming else 0")
+        with self.writer.block(f"for {at} in range({first}, {count}):"):
+            self.writer.line(f"{row} = row_at({table}, {number})")
+            if view.journal or not loop.bound:
+                with self.writer.block(f"if is_zero({table}, {row}):"):
+                    self.writer.line("continue")
+            self.bind(loop)
+            self.open_loops.append(at)
+            self.body(loop.body)
+            self.open_loops.pop()
+
+    def emit(self, statement: Emit) -> None:
+        self.need("append", "store")
+        with self.writer.block("if found == limit:"):
+            self.writer.line("store(frame, 0, 1)")
+            for i, at in enumerate(self.open_loops):
+                self.writer.line(f"store(frame, {1 + i}, {at})")
+            self.writer.line("return found")
+        self.writer.line("resuming = 0")
+        self.writer.line("found += 1")
+        super().emit(statement)
+
+
+def loops_in(program: Program) -> int:
+    """Words a frame needs beyond the first."""
+    return sum(isinstance(s, Loop) for s in visit(program.enumerate))
+
+
+def write_enumeration(program: Program, prefix: str, constants: dict[str, int], used: set[str]) -> str:
+    """Source of the enumeration of a program whose result is not held in one view."""
+    writer = Writer()
+    statements = _EnumerationWriter(program, writer, Names(_RESERVED), constants, used)
+    statements.open_loops = []
+    writer.line("@jit")
+    with writer.block(f"def {prefix}enumerate_rows__HASH__(state, frame, limit, out):"):
+        writer.line(f"status = load(state, {STATUS})")
+        writer.line(f"constants = load(state, {CONSTANTS})")
+        writer.line("changes = out")
+        for view in dict.fromkeys(s.view for s in visit(program.enumerate) if isinstance(s, Loop | Lookup)):
+            writer.line(f"{statements.table(view)} = load(state, {table_word(program, view)})")
+        writer.line("resuming = load(frame, 0)")
+        writer.line("store(frame, 0, 0)")
+        writer.line("found = 0")
+        statements.body(program.enumerate)
+        writer.line("return found")
+    return writer.text()

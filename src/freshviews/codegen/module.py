@@ -1,0 +1,103 @@
+"""From generated source to callable functions: files named by their content, compiled once, cached on disk.
+
+The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` under the user's cache folder, else a folder of
+this process. Below it, one folder per version of what generated code is compiled against (kernels, Numba,
+Python), and in it one module per program, named by the hash of its source. Every function's name ends in
+that hash as well: Numba can mix up equally named functions that sibling processes compiled, and Spark forks its
+workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import numba
+
+import freshviews.kernel as kernel_package
+from freshviews.kernel import mem
+
+Function = Callable[..., int]
+
+_loaded: dict[str, ModuleType] = {}
+_lock = threading.Lock()
+
+
+@cache
+def cache_folder() -> Path:
+    """Folder for generated modules, made if it is not there."""
+    version = _version()
+    wishes = []
+    if "FRESHVIEWS_CACHE_DIR" in os.environ:
+        wishes.append(Path(os.environ["FRESHVIEWS_CACHE_DIR"]))
+    else:
+        wishes.append(Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "freshviews")
+    for wish in wishes:
+        try:
+            folder = wish / version
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return Path(tempfile.mkdtemp(prefix="freshviews-"))
+
+
+@cache
+def _version() -> str:
+    """A name for everything that compiled code depends on besides its own source."""
+    digest = hashlib.sha256()
+    for folder in kernel_package.__path__:
+        for path in sorted(Path(folder).glob("*.py")):
+            digest.update(path.read_bytes())
+    digest.update(f"{numba.__version__} {sys.version}".encode())
+    return f"v{digest.hexdigest()[:16]}"
+
+
+def hash_of(source: str) -> str:
+    """The hash that names a generated module and its functions."""
+    return hashlib.sha256(source.encode()).hexdigest()[:16]
+
+
+def build(source: str, functions: dict[str, str]) -> dict[str, Function]:
+    """Compile the functions of a generated module.
+
+    ``source`` uses the marker ``__HASH__`` in every function name it defines; ``functions`` maps a function's
+    name without the marker to its Numba signature. Returns the functions by that name.
+    """
+    digest = hash_of(source)
+    with _lock:
+        module = _loaded.get(digest)
+        if module is None:
+            module = _load(source.replace("__HASH__", f"_{digest}"), digest)
+            _loaded[digest] = module
+    compiled: dict[str, Function] = {}
+    for name, signature in functions.items():
+        made = getattr(module, f"{name}_{digest}")
+        if not mem.PURE_PYTHON and signature and not made.signatures:
+            made.compile(signature)
+        compiled[name] = made
+    return compiled
+
+
+def _load(source: str, digest: str) -> ModuleType:
+    path = cache_folder() / f"p{digest}.py"
+    if not path.exists():
+        handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+        with os.fdopen(handle, "w") as file:
+            file.write(source)
+        os.replace(temporary, path)
+    spec = importlib.util.spec_from_file_location(f"freshviews_generated_{digest}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,172 @@
+"""A batch becomes a version, or nothing has happened.
+
+The order: stored base tables take the batch and check it; every view it reaches runs its triggers, after its
+inputs, and hands its change on; the log is written and synced; then the version counts. Whatever fails
+before that is taken back: base tables by their journals, views by the negated batches.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from freshviews.engine.backfill import fill
+from freshviews.engine.base_check import Changes, add_to_base, settle_base, undo_base
+from freshviews.engine.batch import CodeBatch
+from freshviews.engine.encoding import Encoded
+from freshviews.engine.failures import OutOfMemory, evaluation_error
+from freshviews.engine.maintained import Failure
+from freshviews.engine.reading import drain_all
+from freshviews.engine.relations import Relation, Relations, TableState, ViewState
+from freshviews.expr.host import HostError
+
+
+_NOTHING = np.empty(0, np.int64)
+
+
+class Broken(Exception):
+    """The state could not be put back; the message says why. The database must not be used further."""
+
+
+class _MemoryRanOut(Exception):
+    """A view ran out of memory: its state is not to be trusted."""
+
+
+def commit(
+    changes: Changes, relations: Relations, write_log: Callable[[], None]
+) -> list[tuple[ViewState, CodeBatch]]:
+    """Apply a batch everywhere; the changes of views that have subscribers come back.
+
+    ``write_log`` makes the batch durable; what it raises is raised after everything is taken back. Raises
+    BatchError, EvaluationError, OutOfMemory; Broken where memory ran out and a trusted table feeds a view,
+    as the rows to fill it again are not stored.
+    """
+    for table, _ in changes:
+        if table.readers:
+            drain_all(table.readers)
+    add_to_base(changes, relations.tables)
+    views = _downstream(changes, relations)
+    applied: list[tuple[ViewState, CodeBatch]] = []
+    try:
+        told = _run_views(views, changes, relations, applied)
+        write_log()
+    except (_MemoryRanOut, MemoryError) as error:
+        undo_base(changes)
+        _fill_again(views, relations)
+        raise OutOfMemory("memory ran out; the batch is refused and the state is as before") from error
+    except BaseException:
+        undo_base(changes)
+        _take_back(applied, views, relations)
+        raise
+    settle_base(changes)
+    for table, encoded in changes:
+        if len(encoded.batch):
+            table.written = True
+            table.updates += len(encoded.batch)
+    return told
+
+
+def _downstream(changes: Changes, relations: Relations) -> Sequence[ViewState]:
+    if len(changes) == 1:
+        return changes[0][0].downstream
+    reached = {view.name for table, _ in changes for view in table.downstream}
+    return [view for view in relations.views.values() if view.name in reached]
+
+
+def _run_views(
+    views: Sequence[ViewState],
+    changes: Changes,
+    relations: Relations,
+    applied: list[tuple[ViewState, CodeBatch]],
+) -> list[tuple[ViewState, CodeBatch]]:
+    """Run the views in order. ``applied`` gets each batch before it runs."""
+    given: dict[str, tuple[TableState, Encoded]] = {table.name: (table, e) for table, e in changes}
+    batches: dict[str, CodeBatch] = {}
+    for table, encoded in changes:
+        net = None if table.stored is None else table.stored.net()
+        batches[table.name] = encoded.batch if net is None else net
+    told: list[tuple[ViewState, CodeBatch]] = []
+    for view in views:
+        start = time.perf_counter()
+        maintained = view.maintained
+        for name in maintained.inputs:
+            batch = batches.get(name)
+            if batch is None or len(batch) == 0:
+                continue
+            if view.readers:
+                drain_all(view.readers)
+            applied.append((view, batch))
+            maintained.apply(batch)
+            failure = maintained.failure()
+            if failure is not None:
+                source: Relation = given[name][0] if name in given else relations.views[name.lower()]
+                encoded_input = given[name][1] if name in given else None
+                raise _error(view, failure, source, batch, encoded_input)
+            view.updates += len(batch)
+        if maintained.wants_change:
+            change = _change_of(view)
+            batches[view.name] = change
+            if view.subscriptions and len(change):
+                told.append((view, change))
+        view.seconds += time.perf_counter() - start
+    return told
+
+
+def _error(
+    view: ViewState, failure: Failure, source: Relation, batch: CodeBatch, encoded: Encoded | None
+) -> Exception:
+    if failure.kind == "memory":
+        return _MemoryRanOut()
+    return evaluation_error(view, failure, source, batch, encoded)
+
+
+def _change_of(view: ViewState) -> CodeBatch:
+    """The change of a view, its output expressions computed; raises where one cannot be."""
+    try:
+        change = view.maintained.take_change()
+    except HostError as error:
+        failure: Failure | None = Failure("evaluation", str(error))
+    else:
+        failure = view.maintained.failure()
+        if failure is None:
+            return change
+        # The row counts raw rows of the change, which the user never sees.
+        failure = Failure(failure.kind, failure.message)
+    raise _error(view, failure, view, CodeBatch(view.name, {}, _NOTHING), None)
+
+
+def _take_back(applied: Sequence[tuple[ViewState, CodeBatch]], views: Sequence[ViewState], relations: Relations) -> None:
+    """Apply the negation of what was applied; a view where even that fails is filled again."""
+    try:
+        for view, batch in applied:
+            view.maintained.apply(batch.negated())
+            failure = view.maintained.failure()
+            if failure is not None and failure.kind == "memory":
+                raise _MemoryRanOut
+            view.updates -= len(batch)
+        for view in dict.fromkeys(view for view, _ in applied):
+            view.maintained.discard_change()
+    except Exception:
+        _fill_again(views, relations)
+
+
+def _fill_again(views: Sequence[ViewState], relations: Relations) -> None:
+    """Empty views and fill them from the stored tables, as of before the batch."""
+    for view in views:
+        for name in view.maintained.inputs:
+            table = relations.tables.get(name.lower())
+            if table is not None and table.stored is None and table.written:
+                raise Broken(
+                    f"memory ran out while view {view.name.split('#')[0]} changed, and table {table.name}, "
+                    "which feeds it, is trusted: its rows are not stored, so the view cannot be filled again"
+                )
+    try:
+        for view in views:
+            view.maintained.clear()
+        for view in views:
+            fill(view, relations)
+            view.maintained.discard_change()
+    except Exception as error:
+        raise Broken(f"memory ran out, and again while the views were put back: {error}") from error

@@ -1,0 +1,124 @@
+"""The relations of a database while SQL changes them: all of a script, or none of it.
+
+A draft starts from the relations as they are. What it makes and drops shows only once ``finish`` has handed
+the new relations over; ``abandon`` gives back what was made. Relations that stay are never written to before
+``finish``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+
+from freshviews.engine.backfill import fill
+from freshviews.engine.base_table import BaseTable
+from freshviews.engine.decoding import Decoder
+from freshviews.engine.encoding import TableEncoder
+from freshviews.engine.foreign_keys import links_of
+from freshviews.engine.maintained import Maintained
+from freshviews.engine.reading import drain_all
+from freshviews.engine.relations import Relation, Relations, TableState, ViewState
+from freshviews.errors import CatalogError
+from freshviews.query.block import TableDef, ViewDef
+from freshviews.sql.catalog import DropTable, Statement, ViewDefs
+from freshviews.sql.script import parse_script
+from freshviews.types.dictionary import Dictionary
+
+
+class Draft:
+    """``whole`` guards each step that must not be interrupted."""
+
+    def __init__(
+        self, relations: Relations, dictionary: Dictionary, whole: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._dictionary = dictionary
+        self._whole = whole
+        self._tables = dict(relations.tables)
+        self._views = dict(relations.views)
+        self._count = relations.made
+        self._fresh: list[Relation] = []
+        self._dropped: list[Relation] = []
+
+    @property
+    def relations(self) -> Relations:
+        """What there is by now; for reading only."""
+        return Relations(self._tables, self._views, self._count)
+
+    def run(self, statements: Iterable[Statement]) -> None:
+        """Make and drop what the statements say. Raises CatalogError, PlanError, EvaluationError, OutOfMemory."""
+        for statement in statements:
+            if isinstance(statement, TableDef):
+                self._count += 1
+                self.make_table(statement, self._count)
+            elif isinstance(statement, ViewDefs):
+                for view in statement.views:
+                    self.make_view(view)
+            elif isinstance(statement, DropTable):
+                self._dropped.append(self._tables.pop(statement.name.lower()))
+            else:
+                for name in (statement.name, *statement.internal):
+                    self._dropped.append(self._views.pop(name.lower()))
+
+    def replay(self, scripts: Iterable[str]) -> None:
+        """What is left of scripts executed one after the other, made without its detours; no rows yet."""
+        catalog = self.relations.catalog
+        numbers: dict[str, int] = {}
+        for script in scripts:
+            for statement in parse_script(script, catalog):
+                catalog = catalog.after(statement)
+                if isinstance(statement, TableDef):
+                    self._count += 1
+                    numbers[statement.name] = self._count
+        for table in catalog.tables.values():
+            self.make_table(table, numbers[table.name])
+        for view in catalog.views.values():
+            self.make_view(view)
+
+    def make_table(self, definition: TableDef, number: int) -> None:
+        """Make an empty table."""
+        with self._whole():
+            stored = None if definition.trusted else BaseTable(definition)
+            encoder = TableEncoder(definition, self._dictionary)
+            table = TableState(definition, number, encoder, self._decoder(definition), stored)
+            self._fresh.append(table)
+            self._tables[definition.name.lower()] = table
+            if stored is not None:
+                known = {name: (one.definition, one.stored) for name, one in self._tables.items()}
+                table.foreign = tuple(links_of(definition, stored, known))
+
+    def make_view(self, definition: ViewDef) -> None:
+        """Plan and compile a view, and fill it from what its inputs hold."""
+        inputs: dict[str, TableDef | ViewDef] = {}
+        for name in definition.inputs:
+            source = self.relations.get(name)
+            assert source is not None
+            if not source.is_stored and isinstance(source, TableState) and source.written:
+                raise CatalogError(
+                    f"view {definition.name.split('#')[0]}: table {source.name} is trusted and has had rows, which "
+                    "are not stored; create the view before the first row, or DROP the table and feed it again"
+                )
+            inputs[name] = source.definition
+        with self._whole():
+            maintained = Maintained(definition, inputs, self._dictionary)
+            view = ViewState(definition, maintained, self._decoder(definition))
+            self._fresh.append(view)
+            maintained.prepare()
+        fill(view, self.relations, self._whole)
+        self._views[definition.name.lower()] = view
+
+    def _decoder(self, definition: TableDef | ViewDef) -> Decoder:
+        return Decoder(definition.columns, self._dictionary)
+
+    def finish(self) -> Relations:
+        """The new relations, connected. Dropped ones are closed once their readers have taken their rows."""
+        relations = self.relations
+        relations.connect()
+        for one in reversed(self._dropped):
+            drain_all(one.readers)
+            one.close()
+        return relations
+
+    def abandon(self) -> None:
+        """Give back what was made."""
+        for one in reversed(self._fresh):
+            one.close()

@@ -1,0 +1,40 @@
+"""Ctrl-C waits until a step that must be whole has ended."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from types import FrameType, TracebackType
+from typing import Any
+
+
+class Uninterrupted:
+    """A context in which SIGINT, in the main thread, is put off until the end.
+
+    At the end the handler that was there before is called, which mostly raises KeyboardInterrupt. Other
+    threads never receive signals, so there it does nothing. Not for nesting.
+    """
+
+    __slots__ = ("_before", "_installed", "_pending")
+
+    def __enter__(self) -> None:
+        self._pending: tuple[int, FrameType | None] | None = None
+        self._installed = threading.current_thread() is threading.main_thread()
+        if self._installed:
+            self._before: Any = signal.signal(signal.SIGINT, self._put_off)
+
+    def _put_off(self, number: int, frame: FrameType | None) -> None:
+        self._pending = (number, frame)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._installed:
+            # None: the handler was not installed from Python, so it cannot be put back by name.
+            before = signal.SIG_DFL if self._before is None else self._before
+            signal.signal(signal.SIGINT, before)
+            if self._pending is not None:
+                if callable(before):
+                    before(*self._pending)
+                elif before == signal.SIG_DFL:
+                    signal.raise_signal(signal.SIGINT)

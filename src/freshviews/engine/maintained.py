@@ -1,0 +1,275 @@
+"""One view kept fresh: its programs, their compiled form and state, its change, its contents."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from freshviews.codegen.block import CompiledBlock, compile_block
+from freshviews.engine.batch import CodeBatch, Codes, address_of
+from freshviews.engine.host import HostColumns, lift_program
+from freshviews.engine.output import Projection, consolidate, project, projection_of
+from freshviews.engine.recompute import StoredRows
+from freshviews.engine.runtime import BlockState
+from freshviews.expr import host as host_expressions
+from freshviews.expr.nodes import Column
+from freshviews.kernel.failure import ERRORS
+from freshviews.kernel.payload import PAYLOAD_ERRORS
+from freshviews.plan.explain import explain
+from freshviews.plan.planner import Plan, plan_block
+from freshviews.query.block import TableDef, ViewDef
+from freshviews.types.dictionary import Dictionary
+
+_MESSAGES = {**ERRORS, **PAYLOAD_ERRORS}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a batch cannot stand. ``row`` is its position in the batch, None where unknown."""
+
+    kind: str
+    message: str
+    row: int | None = None
+
+
+@dataclass
+class _Part:
+    """One block of the view, at work."""
+
+    plan: Plan
+    projection: Projection
+    compiled: CompiledBlock
+    state: BlockState
+    host: dict[str, HostColumns]
+    needed: dict[str, tuple[str, ...]]
+
+
+class Maintained:
+    """A view kept fresh over its inputs.
+
+    ``inputs`` gives the definition of each relation the view reads. All state is ring-valued: a batch that
+    failed in evaluation is taken back, exactly, by applying its negation.
+    """
+
+    def __init__(
+        self, view: ViewDef, inputs: Mapping[str, TableDef | ViewDef], dictionary: Dictionary
+    ) -> None:
+        self.view = view
+        self.inputs: tuple[str, ...] = view.inputs
+        self.planning_seconds = 0.0
+        self._definitions = dict(inputs)
+        self._dictionary = dictionary
+        self._parts: list[_Part] = []
+        self._wants_change = False
+        self._host_failure: Failure | None = None
+        self._stored: StoredRows | None = None
+        self._difference: list[Codes] = []
+
+    def prepare(self) -> None:
+        """Plan and compile. Raises PlanError where the named strategy cannot keep the view."""
+        start = time.perf_counter()
+        for block in self.view.blocks:
+            plan = plan_block(self.view, block, self._definitions)
+            projection = projection_of(block)
+            program, host = lift_program(plan.program)
+            compiled = compile_block(
+                program, block, projection.raw, projection.compiled, projection.having
+            )
+            width = len(block.query.free) + len(block.results) + 1
+            state = BlockState(program, compiled, width, self._dictionary)
+            needed: dict[str, dict[str, None]] = {}
+            for trigger in compiled.triggers:
+                needed.setdefault(trigger.relation, {}).update(dict.fromkeys(trigger.columns))
+            names = {relation: tuple(columns) for relation, columns in needed.items()}
+            self._parts.append(_Part(plan, projection, compiled, state, host, names))
+        if any(part.plan.strategy == "recompute" for part in self._parts):
+            self._stored = StoredRows({name: tuple(sorted(self.needed(name))) for name in self.inputs})
+        self.planning_seconds = time.perf_counter() - start
+
+    def close(self) -> None:
+        """Give all memory back."""
+        for part in self._parts:
+            part.state.close()
+        self._parts.clear()
+
+    def needed(self, relation: str) -> frozenset[str]:
+        """Columns of a relation that the view reads."""
+        columns: set[str] = set()
+        for part in self._parts:
+            columns.update(c for c in part.needed.get(relation, ()) if not c.startswith("#"))
+            if relation in part.host:
+                columns.update(part.host[relation].columns())
+        return frozenset(columns)
+
+    @property
+    def wants_change(self) -> bool:
+        """Whether the change of each batch is kept for ``take_change``."""
+        return self._wants_change
+
+    @wants_change.setter
+    def wants_change(self, wanted: bool) -> None:
+        if wanted != self._wants_change:
+            self.discard_change()
+            self._wants_change = wanted
+            for part in self._parts:
+                part.state.want_changes(wanted)
+
+    def apply(self, batch: CodeBatch) -> None:
+        """Run the triggers of a relation. See ``failure`` for what could not be computed."""
+        if len(batch) == 0:
+            return
+        if self._stored is not None:
+            self._recompute(self._stored, batch)
+        else:
+            self._run(batch)
+
+    def _recompute(self, stored: StoredRows, batch: CodeBatch) -> None:
+        """Make the view anew, and its change from the contents before and after."""
+        before = self._rows() if self._wants_change else None
+        stored.add(batch)
+        for part in self._parts:
+            part.state.clear()
+        for every in stored.batches():
+            self._run(every)
+        if before is not None:
+            self.discard_journals()
+            before[:, -1] *= -1
+            self._difference += [before, self._rows()]
+
+    def _rows(self) -> Codes:
+        """All rows of the contents, shape (n, columns + 1)."""
+        found = [
+            project(part.projection, part.compiled, part.state.state, raw, self._dictionary)
+            for part in self._parts
+            for raw in part.state.rows(1 << 16)
+        ]
+        return np.concatenate(found)
+
+    def _run(self, batch: CodeBatch) -> None:
+        m = address_of(batch.multiplicities)
+        for part in self._parts:
+            names = part.needed.get(batch.relation)
+            if names is None:
+                continue
+            arrays: Mapping[str, Codes] = batch.columns
+            host = part.host.get(batch.relation)
+            if host is not None and host.found:
+                arrays = self._with_host(host, batch)
+            columns = {name: address_of(arrays[name]) for name in names}
+            part.state.run(batch.relation, columns, m, len(batch))
+
+    def _with_host(self, host: HostColumns, batch: CodeBatch) -> dict[str, Codes]:
+        arrays = dict(batch.columns)
+        for name, expr in host.found.items():
+            try:
+                arrays[name] = host_expressions.evaluate(expr, batch.columns, self._dictionary)
+            except host_expressions.HostError as error:
+                self._host_failure = self._host_failure or Failure("evaluation", str(error), error.row)
+                arrays[name] = host_expressions.evaluate(
+                    expr, batch.columns, self._dictionary, errors_as_null=True
+                )
+        return arrays
+
+    def failure(self) -> Failure | None:
+        """What went wrong since the last call; forgotten by asking."""
+        found, self._host_failure = self._host_failure, None
+        for part in self._parts:
+            status = part.state.status
+            if part.state.failed():
+                return Failure("memory", "memory ran out")
+            if status[0] != 0:
+                row = int(status[1])
+                found = found or Failure("evaluation", _MESSAGES[int(status[0])], row if row >= 0 else None)
+                part.state.reset_status()
+        return found
+
+    def take_change(self) -> CodeBatch:
+        """The view's change since the last take, consolidated."""
+        if self._stored is not None:
+            empty = np.empty((0, len(self.view.columns) + 1), np.int64)
+            pieces, self._difference = [empty, *self._difference], []
+            return self._batch(consolidate(np.concatenate(pieces)))
+        pieces = []
+        whole = len(self._parts) == 1
+        for part in self._parts:
+            raw = part.state.take_changes()
+            rows = project(part.projection, part.compiled, part.state.state, raw, self._dictionary)
+            whole = whole and part.projection.injective and part.plan.program.output is not None
+            pieces.append(rows)
+        rows = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        return self._batch(rows if whole else consolidate(rows))
+
+    def _batch(self, rows: Codes) -> CodeBatch:
+        columns = {column.name: rows[:, i] for i, column in enumerate(self.view.columns)}
+        return CodeBatch(self.view.name, columns, rows[:, -1])
+
+    def discard_change(self) -> None:
+        """Forget the change since the last take."""
+        self._difference.clear()
+        self.discard_journals()
+
+    def discard_journals(self) -> None:
+        """Forget what the blocks have noted of the change."""
+        for part in self._parts:
+            part.state.take_changes()
+
+    def contents(self, rows: int) -> Iterator[CodeBatch]:
+        """The contents in batches of at most ``rows`` rows, multiplicities included.
+
+        The view must not change until the iterator is done.
+        """
+        for part in self._parts:
+            for raw in part.state.rows(rows):
+                found = project(part.projection, part.compiled, part.state.state, raw, self._dictionary)
+                if len(found):
+                    yield self._batch(found)
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """Output columns that are the group's key, in its order; () where a row is not found by key."""
+        if len(self.view.blocks) != 1 or self.view.blocks[0].kind != "groups":
+            return ()
+        block = self.view.blocks[0]
+        names = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}
+        if not all(v in names for v in block.query.free):
+            return ()
+        return tuple(names[v] for v in block.query.free)
+
+    def get(self, key: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
+        """Rows of the group with the key's codes, with multiplicities: one or none."""
+        (part,) = self._parts
+        raw = part.state.group(key)
+        found = project(part.projection, part.compiled, part.state.state, raw, self._dictionary)
+        return [(tuple(map(int, row[:-1])), int(row[-1])) for row in found]
+
+    def clear(self) -> None:
+        """Empty all state, to be filled again."""
+        if self._stored is not None:
+            self._stored.clear()
+        self._difference.clear()
+        for part in self._parts:
+            part.state.clear()
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Rows and bytes of each stored view of the program."""
+        found: dict[str, tuple[int, int]] = {}
+        for i, part in enumerate(self._parts):
+            prefix = f"{i + 1}." if len(self._parts) > 1 else ""
+            found |= {prefix + name: size for name, size in part.state.sizes().items()}
+        return found
+
+    def bytes(self) -> int:
+        """Bytes of all stored views."""
+        return sum(size for _, size in self.sizes().values())
+
+    @property
+    def rows(self) -> int:
+        """Rows of the contents by multiplicity; counted by reading them."""
+        return int(sum(int(batch.multiplicities.sum()) for batch in self.contents(1 << 16)))
+
+    def explain(self) -> str:
+        """Class, reason, strategy, bounds, program, and what is stored."""
+        return explain(self.view, [part.plan for part in self._parts], self.sizes())

@@ -1,0 +1,95 @@
+"""From raw rows (free variables, results, multiplicity) to the rows of a view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from freshviews.codegen.block import CompiledBlock
+from freshviews.engine.batch import Codes
+from freshviews.engine.host import HostColumns
+from freshviews.engine.runtime import address, words_at
+from freshviews.expr import host as host_expressions
+from freshviews.expr.nodes import Column, Expr
+from freshviews.kernel import buffer as buffers
+from freshviews.kernel import mem
+from freshviews.kernel.output import append_rows
+from freshviews.query.block import Block
+from freshviews.types.dictionary import Dictionary
+
+
+@dataclass(frozen=True)
+class Projection:
+    """How raw rows become output rows.
+
+    ``raw`` names the words of a raw row; ``places[i]`` says where output ``i`` comes from: ("raw", word), or
+    ("compiled", position in ``compiled``). Host subexpressions stand in further raw words, ``#1``, ...
+    ``injective``: different raw rows give different output rows.
+    """
+
+    raw: tuple[str, ...]
+    places: tuple[tuple[str, int], ...]
+    compiled: tuple[Expr, ...]
+    having: Expr | None
+    host: HostColumns
+    injective: bool
+
+
+def projection_of(block: Block) -> Projection:
+    """Plan the output of a block."""
+    host = HostColumns()
+    names = (*block.query.free, *(r.name for r in block.results))
+    having = None if block.having is None else host.lift(block.having)
+    exprs = [host.lift(output.expr) for output in block.outputs]
+    raw = (*names, *host.found)
+    if having is None and all(isinstance(e, Column) for e in exprs):
+        compiled: tuple[Expr, ...] = ()
+        places = tuple(("raw", raw.index(e.name)) for e in exprs if isinstance(e, Column))
+    else:
+        compiled = tuple(exprs)
+        places = tuple(("compiled", i) for i in range(len(exprs)))
+    kept = {e.name for e in (o.expr for o in block.outputs) if isinstance(e, Column)}
+    return Projection(raw, places, compiled, having, host, kept.issuperset(names))
+
+
+def project(
+    projection: Projection, compiled: CompiledBlock, state: int, raw: Codes, dictionary: Dictionary
+) -> Codes:
+    """Output rows, shape (n, outputs + 1), of raw rows; the last column is the multiplicity."""
+    rows, width = raw.shape
+    if rows and projection.host.found:
+        columns = {name: raw[:, i] for i, name in enumerate(projection.raw) if i < width - 1}
+        computed = [
+            host_expressions.evaluate(expr, columns, dictionary) for expr in projection.host.found.values()
+        ]
+        raw = np.column_stack([raw[:, :-1], *computed, raw[:, -1]])
+        width = raw.shape[1]
+    if compiled.project is None:
+        order = [place for _, place in projection.places]
+        return raw[:, [*order, width - 1]] if rows else np.empty((0, len(order) + 1), np.int64)
+    out_width = len(projection.compiled) + 1
+    if rows == 0:
+        return np.empty((0, out_width), np.int64)
+    out = buffers.new_buffer(out_width)
+    try:
+        raw = np.ascontiguousarray(raw)
+        compiled.project(address(raw), rows, width, out, state)
+        return words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), out_width)
+    finally:
+        buffers.free_buffer(out)
+
+
+def consolidate(rows: Codes) -> Codes:
+    """Rows that agree in all but the multiplicity merged; those of multiplicity zero dropped."""
+    if len(rows) < 2:
+        return rows if len(rows) == 0 or rows[0, -1] != 0 else rows[:0]
+    width = rows.shape[1]
+    out = buffers.new_buffer(width)
+    try:
+        for_all = np.ascontiguousarray(rows)
+        append_rows(out, address(for_all), len(rows))
+        buffers.consolidate(out)
+        return words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), width)
+    finally:
+        buffers.free_buffer(out)

@@ -1,0 +1,54 @@
+"""Readers that outlive a commit: each sees the version it was opened at.
+
+A reader pulls batches from live state. Before a commit changes a relation, the engine has its open readers
+drain what is left of that version into memory; it knows them by weak reference, so a reader that was
+dropped costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from threading import RLock
+from weakref import WeakSet
+
+from freshviews.engine.batch import CodeBatch
+
+
+class Reader:
+    """Batches of one version of a relation, one after the other."""
+
+    def __init__(self, source: Callable[[], Iterator[CodeBatch]], readers: WeakSet[Reader], lock: RLock) -> None:
+        """``source`` starts the scan of the live state; it is called at once, with the lock held."""
+        self._lock = lock
+        self._drained: deque[CodeBatch] = deque()
+        self._live: Iterator[CodeBatch] | None = source()
+        readers.add(self)
+
+    def __iter__(self) -> Iterator[CodeBatch]:
+        return self
+
+    def __next__(self) -> CodeBatch:
+        with self._lock:
+            if self._drained:
+                return self._drained.popleft()
+            if self._live is None:
+                raise StopIteration
+            try:
+                return next(self._live)
+            except StopIteration:
+                self._live = None
+                raise
+
+    def drain(self) -> None:
+        """Take what is left into memory; called with the lock held."""
+        if self._live is not None:
+            self._drained.extend(self._live)
+            self._live = None
+
+
+def drain_all(readers: WeakSet[Reader]) -> None:
+    """Let every open reader take what is left of its version."""
+    for reader in list(readers):
+        reader.drain()
+    readers.clear()

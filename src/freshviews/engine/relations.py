@@ -1,0 +1,147 @@
+"""What the engine knows of each table and view while the database is open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from weakref import WeakSet
+
+from freshviews.engine.base_table import BaseTable
+from freshviews.engine.batch import CodeBatch
+from freshviews.engine.change import Subscription
+from freshviews.engine.decoding import Decoder
+from freshviews.engine.encoding import TableEncoder
+from freshviews.engine.foreign_keys import Link
+from freshviews.engine.maintained import Maintained
+from freshviews.engine.reading import Reader
+from freshviews.query.block import TableDef, ViewDef
+from freshviews.sql.catalog import Catalog
+
+
+@dataclass(eq=False)
+class TableState:
+    """A base table. ``number`` counts the tables ever made, so that a name used again is another table."""
+
+    definition: TableDef
+    number: int
+    encoder: TableEncoder
+    decoder: Decoder
+    stored: BaseTable | None
+    """None where the table is trusted."""
+    foreign: tuple[Link, ...] = ()
+    """Foreign keys of this table."""
+    links: tuple[Link, ...] = ()
+    """Foreign keys of this table and of others that refer to it."""
+    written: bool = False
+    """Whether any row ever came."""
+    downstream: tuple[ViewState, ...] = ()
+    """The views that a change can reach, each after its inputs."""
+    readers: WeakSet[Reader] = field(default_factory=WeakSet)
+    updates: int = 0
+    seconds: float = 0.0
+    closed: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the rows can be read: those of a trusted table are not kept."""
+        return self.stored is not None
+
+    def batches(self, rows: int) -> Iterator[CodeBatch]:
+        """The stored rows with multiplicities."""
+        assert self.stored is not None
+        return self.stored.batches(rows)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            if self.stored is not None:
+                self.stored.close()
+
+
+@dataclass(eq=False)
+class ViewState:
+    """A view, public or internal."""
+
+    definition: ViewDef
+    maintained: Maintained
+    decoder: Decoder
+    dependents: tuple[ViewState, ...] = ()
+    """Views that read this one."""
+    is_stored: bool = True
+    subscriptions: list[Subscription] = field(default_factory=list)
+    readers: WeakSet[Reader] = field(default_factory=WeakSet)
+    updates: int = 0
+    seconds: float = 0.0
+    closed: bool = False
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    def batches(self, rows: int) -> Iterator[CodeBatch]:
+        """The contents with multiplicities."""
+        return self.maintained.contents(rows)
+
+    def want_change(self) -> None:
+        """Have changes kept exactly while somebody takes them."""
+        wanted = bool(self.dependents or self.subscriptions)
+        if self.maintained.wants_change != wanted:
+            self.maintained.wants_change = wanted
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.maintained.close()
+
+
+Relation = TableState | ViewState
+
+
+@dataclass(frozen=True)
+class Relations:
+    """All tables and views, by lower-case name, in order of creation: a view comes after its inputs."""
+
+    tables: Mapping[str, TableState] = field(default_factory=dict)
+    views: Mapping[str, ViewState] = field(default_factory=dict)
+    made: int = 0
+    """Tables ever made."""
+
+    def get(self, name: str) -> Relation | None:
+        key = name.lower()
+        return self.tables.get(key) or self.views.get(key)
+
+    @property
+    def catalog(self) -> Catalog:
+        """The definitions, for SQL to be read against."""
+        return Catalog(
+            {table.name: table.definition for table in self.tables.values()},
+            {view.name: view.definition for view in self.views.values()},
+        )
+
+    def connect(self) -> None:
+        """Work out, for every relation, who reads it and what of it must be encoded and kept."""
+        views = list(self.views.values())
+        for view in views:
+            view.dependents = tuple(v for v in views if _reads(v, view.name))
+            view.want_change()
+        links = [link for table in self.tables.values() for link in table.foreign]
+        for table in self.tables.values():
+            table.links = tuple(one for one in links if table.name in (one.child, one.parent))
+            reached = {table.name.lower()}
+            downstream = []
+            for view in views:
+                if any(name.lower() in reached for name in view.maintained.inputs):
+                    reached.add(view.name.lower())
+                    downstream.append(view)
+            table.downstream = tuple(downstream)
+            if table.stored is None:
+                readers = [v for v in downstream if _reads(v, table.name)]
+                table.encoder.want(frozenset[str]().union(*(v.maintained.needed(table.name) for v in readers)))
+
+
+def _reads(view: ViewState, name: str) -> bool:
+    return any(read.lower() == name.lower() for read in view.maintained.inputs)

@@ -1,0 +1,202 @@
+"""A compiled block and its native state: tables, buffers, the status word."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from freshviews.codegen.block import CompiledBlock
+from freshviews.codegen.enumeration import loops_in
+from freshviews.codegen.layout import FIRST_TABLE, STATUS_WORDS, row_layout
+from freshviews.codegen.triggers import real_scratch
+from freshviews.engine.batch import Codes
+from freshviews.kernel import buffer as buffers
+from freshviews.kernel import mem, ordered, table
+from freshviews.kernel.output import any_failed
+from freshviews.kernel.real import REAL_WORDS
+from freshviews.program.nodes import Program, View
+from freshviews.types import SqlType
+from freshviews.types.dictionary import Dictionary
+
+
+def words_at(address: int, rows: int, width: int) -> Codes:
+    """A copy of rows of words that lie in native memory, shape (rows, width)."""
+    if rows == 0:
+        return np.empty((0, width), np.int64)
+    block = (ctypes.c_int64 * (rows * width)).from_address(address)
+    return np.frombuffer(block, np.int64).reshape(rows, width).copy()
+
+
+def address(array: Codes) -> int:
+    """Address of an array's first word."""
+    interface: dict[str, Any] = array.__array_interface__
+    place: int = interface["data"][0]
+    return place
+
+
+class BlockState:
+    """The native state of one block. All memory is given back when the object is collected."""
+
+    def __init__(self, program: Program, compiled: CompiledBlock, width: int, dictionary: Dictionary) -> None:
+        self.program = program
+        self.compiled = compiled
+        self.width = width
+        self._dictionary = dictionary
+        scratch = len(set(real_scratch(program).values()))
+        self._state = np.zeros(FIRST_TABLE + len(program.views) + scratch, np.int64)
+        self.status = np.zeros(STATUS_WORDS, np.int64)
+        self._constants = np.array([dictionary.encode(text) for text in compiled.constants] or [0], np.int64)
+        self._scratch = np.zeros((max(scratch, 1), REAL_WORDS), np.int64)
+        self._strings: tuple[Codes, Any] | None = None
+        self.state = address(self._state)
+        self._state[0] = address(self.status)
+        self.changes = buffers.new_buffer(width)
+        self._state[1] = self.changes
+        self._state[3] = address(self._constants)
+        for i in range(scratch):
+            self._state[FIRST_TABLE + len(program.views) + i] = address(self._scratch[i])
+        self.tables = [_new_table(view) for view in program.views]
+        self._state[FIRST_TABLE : FIRST_TABLE + len(self.tables)] = self.tables
+        self._by_relation: dict[str, list[tuple[Any, Codes, int, tuple[str, ...]]]] = {}
+        for trigger in compiled.triggers:
+            block = np.zeros(2 + 2 * len(trigger.columns), np.int64)
+            entry = (trigger.run, block, address(block), trigger.columns)
+            self._by_relation.setdefault(trigger.relation, []).append(entry)
+        self._free = weakref.finalize(self, _free, self.tables, self.changes)
+        self.reset_status()
+
+    def close(self) -> None:
+        """Give all memory back; the state must not be used any more."""
+        self._free()
+
+    def reset_status(self) -> None:
+        self.status[0] = 0
+        self.status[1] = -1
+
+    def want_changes(self, wanted: bool) -> None:
+        """Keep the change of each batch from now on, or no longer."""
+        self._state[2] = int(wanted)
+        for view, handle in zip(self.program.views, self.tables, strict=True):
+            if view.journal:
+                mem.store(handle, table.JOURNALING, int(wanted))
+
+    def run(self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int) -> None:
+        """Run the relation's triggers over ``n`` rows; columns are (address, stride in words)."""
+        if self._strings is not None or self._orders_strings():
+            self._refresh_strings()
+        for run, block, place, names in self._by_relation.get(relation, ()):
+            block[0], block[1] = m
+            at = 2
+            for name in names:
+                block[at], block[at + 1] = columns[name]
+                at += 2
+            run(self.state, place, n)
+
+    def failed(self) -> bool:
+        """Whether memory ran out since the state was made."""
+        if mem.load(self.changes, buffers.FAILED):
+            return True
+        return bool(any_failed(self.state, FIRST_TABLE, len(self.tables)))
+
+    def take_changes(self) -> Codes:
+        """Raw rows of the change since the last call, shape (n, width)."""
+        if self.compiled.read_change is not None:
+            self.compiled.read_change(self.state, self.changes)
+        return self._drain()
+
+    def _drain(self) -> Codes:
+        rows = mem.load(self.changes, buffers.COUNT)
+        raw = words_at(mem.load(self.changes, buffers.ROWS), rows, self.width)
+        buffers.clear_buffer(self.changes)
+        return raw
+
+    def rows(self, limit: int) -> Iterator[Codes]:
+        """Raw rows of the contents, at most ``limit`` at a time; the state must not change meanwhile."""
+        out = buffers.new_buffer(self.width)
+        try:
+            frame = np.zeros(2 + loops_in(self.program), np.int64)
+            start = 0
+            while start >= 0:
+                buffers.clear_buffer(out)
+                if self.compiled.read_rows is not None:
+                    start = self.compiled.read_rows(self.state, start, limit, out)
+                else:
+                    assert self.compiled.enumerate is not None
+                    found = self.compiled.enumerate(self.state, address(frame), limit, out)
+                    start = 0 if found == limit else -1
+                yield words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), self.width)
+        finally:
+            buffers.free_buffer(out)
+
+    def group(self, key: tuple[int, ...]) -> Codes:
+        """Raw rows of one group: one row or none."""
+        assert self.compiled.read_group is not None
+        words = np.array(key or (0,), np.int64)
+        self.compiled.read_group(self.state, address(words), self.changes)
+        return self._drain()
+
+    def clear(self) -> None:
+        """Empty every table."""
+        for i, (view, handle) in enumerate(zip(self.program.views, self.tables, strict=True)):
+            journaling = mem.load(handle, table.JOURNALING)
+            table.free_table(handle)
+            self.tables[i] = _new_table(view)
+            self._state[FIRST_TABLE + i] = self.tables[i]
+            mem.store(self.tables[i], table.JOURNALING, journaling)
+        buffers.clear_buffer(self.changes)
+        self.reset_status()
+        if self._strings is not None:
+            self._strings = None
+            self._refresh_strings()
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Rows and bytes by view."""
+        return {
+            view.name: (mem.load(handle, table.LIVE), table.table_bytes(handle))
+            for view, handle in zip(self.program.views, self.tables, strict=True)
+        }
+
+    def _orders_strings(self) -> bool:
+        return any(v.ordered is not None and v.ordered.name == "STRING" for v in self.program.views)
+
+    def _refresh_strings(self) -> None:
+        """Give ordered indexes over strings the texts of all codes."""
+        known = self._dictionary.heap()
+        if self._strings is not None and known[0] is self._strings[0]:
+            return
+        self._strings = known
+        offsets, data = known
+        for view, handle in zip(self.program.views, self.tables, strict=True):
+            if view.ordered is not None and view.ordered.name == "STRING":
+                index = mem.load(mem.load(handle, table.ORDERED_LIST), 0)
+                ordered.set_strings(index, address(offsets), address(data))
+
+
+def _kind(kind: SqlType) -> int:
+    if kind.is_float:
+        return ordered.DOUBLE_ORDER
+    return ordered.STRING_ORDER if kind.name == "STRING" else ordered.INTEGER_ORDER
+
+
+def _new_table(view: View) -> int:
+    layout = row_layout(view)
+    with_order = view.ordered is not None
+    handle: int = table.new_table(
+        layout.key, layout.payload, len(view.indexes), int(with_order), int(view.journal)
+    )
+    for positions in view.indexes:
+        words = np.array(positions, np.int64)
+        table.add_index(handle, address(words), len(positions))
+    if view.ordered is not None:
+        ordered.new_ordered(handle, _kind(view.ordered))
+    return handle
+
+
+def _free(tables: list[int], changes: int) -> None:
+    for handle in tables:
+        table.free_table(handle)
+    buffers.free_buffer(changes)

@@ -1,0 +1,194 @@
+"""What a user holds of a view or of a stored table: rows as Arrow, pandas, polars or Python tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from freshviews.engine.batch import CodeBatch
+from freshviews.engine.change import Change, Subscription
+from freshviews.engine.decoding import repeated
+from freshviews.engine.failures import OutOfMemory
+from freshviews.engine.reading import Reader
+from freshviews.engine.relations import Relation, TableState, ViewState
+from freshviews.errors import CatalogError, EvaluationError
+from freshviews.expr.host import HostError
+from freshviews.types.values import encoder_for
+
+ROWS = 1 << 16
+"""Rows of a record batch, where the user does not say."""
+
+Guard = Callable[[Relation], AbstractContextManager[None]]
+"""Locks the database and checks that it is open and the relation still there."""
+
+
+class Rows:
+    """The rows of a relation.
+
+    Every reader sees the version at which it began, whatever is committed meanwhile. A row of multiplicity 2
+    comes twice; a row of negative multiplicity, which only trusted tables can bring about, does not come.
+    """
+
+    def __init__(self, state: Relation, guard: Guard) -> None:
+        self._state = state
+        self._guard = guard
+
+    @property
+    def name(self) -> str:
+        return self._state.name
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and types of the columns."""
+        return self._state.decoder.schema
+
+    def to_batches(self, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
+        """Record batches of at most ``rows`` rows, one after the other.
+
+        Raises EvaluationError where an output column cannot be computed for a row.
+        """
+        if rows < 1:
+            raise ValueError("to_batches needs rows of 1 or more")
+        return map(self._state.decoder.rows, repeated(self._read(rows), rows))
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as one Arrow table."""
+        return pa.Table.from_batches(list(self.to_batches()), self.schema)
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas DataFrame."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """All rows as a polars DataFrame."""
+        import polars
+
+        return polars.from_arrow(self.to_arrow())
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Rows as tuples of Python values."""
+        batches = repeated(self._read(ROWS), ROWS)
+        return (row for batch in batches for row in self._state.decoder.tuples(batch))
+
+    def __len__(self) -> int:
+        """The number of rows, each as often as it is there; counted by reading them."""
+        return sum(int(np.maximum(batch.multiplicities, 0).sum()) for batch in self._read(ROWS))
+
+    def _read(self, rows: int) -> Iterator[CodeBatch]:
+        state = self._state
+        with self._guard(state) as lock:
+            return Reader(lambda: _checked(state, rows), state.readers, lock)
+
+    def __repr__(self) -> str:
+        columns = ", ".join(f"{c.name} {c.type}" for c in self._state.definition.columns)
+        kind = "view" if isinstance(self._state, ViewState) else "table"
+        return f"<{kind} {self.name} ({columns})>"
+
+
+class Table(Rows):
+    """A stored base table."""
+
+    _state: TableState
+
+
+class View(Rows):
+    """A view that is kept fresh."""
+
+    _state: ViewState
+
+    def __getitem__(self, key: Any) -> tuple[Any, ...]:
+        """The row of a group, as a tuple of Python values.
+
+        ``key`` is the value of the GROUP BY column, or the tuple of several. KeyError where the view has no
+        such row; CatalogError where the view's rows are not found by a group key.
+        """
+        state = self._state
+        with self._guard(state):
+            names = state.maintained.group_columns
+            if not names:
+                raise CatalogError(
+                    f"view {self.name} has no group key to look up; only views that GROUP BY (or DISTINCT) "
+                    "columns which they also select have one"
+                )
+            values = key if isinstance(key, tuple) else (key,)
+            if len(values) != len(names):
+                raise KeyError(f"the key of view {self.name} is ({', '.join(names)}), not {key!r}")
+            codes = self._key_codes(names, values)
+            found = [] if codes is None else state.maintained.get(codes)
+            _raise_failure(state)
+        if not found:
+            raise KeyError(key)
+        return state.decoder.row(found[0][0])
+
+    def _key_codes(self, names: tuple[str, ...], values: tuple[Any, ...]) -> tuple[int, ...] | None:
+        """The codes of a key; None where a string never seen is part of it."""
+        columns = {column.name: column for column in self._state.definition.columns}
+        codes = []
+        for name, value in zip(names, values, strict=True):
+            kind = columns[name].type
+            if kind.name == "STRING" and isinstance(value, str):
+                code = self._state.decoder.dictionary.find(value)
+                if code is None:
+                    return None
+            else:
+                try:
+                    code = encoder_for(kind, True, self._state.decoder.dictionary)(value)
+                except (TypeError, ValueError, OverflowError) as error:
+                    raise KeyError(f"{name} of view {self.name}: {value!r}: {error}") from None
+            codes.append(code)
+        return tuple(codes)
+
+    def subscribe(self, callback: Callable[[Change], object]) -> Subscription:
+        """Have ``callback`` called with every change of the view that is not empty, from now on.
+
+        It is called after the commit, in the thread that committed, one change after the other. What it
+        raises does not undo the batch: the other subscribers are still told, then SubscriberError is raised
+        to whoever committed. It may itself insert; subscribers are told of that afterwards.
+        """
+        state = self._state
+
+        def end(subscription: Subscription) -> None:
+            with self._guard(state):
+                state.subscriptions.remove(subscription)
+                state.want_change()
+
+        with self._guard(state):
+            subscription = Subscription(callback, end)
+            state.subscriptions.append(subscription)
+            state.want_change()
+        return subscription
+
+    def explain(self) -> str:
+        """Class, reason, strategy, bounds, the program, and what is stored and indexed."""
+        with self._guard(self._state):
+            return self._state.maintained.explain()
+
+
+def _checked(state: Relation, rows: int) -> Iterator[CodeBatch]:
+    """The contents; raises EvaluationError where an output expression cannot be computed."""
+    try:
+        for batch in state.batches(rows):
+            if isinstance(state, ViewState):
+                _raise_failure(state)
+            yield batch
+    except HostError as error:
+        raise _not_computed(state.name, str(error)) from None
+
+
+def _raise_failure(state: ViewState) -> None:
+    failure = state.maintained.failure()
+    if failure is None:
+        return
+    if failure.kind == "memory":
+        raise OutOfMemory(f"memory ran out while view {state.name} was read")
+    raise _not_computed(state.name, failure.message)
+
+
+def _not_computed(name: str, message: str) -> EvaluationError:
+    return EvaluationError(
+        f"view {name}: an output column cannot be computed for a row: {message}", table=name, rule=message
+    )

@@ -1,0 +1,303 @@
+"""Values to text and back, as Spark's CAST and ``date_format`` do it.
+
+Dates are days, timestamps microseconds since 1970-01-01 (no zone), decimals unscaled integers. Text
+that does not parse raises ``ValueError`` with what would be accepted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from functools import lru_cache
+
+import numpy as np
+
+from freshviews.types.calendar import (
+    GREATEST_DAY,
+    LEAST_DAY,
+    MICROS_PER_DAY,
+    MICROS_PER_SECOND,
+    civil_from_days,
+    days_from_civil,
+    days_in_month,
+)
+
+# CAST strips blanks and control characters at both ends, as Spark's trimAll does.
+_BLANKS = "".join(map(chr, range(0x21))) + "\x7f"
+
+_CONTEXT = Context(prec=400, rounding=ROUND_HALF_UP)
+
+
+def bool_to_string(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _java_text(negative: bool, digits: str, exponent: int) -> str:
+    """Digits d1 d2 ... with value ``d1.d2... * 10**exponent``, as Java prints it."""
+    sign = "-" if negative else ""
+    if -3 <= exponent < 7:
+        if exponent < 0:
+            return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
+        whole = digits[: exponent + 1].ljust(exponent + 1, "0")
+        return f"{sign}{whole}.{digits[exponent + 1 :] or '0'}"
+    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
+
+
+def _shortest(value: float, text: str) -> str:
+    """Java's form of ``text``, the shortest digits of ``value`` in scientific notation."""
+    if value != value:
+        return "NaN"
+    if value in (float("inf"), float("-inf")):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0:
+        return "0.0"
+    mantissa, _, exponent = text.lstrip("-").partition("e")
+    digits = mantissa.replace(".", "").rstrip("0") or "0"
+    return _java_text(value < 0, digits, int(exponent))
+
+
+def float_to_string(value: float) -> str:
+    """The shortest digits that read back as the same double: ``1.5``, ``1.0E10``, ``NaN``, ``Infinity``."""
+    return _shortest(value, np.format_float_scientific(value))
+
+
+def float32_to_string(value: float) -> str:
+    """The same for a float32 held in a double."""
+    return _shortest(value, np.format_float_scientific(np.float32(value)))
+
+
+def decimal_to_string(unscaled: int, scale: int) -> str:
+    """All ``scale`` digits, no exponent: 1230 of scale 2 is ``12.30``."""
+    if scale == 0:
+        return str(unscaled)
+    digits = str(abs(unscaled)).rjust(scale + 1, "0")
+    return f"{'-' if unscaled < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
+
+
+def _year_text(year: int) -> str:
+    if year < 0:
+        return f"-{-year:04d}"
+    return f"{year:04d}" if year <= 9999 else f"+{year}"
+
+
+def date_to_string(days: int) -> str:
+    """``2026-01-31``; a year past 9999 has a plus."""
+    year, month, day = civil_from_days(days)
+    return f"{_year_text(year)}-{month:02d}-{day:02d}"
+
+
+def timestamp_to_string(micros: int) -> str:
+    """``2026-01-31 23:59:59.25``: the fraction has no trailing zeros and is left out where it is zero."""
+    days, rest = divmod(micros, MICROS_PER_DAY)
+    seconds, fraction = divmod(rest, MICROS_PER_SECOND)
+    text = f"{date_to_string(days)} {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    return f"{text}.{fraction:06d}".rstrip("0") if fraction else text
+
+
+_MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+_PATTERN = re.compile(r"(?P<quoted>'(?:[^']|'')*')|(?P<run>([A-Za-z])\3*)|(?P<other>[^A-Za-z']+)")
+_Piece = Callable[[int, int], str]
+
+
+def _number(width: int, value: Callable[[int, int], int]) -> _Piece:
+    return lambda days, rest: str(value(days, rest)).rjust(width, "0")
+
+
+def _year_piece(width: int) -> _Piece:
+    if width == 2:
+        return lambda days, rest: f"{civil_from_days(days)[0] % 100:02d}"
+    return lambda days, rest: str(civil_from_days(days)[0]).rjust(width, "0")
+
+
+def _month_piece(width: int) -> _Piece:
+    if width <= 2:
+        return _number(width, lambda days, rest: civil_from_days(days)[1])
+    return lambda days, rest: _MONTHS[civil_from_days(days)[1] - 1][: 3 if width == 3 else None]
+
+
+def _weekday_piece(width: int) -> _Piece:
+    return lambda days, rest: _WEEKDAYS[(days + 3) % 7][: 3 if width <= 3 else None]
+
+
+def _fraction_piece(width: int) -> _Piece:
+    return lambda days, rest: f"{rest % MICROS_PER_SECOND:06d}".ljust(width, "0")[:width]
+
+
+def _day_of_year(days: int, rest: int) -> int:
+    return days - days_from_civil(civil_from_days(days)[0], 1, 1) + 1
+
+
+def _hours(days: int, rest: int) -> int:
+    return rest // (3600 * MICROS_PER_SECOND)
+
+
+_LETTERS: dict[str, tuple[int, Callable[[int], _Piece]]] = {
+    # letter: the longest run of it that is accepted, and what prints it
+    "y": (6, _year_piece),
+    "M": (4, _month_piece),
+    "d": (2, lambda width: _number(width, lambda days, rest: civil_from_days(days)[2])),
+    "D": (3, lambda width: _number(width, _day_of_year)),
+    "E": (4, _weekday_piece),
+    "a": (1, lambda width: lambda days, rest: "AM" if _hours(days, rest) < 12 else "PM"),
+    "H": (2, lambda width: _number(width, _hours)),
+    "h": (2, lambda width: _number(width, lambda days, rest: (_hours(days, rest) + 11) % 12 + 1)),
+    "m": (2, lambda width: _number(width, lambda days, rest: rest // (60 * MICROS_PER_SECOND) % 60)),
+    "s": (2, lambda width: _number(width, lambda days, rest: rest // MICROS_PER_SECOND % 60)),
+    "S": (9, _fraction_piece),
+}
+
+
+@lru_cache(maxsize=256)
+def _date_pieces(pattern: str) -> tuple[_Piece, ...]:
+    pieces: list[_Piece] = []
+    position = 0
+    while position < len(pattern):
+        found = _PATTERN.match(pattern, position)
+        if found is None:
+            raise ValueError(f"the date pattern {pattern!r} has a quote that is not closed")
+        position = found.end()
+        run = found["run"]
+        if run is None:
+            literal = found["other"] or (found["quoted"][1:-1].replace("''", "'") or "'")
+            pieces.append(lambda days, rest, literal=literal: literal)  # type: ignore[misc]
+            continue
+        longest, make = _LETTERS.get(run[0], (0, _year_piece))
+        if len(run) > longest:
+            accepted = ", ".join(letter * most for letter, (most, _) in _LETTERS.items())
+            raise ValueError(
+                f"{run!r} in the date pattern {pattern!r} is not supported; accepted are {accepted}, "
+                "shorter runs of these letters, and 'quoted text'"
+            )
+        pieces.append(make(len(run)))
+    return tuple(pieces)
+
+
+def date_format(micros: int, pattern: str) -> str:
+    """A timestamp by a pattern of Spark's letters y M d D E a H h m s S; names are English."""
+    days, rest = divmod(micros, MICROS_PER_DAY)
+    return "".join([piece(days, rest) for piece in _date_pieces(pattern)])
+
+
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_FLOAT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_SPECIAL = re.compile(r"nan|[+-]?inf(?:inity)?", re.IGNORECASE)
+_DATE = re.compile(r"([+-]?[0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2}))?)?")
+_TIME = re.compile(
+    r"([0-9]{1,2}):([0-9]{1,2})(?::([0-9]{1,2})(?:\.([0-9]*))?)?"
+    r"\s*(Z|UTC|GMT|[+-][0-9]{1,2}(?::?[0-9]{2})?)?"
+)
+
+
+def string_to_int(text: str, low: int, high: int) -> int:
+    """Digits with an optional sign, between ``low`` and ``high``."""
+    stripped = text.strip(_BLANKS)
+    if not _INTEGER.fullmatch(stripped):
+        raise ValueError(f"{text!r} is not an integer; digits with an optional sign are accepted")
+    # Python refuses to read more than 4300 digits; 25 without leading zeros are out of range already.
+    digits = stripped.lstrip("+-").lstrip("0")
+    value = int(digits or "0") if len(digits) <= 25 else high + 1
+    value = -value if stripped.startswith("-") else value
+    if not low <= value <= high or len(digits) > 25:
+        raise ValueError(f"{text!r} is outside {low} to {high}")
+    return value
+
+
+def string_to_float(text: str) -> float:
+    """A decimal number with an optional exponent, or inf, infinity, nan in any case."""
+    stripped = text.strip(_BLANKS)
+    if _FLOAT.fullmatch(stripped):
+        return float(stripped)
+    if _SPECIAL.fullmatch(stripped):
+        return float(stripped)
+    raise ValueError(f"{text!r} is not a number; a decimal number, Infinity or NaN is accepted")
+
+
+def string_to_decimal(text: str, precision: int, scale: int) -> int:
+    """Unscaled value, HALF_UP at ``scale`` digits, of at most ``precision`` digits that fit an int64."""
+    stripped = text.strip(_BLANKS)
+    if not _FLOAT.fullmatch(stripped):
+        raise ValueError(f"{text!r} is not a decimal number")
+    try:
+        number = Decimal(stripped)
+        if number and number.adjusted() >= precision - scale:
+            raise InvalidOperation
+        if number.adjusted() < -scale - 1:
+            return 0
+        unscaled = int(number.scaleb(scale, _CONTEXT).quantize(Decimal(1), context=_CONTEXT))
+    except InvalidOperation:
+        unscaled = 10**precision
+    if abs(unscaled) >= min(10**precision, 2**63):
+        raise ValueError(f"{text!r} does not fit DECIMAL({precision}, {scale})")
+    return unscaled
+
+
+def _days(text: str, whole: str) -> int:
+    found = _DATE.fullmatch(text)
+    if found:
+        year, month, day = int(found[1]), int(found[2] or 1), int(found[3] or 1)
+        if 1 <= month <= 12 and 1 <= day <= days_in_month(year, month):
+            days = days_from_civil(year, month, day)
+            if LEAST_DAY <= days <= GREATEST_DAY:
+                return days
+    raise ValueError(f"{whole!r} is not a date; yyyy-MM-dd is accepted")
+
+
+def string_to_date(text: str) -> int:
+    """Days of ``yyyy``, ``yyyy-MM`` or ``yyyy-MM-dd``; a blank or T and what follows it are ignored."""
+    stripped = text.strip(_BLANKS)
+    return _days(re.split("[ T]", stripped, maxsplit=1)[0], text)
+
+
+def string_to_timestamp(text: str) -> int:
+    """Microseconds of a date, or of a date and ``HH:mm[:ss[.fraction]]``, digits past the sixth cut off.
+
+    TIMESTAMP has no zone and counts as UTC: an offset at the end (``Z``, ``+02:00``) is taken off.
+    """
+    stripped = text.strip(_BLANKS)
+    date, *times = re.split("[ T]", stripped, maxsplit=1)
+    micros = _days(date, text) * MICROS_PER_DAY
+    if times:
+        found = _TIME.fullmatch(times[0])
+        if not found:
+            raise ValueError(f"{text!r} is not a timestamp; yyyy-MM-dd HH:mm:ss[.ffffff] is accepted")
+        hour, minute, second = int(found[1]), int(found[2]), int(found[3] or 0)
+        if hour > 23 or minute > 59 or second > 59:
+            raise ValueError(f"{text!r} is not a timestamp; the time runs from 00:00:00 to 23:59:59")
+        fraction = int((found[4] or "").ljust(6, "0")[:6])
+        micros += ((hour * 60 + minute) * 60 + second) * MICROS_PER_SECOND + fraction
+        micros -= _offset_minutes(found[5] or "Z", text) * 60 * MICROS_PER_SECOND
+    if not -(2**63) < micros < 2**63:
+        raise ValueError(f"{text!r} is outside the timestamps that fit 64 bits of microseconds")
+    return micros
+
+
+def _offset_minutes(zone: str, whole: str) -> int:
+    if zone[0] not in "+-":
+        return 0
+    digits = zone[1:].replace(":", "")
+    if len(digits) == 3:
+        digits = "0" + digits
+    hours, minutes = int(digits[:2]), int(digits[2:] or 0)
+    if hours > 18 or minutes > 59:
+        raise ValueError(f"{whole!r} has an offset outside -18:00 to +18:00")
+    return (hours * 60 + minutes) * (-1 if zone[0] == "-" else 1)
+
+
+_TRUE = frozenset(("t", "true", "y", "yes", "1"))
+_FALSE = frozenset(("f", "false", "n", "no", "0"))
+
+
+def string_to_bool(text: str) -> bool:
+    """t, true, y, yes, 1 or f, false, n, no, 0, in any case."""
+    word = text.strip(_BLANKS).lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise ValueError(f"{text!r} is not a boolean; true, t, yes, y, 1, false, f, no, n and 0 are accepted")

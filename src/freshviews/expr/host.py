@@ -1,0 +1,204 @@
+"""Expressions with host operations, evaluated over whole columns of codes before compiled code runs.
+
+A host operation is a Python function over values, so it runs once per distinct arguments: every operation
+of the expression keeps a memo from argument codes to the code of its result, for as long as its evaluator
+lives. Arguments of ``case``, ``coalesce``, ``and`` and ``or`` are evaluated only for the rows that need them,
+and an operation only for the rows that reach it, as Spark does it.
+
+The compiled operations come from ``freshviews.kernel.scalar``, which stands on nothing but types: the one
+place where this room looks up to the kernel's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
+from freshviews.expr.ops import OPS, Op
+from freshviews.kernel import scalar
+from freshviews.kernel.mem import allocate, load, release
+from freshviews.types.dictionary import Dictionary
+from freshviews.types.sqltype import NULL
+from freshviews.types.values import literal_code, literal_value
+
+Codes = npt.NDArray[np.int64]
+Evaluator = Callable[[Mapping[str, Codes]], Codes]
+
+LARGEST_MEMO = 1 << 18
+"""Entries at which the memo of an operation is emptied."""
+
+
+class HostFailure(ValueError):
+    """An operation has no answer for a row: ``row`` (position in the columns), ``call`` and ``reason``."""
+
+    def __init__(self, row: int, call: Call, reason: str) -> None:
+        super().__init__(f"row {row}: {call}: {reason}")
+        self.row = row
+        self.call = call
+        self.reason = reason
+
+
+class _Failed(Exception):
+    """The reason, before the row is known."""
+
+
+def needs_host(expr: Expr) -> bool:
+    """Whether any operation of the expression is a host operation."""
+    if not isinstance(expr, Call):
+        return False
+    return OPS[expr.op].host is not None or any(map(needs_host, expr.args))
+
+
+def evaluate(expr: Expr, columns: Mapping[str, Codes], dictionary: Dictionary) -> Codes:
+    """Codes of an expression for every row; see ``evaluator_for``, which keeps its memos between calls."""
+    return evaluator_for(expr, dictionary)(columns)
+
+
+def evaluator_for(expr: Expr, dictionary: Dictionary) -> Evaluator:
+    """What evaluates one expression over batches of columns of codes, by name.
+
+    Raises ``HostFailure`` for a row of the batch for which an operation fails; nothing is changed then but
+    the dictionary, which may have got strings that no row uses. An expression without columns gives one
+    row per row of the columns it is given.
+    """
+    node = _node(expr, dictionary)
+    names = columns_of(expr)
+
+    def run(columns: Mapping[str, Codes]) -> Codes:
+        count = len(next(iter(columns.values()))) if columns else 0
+        lists = {name: columns[name].tolist() for name in names}
+        return np.array(node(lists, range(count)), np.int64)
+
+    return run
+
+
+# A node gives the codes of the rows it is asked for, in their order.
+_Node = Callable[[Mapping[str, list[int]], Sequence[int]], list[int]]
+
+
+def _node(expr: Expr, dictionary: Dictionary) -> _Node:
+    if isinstance(expr, Column):
+        return _column(expr.name)
+    if isinstance(expr, Literal):
+        code = literal_code(expr.type, expr.value, dictionary)
+        return lambda columns, rows: [code] * len(rows)
+    args = [_node(arg, dictionary) for arg in expr.args]
+    if expr.op == "case":
+        return _case(args[:-1:2], args[1::2], args[-1])
+    if expr.op == "coalesce":
+        return _first(args, lambda code: code != NULL)
+    if expr.op in ("and", "or"):
+        return _connective(args[0], args[1], 0 if expr.op == "and" else 1)
+    op = OPS[expr.op]
+    return _strict(expr, args, _host(expr, op, dictionary) if op.host else _compiled(op))
+
+
+def _column(name: str) -> _Node:
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
+        column = columns[name]
+        return column if len(rows) == len(column) else [column[row] for row in rows]
+
+    return codes
+
+
+def _case(conditions: list[_Node], values: list[_Node], otherwise: _Node) -> _Node:
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
+        found: dict[int, int] = {}
+        rest = rows
+        for condition, value in zip(conditions, values, strict=True):
+            truth = condition(columns, rest)
+            taken = [row for row, code in zip(rest, truth, strict=True) if code == 1]
+            found.update(zip(taken, value(columns, taken), strict=True))
+            rest = [row for row, code in zip(rest, truth, strict=True) if code != 1]
+        found.update(zip(rest, otherwise(columns, rest), strict=True))
+        return [found[row] for row in rows]
+
+    return codes
+
+
+def _first(args: list[_Node], decides: Callable[[int], bool]) -> _Node:
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
+        found: dict[int, int] = {}
+        rest = rows
+        for arg in args:
+            found.update(zip(rest, arg(columns, rest), strict=True))
+            rest = [row for row in rest if not decides(found[row])]
+        return [found[row] for row in rows]
+
+    return codes
+
+
+def _connective(left: _Node, right: _Node, decisive: int) -> _Node:
+    """AND (0 decides) and OR (1 decides)."""
+
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
+        found = left(columns, rows)
+        open_places = [place for place, code in enumerate(found) if code != decisive]
+        others = right(columns, [rows[place] for place in open_places])
+        result = list(found)
+        for place, code in zip(open_places, others, strict=True):
+            if code in (decisive, NULL):
+                result[place] = code
+        return result
+
+    return codes
+
+
+def _strict(call: Call, args: list[_Node], apply: Callable[..., int]) -> _Node:
+    """Of an operation whose arguments are all evaluated, with its memo."""
+    memo: dict[tuple[int, ...], int] = {}
+
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
+        keys = list(zip(*(arg(columns, rows) for arg in args), strict=True))
+        if len(memo) > LARGEST_MEMO:
+            memo.clear()
+        for place, key in enumerate(keys):
+            if key not in memo:
+                try:
+                    memo[key] = apply(*key)
+                except _Failed as error:
+                    raise HostFailure(rows[place], call, str(error)) from None
+        return [memo[key] for key in keys]
+
+    return codes
+
+
+def _host(call: Call, op: Op, dictionary: Dictionary) -> Callable[..., int]:
+    function = op.host
+    assert function is not None
+    kinds = [arg.type for arg in call.args]
+    strict = op.null == "strict"
+
+    def apply(*codes: int) -> int:
+        if strict and NULL in codes:
+            return NULL
+        values = [literal_value(kind, code, dictionary) for kind, code in zip(kinds, codes, strict=True)]
+        try:
+            return literal_code(call.type, function(*values), dictionary)
+        except (ValueError, OverflowError) as error:
+            raise _Failed(error) from None
+
+    return apply
+
+
+def _compiled(op: Op) -> Callable[..., int]:
+    assert op.kernel is not None
+    kernel = getattr(scalar, op.kernel)
+    if not op.fallible:
+        return lambda *codes: int(kernel(*codes))
+
+    def apply(*codes: int) -> int:
+        status = allocate(1)
+        try:
+            code = int(kernel(*codes, status))
+            error = load(status, 0)
+        finally:
+            release(status)
+        if error:
+            raise _Failed(scalar.ERRORS[error])
+        return code
+
+    return apply

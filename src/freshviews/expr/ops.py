@@ -1,0 +1,240 @@
+"""The scalar operations: the one table that the binder, code generation and tests read.
+
+An operation is one of three kinds:
+
+- **compiled**: ``kernel`` names a function of ``freshviews.kernel.scalar`` over int64 codes;
+- **host**: ``host`` is a Python function over Python values (strings, and what becomes or was a
+  string); ``freshviews.expr.host`` evaluates it before the compiled trigger runs;
+- **lazy**: neither; ``case(cond, value, cond, value, ..., otherwise)`` and ``coalesce(a, b, ...)``
+  evaluate an argument only where it is needed, so each back end writes them as its own conditional.
+
+``and`` and ``or`` are compiled, three-valued over codes; a back end may skip the right argument where
+the left one decides (a row that the left side of AND excludes then raises no error on the right, as in
+Spark), and ``freshviews.expr.host`` does.
+
+Semantics are Spark SQL's with ANSI mode on: what does not fit is an error, never a wrapped or a NULL
+value. A **fallible** compiled operation takes a last argument ``status``, the address of one int64: where
+it still is 0 it receives a key of ``freshviews.kernel.scalar.ERRORS``, and the operation returns NULL. A
+fallible host function raises ``ValueError``, whose text is the reason.
+
+Arguments as tests, binder and codegen must agree on them
+---------------------------------------------------------
+"int" below is any type whose codes order as integers: integers, BOOLEAN, DATE, TIMESTAMP, and
+DECIMALs of one scale. Factors, divisors, limits, digits and units are BIGINT literals.
+
+=================================================  ====================================================
+operation                                          meaning
+=================================================  ====================================================
+eq ne lt le gt ge (a, b)                           on int; eq and ne also on strings
+eq_float ... ge_float (a, b)                       NaN equals NaN and is the greatest
+null_safe_eq (a, b)                                any one type; never NULL
+is_null is_not_null is_true is_nan (x)              never NULL; is_true(NULL) and is_nan(NULL) are false
+and or (a, b), not (x)                             three-valued
+add_int sub_int mul_int (a, b) neg_int abs_int     64-bit, checked
+div_int mod_int (a, b)                             truncate towards zero; mod has the sign of a
+pmod_int (a, b)                                    ``((a % b) + b) % b`` with truncating ``%``, as Spark's
+check_range (x, low, high)                         x, or an error; result check of CAST and of arithmetic
+add_float sub_float mul_float (a, b) neg_float     IEEE
+div_float mod_float (a, b)                         error where b = 0
+ln log10 (x)                                       NULL where x <= 0
+sqrt exp sin cos tan abs_float (x), power (a, b)   IEEE: NaN where undefined
+floor_float ceil_float (x)                         BIGINT; error where it does not fit (Spark saturates)
+round_float (x, digits)                            HALF_UP on the shortest decimal text of x, as Spark
+scale_up (x, factor)                               x * factor, checked
+scale_down (x, factor)                             x / factor, HALF_UP
+mul_decimal (a, b, divisor)                        a * b / divisor: exact product, HALF_UP, checked
+div_decimal (a, b, multiplier)                     a * multiplier / b: exact product, HALF_UP, checked
+floor_decimal ceil_decimal (x, factor)             x / factor rounded down, up
+round_decimal (x, unit)                            multiple of unit, HALF_UP (code keeps its scale)
+int_to_float (x), decimal_to_float (x, factor)     nearest double of x, of x / factor
+float_to_int (x, low, high)                        truncates; error outside, or NaN
+float_to_decimal (x, factor, limit)                shortest text of x, times factor, HALF_UP; error past limit
+float_to_float32 (x)                               nearest float32, as a double
+float_to_bool int_to_bool (x)                      x <> 0 (NaN is true)
+year quarter month day (d)                         of a DATE, proleptic Gregorian
+dayofweek (d), weekday (d), dayofyear (d)          1 = Sunday; 0 = Monday; 1..366
+weekofyear (d), last_day (d)                       ISO 8601 week; DATE of the month's last day
+hour minute second (t)                             of a TIMESTAMP; whole seconds
+timestamp_to_date (t), date_to_timestamp (d)       rounds down; checked
+date_add_days (d, n), date_diff_days (a, b)        DATE; a - b in days
+add_months (d, n), add_months_timestamp (t, n)     day of month clamps to the last one
+add_micros (t, n)                                  checked
+trunc_date (d, unit)                               ``DATE_UNITS``: 0 year, 1 quarter, 2 month, 3 week (Monday)
+trunc_timestamp (t, unit)                          ``TIMESTAMP_UNITS``: also 4 day 5 hour 6 minute 7 second
+unix_timestamp (t), timestamp_seconds (n)          whole seconds since 1970 (down); their inverse, checked
+greatest_int least_int (a, b)                      NULLs are skipped
+greatest_float least_float (a, b)                  NULLs are skipped; NaN is the greatest
+sign_int (x), sign_float (x)                       -1, 0, 1 as the code of an int; as a DOUBLE
+lt_string le_string gt_string ge_string (a, b)     by UTF-8 bytes
+like ilike (s, pattern[, escape])                  escape is one character, backslash if absent
+rlike (s, pattern)                                 found anywhere; the pattern is Python's ``re``
+concat (s, ...), concat_ws (sep, s, ...)           concat_ws skips NULL strings
+length (s), ascii (s)                              INT; characters (code points), first code point or 0
+substring (s, pos[, len])                          1-based; from the end where pos < 0
+trim ltrim rtrim (s[, characters])                 spaces if characters is absent
+replace (s, search, replacement)                   an empty search changes nothing
+lpad rpad (s, n[, pad]), repeat (s, n)             n in characters; pad is a space if absent
+left right (s, n)                                  empty where n <= 0
+instr (s, sub), locate (sub, s[, pos])             1-based; 0 where absent
+upper lower initcap reverse (s)
+split_part (s, delimiter, n)                       1-based, from the end where n < 0; error where n = 0
+startswith endswith contains (s, part)
+int_to_string bool_to_string date_to_string (x)
+timestamp_to_string (t), float_to_string (x)       fraction without trailing zeros; as Java prints a double
+float32_to_string (x)                              as Java prints a float
+decimal_to_string (x, scale)
+date_format (t, pattern)                           TIMESTAMP; letters y M d H h m s S E a D, quoted text
+string_to_int (s, low, high)                       surrounding blanks allowed; digits alone, no fraction
+string_to_float (s), string_to_decimal (s, p, s)   decimals HALF_UP; error past the precision
+string_to_date string_to_timestamp string_to_bool  formats of Spark's CAST
+greatest_string least_string (a, b)                by UTF-8 bytes; NULLs are skipped
+=================================================  ====================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from freshviews.expr import casts, strings
+
+DATE_UNITS = MappingProxyType({"year": 0, "quarter": 1, "month": 2, "week": 3})
+"""Codes of the unit argument of ``trunc_date``."""
+
+TIMESTAMP_UNITS = MappingProxyType({**DATE_UNITS, "day": 4, "hour": 5, "minute": 6, "second": 7})
+"""Codes of the unit argument of ``trunc_timestamp``."""
+
+
+@dataclass(frozen=True)
+class Op:
+    """A scalar operation.
+
+    ``arity`` is the least and greatest number of arguments (None: any number). ``null`` says when the
+    result can be NULL: ``strict`` (where an argument is, and only there), ``never``, or ``own`` (rules
+    of its own: see the table above).
+    """
+
+    name: str
+    kernel: str | None
+    fallible: bool
+    host: Callable[..., Any] | None
+    arity: tuple[int, int | None] = (1, 1)
+    null: str = "strict"
+
+    @property
+    def lazy(self) -> bool:
+        return self.kernel is None and self.host is None
+
+
+def _compiled(names: str, arity: int, *, fallible: bool = False, null: str = "strict") -> list[Op]:
+    # The kernel has the operation's own name, but for three that are Python keywords.
+    return [
+        Op(name, f"{name}_" if name in ("and", "or", "not") else name, fallible, None, (arity, arity), null)
+        for name in names.split()
+    ]
+
+
+def _host(
+    name: str,
+    function: Callable[..., Any],
+    least: int,
+    greatest: int | None,
+    *,
+    fallible: bool = False,
+    null: str = "strict",
+) -> Op:
+    return Op(name, None, fallible, function, (least, greatest), null)
+
+
+_ALL = [
+    Op("case", None, False, None, (3, None), "own"),
+    Op("coalesce", None, False, None, (1, None), "own"),
+    # comparison and logic
+    *_compiled("eq ne lt le gt ge eq_float ne_float lt_float le_float gt_float ge_float", 2),
+    *_compiled("null_safe_eq", 2, null="never"),
+    *_compiled("is_null is_not_null is_true is_nan", 1, null="never"),
+    *_compiled("and or", 2, null="own"),
+    *_compiled("not", 1),
+    *_compiled("greatest_int least_int greatest_float least_float", 2, null="own"),
+    # integers
+    *_compiled("add_int sub_int mul_int div_int mod_int pmod_int", 2, fallible=True),
+    *_compiled("neg_int abs_int", 1, fallible=True),
+    *_compiled("sign_int", 1),
+    *_compiled("check_range", 3, fallible=True),
+    # floats
+    *_compiled("add_float sub_float mul_float power round_float", 2),
+    *_compiled("div_float mod_float", 2, fallible=True),
+    *_compiled("neg_float abs_float sign_float sqrt exp sin cos tan", 1),
+    *_compiled("ln log10", 1, null="own"),
+    *_compiled("floor_float ceil_float", 1, fallible=True),
+    # decimals
+    *_compiled("scale_up", 2, fallible=True),
+    *_compiled("scale_down floor_decimal ceil_decimal", 2),
+    *_compiled("round_decimal", 2, fallible=True),
+    *_compiled("mul_decimal div_decimal", 3, fallible=True),
+    # conversions
+    *_compiled("int_to_float float_to_float32 float_to_bool int_to_bool", 1),
+    *_compiled("decimal_to_float", 2),
+    *_compiled("float_to_int float_to_decimal", 3, fallible=True),
+    # dates and timestamps
+    *_compiled("year quarter month day dayofweek weekday dayofyear weekofyear", 1),
+    *_compiled("hour minute second timestamp_to_date unix_timestamp", 1),
+    *_compiled("date_to_timestamp timestamp_seconds last_day", 1, fallible=True),
+    *_compiled("date_diff_days", 2),
+    *_compiled("date_add_days add_months add_months_timestamp add_micros", 2, fallible=True),
+    *_compiled("trunc_date trunc_timestamp", 2, fallible=True),
+    # strings
+    _host("lt_string", strings.less, 2, 2),
+    _host("le_string", strings.less_or_equal, 2, 2),
+    _host("gt_string", strings.greater, 2, 2),
+    _host("ge_string", strings.greater_or_equal, 2, 2),
+    _host("greatest_string", strings.greatest, 2, 2, null="own"),
+    _host("least_string", strings.least, 2, 2, null="own"),
+    _host("like", strings.like, 2, 3, fallible=True),
+    _host("ilike", strings.ilike, 2, 3, fallible=True),
+    _host("rlike", strings.rlike, 2, 2, fallible=True),
+    _host("concat", strings.concat, 1, None),
+    _host("concat_ws", strings.concat_ws, 1, None, null="own"),
+    _host("upper", str.upper, 1, 1),
+    _host("lower", str.lower, 1, 1),
+    _host("initcap", strings.initcap, 1, 1),
+    _host("reverse", strings.reverse, 1, 1),
+    _host("length", len, 1, 1),
+    _host("ascii", strings.ascii_code, 1, 1),
+    _host("substring", strings.substring, 2, 3),
+    _host("trim", strings.trim, 1, 2),
+    _host("ltrim", strings.ltrim, 1, 2),
+    _host("rtrim", strings.rtrim, 1, 2),
+    _host("replace", strings.replace, 3, 3),
+    _host("lpad", strings.lpad, 2, 3, fallible=True),
+    _host("rpad", strings.rpad, 2, 3, fallible=True),
+    _host("repeat", strings.repeat, 2, 2, fallible=True),
+    _host("left", strings.left, 2, 2),
+    _host("right", strings.right, 2, 2),
+    _host("instr", strings.instr, 2, 2),
+    _host("locate", strings.locate, 2, 3),
+    _host("split_part", strings.split_part, 3, 3, fallible=True),
+    _host("startswith", str.startswith, 2, 2),
+    _host("endswith", str.endswith, 2, 2),
+    _host("contains", strings.contains, 2, 2),
+    # values to text and back
+    _host("int_to_string", str, 1, 1),
+    _host("float_to_string", casts.float_to_string, 1, 1),
+    _host("float32_to_string", casts.float32_to_string, 1, 1),
+    _host("decimal_to_string", casts.decimal_to_string, 2, 2),
+    _host("bool_to_string", casts.bool_to_string, 1, 1),
+    _host("date_to_string", casts.date_to_string, 1, 1),
+    _host("timestamp_to_string", casts.timestamp_to_string, 1, 1),
+    _host("date_format", casts.date_format, 2, 2, fallible=True),
+    _host("string_to_int", casts.string_to_int, 3, 3, fallible=True),
+    _host("string_to_float", casts.string_to_float, 1, 1, fallible=True),
+    _host("string_to_decimal", casts.string_to_decimal, 3, 3, fallible=True),
+    _host("string_to_date", casts.string_to_date, 1, 1, fallible=True),
+    _host("string_to_timestamp", casts.string_to_timestamp, 1, 1, fallible=True),
+    _host("string_to_bool", casts.string_to_bool, 1, 1, fallible=True),
+]
+
+OPS: MappingProxyType[str, Op] = MappingProxyType({op.name: op for op in _ALL})
+"""Every operation by name."""

@@ -1,0 +1,189 @@
+"""The string functions, over Python values, as Spark defines them.
+
+Arguments are never None unless the function says so. ``ValueError`` carries the reason.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from functools import lru_cache
+
+# Order by code points is order by UTF-8 bytes.
+less = operator.lt
+less_or_equal = operator.le
+greater = operator.gt
+greater_or_equal = operator.ge
+contains = operator.contains
+
+LONGEST = 2**27
+"""Most characters that padding and repetition may produce."""
+
+
+def greatest(a: str | None, b: str | None) -> str | None:
+    """The greater one; None is skipped."""
+    if a is None or b is None:
+        return b if a is None else a
+    return max(a, b)
+
+
+def least(a: str | None, b: str | None) -> str | None:
+    """The lesser one; None is skipped."""
+    if a is None or b is None:
+        return b if a is None else a
+    return min(a, b)
+
+
+@lru_cache(maxsize=1024)
+def _like_pattern(pattern: str, escape: str) -> re.Pattern[str]:
+    """A LIKE pattern as a regular expression; the escape may stand before ``%``, ``_`` and itself only."""
+    if len(escape) != 1:
+        raise ValueError(f"the escape of LIKE must be one character, not {escape!r}")
+    parts = []
+    characters = iter(pattern)
+    for character in characters:
+        if character == escape:
+            following = next(characters, None)
+            if following is None or following not in ("%", "_", escape):
+                raise ValueError(
+                    f"in the LIKE pattern {pattern!r} the escape {escape!r} must stand before %, _ or itself"
+                )
+            parts.append(re.escape(following))
+        elif character == "%":
+            parts.append(".*")
+        elif character == "_":
+            parts.append(".")
+        else:
+            parts.append(re.escape(character))
+    return re.compile("".join(parts), re.DOTALL)
+
+
+def like(text: str, pattern: str, escape: str = "\\") -> bool:
+    """SQL's LIKE: ``%`` is any text, ``_`` any one character."""
+    return _like_pattern(pattern, escape).fullmatch(text) is not None
+
+
+def ilike(text: str, pattern: str, escape: str = "\\") -> bool:
+    """LIKE without regard to case."""
+    return _like_pattern(pattern.lower(), escape.lower()).fullmatch(text.lower()) is not None
+
+
+@lru_cache(maxsize=1024)
+def _regular_expression(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
+
+
+def rlike(text: str, pattern: str) -> bool:
+    """Whether the pattern, in the language of Python's ``re``, is found anywhere in the text."""
+    return _regular_expression(pattern).search(text) is not None
+
+
+def concat(*parts: str) -> str:
+    return "".join(parts)
+
+
+def concat_ws(separator: str | None, *parts: str | None) -> str | None:
+    """The parts that are not None, joined; None where the separator is None."""
+    if separator is None:
+        return None
+    return separator.join([part for part in parts if part is not None])
+
+
+def initcap(text: str) -> str:
+    """First character of each word in title case and the rest in lower case; words end at spaces only."""
+    return " ".join([word[:1].title() + word[1:].lower() for word in text.split(" ")])
+
+
+def reverse(text: str) -> str:
+    return text[::-1]
+
+
+def ascii_code(text: str) -> int:
+    """Code point of the first character, 0 for the empty text."""
+    return ord(text[0]) if text else 0
+
+
+def substring(text: str, position: int, length: int | None = None) -> str:
+    """``length`` characters from the 1-based position, which counts from the end where it is negative.
+
+    Position 0 is position 1. What reaches outside the text is cut off.
+    """
+    start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
+    if length is None:
+        return text[max(start, 0) :]
+    return text[max(start, 0) : max(start + length, 0)]
+
+
+def trim(text: str, characters: str = " ") -> str:
+    return text.strip(characters) if characters else text
+
+
+def ltrim(text: str, characters: str = " ") -> str:
+    return text.lstrip(characters) if characters else text
+
+
+def rtrim(text: str, characters: str = " ") -> str:
+    return text.rstrip(characters) if characters else text
+
+
+def replace(text: str, search: str, replacement: str) -> str:
+    """Every occurrence replaced; an empty search changes nothing."""
+    return text.replace(search, replacement) if search else text
+
+
+def _padding(text: str, length: int, pad: str) -> str:
+    missing = length - len(text)
+    if missing <= 0 or not pad:
+        return ""
+    if length > LONGEST:
+        raise ValueError(f"a text of {length} characters is too long; at most {LONGEST} are accepted")
+    return (pad * (missing // len(pad) + 1))[:missing]
+
+
+def lpad(text: str, length: int, pad: str = " ") -> str:
+    """Filled up on the left, or cut on the right, to ``length`` characters."""
+    return (_padding(text, length, pad) + text)[: max(length, 0)]
+
+
+def rpad(text: str, length: int, pad: str = " ") -> str:
+    """Filled up, or cut, on the right to ``length`` characters."""
+    return (text + _padding(text, length, pad))[: max(length, 0)]
+
+
+def repeat(text: str, times: int) -> str:
+    length = times * len(text)
+    if length > LONGEST:
+        raise ValueError(f"a text of {length} characters is too long; at most {LONGEST} are accepted")
+    return text * times
+
+
+def left(text: str, length: int) -> str:
+    return text[: max(length, 0)]
+
+
+def right(text: str, length: int) -> str:
+    return text[-length:] if length > 0 else ""
+
+
+def instr(text: str, part: str) -> int:
+    """1-based position of the first occurrence, 0 where there is none."""
+    return text.find(part) + 1
+
+
+def locate(part: str, text: str, position: int = 1) -> int:
+    """1-based position of the first occurrence from ``position`` on, 0 where there is none."""
+    if position < 1:
+        return 0
+    return text.find(part, position - 1) + 1 if part else 1
+
+
+def split_part(text: str, delimiter: str, number: int) -> str:
+    """The part of that 1-based number, from the end where it is negative; empty where there is none."""
+    if number == 0:
+        raise ValueError("split_part counts parts from 1, or from -1 backwards; 0 is no part")
+    parts = text.split(delimiter) if delimiter else [text]
+    index = number - 1 if number > 0 else len(parts) + number
+    return parts[index] if 0 <= index < len(parts) else ""

@@ -1,0 +1,250 @@
+"""An ordered index: the rows of a table by key, the last key word in the order of its type.
+
+It answers MIN and MAX under deletes: the least or greatest last key word among the rows that agree on the
+rest of the key. Words of the rest compare as integers; the last by the index's kind. NULL comes first in
+every kind. The string kind looks the bytes up in a heap that ``set_strings`` has named: words ``offsets`` of
+length n + 1, and the UTF-8 bytes of string i from ``offsets[i]`` to ``offsets[i + 1]``.
+
+The index is a treap whose nodes are the rows themselves. A row keeps its two children, as row number + 1 or
+0, in the halves of one word (see table.py); its priority is a hash of its number. Nothing here recurses, and
+a search looks at O(log n) rows expected, whatever the order of insertion.
+
+Membership is the caller's: ``ordered_insert`` when a row appears, after its key is written, and
+``ordered_remove`` when it vanishes, *before* ``settle`` or ``remove_row`` may give the row away. A row whose
+payload is zero, kept for the journal alone, is thus not in the index. Inserting a row that is in, and
+removing one that is not, change nothing.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.mem import (
+    allocate,
+    inlined,
+    jit,
+    load,
+    load8,
+    load32,
+    mix,
+    store,
+    store32,
+    write_key,
+)
+from freshviews.kernel.table import (
+    INDEXES,
+    KEY,
+    ORDERED,
+    ORDERED_LIST,
+    PAYLOAD,
+    row_at,
+)
+from freshviews.types.sqltype import NULL
+
+# Words of the header, which is one block: ``free_table`` frees it.
+ROOT = 0  # row number + 1 of the root, or 0
+KIND = 1
+ROW_WORD = 2  # which word of a row holds its children
+STRING_OFFSETS = 3  # address of the offsets of the string heap
+STRING_BYTES = 4  # address of its bytes
+PREFIX = 5  # room for the rest of a key, which a search is given
+
+INTEGER_ORDER = 0
+DOUBLE_ORDER = 1
+STRING_ORDER = 2
+
+_MAGNITUDE = 2**63 - 1
+
+
+@jit
+def new_ordered(t: int, kind: int) -> int:
+    """Handle of an empty ordered index of an empty table, entered in its list; 0 without memory.
+
+    The table was made with room for it, and all its secondary indexes are added already.
+    """
+    n = load(t, ORDERED)
+    o = allocate(PREFIX + load(t, KEY))
+    if o == 0:
+        return 0
+    store(o, KIND, kind)
+    store(o, ROW_WORD, load(t, KEY) + load(t, PAYLOAD) + load(t, INDEXES) + n)
+    store(load(t, ORDERED_LIST), n, o)
+    store(t, ORDERED, n + 1)
+    return o
+
+
+@jit
+def set_strings(o: int, offsets: int, data: int) -> None:
+    """Name the string heap; again whenever it moved, before the next insertion or removal."""
+    store(o, STRING_OFFSETS, offsets)
+    store(o, STRING_BYTES, data)
+
+
+@jit
+def clear_ordered(o: int) -> None:
+    """Forget every row: to go with ``clear_table``."""
+    store(o, ROOT, 0)
+
+
+@jit
+def compare_strings(o: int, a: int, b: int) -> int:
+    """-1, 0 or 1 as string ``a`` of the heap comes before, is, or comes after string ``b`` by its bytes."""
+    offsets = load(o, STRING_OFFSETS)
+    data = load(o, STRING_BYTES)
+    start_a = load(offsets, a)
+    start_b = load(offsets, b)
+    length_a = load(offsets, a + 1) - start_a
+    length_b = load(offsets, b + 1) - start_b
+    for i in range(min(length_a, length_b)):
+        difference = load8(data, start_a + i) - load8(data, start_b + i)
+        if difference != 0:
+            return -1 if difference < 0 else 1
+    if length_a == length_b:
+        return 0
+    return -1 if length_a < length_b else 1
+
+
+@jit
+def compare_codes(o: int, a: int, b: int) -> int:
+    """-1, 0 or 1 as code ``a`` comes before, is, or comes after code ``b`` in the index's kind."""
+    if a == b:
+        return 0
+    if a == NULL or b == NULL:
+        return -1 if a == NULL else 1
+    kind = load(o, KIND)
+    if kind == STRING_ORDER:
+        return compare_strings(o, a, b)
+    if kind == DOUBLE_ORDER:
+        # Negative doubles descend as integers; the one NaN is positive and past infinity.
+        a = a if a >= 0 else a ^ _MAGNITUDE
+        b = b if b >= 0 else b ^ _MAGNITUDE
+    return -1 if a < b else 1
+
+
+@jit
+def _compare_prefix(t: int, a: int, b: int) -> int:
+    """-1, 0 or 1 as key ``a`` comes before, is, or comes after key ``b``, their last words left out."""
+    for i in range(load(t, KEY) - 1):
+        x = load(a, i)
+        y = load(b, i)
+        if x != y:
+            return -1 if x < y else 1
+    return 0
+
+
+@jit
+def _compare_rows(o: int, t: int, a: int, b: int) -> int:
+    """-1, 0 or 1 as the row at ``a`` comes before, is, or comes after the one at ``b``."""
+    order = _compare_prefix(t, a, b)
+    if order != 0:
+        return order
+    last = load(t, KEY) - 1
+    return compare_codes(o, load(a, last), load(b, last))
+
+
+@inlined
+def _priority(child: int) -> int:
+    """What a heap orders rows by, given a row number + 1: a hash of it, then the number itself."""
+    return (mix(mix(0, child), child) & 0x7FFFFFFF) << 32 | child
+
+
+# A link is the address of the half word that holds a child: the root's, or one side of a row.
+
+
+@inlined
+def _left_link(o: int, t: int, child: int) -> int:
+    return row_at(t, child - 1) + 8 * load(o, ROW_WORD)
+
+
+@inlined
+def _right_link(o: int, t: int, child: int) -> int:
+    return row_at(t, child - 1) + 8 * load(o, ROW_WORD) + 4
+
+
+@jit
+def ordered_insert(o: int, t: int, number: int) -> None:
+    """Enter a row of table ``t``, by number, when it appears."""
+    row = row_at(t, number)
+    own = number + 1
+    priority = _priority(own)
+    link = o + 8 * ROOT
+    child = load32(link, 0)
+    while child != 0 and _priority(child) > priority:
+        before = _compare_rows(o, t, row, row_at(t, child - 1)) < 0
+        link = _left_link(o, t, child) if before else _right_link(o, t, child)
+        child = load32(link, 0)
+    if child == own:
+        return
+    # The row takes the place of the subtree, which is split into what comes before and after it.
+    store32(link, 0, own)
+    left = _left_link(o, t, own)
+    right = _right_link(o, t, own)
+    while child != 0:
+        if _compare_rows(o, t, row, row_at(t, child - 1)) < 0:
+            store32(right, 0, child)
+            right = _left_link(o, t, child)
+            child = load32(right, 0)
+        else:
+            store32(left, 0, child)
+            left = _right_link(o, t, child)
+            child = load32(left, 0)
+    store32(left, 0, 0)
+    store32(right, 0, 0)
+
+
+@jit
+def ordered_remove(o: int, t: int, number: int) -> None:
+    """Take a row of table ``t`` out, by number, when it vanishes and before the table may remove it."""
+    row = row_at(t, number)
+    own = number + 1
+    link = o + 8 * ROOT
+    child = load32(link, 0)
+    while child != own:
+        if child == 0:
+            return
+        before = _compare_rows(o, t, row, row_at(t, child - 1)) < 0
+        link = _left_link(o, t, child) if before else _right_link(o, t, child)
+        child = load32(link, 0)
+    left = load32(_left_link(o, t, own), 0)
+    right = load32(_right_link(o, t, own), 0)
+    while left != 0 and right != 0:
+        if _priority(left) > _priority(right):
+            store32(link, 0, left)
+            link = _right_link(o, t, left)
+            left = load32(link, 0)
+        else:
+            store32(link, 0, right)
+            link = _left_link(o, t, right)
+            right = load32(link, 0)
+    store32(link, 0, left | right)
+    store(row, load(o, ROW_WORD), 0)
+
+
+@jit
+def _end_of_prefix(o: int, t: int, greatest: bool) -> int:
+    """The least or greatest last key word among the rows that have the prefix in the header; or NULL."""
+    wanted = o + 8 * PREFIX
+    found = 0
+    child = load32(o + 8 * ROOT, 0)
+    while child != 0:
+        order = _compare_prefix(t, wanted, row_at(t, child - 1))
+        if order == 0:
+            found = child
+        right = order > 0 or (order == 0 and greatest)
+        child = load32(_right_link(o, t, child) if right else _left_link(o, t, child), 0)
+    return NULL if found == 0 else load(row_at(t, found - 1), load(t, KEY) - 1)
+
+
+@inlined
+def ordered_first(o: int, t: int, prefix: tuple[int, ...]) -> int:
+    """The least last key word among the rows whose key begins with ``prefix``; NULL where there is none.
+
+    ``prefix`` is all of a key but its last word; the empty tuple where the key is one word.
+    """
+    write_key(o + 8 * PREFIX, prefix)
+    return _end_of_prefix(o, t, False)
+
+
+@inlined
+def ordered_last(o: int, t: int, prefix: tuple[int, ...]) -> int:
+    """The greatest last key word among the rows whose key begins with ``prefix``, as ``ordered_first``."""
+    write_key(o + 8 * PREFIX, prefix)
+    return _end_of_prefix(o, t, True)

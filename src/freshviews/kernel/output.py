@@ -1,0 +1,40 @@
+"""Small kernels around a program's output buffer."""
+
+from __future__ import annotations
+
+from freshviews.kernel.buffer import COUNT, ROWS, WIDTH, append
+from freshviews.kernel.mem import copy_words, inlined, jit, load, store
+from freshviews.kernel.table import FAILED
+
+
+@inlined
+def drop_equal(buffer: int) -> None:
+    """Drop the last two rows where they agree in all words but the last: a row taken out and put back."""
+    n = load(buffer, COUNT)
+    width = load(buffer, WIDTH)
+    last = load(buffer, ROWS) + 8 * (n - 1) * width
+    before = last - 8 * width
+    same = True
+    for i in range(width - 1):
+        if load(last, i) != load(before, i):
+            same = False
+            break
+    if same:
+        store(buffer, COUNT, n - 2)
+
+
+@jit
+def any_failed(state: int, first: int, tables: int) -> int:
+    """Whether one of the tables in the state's words from ``first`` has run out of memory."""
+    failed = 0
+    for i in range(tables):
+        failed |= load(load(state, first + i), FAILED)
+    return failed
+
+
+@jit
+def append_rows(buffer: int, rows: int, n: int) -> None:
+    """Append ``n`` rows of the buffer's width that lie one after the other at an address."""
+    words = load(buffer, WIDTH)
+    for i in range(n):
+        copy_words(append(buffer), rows + 8 * i * words, words)

@@ -1,0 +1,126 @@
+"""A block's program: the main query's, with the distinct aggregates hung on it.
+
+MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) ask which argument values a group has, whatever their number. For
+each, a view ``D[group, argument]`` counts derivations, kept by the same strategy; where a row of ``D`` appears or
+vanishes, the group's component changes. MIN and MAX read the end of an order kept over ``D``, so that a delete
+costs a search, not a scan::
+
+    D[g, x] += m
+        appears:  Q[g] += (least#n: 1)
+                  Q[g].least = min of D[g]
+        vanishes: Q[g] += (least#n: -1)
+                  Q[g].least = min of D[g]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from freshviews.program.nodes import (
+    Add,
+    Component,
+    Extreme,
+    Loop,
+    Lookup,
+    Monomial,
+    Program,
+    Smaller,
+    Statement,
+    Value,
+    View,
+)
+from freshviews.program.rewrite import transform
+from freshviews.query.block import Block, DistinctAggregate
+from freshviews.query.query import Query
+
+Strategy = Callable[[Query], Program]
+
+
+def number_of(name: str) -> str:
+    """The component that counts the distinct values behind a distinct aggregate."""
+    return name + "#n"
+
+
+def assemble(block: Block, strategy: Strategy) -> Program:
+    """The program of a block whose result is held in a view."""
+    main = strategy(block.query)
+    if not block.distinct:
+        return main
+    assert main.output is not None
+    result = main.view(main.output)
+    extra = tuple(c for d in block.distinct for c in _components(d))
+    result = replace(result, components=(*result.components, *extra))
+    views = [result if v.name == result.name else v for v in main.views]
+    triggers = list(main.triggers)
+    for distinct in block.distinct:
+        hung = _hang(distinct, strategy(distinct.query), result)
+        views[:0] = hung.views
+        triggers.extend(hung.triggers)
+    return replace(main, views=tuple(views), triggers=tuple(triggers))
+
+
+def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
+    number = Component(number_of(distinct.name), "integer")
+    if distinct.kind == "count":
+        return (Component(distinct.name, "integer"),)
+    return (Component(distinct.name, distinct.ring if distinct.kind == "sum" else "integer"), number)
+
+
+def _hang(distinct: DistinctAggregate, program: Program, result: View) -> Program:
+    """The program of a distinct aggregate, its root's appear and vanish changing the result."""
+    root = program.output
+    assert root is not None
+    names = {view.name: f"{distinct.name}_{view.name}" for view in program.views}
+
+    def change(statement: Statement) -> tuple[Statement, ...]:
+        match statement:
+            case Lookup() | Loop():
+                return (replace(statement, view=names[statement.view]),)
+            case Smaller(left=left, right=right):
+                return (
+                    Smaller(
+                        replace(left, view=names[left.view]),
+                        replace(right, view=names[right.view]),
+                    ),
+                )
+            case Add(view=view, key=key) if view == root:
+                return (
+                    replace(
+                        statement,
+                        view=names[view],
+                        appear=_effect(distinct, names[view], result, key, 1),
+                        vanish=_effect(distinct, names[view], result, key, -1),
+                    ),
+                )
+            case Add():
+                return (replace(statement, view=names[statement.view]),)
+            case _:
+                return (statement,)
+
+    views = []
+    for view in program.views:
+        if view.name == root:
+            ordered = distinct.type if distinct.kind in ("min", "max") else None
+            what = f"values of {distinct.name} by group"
+            view = replace(view, journal=False, ordered=ordered, definition=what)
+        views.append(replace(view, name=names[view.name]))
+    triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
+    return replace(program, views=tuple(views), triggers=triggers)
+
+
+def _effect(
+    distinct: DistinctAggregate, source: str, result: View, key: tuple[str, ...], sign: int
+) -> tuple[Statement, ...]:
+    group = key[: len(result.key)]
+    number = Monomial((), sign)
+    if distinct.kind == "count":
+        return (Add(result.name, group, (distinct.name,), (number,)),)
+    counted = number_of(distinct.name)
+    if distinct.kind == "sum":
+        amount = Monomial((Value(key[-1], distinct.ring),), sign)
+        return (Add(result.name, group, (distinct.name, counted), (amount, number)),)
+    return (
+        Add(result.name, group, (counted,), (number,)),
+        Extreme(result.name, group, distinct.name, source, distinct.kind),
+    )

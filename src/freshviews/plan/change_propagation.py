@@ -1,0 +1,162 @@
+"""Standard change propagation: a plan of binary joins with every intermediate result kept.
+
+Source: the incremental operators of Blakeley, Larson and Tompa (SIGMOD 1986) and Griffin and Libkin (SIGMOD
+1995), a join at a time, as stream processors run them; the baseline of the CROWN paper (Wang, Hu, Dai, Yi,
+PVLDB 16(5), 2023, section 2.3). The plan is left-deep. The result after each join is kept, keyed by the
+variables that are still needed (by later joins, conditions and lifts, or free), with what the others
+leave behind summed up in its payload. An update of an atom is joined with the kept result on its left, then
+with the atoms on its right, and every result on the way takes its change.
+
+Departures. A change goes through the rest of the plan tuple by tuple, instead of as a relation. Atoms are
+joined in the order of the query, except that no Cartesian product is taken where another atom is connected.
+
+The plan of Q(a) = R(a, b) S(b, c) T(c)::
+
+          Q(a)                on S(b, c) += m:
+         /    \\                   for a, r in R[_, b]:
+      RS(a, c)  T(c)                  RS[a, c] += m * r
+      /    \\                          if t := T[c]:
+    R(a, b)  S(b, c)                      Q[a] += m * r * t
+                                  S[b, c] += m
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from freshviews.expr.nodes import columns_of
+from freshviews.plan.leaves import (
+    Carrier,
+    all_components,
+    components_over,
+    leaf_view,
+    product,
+    row_carrier,
+    spanning_lifts,
+    trigger,
+    update_carrier,
+)
+from freshviews.plan.naming import RESULT, Namer, joined_name
+from freshviews.plan.nest import Indexes, Join, Pending, Step, nest
+from freshviews.program.nodes import Add, Loop, Program, Statement, Trigger, View
+from freshviews.program.rewrite import visit
+from freshviews.query.query import Atom, Query
+
+
+def plan(query: Query) -> Program:
+    """The program that keeps every intermediate result of a left-deep plan of binary joins."""
+    return _LeftDeep(query).program()
+
+
+def join_order(query: Query) -> tuple[Atom, ...]:
+    """The atoms, from the first of the query, each connected to those before it where one is."""
+    left = list(query.atoms)
+    order = [left.pop(0)]
+    while left:
+        bound = {v for atom in order for v in atom.variables}
+        best = max(left, key=lambda atom: (bool(bound.intersection(atom.variables)), -left.index(atom)))
+        left.remove(best)
+        order.append(best)
+    return tuple(order)
+
+
+class _LeftDeep:
+    """``leaves[k]`` is the view of the k-th atom, ``results[k]`` that of the join of the first k + 1 atoms;
+    ``results[0]`` is ``leaves[0]``, and the last result is the query's."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.atoms = join_order(query)
+        self.names = Namer(query)
+        self.pending = self._pending()
+        self.leaves = tuple(leaf_view(query, atom, self.names.view(atom.name)) for atom in self.atoms)
+        self.results = tuple(self._result(k) for k in range(len(self.atoms)))
+
+    def _bound(self, k: int) -> frozenset[str]:
+        """The variables of the first k + 1 atoms."""
+        return frozenset(v for atom in self.atoms[: k + 1] for v in atom.variables)
+
+    def _pending(self) -> tuple[Pending, ...]:
+        """The conditions and lifts across atoms to apply at each join: the first that has the variables."""
+        found = []
+        for k in range(len(self.atoms)):
+            before, here = self._bound(k - 1), self._bound(k)
+            found.append(
+                Pending(
+                    tuple(c for c in self.query.conditions if _first_in(columns_of(c), before, here, k)),
+                    tuple(
+                        lift
+                        for lift in spanning_lifts(self.query)
+                        if _first_in(columns_of(lift[1].expr), before, here, k)
+                    ),
+                )
+            )
+        return tuple(found)
+
+    def _result(self, k: int) -> View:
+        query, last = self.query, len(self.atoms) - 1
+        joined = [atom.name for atom in self.atoms[: k + 1]]
+        if k == last:
+            return View(RESULT, query.free, all_components(query), journal=True, definition="the result")
+        later = {v for atom in self.atoms[k + 1 :] for v in atom.variables} | set(query.free)
+        for pending in self.pending[k + 1 :]:
+            later.update(v for condition in pending.conditions for v in columns_of(condition))
+            later.update(v for _, let, _ in pending.lifts for v in columns_of(let.expr))
+        key = tuple(v for v in query.variables if v in later & self._bound(k))
+        applied = frozenset(name for pending in self.pending[: k + 1] for name, _, _ in pending.lifts)
+        components = components_over(query, frozenset(joined), applied)
+        if k == 0:
+            return View(self.leaves[0].name, key, components, definition=self.leaves[0].definition)
+        name = self.names.view(joined_name(tuple(joined)))
+        return View(name, key, components, definition=" join ".join(joined))
+
+    def program(self) -> Program:
+        indexes: Indexes = {}
+        triggers = tuple(self._trigger(k, indexes) for k in range(len(self.atoms)))
+        kept = [self.results[0]]
+        for leaf, result in zip(self.leaves[1:], self.results[1:], strict=True):
+            kept += [leaf, result]
+        views = tuple(replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in kept)
+        query = self.query
+        loops = any(isinstance(s, Loop) for t in triggers for s in visit(t.body))
+        bounds = (
+            ("update", "O(|change of the intermediate results|)" if loops else "O(1)"),
+            ("delay", "O(1)"),
+            ("space", "O(N + |intermediate results|)"),
+        )
+        return Program(
+            query.name, query.free, views, triggers, RESULT, strategy="change_propagation", bounds=bounds
+        )
+
+    def _trigger(self, k: int, indexes: Indexes) -> Trigger:
+        atom = self.atoms[k]
+        bound = frozenset(atom.variables)
+        steps = () if k == 0 else (self._step(self.results[k - 1]),)
+        join = Join(bound, (update_carrier(self.query, atom),), steps, self.pending[k])
+
+        def go_on(join: Join, j: int) -> tuple[Statement, ...]:
+            """The change of result j is bound: add it, and join it with the next atom."""
+            add = _add(self.results[j], join.carriers)
+            if j + 1 == len(self.atoms):
+                return (add,)
+            step = self._step(self.leaves[j + 1])
+            further = Join(join.bound, join.carriers, (step,), self.pending[j + 1])
+            return (add, *nest(further, lambda done: go_on(done, j + 1), indexes))
+
+        body = nest(join, lambda done: go_on(done, k), indexes)
+        if k > 0:
+            body += (_add(self.leaves[k], join.carriers),)
+        return trigger(self.query, atom, body)
+
+    def _step(self, view: View) -> Step:
+        alias = self.names.alias(view.name)
+        return Step(view.name, view.key, alias, row_carrier(alias, view))
+
+
+def _first_in(names: tuple[str, ...], before: frozenset[str], here: frozenset[str], k: int) -> bool:
+    return here.issuperset(names) and (k == 0 or not before.issuperset(names))
+
+
+def _add(view: View, carriers: tuple[Carrier, ...]) -> Add:
+    names = tuple(c.name for c in view.components)
+    return Add(view.name, view.key, names, product(view.components, carriers))

@@ -1,0 +1,52 @@
+"""EXPLAIN: what the planner decided and why, what it guarantees, the program, what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from freshviews.plan.planner import Plan
+from freshviews.program.printer import print_program
+from freshviews.query.block import Block, ViewDef
+
+
+def explain(view: ViewDef, plans: Iterable[Plan], sizes: Mapping[str, tuple[int, int]]) -> str:
+    """Text for a person; ``sizes`` are rows and bytes by stored view, empty before anything is stored."""
+    lines = [f"view {view.name}({', '.join(f'{c.name} {c.type}' for c in view.columns)})"]
+    lines.append(f"reads {', '.join(view.inputs)}")
+    chosen = list(plans)
+    for i, (plan, block) in enumerate(zip(chosen, view.blocks, strict=True)):
+        if len(chosen) > 1:
+            lines += ["", f"block {i + 1} of {len(chosen)} (UNION ALL)"]
+        lines += ["", *_block(plan, block)]
+    if sizes:
+        lines += ["", "stored:"]
+        width = max(len(name) for name in sizes)
+        lines += [f"    {name:<{width}}  {rows:>12,} rows  {size:>14,} bytes" for name, (rows, size) in sizes.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _block(plan: Plan, block: Block) -> list[str]:
+    lines = [f"query     {_query(block)}", f"class     {plan.kind}", f"strategy  {plan.strategy}: {plan.reason}"]
+    for name, bound in plan.program.bounds:
+        first, *rest = bound.splitlines() or [""]
+        lines.append(f"{name:<9} {first}")
+        lines += [f"          {line}" for line in rest]
+    lines += ["", "program:"]
+    lines += ["    " + line if line else "" for line in print_program(plan.program).splitlines()]
+    if block.having is not None:
+        lines.append(f"    having {block.having}")
+    lines += ["", "output:"]
+    lines += [f"    {output.name} = {output.expr}" for output in block.outputs]
+    return lines
+
+
+def _query(block: Block) -> str:
+    query = block.query
+    atoms = " * ".join(
+        f"{a.name if a.name == a.relation else f'{a.relation} {a.name}'}({', '.join(a.variables)})"
+        for a in query.atoms
+    )
+    conditions = "".join(f" * [{c}]" for c in query.conditions)
+    results = "".join(f"; {r.name} = {r.function}" for r in block.results)
+    bound = f"SUM[{', '.join(query.bound)}] " if query.bound else ""
+    return f"{query.name}({', '.join(query.free)}) = {bound}{atoms}{conditions}{results}"

@@ -1,0 +1,260 @@
+"""Higher-order maintenance: a view for what an update has to be joined with, maintained the same way.
+
+Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014), as in Olteanu's lecture, Part 2, "Higher-Order
+IVM using DBToaster". The delta of a query for an update of one atom is the update times the rest of the
+query. With the variables of the atom fixed, the rest falls into connected components; each is stored as a
+view that exports the variables the delta needs (those of the atom, and free ones), everything else summed
+up. Those views are queries again, of fewer atoms, so the construction recurs. Views that are equal (same
+atoms, exported variables, conditions and lifts) are shared between updates.
+
+Departures. Programs are made from the join structure instead of by rewriting AGCA expressions. Every
+component is stored, and nothing but components: the lecture keeps V_RT(a, b, c) for updates of S below, but
+with a, c, e fixed it falls into R and V_T, which are joined in the trigger. A condition or lift across atoms
+is applied in a component that has all its variables, else in the trigger, and then the components export
+what it needs. Occurrences of one relation are updated one after the other, each with its own delta of first
+order, instead of by one delta with all products.
+
+The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with the views that an update of each joins with::
+
+    R -- V_ST(a, c)            S -- R(a, b)               T -- R(a, b)
+          /      \\             S -- V_T(a, c)             T -- V_S(a, c)
+    V_S(a, c)  V_T(a, c)
+
+    on R(a, b) += m:                          on S(a, c, e) += m:
+        for c, v_st in V_ST[a]:                   if v_t := V_T[a, c]:
+            Q[a, b, c] += m * v_st                    V_ST[a, c] += m * v_t
+        R[a, b] += m                                  for b, r in R[a]:
+                                                          Q[a, b, c] += m * v_t * r
+                                                  V_S[a, c] += m
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from freshviews.errors import PlanError
+from freshviews.expr.nodes import columns_of
+from freshviews.plan.leaves import (
+    all_components,
+    product,
+    row_carrier,
+    spanning_lifts,
+    trigger,
+    update_carrier,
+)
+from freshviews.plan.naming import RESULT, Namer, joined_name
+from freshviews.plan.nest import Indexes, Join, Pending, Step, nest
+from freshviews.program.nodes import (
+    COUNT,
+    Add,
+    If,
+    Into,
+    Let,
+    Lookup,
+    Loop,
+    Monomial,
+    Part,
+    Program,
+    Statement,
+    Sum,
+    View,
+)
+from freshviews.program.rewrite import visit
+from freshviews.query.query import Atom, Query
+
+MOST_VIEWS = 256
+"""A query can have a view for every connected set of its atoms; one that needs more is refused."""
+
+
+def plan(query: Query) -> Program:
+    """The program that keeps, for every update, the rest of the query ready. PlanError where that would
+    take more than ``MOST_VIEWS`` views."""
+    return _Recursion(query).program()
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What an update of one atom has to be joined with: queries over the components of the other atoms,
+    and the conditions and lifts that none of them applies."""
+
+    parts: tuple[Query, ...]
+    pending: Pending
+
+
+def rest_of(query: Query, atom: Atom, order: tuple[str, ...]) -> Rest:
+    """The rest of a query for an update of an atom. The queries of the components have no name, and their
+    free variables are in the given order, or in that of the atom where a component is an atom in full."""
+    fixed = frozenset(atom.variables)
+    groups = _components(tuple(a for a in query.atoms if a is not atom), fixed)
+
+    def home(names: tuple[str, ...]) -> int | None:
+        """The component that applies a condition or lift over these variables."""
+        if fixed.issuperset(names):
+            return None
+        return next((i for i, group in enumerate(groups) if _variables(group).issuperset(names)), None)
+
+    lifts = spanning_lifts(query)
+    pending = Pending(
+        tuple(c for c in query.conditions if home(columns_of(c)) is None),
+        tuple(lift for lift in lifts if home(columns_of(lift[1].expr)) is None),
+    )
+    needed = fixed.union(query.free, *(columns_of(c) for c in pending.conditions))
+    needed = needed.union(*(columns_of(let.expr) for _, let, _ in pending.lifts))
+    parts = []
+    for i, group in enumerate(groups):
+        atoms = {a.name for a in group}
+        aggregates = []
+        for aggregate in query.aggregates:
+            inside = tuple(
+                lift
+                for lift in aggregate.lifts
+                if (lift.atom in atoms if lift.atom is not None else home(columns_of(lift.expr)) == i)
+            )
+            # An aggregate that no lift has reached equals the count, so it is not stored.
+            if inside or aggregate.name == COUNT:
+                aggregates.append(replace(aggregate, lifts=inside))
+        parts.append(
+            Query(
+                "",
+                _exported(group, needed, order),
+                group,
+                tuple(aggregates),
+                tuple(c for c in query.conditions if home(columns_of(c)) == i),
+            )
+        )
+    return Rest(tuple(parts), pending)
+
+
+def _exported(atoms: tuple[Atom, ...], needed: frozenset[str], order: tuple[str, ...]) -> tuple[str, ...]:
+    exported = _variables(atoms) & needed
+    if len(atoms) == 1 and exported == frozenset(atoms[0].variables):
+        return atoms[0].variables
+    return tuple(v for v in order if v in exported)
+
+
+def _variables(atoms: tuple[Atom, ...]) -> frozenset[str]:
+    return frozenset(v for atom in atoms for v in atom.variables)
+
+
+def _components(atoms: tuple[Atom, ...], fixed: frozenset[str]) -> tuple[tuple[Atom, ...], ...]:
+    """The atoms, grouped by being connected through variables that are not fixed; in their order."""
+    groups: list[list[Atom]] = []
+    for atom in atoms:
+        touched = [g for g in groups if (_variables(tuple(g)) & frozenset(atom.variables)) - fixed]
+        groups = [g for g in groups if g not in touched]
+        groups.append([*(a for g in touched for a in g), atom])
+    place = {atom.name: i for i, atom in enumerate(atoms)}
+    ordered = [tuple(sorted(group, key=lambda a: place[a.name])) for group in groups]
+    return tuple(sorted(ordered, key=lambda group: place[group[0].name]))
+
+
+class _Recursion:
+    """The views made so far, by the query that each answers."""
+
+    def __init__(self, query: Query) -> None:
+        self.query = query
+        self.names = Namer(query)
+        self.lets = {(name, let.expr): (let, value) for name, let, value in spanning_lifts(query)}
+        self.views: dict[Query, View] = {}
+        self.indexes: Indexes = {}
+        self.bodies: dict[str, list[Statement]] = {atom.name: [] for atom in query.atoms}
+
+    def program(self) -> Program:
+        query = self.query
+        components = all_components(query)
+        result = View(RESULT, query.free, components, journal=True, definition="the result")
+        self._maintain(query, result)
+        triggers = tuple(trigger(query, atom, fused(self.bodies[atom.name])) for atom in query.atoms)
+        views = tuple(
+            replace(view, indexes=tuple(sorted(self.indexes.get(view.name, ()))))
+            for view in (*self.views.values(), result)
+        )
+        loops = any(isinstance(s, Loop) for t in triggers for s in visit(t.body))
+        bounds = (
+            ("update", "O(|change of the views|)" if loops else "O(1)"),
+            ("delay", "O(1)"),
+            ("space", "O(|views|)"),
+        )
+        return Program(
+            query.name, query.free, views, triggers, RESULT, strategy="higher_order", bounds=bounds
+        )
+
+    def _view(self, part: Query) -> View:
+        """The view of a component, made and maintained where it is new."""
+        if part not in self.views:
+            atoms = part.atoms
+            whole = len(atoms) == 1 and part.free == atoms[0].variables
+            stem = joined_name(tuple(a.name for a in atoms))
+            name = self.names.view(stem if whole else f"V_{stem}")
+            view = View(name, part.free, all_components(part), definition=_definition(part))
+            if len(self.views) == MOST_VIEWS:
+                raise PlanError(
+                    f"higher_order would keep more than {MOST_VIEWS} views for {self.query.name}; "
+                    "view_tree keeps one per variable"
+                )
+            self._maintain(part, view)
+            self.views[part] = view
+        return self.views[part]
+
+    def _maintain(self, query: Query, view: View) -> None:
+        """Statements that keep a view equal to its query, for an update of each atom in it."""
+        for atom in query.atoms:
+            rest = rest_of(query, atom, self.query.variables)
+            steps = tuple(self._step(self._view(part)) for part in rest.parts)
+            self.bodies[atom.name] += self._delta(query, atom, view, steps, rest.pending)
+
+    def _step(self, view: View) -> Step:
+        alias = self.names.alias(view.name)
+        return Step(view.name, view.key, alias, row_carrier(alias, view))
+
+    def _delta(
+        self, query: Query, atom: Atom, view: View, steps: tuple[Step, ...], pending: Pending
+    ) -> tuple[Statement, ...]:
+        """Add to a view what an update of an atom, joined with the steps, changes in it."""
+        bound = frozenset(atom.variables)
+        lifts = tuple((name, *self.lets[name, let.expr]) for name, let, _ in pending.lifts)
+        join = Join(bound, (update_carrier(query, atom),), steps, Pending(pending.conditions, lifts))
+        names = tuple(c.name for c in view.components)
+        loops = any(not bound.issuperset(step.key) for step in steps)
+        summed = loops and bound.issuperset(view.key)
+        total = self.names.alias("u")
+
+        def finish(done: Join) -> tuple[Statement, ...]:
+            payload = product(view.components, done.carriers)
+            return (Into(total, payload) if summed else Add(view.name, view.key, names, payload),)
+
+        body = nest(join, finish, self.indexes)
+        if not summed:
+            return body
+        parts = tuple(Monomial((Part(total, name),)) for name in names)
+        return (Sum(total, view.components, body, (Add(view.name, view.key, names, parts),)),)
+
+
+def fused(statements: Iterable[Statement]) -> tuple[Statement, ...]:
+    """Statements with equal loops, lookups and conditions taken together: no statement of a trigger reads
+    what another one writes, so their order is free. Lets go first."""
+    lets: dict[Statement, None] = {}
+    bodies: dict[Statement, list[Statement]] = {}
+    for statement in statements:
+        match statement:
+            case Let():
+                lets[statement] = None
+            case If(body=inner) | Lookup(body=inner) | Loop(body=inner):
+                bodies.setdefault(replace(statement, body=()), []).extend(inner)
+            case _:
+                bodies[statement] = []
+    merged: list[Statement] = []
+    for head, body in bodies.items():
+        match head:
+            case If() | Lookup() | Loop():
+                merged.append(replace(head, body=fused(body)))
+            case _:
+                merged.append(head)
+    return (*lets, *merged)
+
+
+def _definition(query: Query) -> str:
+    """A component as the papers write it: ``SUM d: S(a, d) T(a)``."""
+    atoms = " ".join(f"{atom.name}({', '.join(atom.variables)})" for atom in query.atoms)
+    return f"SUM {', '.join(query.bound)}: {atoms}" if query.bound else atoms

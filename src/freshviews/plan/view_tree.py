@@ -1,0 +1,354 @@
+"""View trees: factorised maintenance over a variable order (F-IVM).
+
+Source: Nikolic and Olteanu, Incremental View Maintenance with Triple Lock Factorization Benefits (SIGMOD
+2018); Olteanu's lecture, Part 2, "Higher-Order IVM using F-IVM". One view tree serves updates of all relations:
+at each variable X of the order, W_X joins what hangs below X, and V_X sums X out of it; an update of a relation
+climbs from its leaf to the root, joined at each node with the siblings' views.
+
+Two forms. ``plan`` keeps the result in a view by its free variables, which are carried up the tree from wherever
+they are. ``plan_factorised`` needs the free variables on top of the order; the result then stays spread over the
+tree and is enumerated top-down, every row of W_X being sure to lead to a result.
+
+Departures. A view is stored only where a sibling's update or the enumeration reads it. A delta climbs tuple by
+tuple; where a join at X loops and the loop's variables are summed out at once, the tuple that climbs on is the
+sum. Conditions and lifts across atoms are computed at the node that first has their variables.
+
+The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}, kept factorised::
+
+              W_a(a)                    on S(a, c, e) += m:
+             /      \\                       V_e[a, c] += m
+         V_b(a)    V_c(a)                   if v_d := V_d[a, c]:
+           |         |                          W_c[a, c] += m * v_d
+        R(a, b)   W_c(a, c)                     V_c[a] += m * v_d
+                  /      \\                      if v_b := V_b[a]:
+             V_d(a, c)  V_e(a, c)                   W_a[a] += m * v_d * v_b
+                 |          |
+            T(a, c, d)  S(a, c, e)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from freshviews.plan.leaves import (
+    Carrier,
+    all_components,
+    components_over,
+    leaf_view,
+    product,
+    row_carrier,
+    spanning_lifts,
+    trigger,
+    update_carrier,
+)
+from freshviews.plan.nest import Indexes, Join, Pending, Step, nest
+from freshviews.program.nodes import (
+    COUNT,
+    Add,
+    Changed,
+    Component,
+    Emit,
+    Into,
+    Monomial,
+    Program,
+    Statement,
+    Sum,
+    Trigger,
+    View,
+)
+from freshviews.query.dependencies import FD
+from freshviews.query.query import Atom, Query
+from freshviews.query.variable_order import Node, VariableOrder, best_order, is_enumerable, update_exponents
+
+RESULT = "Q"
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A child of a join: an atom's leaf, or the tree below a variable. ``view`` is what it hands up.
+
+    ``open``: it has free variables that an enumeration still has to bind below ``view``.
+    """
+
+    view: View
+    atom: Atom | None
+    tree: Tree | None
+    open: bool
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The join at a variable (None: above all roots), and what it hands up.
+
+    ``key`` is what remains after the variable is summed out. ``joined`` is W_X where it is stored, or the one
+    child's view where W_X is no more than that.
+    """
+
+    variable: str | None
+    key: tuple[str, ...]
+    branches: tuple[Branch, ...]
+    pending: Pending
+    joined: View | None
+
+
+def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
+    """View tree with the result held by its free variables, over an order of least dynamic width."""
+    order = best_order(query, False, dependencies)
+    return _program(query, order, dependencies, factorised=False)
+
+
+def plan_factorised(query: Query, dependencies: tuple[FD, ...] = ()) -> Program | None:
+    """View tree whose result stays factorised; None where no order allows it."""
+    order = best_order(query, True, dependencies)
+    if not query.free or not is_enumerable(order, query, dependencies):
+        return None
+    return _program(query, order, dependencies, factorised=True)
+
+
+def _program(
+    query: Query, order: VariableOrder, dependencies: tuple[FD, ...], factorised: bool
+) -> Program:
+    builder = _Builder(query, factorised)
+    top = builder.top(order)
+    indexes: Indexes = {}
+    triggers = tuple(_trigger(query, top, atom, indexes, factorised) for atom in query.atoms)
+    enumerate_: tuple[Statement, ...] = ()
+    if factorised:
+        start = Join(frozenset(), (), tuple(_open_steps(top)), Pending())
+        enumerate_ = nest(start, lambda done: (_emit(query, done),), indexes, smaller=False)
+    views = [v for v in _stored(top) if v is not None]
+    if not factorised:
+        views.append(View(RESULT, query.free, all_components(query), journal=True, definition="the result"))
+    views = [replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in views]
+    worst = max(update_exponents(order, query, dependencies).values(), default=0)
+    update = "O(1)" if worst == 0 else f"O(N^{worst})" if worst != 1 else "O(N)"
+    space = "O(N)" if worst == 0 else "O(N + what the views below hold)"
+    if not factorised:
+        space = "O(N + |result|)" if worst == 0 else space
+    bounds = (("update", update), ("delay", "O(1)"), ("space", space), ("order", str(order).strip()))
+    return Program(
+        query.name,
+        query.free,
+        tuple(views),
+        triggers,
+        None if factorised else RESULT,
+        enumerate_,
+        "view_tree",
+        bounds,
+    )
+
+
+class _Builder:
+    """Builds the tree of joins bottom-up; knows which names are taken."""
+
+    def __init__(self, query: Query, factorised: bool) -> None:
+        self.query = query
+        self.factorised = factorised
+        self.taken = {RESULT}
+        self.factors = query.factors
+        self.lifts = spanning_lifts(query)
+
+    def name(self, wish: str) -> str:
+        while wish in self.taken:
+            wish += "'"
+        self.taken.add(wish)
+        return wish
+
+    def pending(self, places: tuple[int, ...]) -> Pending:
+        conditions = self.query.conditions
+        return Pending(
+            tuple(conditions[p] for p in places if p < len(conditions)),
+            tuple(self.lifts[p - len(conditions)] for p in places if p >= len(conditions)),
+        )
+
+    def leaf(self, atom: Atom) -> Branch:
+        return Branch(leaf_view(self.query, atom, self.name(atom.name)), atom, None, False)
+
+    def top(self, order: VariableOrder) -> Tree:
+        branches = [self.node(root) for root in order.roots]
+        branches += [self.leaf(self.query.atom(name)) for name in order.ground]
+        return Tree(None, (), tuple(branches), self.pending(order.constants), None)
+
+    def node(self, node: Node) -> Branch:
+        branches = [self.node(child) for child in node.children]
+        branches += [self.leaf(self.query.atom(name)) for name in node.atoms]
+        free_below = {v for v in node.variables if v in self.query.free}
+        extra = set(node.carried) | (set() if self.factorised else free_below)
+        key = (*node.keys, *(v for v in node.variables if v in extra and v not in node.keys))
+        atoms = frozenset(a.name for branch in branches for a in _atoms(branch))
+        spanning = frozenset(self._spanning_below(node))
+        components = components_over(self.query, atoms, spanning)
+        is_open = self.factorised and bool(free_below)
+        joined = None
+        if is_open:
+            joined = self._joined(node, tuple(branches), components)
+        tree = Tree(node.variable, key, tuple(branches), self.pending(node.factors), joined)
+        view = View(self.name(f"V_{node.variable}"), key, components, definition=f"{node.variable} summed out")
+        return Branch(view, None, tree, is_open)
+
+    def _spanning_below(self, node: Node) -> list[str]:
+        first = len(self.query.conditions)
+        names = [self.lifts[p - first][0] for p in node.factors if p >= first]
+        return names + [name for child in node.children for name in self._spanning_below(child)]
+
+    def _joined(self, node: Node, branches: tuple[Branch, ...], components: tuple[Component, ...]) -> View:
+        if len(branches) == 1 and not node.factors:
+            return branches[0].view
+        key = (*node.keys, node.variable, *(v for v in node.carried if v != node.variable))
+        below = ", ".join(branch.view.name for branch in branches)
+        return View(self.name(f"W_{node.variable}"), key, components, definition=f"join of {below}")
+
+
+def _atoms(branch: Branch) -> list[Atom]:
+    if branch.atom is not None:
+        return [branch.atom]
+    assert branch.tree is not None
+    return [atom for b in branch.tree.branches for atom in _atoms(b)]
+
+
+def _stored(tree: Tree) -> list[View]:
+    """Views that some sibling's update or the enumeration reads, leaves first."""
+    found: list[View] = []
+    for branch in tree.branches:
+        if branch.tree is not None:
+            found += _stored(branch.tree)
+        if len(tree.branches) > 1 or (tree.joined is not None and tree.joined is branch.view):
+            found.append(branch.view)
+    if tree.joined is not None and all(tree.joined is not b.view for b in tree.branches):
+        found.append(tree.joined)
+    return found
+
+
+def _path(tree: Tree, atom: Atom) -> list[tuple[Tree, Branch]]:
+    """From the atom's join up to the top: each join with the branch the update comes from."""
+    for branch in tree.branches:
+        if branch.atom is atom:
+            return [(tree, branch)]
+        if branch.tree is not None and atom in _atoms(branch):
+            return [*_path(branch.tree, atom), (tree, branch)]
+    raise AssertionError(f"no atom {atom.name}")
+
+
+def _trigger(query: Query, top: Tree, atom: Atom, indexes: Indexes, factorised: bool) -> Trigger:
+    climb = _Climb(query, _path(top, atom), indexes, factorised)
+    body = climb.arrive(0, frozenset(atom.variables), (update_carrier(query, atom),))
+    return trigger(query, atom, body)
+
+
+@dataclass(frozen=True)
+class _Climb:
+    """An update's way up the path."""
+
+    query: Query
+    path: list[tuple[Tree, Branch]]
+    indexes: Indexes
+    factorised: bool
+
+    def arrive(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+        """A delta of the branch at ``level`` of the path has been computed: store it, show it, go on."""
+        tree, branch = self.path[level]
+        body: list[Statement] = []
+        if len(tree.branches) > 1 or tree.joined is branch.view:
+            body.append(_add(branch.view, carriers))
+        if self.factorised and not branch.open and (tree.joined is not None or tree.variable is None):
+            body.append(Changed(self._change(level, bound, carriers)))
+        return (*body, *self._join(level, bound, carriers))
+
+    def _join(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+        """Join the delta with the siblings, sum the variable out, arrive one level up."""
+        tree, branch = self.path[level]
+        last = level + 1 == len(self.path)
+        if last and self.factorised:
+            return ()
+        siblings = tuple(_step(b) for b in tree.branches if b is not branch)
+        stored = tree.joined is not None and tree.joined is not branch.view
+        if stored and tree.joined is not None and any(tree.joined is b.view for b in tree.branches):
+            stored = False
+        key = self.query.free if last else self.path[level + 1][1].view.key
+        loops = any(not bound.issuperset(s.key) for s in siblings)
+        components = (
+            all_components(self.query) if last else self.path[level + 1][1].view.components
+        )
+        alias = f"u{level + 1}"
+        summed = loops and not stored and bound.issuperset(key)
+
+        def finish(done: Join) -> tuple[Statement, ...]:
+            if summed:
+                return (Into(alias, product(components, done.carriers)),)
+            body: list[Statement] = []
+            if stored and tree.joined is not None:
+                body.append(_add(tree.joined, done.carriers))
+            return (*body, *self._up(level, done.bound, done.carriers))
+
+        join = Join(bound, carriers, siblings, tree.pending)
+        statements = nest(join, finish, self.indexes)
+        if not summed:
+            return statements
+        carrier = Carrier(alias, frozenset(c.name for c in components if c.name != COUNT))
+        return (Sum(alias, components, statements, self._up(level, bound, (carrier,))),)
+
+    def _up(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+        if level + 1 == len(self.path):
+            components = all_components(self.query)
+            names = tuple(c.name for c in components)
+            return (Add(RESULT, self.query.free, names, product(components, carriers)),)
+        return self.arrive(level + 1, bound.intersection(self.path[level + 1][1].view.key), carriers)
+
+    def _change(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+        """Emit the result's rows that the delta makes: siblings up the path first, then down what is open."""
+        siblings: list[Step] = []
+        opened: list[Step] = []
+        for tree, branch in self.path[level:]:
+            for other in tree.branches:
+                if other is not branch:
+                    siblings.append(_step(other) if not other.open else _presence(other))
+                    if other.open and other.tree is not None:
+                        opened += _open_steps(other.tree)
+        pending = Pending(tuple(c for tree, _ in self.path[level:] for c in tree.pending.conditions))
+        start = Join(bound, carriers, (*siblings, *opened), pending)
+        return nest(start, lambda done: (_emit(self.query, done),), self.indexes, smaller=False)
+
+
+def _add(view: View, carriers: tuple[Carrier, ...]) -> Add:
+    names = tuple(c.name for c in view.components)
+    return Add(view.name, view.key, names, product(view.components, carriers))
+
+
+def _alias(view: View) -> str:
+    return view.name.lower().replace("'", "_") + "_row"
+
+
+def _step(branch: Branch) -> Step:
+    alias = _alias(branch.view)
+    return Step(branch.view.name, branch.view.key, alias, row_carrier(alias, branch.view))
+
+
+def _presence(branch: Branch) -> Step:
+    return replace(_step(branch), carrier=None)
+
+
+def _open_steps(tree: Tree) -> list[Step]:
+    """Steps that bind the free variables of a tree top-down, and multiply what hangs below them."""
+    if tree.variable is None:
+        steps: list[Step] = []
+        closed = [_step(b) for b in tree.branches if not b.open and len(tree.branches) > 1]
+        for branch in tree.branches:
+            if branch.tree is not None and branch.open:
+                steps += _open_steps(branch.tree)
+        return steps + closed
+    assert tree.joined is not None
+    alias = _alias(tree.joined) + "_" + tree.variable
+    still_open = any(branch.open for branch in tree.branches)
+    carrier = None if still_open else row_carrier(alias, tree.joined)
+    steps = [Step(tree.joined.name, tree.joined.key, alias, carrier)]
+    for branch in tree.branches:
+        if branch.open and branch.tree is not None:
+            steps += _open_steps(branch.tree)
+        elif still_open:
+            steps.append(_step(branch))
+    return steps
+
+
+def _emit(query: Query, done: Join) -> Emit:
+    (monomial,) = product((Component(COUNT, "integer"),), done.carriers)
+    return Emit(query.free, monomial if monomial.factors else Monomial(()))

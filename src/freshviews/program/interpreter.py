@@ -1,0 +1,197 @@
+"""The meaning of the trigger language, in plain Python over dicts: every back end must agree with this.
+
+A view is a dict from key tuples to payload tuples, in the order of the view's columns and components. A row
+whose payload is zero in every component is absent. Elements are those of ``freshviews.ring``: integers have
+no bound, where compiled programs check for overflow.
+
+``State.steps`` counts the work: one for each update, each row that a loop visits, each lookup, each slice
+whose size is compared, each Add and Extreme, and each row emitted. Bounds on update time and delay are
+claims about it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from freshviews.program.nodes import (
+    Add,
+    Changed,
+    Emit,
+    Extreme,
+    If,
+    Into,
+    Let,
+    Lookup,
+    Loop,
+    Program,
+    Smaller,
+    Statement,
+    Sum,
+    View,
+)
+from freshviews.program.payloads import Key, Payload, Scope, ring_of, value_of
+from freshviews.program.scalars import evaluate, rank
+from freshviews.types.dictionary import Dictionary
+
+Index = dict[Key, dict[Key, None]]
+
+
+@dataclass
+class State:
+    """The views of a program, empty at first. ``wanted``: somebody wants the change of the result.
+
+    Where an expression fails, ``apply`` raises ScalarError and the state is of no further use.
+    """
+
+    program: Program
+    dictionary: Dictionary | None = None
+    wanted: bool = True
+    steps: int = 0
+    views: dict[str, dict[Key, Payload]] = field(default_factory=dict)
+    indexes: dict[str, dict[tuple[int, ...], Index]] = field(default_factory=dict)
+    journals: dict[str, dict[Key, Payload]] = field(default_factory=dict)
+    emitted: Counter[Key] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        for view in self.program.views:
+            self.views[view.name] = {}
+            self.indexes[view.name] = {positions: defaultdict(dict) for positions in view.indexes}
+            if view.journal:
+                self.journals[view.name] = {}
+
+    def apply(self, relation: str, updates: Iterable[tuple[Mapping[str, int], int]]) -> None:
+        """A batch of updates of one relation: rows (column to code) and their multiplicities."""
+        batch = list(updates)
+
+        def record(row: Key, count: int) -> None:
+            self.emitted[row] += count
+
+        for trigger in (t for t in self.program.triggers if t.relation == relation):
+            for row, m in batch:
+                self.steps += 1
+                if all(evaluate(f, row, self.dictionary) == 1 for f in trigger.filters):
+                    variables = {p.name: evaluate(p.expr, row, self.dictionary) for p in trigger.parameters}
+                    self._run(trigger.body, Scope({**variables, "m": m}, {}, record))
+
+    def output(self) -> dict[Key, Payload]:
+        """The result: payloads by values of the free variables; the count alone where it is enumerated."""
+        if self.program.output is not None:
+            return dict(self.views[self.program.output])
+        rows = Counter[Key]()
+        self.enumerate(lambda row, count: rows.update({row: count}))
+        return {row: (count,) for row, count in rows.items() if count}
+
+    def enumerate(self, emit: Callable[[Key, int], None]) -> None:
+        """Hand on the rows of a result that is not stored, one after the other, with multiplicities."""
+        self._run(self.program.enumerate, Scope({}, {}, emit))
+
+    def change(self) -> dict[Key, Payload]:
+        """What the result's payloads grew by since the last call (for extremes: the codes' difference)."""
+        if self.program.output is None:
+            emitted, self.emitted = self.emitted, Counter()
+            return {row: (count,) for row, count in emitted.items() if count}
+        view = self.program.view(self.program.output)
+        ring, rows = ring_of(view.components), self.views[view.name]
+        journal, self.journals[view.name] = self.journals[view.name], {}
+        pairs = ((key, rows.get(key, ring.zero), before) for key, before in journal.items())
+        return {key: ring.add(after, ring.negate(before)) for key, after, before in pairs if after != before}
+
+    def _run(self, body: tuple[Statement, ...], scope: Scope) -> None:
+        for statement in body:
+            match statement:
+                case Let(variable, expr):
+                    scope.variables[variable] = evaluate(expr, scope.variables, self.dictionary)
+                case If(condition, inner):
+                    if evaluate(condition, scope.variables, self.dictionary) == 1:
+                        self._run(inner, scope)
+                case Lookup(name, key, alias, inner):
+                    self.steps += 1
+                    payload = self.views[name].get(scope.values(key))
+                    if payload is not None:
+                        scope.rows[alias] = (self.program.view(name).components, payload)
+                        self._run(inner, scope)
+                case Loop():
+                    self._loop(statement, scope)
+                case Smaller(left, right):
+                    self.steps += 2
+                    less = len(self._slice(left, scope)) <= len(self._slice(right, scope))
+                    self._loop(left if less else right, scope)
+                case Sum(alias, components, inner, then):
+                    zero = ring_of(components).zero
+                    scope.rows[alias] = (components, zero)
+                    self._run(inner, scope)
+                    if scope.rows[alias][1] != zero:
+                        self._run(then, scope)
+                case Into(alias, sums):
+                    components, payload = scope.rows[alias]
+                    more = tuple(value_of(p, c.ring, scope) for c, p in zip(components, sums, strict=True))
+                    scope.rows[alias] = (components, ring_of(components).add(payload, more))
+                case Add():
+                    self._add(statement, scope)
+                case Extreme():
+                    self._extreme(statement, scope.values(statement.key))
+                case Changed(inner):
+                    if self.wanted:
+                        self._run(inner, scope)
+                case Emit(row, multiplicity):
+                    self.steps += 1
+                    scope.emit(scope.values(row), value_of(multiplicity, "integer", scope))
+
+    def _slice(self, loop: Loop, scope: Scope) -> Collection[Key]:
+        """The keys of the rows that a loop visits; the view must declare the index it needs."""
+        if not loop.bound:
+            return self.views[loop.view]
+        values = tuple(scope.variables[loop.key[i]] for i in loop.bound)
+        return self.indexes[loop.view][loop.bound].get(values, {})
+
+    def _loop(self, loop: Loop, scope: Scope) -> None:
+        components = self.program.view(loop.view).components
+        # Python itself refuses an Add that makes or removes a row of what is being looped over.
+        for key in self._slice(loop, scope):
+            self.steps += 1
+            scope.variables.update(zip(loop.key, key, strict=True))
+            scope.rows[loop.alias] = (components, self.views[loop.view][key])
+            self._run(loop.body, scope)
+
+    def _add(self, add: Add, scope: Scope) -> None:
+        view = self.program.view(add.view)
+        ring, key = ring_of(view.components), scope.values(add.key)
+        given = dict(zip(add.components, add.payload, strict=True))
+        more = tuple(
+            value_of(given[c.name], c.ring, scope) if c.name in given else zero
+            for c, zero in zip(view.components, ring.zero, strict=True)
+        )
+        before = self.views[view.name].get(key, ring.zero)
+        after = ring.add(before, more)
+        self._put(view, key, before, after)
+        if ring.is_zero(before) and not ring.is_zero(after):
+            self._run(add.appear, scope)
+        elif ring.is_zero(after) and not ring.is_zero(before):
+            self._run(add.vanish, scope)
+
+    def _put(self, view: View, key: Key, before: Payload, after: Payload) -> None:
+        self.steps += 1
+        if view.journal:
+            self.journals[view.name].setdefault(key, before)
+        rows, present = self.views[view.name], not ring_of(view.components).is_zero(after)
+        for at, index in self.indexes[view.name].items():
+            if present:
+                index[tuple(key[i] for i in at)][key] = None
+            else:
+                index[tuple(key[i] for i in at)].pop(key, None)
+        if present:
+            rows[key] = after
+        else:
+            rows.pop(key, None)
+
+    def _extreme(self, statement: Extreme, key: Key) -> None:
+        view, kind = self.program.view(statement.view), self.program.view(statement.source).ordered
+        assert kind is not None, f"{statement.source} is not ordered"
+        last = [row[-1] for row in self.views[statement.source] if row[:-1] == key]
+        choose = min if statement.kind == "min" else max
+        found = choose(last, key=lambda code: rank(code, kind, self.dictionary), default=0)
+        before = self.views[view.name].get(key, ring_of(view.components).zero)
+        at = [c.name for c in view.components].index(statement.component)
+        self._put(view, key, before, (*before[:at], found, *before[at + 1 :]))

@@ -1,0 +1,53 @@
+"""Payloads in the interpreter: tuples with an element per component, and the monomials that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from freshviews.program.nodes import Component, Monomial, Part
+from freshviews.ring import RINGS, ProductRing
+
+Key = tuple[int, ...]
+Payload = tuple[Any, ...]
+
+
+@dataclass
+class Scope:
+    """What a statement can see: codes of variables, per alias the components of a row and its payload, and
+    where rows of the result go."""
+
+    variables: dict[str, int]
+    rows: dict[str, tuple[tuple[Component, ...], Payload]]
+    emit: Callable[[Key, int], None]
+
+    def values(self, names: tuple[str, ...]) -> Key:
+        """The codes of variables."""
+        return tuple(self.variables[name] for name in names)
+
+
+@cache
+def ring_of(components: tuple[Component, ...]) -> ProductRing:
+    """The ring of a view's payloads."""
+    return ProductRing(tuple(c.name for c in components), tuple(RINGS[c.ring] for c in components))
+
+
+def value_of(monomial: Monomial, ring: str, scope: Scope) -> Any:
+    """The element of a ring that a monomial denotes: integers act on the one factor of another ring."""
+    target, times = RINGS[ring], monomial.coefficient
+    product = target.one
+    for factor in monomial.factors:
+        if isinstance(factor, Part):
+            components, payload = scope.rows[factor.alias]
+            position = [c.name for c in components].index(factor.component)
+            kind, element = components[position].ring, payload[position]
+        else:
+            kind = factor.ring
+            element = RINGS[kind].lift(scope.variables[factor.name])
+        if kind == "integer":
+            times *= element
+        else:
+            product = target.multiply(product, element)
+    return target.scale(product, times)

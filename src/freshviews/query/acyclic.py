@@ -1,0 +1,129 @@
+"""Acyclic queries, by the reduction of Graham, Yu and Ozsoyoglu (GYO), and their join trees.
+
+Two rules, as long as one applies: forget a variable that is in one edge alone; remove an edge that is
+contained in another, which becomes its parent in the join tree. The query is acyclic where one edge is
+left. ``R(a, b), S(b, c)``: a is only in R, R is contained in S; c and b are only in S. What is left
+otherwise, R(a, b), S(b, c), T(c, a) say, is the cyclic core, and the reason to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from freshviews.query.hypergraph import Edge
+
+
+@dataclass(frozen=True)
+class Step:
+    """One rule applied: ``variable`` forgotten in ``edge``, or ``edge`` removed for it is in ``parent``."""
+
+    edge: str
+    variable: str | None = None
+    parent: str | None = None
+
+    def __str__(self) -> str:
+        if self.parent is None:
+            return f"{self.variable} is only in {self.edge}"
+        return f"{self.edge} is in {self.parent}"
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """The trace of GYO and the edges it could not remove (at most one where acyclic)."""
+
+    steps: tuple[Step, ...]
+    left: tuple[Edge, ...]
+
+    @property
+    def acyclic(self) -> bool:
+        return len(self.left) <= 1
+
+    def __str__(self) -> str:
+        return "; ".join(map(str, self.steps))
+
+
+@dataclass(frozen=True)
+class JoinTree:
+    """A node of a join tree: a relation, or, where ``name`` is None, a generalised relation.
+
+    Nodes that have a variable are connected. ``key`` holds the variables shared with the parent.
+    """
+
+    name: str | None
+    variables: frozenset[str]
+    children: tuple[JoinTree, ...] = ()
+    key: frozenset[str] = frozenset()
+
+    @property
+    def height(self) -> int:
+        """Most relations on a path from a leaf to the root; a generalised relation counts only where
+        some child does not contain it."""
+        counts = self.name is not None or any(not self.variables <= c.variables for c in self.children)
+        return counts + max((child.height for child in self.children), default=0)
+
+    def nodes(self) -> Iterator[JoinTree]:
+        """The nodes, each before its children."""
+        yield self
+        for child in self.children:
+            yield from child.nodes()
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        names = ", ".join(sorted(self.variables))
+        yield f"[{names}]" if self.name is None else f"{self.name}({names})"
+        for child in self.children:
+            yield from ("  " + line for line in child._lines())
+
+
+def gyo(edges: Iterable[Edge]) -> Reduction:
+    """The GYO reduction. The parent is the container with most variables left, the last of equals, so
+    that the join tree comes out shallow."""
+    left = dict(edges)
+    steps: list[Step] = []
+    while True:
+        before = len(steps)
+        for name in left:
+            others = frozenset[str]().union(*(vs for other, vs in left.items() if other != name))
+            lonely = left[name] - others
+            steps += [Step(name, variable=variable) for variable in sorted(lonely)]
+            left[name] -= lonely
+        for name in tuple(left):
+            holders = [other for other in left if other != name and left[name] <= left[other]]
+            if holders:
+                most = max(len(left[other]) for other in holders)
+                parent = [other for other in holders if len(left[other]) == most][-1]
+                steps.append(Step(name, parent=parent))
+                del left[name]
+        if len(steps) == before:
+            return Reduction(tuple(steps), tuple(Edge(name, vs) for name, vs in left.items()))
+
+
+def is_acyclic(edges: Iterable[Edge]) -> bool:
+    return gyo(edges).acyclic
+
+
+def join_tree(edges: Iterable[Edge], root: str | None = None) -> JoinTree | None:
+    """A join tree of the edges, hung from the edge named ``root`` (or from the one GYO leaves last);
+    None where they are cyclic or there is none. Components are tied together by empty keys."""
+    variables = dict(edges)
+    reduction = gyo(Edge(*item) for item in variables.items())
+    if not reduction.acyclic or not variables:
+        return None
+    links = [(step.edge, step.parent) for step in reduction.steps if step.parent is not None]
+
+    def hang(name: str, above: str | None) -> JoinTree:
+        ends = [a if b == name else b for a, b in links if name in (a, b)]
+        # in the order of the edges, whatever the order in which GYO removed them
+        below = [hang(end, name) for end in variables if end in ends and end != above]
+        return with_children(JoinTree(name, variables[name]), below)
+
+    return hang(reduction.left[0].name if root is None else root, None)
+
+
+def with_children(node: JoinTree, children: Iterable[JoinTree]) -> JoinTree:
+    """The node with these children, their keys set."""
+    hung = tuple(replace(child, key=child.variables & node.variables) for child in children)
+    return replace(node, children=hung)

@@ -1,0 +1,113 @@
+"""Functional dependencies: closures, the reduct of a query, and what declared keys say.
+
+The reduct of ``Q(w, x, y, z) = R(w, x), S(x, y), T(y, z)`` under x -> y and y -> z has the atoms
+R(w, x, y, z), S(x, y, z) and T(y, z): every atom is extended by what it determines. Where the reduct is
+q-hierarchical, the query has constant update time and delay (Olteanu, Huang, Koch 2009; F-IVM 2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.query.hypergraph import Edge, Hypergraph
+from freshviews.query.query import Atom, Query
+
+
+@dataclass(frozen=True)
+class FD:
+    """``determinant -> dependents``. ``atom`` names the atom whose rows obey it: it holds in a join only
+    if that atom takes part; None means that it holds in every join."""
+
+    determinant: tuple[str, ...]
+    dependents: tuple[str, ...]
+    atom: str | None = None
+
+    def __str__(self) -> str:
+        return f"{', '.join(self.determinant) or '()'} -> {', '.join(self.dependents)}"
+
+
+def closure(variables: Iterable[str], dependencies: Iterable[FD]) -> frozenset[str]:
+    """The variables and all that they determine."""
+    rules = tuple(dependencies)
+    known = frozenset(variables)
+    while True:
+        grown = known.union(*(fd.dependents for fd in rules if known.issuperset(fd.determinant)))
+        if grown == known:
+            return known
+        known = grown
+
+
+def reduct(graph: Hypergraph, dependencies: Iterable[FD]) -> Hypergraph:
+    """The graph with every edge, and the free variables, replaced by their closures. A bound variable
+    that the free ones determine thus becomes free: enumerating it too adds no result."""
+    rules = tuple(dependencies)
+    return replace(
+        graph,
+        free=closure(graph.free, rules) & frozenset(graph.variables),
+        edges=tuple(
+            Edge(edge.name, closure(edge.variables, rules) & frozenset(graph.variables))
+            for edge in graph.edges
+        ),
+    )
+
+
+def from_keys(query: Query, keys: Mapping[str, tuple[tuple[str, ...], ...]]) -> tuple[FD, ...]:
+    """The dependencies that keys bring to a query. ``keys``: per relation, its sets of columns that are
+    unique.
+
+    A key counts for an atom where each of its columns is a variable of the atom or is compared with a
+    constant by a filter, and cannot be NULL in the atom's rows (UNIQUE allows NULLs to repeat). It then
+    determines all variables of the atom; keys that determine nothing new are left out.
+    """
+    found: list[FD] = []
+    for atom in query.atoms:
+        for key in keys.get(atom.relation, ()):
+            variables = _key_variables(atom, key)
+            rest = tuple(v for v in atom.variables if v not in variables) if variables is not None else ()
+            if variables is not None and rest:
+                found.append(FD(variables, rest, atom.name))
+    return tuple(found)
+
+
+def _key_variables(atom: Atom, key: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The variables that hold the key's columns; None where one is missing or may be NULL."""
+    held = {
+        expr.name: variable
+        for expr, variable in zip(atom.columns, atom.variables, strict=True)
+        if isinstance(expr, Column)
+    }
+    nullable = {expr.name for expr in atom.columns if isinstance(expr, Column) and expr.nullable}
+    filters = [part for condition in atom.filters for part in _conjuncts(condition)]
+    constant = {name for part in filters if (name := _fixed_column(part)) is not None}
+    not_null = {
+        part.args[0].name
+        for part in filters
+        if isinstance(part, Call) and part.op == "is_not_null" and isinstance(part.args[0], Column)
+    }
+    variables: list[str] = []
+    for column in key:
+        if column in constant:
+            continue
+        if column not in held or (column in nullable and column not in not_null):
+            return None
+        variables.append(held[column])
+    return tuple(dict.fromkeys(variables))
+
+
+def _conjuncts(expr: Expr) -> tuple[Expr, ...]:
+    if isinstance(expr, Call) and expr.op == "and":
+        return tuple(part for arg in expr.args for part in _conjuncts(arg))
+    return (expr,)
+
+
+def _fixed_column(expr: Expr) -> str | None:
+    """The column that a filter compares with a constant; such a filter also keeps NULLs out."""
+    if isinstance(expr, Call) and expr.op == "eq":
+        left, right = expr.args
+        if isinstance(left, Literal):
+            left, right = right, left
+        if isinstance(left, Column) and isinstance(right, Literal) and right.value is not None:
+            return left.name
+    return None

@@ -1,0 +1,113 @@
+"""Free-connex queries and their join trees (Wang, Hu, Dai, Yi: Change Propagation Without Joins).
+
+A query is free-connex where it is acyclic, and still is with an edge over its free variables. It then
+has a generalised join tree whose root is made of free variables alone and in which no bound variable's
+highest node lies above a free variable's (Definition 3.2). For ``Q(b) = R(a, b), S(b, c)``::
+
+    [b]
+      R(a, b)
+      S(b, c)
+
+A generalised relation is a projection of a relation. One departure from Definition 3.1: a generalised
+node is contained in at least one child, which fills it, not in all of them (as printed, the definition
+leaves Q(a, b, c, d) = R(a, b, u), S(b, c, v), T(c, d, w) without a tree); where it is not contained in
+all, an update below it can reach many of its rows, and it counts in the height as a relation does.
+"""
+
+from __future__ import annotations
+
+from freshviews.query.acyclic import JoinTree, is_acyclic, join_tree, with_children
+from freshviews.query.hierarchical import is_q_hierarchical
+from freshviews.query.hypergraph import Edge, Hypergraph, components
+
+# No atom is named so: SQL names do not begin with a blank.
+_HEAD = " head"
+
+
+def is_free_connex(graph: Hypergraph) -> bool:
+    """Acyclic with and without an edge over the free variables, and no factor spans atoms: what it
+    compares is in no relation, so that no bound would follow."""
+    with_head = (*graph.edges, Edge(_HEAD, graph.free))
+    return not graph.spanning and is_acyclic(graph.edges) and is_acyclic(with_head)
+
+
+def free_connex_tree(graph: Hypergraph) -> JoinTree | None:
+    """A free-connex join tree of small height: 1 where the query is q-hierarchical (Lemma 6.7), else the
+    least over the roots of one join tree. None where the query is not free-connex or has no atom."""
+    if not graph.edges or not is_free_connex(graph):
+        return None
+    if is_q_hierarchical(graph):
+        return _flat_tree(graph)
+    tree = join_tree((*graph.edges, Edge(_HEAD, graph.free)), _HEAD)
+    assert tree is not None  # free-connex: the graph with the head is acyclic
+    tops, below = _absorbed([(child, child.variables & graph.free) for child in tree.children])
+    candidates: list[JoinTree] = []
+    for top in tops:
+        rooted = join_tree(tops, top.name)
+        assert rooted is not None  # the restriction of an acyclic hypergraph is acyclic
+        candidates.append(_filled(rooted, below))
+        candidates.extend(_split(rooted, child, below) for child in rooted.children)
+    return min(candidates, key=lambda candidate: candidate.height)
+
+
+def _absorbed(
+    children: list[tuple[JoinTree, frozenset[str]]],
+) -> tuple[list[Edge], dict[str, tuple[JoinTree, ...]]]:
+    """The maximal sets of free variables among the head's children, each with the relations it holds:
+    first the one it is made of, then those whose free variables it has too."""
+    tops: list[Edge] = []
+    for child, free in sorted(children, key=lambda pair: (-len(pair[1]), pair[1] != pair[0].variables)):
+        if not any(free <= top.variables for top in tops):
+            tops.append(Edge(str(child.name), free))
+    held: dict[str, tuple[JoinTree, ...]] = {top.name: () for top in tops}
+    for child, free in sorted(children, key=lambda pair: pair[0].name not in held):
+        name = next(top.name for top in tops if child.name == top.name or free <= top.variables)
+        held[name] += (child,)
+    return tops, held
+
+
+def _is_full(top: JoinTree, below: dict[str, tuple[JoinTree, ...]]) -> bool:
+    """Whether the relations of this node and of those under it have free variables alone."""
+    relation = below[str(top.name)][0]
+    return top.variables == relation.variables and all(_is_full(child, below) for child in top.children)
+
+
+def _filled(top: JoinTree, below: dict[str, tuple[JoinTree, ...]]) -> JoinTree:
+    """The tree over free variables with the relations put in: a relation of free variables alone stands
+    for itself, another hangs under its projection. Generalised nodes stay above relations."""
+    relation, *others = below[str(top.name)]
+    children = [_filled(child, below) for child in top.children]
+    if _is_full(top, below):
+        return with_children(relation, (*relation.children, *others, *children))
+    return with_children(JoinTree(None, top.variables), (relation, *others, *children))
+
+
+def _split(rooted: JoinTree, child: JoinTree, below: dict[str, tuple[JoinTree, ...]]) -> JoinTree:
+    """The tree hung from the middle of the link between its root and one child: [shared variables]."""
+    shared = JoinTree(None, rooted.variables & child.variables)
+    rest = with_children(rooted, (c for c in rooted.children if c is not child))
+    return with_children(shared, (_filled(rest, below), _filled(child, below)))
+
+
+def _flat_tree(graph: Hypergraph) -> JoinTree:
+    """Height 1: the canonical order made of generalised relations, with the relations as leaves."""
+
+    def grow(variables: frozenset[str], path: frozenset[str]) -> list[JoinTree]:
+        grown: list[JoinTree] = []
+        for component in components(graph, variables):
+            edges = graph.touching(component)
+            shared = component.intersection(*(edge.variables for edge in edges))
+            if len(edges) == 1 and (shared <= graph.free or not shared & graph.free):
+                grown.append(JoinTree(edges[0].name, edges[0].variables))
+                continue
+            here = shared & graph.free or shared
+            node = JoinTree(None, path | here)
+            ended = [JoinTree(e.name, e.variables) for e in edges if e.variables <= path | here]
+            grown.append(with_children(node, (*ended, *grow(component - here, path | here))))
+        return grown
+
+    trees = grow(frozenset(graph.variables), frozenset())
+    trees += [JoinTree(edge.name, edge.variables) for edge in graph.edges if not edge.variables]
+    if len(trees) == 1 and trees[0].variables <= graph.free:
+        return trees[0]
+    return with_children(JoinTree(None, frozenset()), trees)

@@ -1,0 +1,65 @@
+"""Hierarchical, q-hierarchical and delta_i-hierarchical queries.
+
+*Hierarchical* (Dalvi, Suciu 2004): the sets of atoms of any two variables are disjoint or nested. A
+variable *dominates* another whose atoms are among its own. *q-hierarchical* (Berkholz, Keppeler,
+Schweikardt 2017): hierarchical, and no bound variable's atoms properly contain a free variable's.
+*delta_i-hierarchical* (Kara, Nikolic, Olteanu, Zhang 2020): i is the least number such that, for every
+bound variable X and atom R of X, i atoms beside R cover the free variables of the atoms of X; it equals
+the dynamic width, and i = 0 is q-hierarchical.
+
+A factor that spans atoms makes the query not hierarchical: were its variables nested, an atom of the
+lowest would have them all.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from freshviews.query.hypergraph import Hypergraph
+
+
+def crossing_pair(graph: Hypergraph) -> tuple[str, str] | None:
+    """The first two variables whose atoms neither nest nor are disjoint; None where there are none."""
+    atoms = {v: graph.edge_names(v) for v in graph.variables}
+    for one, other in combinations(graph.variables, 2):
+        if atoms[one] & atoms[other] and not atoms[one] <= atoms[other] and not atoms[other] <= atoms[one]:
+            return one, other
+    return None
+
+
+def buried_free(graph: Hypergraph) -> tuple[str, str] | None:
+    """The first (free, bound) pair where the bound variable is in all atoms of the free one and more."""
+    atoms = {v: graph.edge_names(v) for v in graph.variables}
+    for free in graph.variables:
+        for bound in graph.variables:
+            if free in graph.free and bound not in graph.free and atoms[free] < atoms[bound]:
+                return free, bound
+    return None
+
+
+def is_hierarchical(graph: Hypergraph) -> bool:
+    return not graph.spanning and crossing_pair(graph) is None
+
+
+def is_q_hierarchical(graph: Hypergraph) -> bool:
+    return is_hierarchical(graph) and buried_free(graph) is None
+
+
+def delta_rank(graph: Hypergraph) -> int | None:
+    """The i for which the query is delta_i-hierarchical; None where it is not hierarchical.
+
+    In a hierarchical query one atom covers one chain of nested variables, so that what an atom leaves
+    uncovered needs as many atoms as it has distinct lowest sets of atoms.
+    """
+    if not is_hierarchical(graph):
+        return None
+    rank = 0
+    for bound in graph.variables:
+        if bound in graph.free:
+            continue
+        edges = graph.touching(frozenset((bound,)))
+        free = graph.free & frozenset[str]().union(*(edge.variables for edge in edges))
+        for edge in edges:
+            atoms = {graph.edge_names(v) for v in free - edge.variables}
+            rank = max(rank, sum(not any(other < names for other in atoms) for names in atoms))
+    return rank

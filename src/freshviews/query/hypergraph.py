@@ -1,0 +1,93 @@
+"""The hypergraph of a query: which variables meet in which atom.
+
+``Q(a, c) = R(a, b), S(b, c), a < c`` has the edges R: {a, b} and S: {b, c} and the factor {a, c}. A
+factor (a condition or a lift over variables) is computed, never stored: it holds no rows, gets no
+updates and covers nothing, so it is kept apart from the edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from freshviews.query.query import Query
+
+
+class Edge(NamedTuple):
+    """The variables of one atom, by the atom's name."""
+
+    name: str
+    variables: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Hypergraph:
+    """``variables`` are in the order of the query, which breaks every tie; ``factors`` are those of the
+    query, in its order."""
+
+    variables: tuple[str, ...]
+    free: frozenset[str]
+    edges: tuple[Edge, ...]
+    factors: tuple[frozenset[str], ...] = ()
+
+    @property
+    def spanning(self) -> tuple[frozenset[str], ...]:
+        """The factors that no one atom can compute by itself."""
+        return tuple(f for f in self.factors if not any(f <= edge.variables for edge in self.edges))
+
+    def ordered(self, variables: Iterable[str]) -> tuple[str, ...]:
+        """The given variables, in the order of the query."""
+        chosen = frozenset(variables)
+        return tuple(v for v in self.variables if v in chosen)
+
+    def edge_names(self, variable: str) -> frozenset[str]:
+        """Names of the atoms of a variable."""
+        return frozenset(edge.name for edge in self.edges if variable in edge.variables)
+
+    def touching(self, variables: frozenset[str]) -> tuple[Edge, ...]:
+        """The edges that have at least one of the variables."""
+        return tuple(edge for edge in self.edges if edge.variables & variables)
+
+
+def hypergraph(query: Query) -> Hypergraph:
+    """The hypergraph of a query. ValueError where a free variable or a factor's is in no atom."""
+    known = frozenset(query.variables)
+    used = frozenset(query.free).union(*map(frozenset, query.factors))
+    if used - known:
+        raise ValueError(f"{query.name}: no atom has the variable {min(used - known)}")
+    return Hypergraph(
+        query.variables,
+        frozenset(query.free),
+        tuple(Edge(atom.name, frozenset(atom.variables)) for atom in query.atoms),
+        tuple(map(frozenset, query.factors)),
+    )
+
+
+def components(graph: Hypergraph, variables: frozenset[str]) -> tuple[frozenset[str], ...]:
+    """The connected components of the graph on the given variables alone, ordered by their first
+    variable. Two variables are connected where an atom or a factor has both."""
+    links = [edge.variables & variables for edge in graph.edges]
+    links += [factor & variables for factor in graph.factors]
+    found: list[frozenset[str]] = []
+    left = variables
+    for variable in graph.variables:
+        if variable not in left:
+            continue
+        component, grown = frozenset[str](), frozenset((variable,))
+        while grown != component:
+            component = grown
+            grown = component.union(*(link for link in links if link & component))
+        found.append(component)
+        left -= component
+    return tuple(found)
+
+
+def union(edges: Iterable[Edge]) -> frozenset[str]:
+    """The variables of all the edges."""
+    return frozenset[str]().union(*(edge.variables for edge in edges))
+
+
+def signature(edge: Edge, graph: Hypergraph) -> str:
+    """The edge as the papers write it: ``R(a, b)``."""
+    return f"{edge.name}({', '.join(graph.ordered(edge.variables))})"

@@ -1,0 +1,79 @@
+"""What a view of a view tree costs, over sets of names.
+
+A view tree is made top-down: a connected component of variables gets one of them as root, the rest falls
+apart into components, and so on. All that matters of the ancestors of a component are its *neighbours*,
+the ancestors that share an atom with it, so that the cost of giving a component a root depends on these
+two alone. The *bag* of the root X are the variables that meet there::
+
+    X, the neighbours of its component                     dep(X) of the papers
+    what children carry up for a factor (see below)        conditions and lifts over several atoms
+    the component's free variables                         only where they need not be on top
+
+*Static width* (Olteanu, Zavodny; F-IVM): the most rho*(bag) with all atoms of the query to cover it; the
+tree is computed from nothing in time N^w. *Dynamic width* (Kara, Nikolic, Olteanu, Zhang): the most, over
+the atoms below X, of rho*(bag without the atom's variables), covered by the atoms below X; an update of
+one row takes time N^d. Under dependencies, atoms are replaced by their closures: all dependencies hold in
+the whole join, and below X those of the atoms there.
+
+A factor is computed where the atoms below a node first have all its variables, for before that there is
+no finite set of values to compute it over. The component that has some of its variables, but not all,
+*carries* them up as keys. In R(a), S(b), a < b with a above b, b is carried to a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from freshviews.query.dependencies import FD, closure
+from freshviews.query.edge_cover import edge_cover_number
+from freshviews.query.hypergraph import Edge, Hypergraph, components, union
+
+
+def neighbours(graph: Hypergraph, component: frozenset[str]) -> frozenset[str]:
+    """The variables outside a component that share an atom with it."""
+    return union(graph.touching(component)) - component
+
+
+def carried(graph: Hypergraph, component: frozenset[str]) -> frozenset[str]:
+    """The variables of a component that a factor above it still needs."""
+    below = union(graph.touching(component))
+    waiting = (f for f in graph.factors if f & component and not f <= below)
+    return component & frozenset[str]().union(*waiting)
+
+
+def factors_at(graph: Hypergraph, root: str, component: frozenset[str]) -> tuple[int, ...]:
+    """Positions of the factors that are computed at the root of a component."""
+    below = union(graph.touching(component))
+    rest = components(graph, component - {root})
+    return tuple(
+        i
+        for i, factor in enumerate(graph.factors)
+        if factor & component
+        and factor <= below
+        and not any(factor & part and factor <= union(graph.touching(part)) for part in rest)
+    )
+
+
+def bag(graph: Hypergraph, root: str, component: frozenset[str], free_top: bool) -> frozenset[str]:
+    """The variables that meet at the root of a component."""
+    rest = components(graph, component - {root})
+    below = frozenset[str]().union(*(carried(graph, part) for part in rest))
+    free = frozenset[str]() if free_top else graph.free & component
+    return neighbours(graph, component) | below | free | {root}
+
+
+def static_cost(graph: Hypergraph, dependencies: Iterable[FD], variables: frozenset[str]) -> Fraction:
+    """rho* of the variables over all atoms."""
+    rules = tuple(dependencies)
+    return edge_cover_number(variables, (closure(edge.variables, rules) for edge in graph.edges))
+
+
+def update_costs(
+    edges: tuple[Edge, ...], dependencies: Iterable[FD], variables: frozenset[str]
+) -> tuple[Fraction, ...]:
+    """Per edge, rho* of what an update of its atom leaves open of the variables, over the edges."""
+    names = {edge.name for edge in edges}
+    rules = tuple(fd for fd in dependencies if fd.atom is None or fd.atom in names)
+    closures = [closure(edge.variables, rules) for edge in edges]
+    return tuple(edge_cover_number(variables - fixed, closures) for fixed in closures)

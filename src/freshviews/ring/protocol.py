@@ -1,0 +1,80 @@
+"""What a payload is made of: the Ring protocol, and the laws that every ring keeps."""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar
+
+E = TypeVar("E")
+
+
+class Ring(Protocol[E]):
+    """A commutative ring whose elements are immutable Python values.
+
+    Laws, for all elements a, b, c and integers j, k::
+
+        add(a, b) = add(b, a)                  add(a, add(b, c)) = add(add(a, b), c)
+        add(a, zero) = a                       add(a, negate(a)) = zero
+        multiply(a, b) = multiply(b, a)        multiply(a, multiply(b, c)) = multiply(multiply(a, b), c)
+        multiply(a, one) = a                   multiply(a, add(b, c)) = add(multiply(a, b), multiply(a, c))
+        scale(a, k) = multiply(a, scale(one, k)), which is a added k times
+        is_zero(a) exactly where a = zero
+        from_words(to_words(a)) = a, and is_zero(a) exactly where all words are zero
+
+    ``=`` is Python's ==. The integers act on every ring through ``scale``: that is how a multiplicity, which
+    is always an integer, meets a payload of any ring. A ring may refuse some products (``RingError``), and
+    then the laws hold wherever both sides are defined; ``scale`` is always defined.
+
+    ``words`` is the number of 64-bit words an element takes in a row of a table. Zero is all words zero,
+    because a row whose payload words are all zero is absent. ``lift`` makes an element of the code of an
+    argument; what a lift means belongs to the ring, which may take it from its parameters (a matrix-valued
+    ring lifts a code at the position of its column).
+
+    Room for what is to come. A ring of matrices of fixed size, such as the count, sums and sums of products
+    of k columns, has ``words`` = 1 + k + k * k and fits as it is. Elements without a bound on their size,
+    such as relations under union and join, keep their contents in memory of their own and one word in the
+    row: the address of that memory, 0 for the empty relation, which is zero. Their kernel gives the memory
+    back when an element becomes zero, and the laws on words then hold for the contents.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name by which a Component names the ring."""
+
+    @property
+    def words(self) -> int:
+        """Words of an element in a row."""
+
+    @property
+    def zero(self) -> E: ...
+
+    @property
+    def one(self) -> E: ...
+
+    def add(self, a: E, b: E, /) -> E: ...
+
+    def negate(self, a: E, /) -> E: ...
+
+    def multiply(self, a: E, b: E, /) -> E: ...
+
+    def scale(self, a: E, k: int, /) -> E: ...
+
+    def is_zero(self, a: E, /) -> bool: ...
+
+    def lift(self, code: int, /) -> E:
+        """The element for the code of an argument that is not NULL."""
+
+    def to_words(self, a: E, /) -> tuple[int, ...]:
+        """The element as ``words`` int64 words, as the kernels keep it; RingError where it does not fit."""
+
+    def from_words(self, words: tuple[int, ...], /) -> E:
+        """The element that the kernels keep in these words."""
+
+
+class RingError(ArithmeticError):
+    """A ring refuses a product, or an element does not fit its words."""
+
+
+def signed_word(value: int) -> int:
+    """The int64 with the low 64 bits of an integer."""
+    value &= 2**64 - 1
+    return value - 2**64 if value >> 63 else value

@@ -1,0 +1,120 @@
+"""Sums of doubles that do not drift: exact reals, with the infinities and NaN counted beside them.
+
+A double is a fraction, so sums of doubles and their integer multiples are computed exactly and rounded once,
+when they are read. What was inserted and deleted in between leaves no trace.
+
+Multiplication: the elements are a module over the integers, and that is all a SUM of doubles needs. A double
+enters a product of payloads once, at the one relation that holds the aggregate's argument, and every other
+factor is a multiplicity; the product of two doubles of a row, ``SUM(x * y)``, is an expression over columns,
+rounded as SQL says, before it is lifted. So ``multiply`` refuses two factors neither of which is an integer:
+their exact product may need more bits than the words of the kernels have, and infinity times a real would
+depend on the order of addition.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from dataclasses import dataclass
+from fractions import Fraction
+
+from freshviews.ring.protocol import RingError, signed_word
+
+_SUM_WORDS = 34
+_UNIT = 2**1074
+_NAN_CODE = 0x7FF8000000000000
+
+
+@dataclass(frozen=True)
+class Real:
+    """An exact sum: its finite part, and how many NaN, +inf and -inf are in it (below zero where more were
+    deleted than inserted)."""
+
+    finite: Fraction = Fraction(0)
+    nans: int = 0
+    positive: int = 0
+    negative: int = 0
+
+    @property
+    def integer(self) -> int | None:
+        """The integer that this is, or None."""
+        if self.nans or self.positive or self.negative or self.finite.denominator != 1:
+            return None
+        return self.finite.numerator
+
+
+@dataclass(frozen=True)
+class RealRing:
+    """Exact sums of doubles as a module over Z; see the module's docstring."""
+
+    name: str = "real"
+    words: int = _SUM_WORDS + 3
+    zero: Real = Real()
+    one: Real = Real(Fraction(1))
+
+    def add(self, a: Real, b: Real) -> Real:
+        return Real(a.finite + b.finite, a.nans + b.nans, a.positive + b.positive, a.negative + b.negative)
+
+    def negate(self, a: Real) -> Real:
+        return self.scale(a, -1)
+
+    def multiply(self, a: Real, b: Real) -> Real:
+        """The product where a factor is an integer; else RingError."""
+        if (k := b.integer) is not None:
+            return self.scale(a, k)
+        if (k := a.integer) is not None:
+            return self.scale(b, k)
+        raise RingError(f"of the reals {a} and {b}, neither is an integer: one payload of a product is real")
+
+    def scale(self, a: Real, k: int) -> Real:
+        return Real(a.finite * k, a.nans * k, a.positive * k, a.negative * k)
+
+    def is_zero(self, a: Real) -> bool:
+        return a == self.zero
+
+    def lift(self, code: int) -> Real:
+        """The double with a code."""
+        (x,) = struct.unpack("<d", struct.pack("<q", code))
+        if math.isnan(x):
+            return Real(nans=1)
+        if math.isinf(x):
+            return Real(positive=1) if x > 0 else Real(negative=1)
+        return Real(Fraction(x))
+
+    def value(self, a: Real) -> int:
+        """Code of the double nearest to a sum, ties to even; infinite past the range of doubles.
+
+        NaN where the sum holds a NaN or both infinities, else the infinity it holds. A count below zero
+        takes an infinity away: it counts as the other one.
+        """
+        up = a.positive > 0 or a.negative < 0
+        down = a.positive < 0 or a.negative > 0
+        if a.nans or (up and down):
+            return _NAN_CODE
+        if up or down:
+            x = math.inf if up else -math.inf
+        else:
+            try:
+                x = float(a.finite)
+            except OverflowError:
+                x = math.inf if a.finite > 0 else -math.inf
+        # A sum below half the least denormal rounds to 0.0, whose one code is 0.
+        (code,) = struct.unpack("<q", struct.pack("<d", x or 0.0))
+        return int(code)
+
+    def to_words(self, a: Real) -> tuple[int, ...]:
+        units = a.finite * _UNIT
+        if units.denominator != 1 or not -(2 ** (64 * _SUM_WORDS - 1)) <= units < 2 ** (64 * _SUM_WORDS - 1):
+            raise RingError(f"{a.finite} is no sum of doubles within the range kept")
+        sums = [signed_word(units.numerator >> 64 * i) for i in range(_SUM_WORDS)]
+        return (*sums, a.nans, a.positive, a.negative)
+
+    def from_words(self, words: tuple[int, ...]) -> Real:
+        *sums, nans, positive, negative = words
+        units = sum((word & (2**64 - 1)) << 64 * i for i, word in enumerate(sums))
+        if sums[-1] < 0:
+            units -= 2 ** (64 * _SUM_WORDS)
+        return Real(Fraction(units, _UNIT), nans, positive, negative)
+
+
+REAL = RealRing()

@@ -1,0 +1,131 @@
+"""What SQL statements are about: the catalog they are read against, and what they become.
+
+Names are case-insensitive and keep the spelling of their definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TypeVar
+
+from freshviews.errors import CatalogError, SqlError
+from freshviews.query.block import ColumnDef, TableDef, ViewDef
+
+Named = TypeVar("Named", TableDef, ViewDef)
+
+
+@dataclass(frozen=True)
+class ViewDefs:
+    """A CREATE MATERIALIZED VIEW: the internal views it needs, in order, and the view itself last."""
+
+    views: tuple[ViewDef, ...]
+
+    @property
+    def view(self) -> ViewDef:
+        return self.views[-1]
+
+
+@dataclass(frozen=True)
+class DropTable:
+    name: str
+
+
+@dataclass(frozen=True)
+class DropView:
+    """``internal`` names the internal views that go with it, the last made first."""
+
+    name: str
+    internal: tuple[str, ...] = ()
+
+
+Statement = TableDef | ViewDefs | DropTable | DropView
+
+
+class NameProblem(SqlError, CatalogError):
+    """A table or view named in SQL text is unknown, exists already, or is still needed."""
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Tables and views known so far, read only; the keys are their names, in any spelling.
+
+    ``views`` holds internal views too.
+    """
+
+    tables: Mapping[str, TableDef] = field(default_factory=dict)
+    views: Mapping[str, ViewDef] = field(default_factory=dict)
+
+    def relation(self, name: str) -> TableDef | ViewDef | None:
+        return self.table(name) or self.view(name)
+
+    def table(self, name: str) -> TableDef | None:
+        return _found(self.tables.values(), name)
+
+    def view(self, name: str) -> ViewDef | None:
+        return _found(self.views.values(), name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names a user may write: internal views are left out."""
+        views = (view.name for view in self.views.values() if not view.internal)
+        return (*(table.name for table in self.tables.values()), *views)
+
+    def users_of(self, name: str) -> tuple[str, ...]:
+        """Views that read a relation, and other tables whose foreign keys refer to it."""
+        views = (
+            view.name.split("#")[0]
+            for view in self.views.values()
+            if any(same(read, name) for read in view.inputs)
+        )
+        tables = (
+            table.name
+            for table in self.tables.values()
+            if not same(table.name, name) and any(same(key.table, name) for key in table.foreign_keys)
+        )
+        return tuple(dict.fromkeys((*views, *tables)))
+
+    def internal_views_of(self, name: str) -> tuple[str, ...]:
+        prefix = name.lower() + "#"
+        found = [v.name for v in self.views.values() if v.internal and v.name.lower().startswith(prefix)]
+        return tuple(reversed(found))
+
+    def after(self, statement: Statement) -> Catalog:
+        """The catalog once the statement has been executed."""
+        if isinstance(statement, TableDef):
+            return Catalog({**self.tables, statement.name: statement}, self.views)
+        if isinstance(statement, ViewDefs):
+            return Catalog(self.tables, {**self.views, **{view.name: view for view in statement.views}})
+        if isinstance(statement, DropTable):
+            return Catalog(_without(self.tables, (statement.name,)), self.views)
+        return Catalog(self.tables, _without(self.views, (statement.name, *statement.internal)))
+
+
+def same(one: str, other: str) -> bool:
+    """Whether two names are one, as SQL compares them."""
+    return one.lower() == other.lower()
+
+
+def near(name: str, known: Iterable[str]) -> str:
+    """``; did you mean a, b?`` for the known names closest to a misspelt one, or nothing."""
+    spelling = {one.lower(): one for one in known}
+    close = get_close_matches(name.lower(), spelling, n=3, cutoff=0.6)
+    if close:
+        return f"; did you mean {', '.join(spelling[one] for one in close)}?"
+    if spelling and len(spelling) <= 12:
+        return f"; there are {', '.join(spelling.values())}"
+    return ""
+
+
+def column_named(columns: Iterable[ColumnDef], name: str) -> ColumnDef | None:
+    return next((column for column in columns if same(column.name, name)), None)
+
+
+def _found(definitions: Iterable[Named], name: str) -> Named | None:
+    return next((one for one in definitions if same(one.name, name)), None)
+
+
+def _without(definitions: Mapping[str, Named], names: tuple[str, ...]) -> dict[str, Named]:
+    gone = {name.lower() for name in names}
+    return {name: one for name, one in definitions.items() if name.lower() not in gone}

@@ -1,0 +1,399 @@
+"""Stage 2: a query expression to bound SELECTs and the internal views they need.
+
+A query is a UNION ALL of SELECTs, mostly one. Every clause is looked at: what is not understood is
+refused, never passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from freshviews.errors import SqlError
+from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.query.block import ColumnDef, ViewDef
+from freshviews.sql import logic
+from freshviews.sql.aggregates import Collector
+from freshviews.sql.block import block_of, with_query_names
+from freshviews.sql.build import VOID, Fault, key, rejects_null
+from freshviews.sql.cast import cast
+from freshviews.sql.catalog import Catalog, NameProblem, near
+from freshviews.sql.expression import Binder
+from freshviews.sql.from_clause import FromBinder, Joined
+from freshviews.sql.parse import Node, SqlText
+from freshviews.sql.refuse import check_select, check_set_operation
+from freshviews.sql.scope import Scope, Source, name_of
+from freshviews.sql.select import (
+    Item,
+    Select,
+    distinct_over,
+    has_aggregate,
+    over_groups,
+    ungrouped,
+)
+
+Bound = tuple[Select, ...]
+"""The branches of a UNION ALL."""
+
+
+@dataclass
+class _Cte:
+    """A WITH query: bound anew where it dissolves, once where it needs an internal view."""
+
+    node: exp.CTE
+    outer: Mapping[str, _Cte]
+    view: ViewDef | None = None
+
+
+@dataclass
+class ViewBinder:
+    """Binds the query of one view, gathering the internal views it needs in ``internal``."""
+
+    text: SqlText
+    catalog: Catalog
+    view: str
+    internal: list[ViewDef] = field(default_factory=list)
+
+    def bind(self, node: Node, ctes: Mapping[str, _Cte] | None = None) -> Bound:
+        """The branches of a query. Raises SqlError or UnsupportedSql with the place."""
+        ctes = self._with(node, ctes or {})
+        if isinstance(node, exp.Subquery):
+            check_set_operation(self.text, node)
+            return self.bind(node.this, ctes)
+        if isinstance(node, exp.Union):
+            check_set_operation(self.text, node)
+            return self._union(node, ctes)
+        if isinstance(node, exp.Select):
+            check_select(self.text, node)
+            return (_SelectBinder(self, node, ctes).bind(),)
+        what = type(node).__name__.upper()
+        instead = "SELECT and UNION [ALL] of SELECTs are"
+        if isinstance(node, (exp.Intersect, exp.Except)):
+            instead = "join with a SELECT DISTINCT instead" if isinstance(node, exp.Intersect) else instead
+        raise self.text.unsupported(node, what, instead)
+
+    def internal_view(self, bound: Bound) -> ViewDef:
+        """The query as an internal view of its own."""
+        blocks = tuple(block_of(select, self) for select in bound)
+        name = f"{self.view}#{len(self.internal) + 1}"
+        view = ViewDef(name, columns_of(bound), with_query_names(blocks, name), internal=True)
+        self.internal.append(view)
+        return view
+
+    def source_of(self, view: ViewDef) -> Source:
+        """An internal view as a source; the alias is for whoever names it."""
+        return Source(view.name.split("#")[0], view.name, view.columns)
+
+    def _with(self, node: Node, outer: Mapping[str, _Cte]) -> Mapping[str, _Cte]:
+        clause = node.args.get("with_")
+        if clause is None:
+            return outer
+        if clause.args.get("recursive"):
+            raise self.text.unsupported(
+                clause, "WITH RECURSIVE", "WITH queries that do not refer to themselves"
+            )
+        known = dict(outer)
+        for cte in clause.expressions:
+            known[cte.alias.lower()] = _Cte(cte, dict(known))
+        return known
+
+    def _union(self, node: exp.Union, ctes: Mapping[str, _Cte]) -> Bound:
+        left, right = self.bind(node.this, ctes), self.bind(node.expression, ctes)
+        counts = len(left[0].items), len(right[0].items)
+        if counts[0] != counts[1]:
+            raise self.text.error(
+                node.expression,
+                f"UNION joins queries of as many columns; here they have {counts[0]} and {counts[1]}",
+            )
+        try:
+            branches = _alike((*left, *right))
+        except Fault as fault:
+            raise self.text.error(node.expression, str(fault)) from None
+        if not node.args.get("distinct"):
+            return branches
+        self.check_types(branches, node)
+        return (_distinct(self.source_of(self.internal_view(branches))),)
+
+    def check_types(self, bound: Bound, node: Node) -> None:
+        """Every column has a type; a bare NULL has none."""
+        for column in columns_of(bound):
+            if column.type == VOID:
+                raise self.text.error(
+                    node,
+                    f"column {column.name} is NULL without a type; write CAST(NULL AS INT) or another type",
+                )
+
+    def relation(self, table: exp.Table, ctes: Mapping[str, _Cte]) -> Select | Source:
+        cte = ctes.get(table.name.lower())
+        if cte is not None:
+            return self._of_cte(cte)
+        found = self.catalog.relation(table.name)
+        if found is None or (isinstance(found, ViewDef) and found.internal):
+            known = (*self.catalog.names, *(one.node.alias for one in ctes.values()))
+            raise NameProblem(
+                f"unknown table or view {table.name}{near(table.name, known)}", *self.text.at(table)
+            )
+        return Source(table.name, found.name, found.columns)
+
+    def _of_cte(self, cte: _Cte) -> Select | Source:
+        if cte.view is not None:
+            return self.source_of(cte.view)
+        made = self.subquery(cte.node.this, cte.outer)
+        names = tuple(c.name for c in cte.node.args["alias"].columns)
+        if names and len(names) != len(made.columns):
+            raise self.text.error(
+                cte.node, f"{cte.node.alias} lists {len(names)} columns, its query {len(made.columns)}"
+            )
+        if isinstance(made, Source):
+            view = self.internal[-1]
+            if names:
+                columns = tuple(replace(c, name=n) for c, n in zip(view.columns, names, strict=True))
+                view = self.internal[-1] = _with_names(view, columns)
+            cte.view = view
+            return self.source_of(view)
+        if names:
+            made = replace(
+                made, items=tuple(replace(i, name=n) for i, n in zip(made.items, names, strict=True))
+            )
+        return made
+
+    def subquery(self, node: Node, ctes: Mapping[str, _Cte]) -> Select | Source:
+        """A query in FROM: as it is where it only selects, projects and joins, else an internal view."""
+        bound = self.bind(node, ctes)
+        if len(bound) == 1 and bound[0].kind == "bag":
+            return bound[0]
+        self.check_types(bound, node)
+        names = [column.name.lower() for column in columns_of(bound)]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise self.text.error(
+                node, f"column {twice} stands twice in the subquery; give one another name with AS"
+            )
+        return self.source_of(self.internal_view(bound))
+
+
+@dataclass
+class _SelectBinder:
+    """Binds one SELECT: FROM, WHERE, the list, GROUP BY and HAVING, in the order in which names need."""
+
+    views: ViewBinder
+    node: exp.Select
+    ctes: Mapping[str, _Cte]
+
+    def bind(self) -> Select:
+        text, node = self.views.text, self.node
+        joined = self._from()
+        group = node.args.get("group")
+        having = node.args.get("having")
+        scalar = Binder(text, lambda c: joined.scope.resolve(text, c), "SELECT")
+        collector = Collector(scalar, grouped=group is not None)
+        items, nodes = self._items(joined.scope, collector)
+        named = {
+            item.name.lower(): item.expr
+            for item, one in reversed(list(zip(items, nodes, strict=True)))
+            if isinstance(one, exp.Alias)
+        }
+        groups = self._groups(group, joined.scope, items, nodes, named)
+        test = None
+        if having is not None:
+            scope = joined.scope.with_aliases(named)
+            binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind)
+            test = self._grouped(binder.condition(having.this), groups, having.this, scope)
+        if not (collector.calls or group is not None or having is not None):
+            select = Select("bag", joined.sources, joined.conjuncts, items)
+            return distinct_over(select) if node.args.get("distinct") else select
+        kind = "groups" if group is not None else "global"
+        over = tuple(
+            replace(item, expr=self._grouped(item.expr, groups, one, joined.scope))
+            for item, one in zip(items, nodes, strict=True)
+        )
+        select = Select(kind, joined.sources, joined.conjuncts, over, groups, tuple(collector.calls), test)
+        if not node.args.get("distinct"):
+            return select
+        self.views.check_types((select,), node)
+        return _distinct(self.views.source_of(self.views.internal_view((_uniquely_named(select),))), select)
+
+    def _from(self) -> Joined:
+        binder = FromBinder(
+            self.views.text,
+            lambda table: self.views.relation(table, self.ctes),
+            lambda query: self.views.subquery(query, self.ctes),
+        )
+        joined = binder.bind(self.node)
+        where = self.node.args.get("where")
+        if where is not None:
+            scope = joined.scope
+            text = self.views.text
+            condition = Binder(text, lambda c: scope.resolve(text, c), "WHERE").condition(where.this)
+            joined = replace(joined, conjuncts=(*joined.conjuncts, *logic.conjuncts_of(condition)))
+        never_null = frozenset[str]().union(*map(rejects_null, joined.conjuncts))
+        return replace(joined, scope=joined.scope.knowing(never_null))
+
+    def _items(self, scope: Scope, collector: Collector) -> tuple[tuple[Item, ...], tuple[Node, ...]]:
+        """The SELECT list with ``*`` spelt out, and the node behind each item."""
+        text = self.views.text
+        items: list[Item] = []
+        nodes: list[Node] = []
+        aliases: dict[str, Expr] = {}
+        for node in self.node.expressions:
+            if _is_star(node):
+                for entry in self._star(node, scope):
+                    items.append(Item(entry[0], entry[1]))
+                    nodes.append(node)
+                continue
+            # A name that FROM lacks may be an alias further left in the list.
+            within = scope.with_aliases(dict(aliases))
+            binder = Binder(text, lambda c, s=within: s.resolve(text, c), "SELECT", collector.bind)  # type: ignore[misc]
+            name = node.alias if isinstance(node, exp.Alias) else _own_name(text, node)
+            items.append(Item(name, binder.bind(node)))
+            nodes.append(node)
+            if isinstance(node, exp.Alias):
+                aliases.setdefault(name.lower(), items[-1].expr)
+        return tuple(items), tuple(nodes)
+
+    def _star(self, node: Node, scope: Scope) -> list[tuple[str, Expr]]:
+        star = node.this if isinstance(node, exp.Column) else node
+        table = node.table if isinstance(node, exp.Column) else ""
+        text = self.views.text
+        if star.args.get("replace") or star.args.get("rename"):
+            raise text.unsupported(node, "* REPLACE", "* and * EXCEPT (columns) are")
+        found = scope.star(text, node, table)
+        for column in star.args.get("except_") or ():
+            if not any(e.name.lower() == column.name.lower() for e in found):
+                raise text.error(
+                    column, f"unknown column {column.name}{near(column.name, (e.name for e in found))}"
+                )
+            found = tuple(e for e in found if e.name.lower() != column.name.lower())
+        return [(entry.name, entry.expr) for entry in found]
+
+    def _groups(
+        self,
+        group: exp.Group | None,
+        scope: Scope,
+        items: tuple[Item, ...],
+        nodes: tuple[Node, ...],
+        named: Mapping[str, Expr],
+    ) -> tuple[Item, ...]:
+        if group is None:
+            return ()
+        text = self.views.text
+        chosen: dict[tuple[object, ...], Item] = {}
+        if group.args.get("all"):
+            written = [
+                (item, node) for item, node in zip(items, nodes, strict=True) if not has_aggregate(item.expr)
+            ]
+        else:
+            within = scope.with_aliases(named)
+            binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY")
+            written = []
+            for node in group.expressions:
+                if isinstance(node, exp.Literal) and not node.is_string:
+                    written.append((self._at_position(node, items), node))
+                else:
+                    expr = binder.bind(node)
+                    names = [i.name for i in items if key(i.expr) == key(expr)]
+                    written.append((Item(names[0] if names else text.of(node), expr), node))
+        for item, node in written:
+            if has_aggregate(item.expr):
+                raise text.error(
+                    node, f"GROUP BY {text.of(node)} is an aggregate; group by columns and expressions"
+                )
+            if not isinstance(item.expr, Literal):
+                chosen.setdefault(key(item.expr), item)
+        return tuple(chosen.values())
+
+    def _at_position(self, node: exp.Literal, items: tuple[Item, ...]) -> Item:
+        place = int(node.name) if node.name.isdigit() else 0
+        if not 1 <= place <= len(items):
+            raise self.views.text.error(node, f"GROUP BY {node.name}: the list has columns 1 to {len(items)}")
+        return items[place - 1]
+
+    def _grouped(self, expr: Expr, groups: tuple[Item, ...], node: Node, scope: Scope) -> Expr:
+        made = over_groups(expr, groups)
+        loose = ungrouped(made)
+        if loose is None:
+            return made
+        text = self.views.text
+        name = name_of(loose.name)
+        raise text.error(
+            self._naming(loose, node, scope),
+            f"column {name} is neither in GROUP BY nor inside an aggregate function; "
+            f"add it to GROUP BY, or take MIN({name})",
+        )
+
+    def _naming(self, column: Column, node: Node, scope: Scope) -> Node:
+        """The part of the text that names the column."""
+        for part in node.find_all(exp.Column):
+            if isinstance(part.this, exp.Identifier):
+                try:
+                    if any(n == column.name for n in _names_in(scope.resolve(self.views.text, part))):
+                        return part
+                except SqlError:
+                    continue
+        return node
+
+
+def columns_of(bound: Bound) -> tuple[ColumnDef, ...]:
+    """Name, type and nullability of the columns of a query."""
+    first = bound[0].columns
+    return tuple(
+        replace(column, nullable=any(select.columns[i].nullable for select in bound))
+        for i, column in enumerate(first)
+    )
+
+
+def _alike(branches: Bound) -> Bound:
+    """The branches of a UNION with each column cast to the common type."""
+    made = list(branches)
+    for i in range(len(branches[0].items)):
+        to = logic.common_type([select.items[i].expr for select in made], f"column {i + 1} of UNION")
+        for at, select in enumerate(made):
+            item = replace(select.items[i], expr=cast(select.items[i].expr, to))
+            made[at] = replace(select, items=(*select.items[:i], item, *select.items[i + 1 :]))
+    return tuple(made)
+
+
+def _distinct(source: Source, names: Select | None = None) -> Select:
+    """SELECT DISTINCT * over one internal view, under the names it stands for."""
+    items = tuple(Item(column.name, source.column(column)) for column in source.columns)
+    if names is not None:
+        items = tuple(replace(item, name=one.name) for item, one in zip(items, names.items, strict=True))
+    return distinct_over(Select("bag", (source,), (), items))
+
+
+def _uniquely_named(select: Select) -> Select:
+    """The items under names that are all different, as columns of a relation must be."""
+    names: list[str] = []
+    for item in select.items:
+        name, number = item.name, 2
+        while name.lower() in (one.lower() for one in names):
+            name, number = f"{item.name}_{number}", number + 1
+        names.append(name)
+    return replace(select, items=tuple(replace(i, name=n) for i, n in zip(select.items, names, strict=True)))
+
+
+def _with_names(view: ViewDef, columns: tuple[ColumnDef, ...]) -> ViewDef:
+    blocks = tuple(
+        replace(
+            block, outputs=tuple(replace(o, name=c.name) for o, c in zip(block.outputs, columns, strict=True))
+        )
+        for block in view.blocks
+    )
+    return replace(view, columns=columns, blocks=blocks)
+
+
+def _is_star(node: Node) -> bool:
+    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+
+
+def _own_name(text: SqlText, node: Node) -> str:
+    """The name of a column without AS: its own, or the text of the expression."""
+    return node.name if isinstance(node, exp.Column) else text.of(node)
+
+
+def _names_in(expr: Expr) -> list[str]:
+    if isinstance(expr, Column):
+        return [expr.name]
+    return [] if isinstance(expr, Literal) else [n for arg in expr.args for n in _names_in(arg)]

@@ -1,0 +1,145 @@
+"""A durable database's directory: its lock, its format, its log and its newest snapshot.
+
+::
+
+    meta.json                   the format version
+    lock                        locked while a process has the directory open; holds the process id
+    log-<sequence>.fvlog        segments of the log
+    snapshot-<sequence>.fvsnap  the newest snapshot
+    *.tmp                       never counted; deleted when the directory is opened
+
+Batches of trusted tables are in no snapshot, as their rows are not stored: while such a table has rows, the
+whole log is kept beside the snapshots.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from freshviews.errors import StoreError
+from freshviews.store import snapshot as snapshots
+from freshviews.store.files import TEMPORARY, lock, write_whole
+from freshviews.store.log import Log
+from freshviews.store.record import FORMAT, Record
+from freshviews.store.steps import reach
+
+_LOGGER = logging.getLogger("freshviews.store")
+_META = "meta.json"
+_LOCK = "lock"
+
+
+class Directory:
+    """An open directory. Read ``records`` to the end first; then append.
+
+    Raises StoreError where the directory is locked, is no database, or is of another format.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], snapshot_bytes: int) -> None:
+        self.path = Path(path)
+        self._snapshot_bytes = snapshot_bytes
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{self.path}: not a directory, and none can be made: {error}") from error
+        self._lock: BinaryIO | None = lock(self.path / _LOCK)
+        try:
+            self._check_format()
+            for leftover in self.path.glob(f"*{TEMPORARY}"):
+                leftover.unlink()
+            self.snapshot = snapshots.latest(self.path)
+            self.log = Log(self.path)
+            self._check_complete()
+        except BaseException:
+            self.close()
+            raise
+        self._since_snapshot = 0
+        self._snapshot_size = 0 if self.snapshot is None else self.snapshot.path.stat().st_size
+
+    def _check_format(self) -> None:
+        meta = self.path / _META
+        if not meta.exists():
+            others = [p.name for p in self.path.iterdir() if p.name != _LOCK and p.suffix != TEMPORARY]
+            if others:
+                raise StoreError(f"{self.path} is not empty and has no {_META}: it is no freshviews database")
+            write_whole(meta, json.dumps({"format": FORMAT}).encode())
+            return
+        try:
+            found = json.loads(meta.read_bytes())["format"]
+        except (ValueError, KeyError, TypeError):
+            raise StoreError(f"{meta}, offset 0: the file is corrupt; it should be {{\"format\": {FORMAT}}}") from None
+        if found != FORMAT:
+            raise StoreError(f"{self.path} is a database of format {found}; this freshviews reads {FORMAT}")
+
+    def _check_complete(self) -> None:
+        needed = 1 if self.snapshot is None else self.snapshot.log_from()
+        first = self.log.first_sequence
+        if first is not None and first > needed:
+            raise StoreError(f"{self.path}: the log begins at record {first}, but {needed} is needed: files are missing")
+        if first is None and self.snapshot is not None:
+            raise StoreError(f"{self.path}: the log from record {needed} on is missing")
+
+    def records(self) -> Iterator[tuple[bool, Record]]:
+        """The snapshot's records, then the log's, each with whether the snapshot holds its effect already.
+
+        Of a record that is held, only rows of trusted tables are still to be applied.
+        """
+        held = 0
+        if self.snapshot is not None:
+            held = self.snapshot.sequence
+            for record in self.snapshot.records():
+                yield False, record
+        for record in self.log.records():
+            yield record.sequence <= held, record
+            if record.sequence > held:
+                self._since_snapshot += len(record.payload)
+        if self.log.sequence < held:
+            raise StoreError(f"{self.path}: the log from record {self.log.sequence + 1} on is missing")
+        if self.log.dropped:
+            _LOGGER.warning(self.log.dropped)
+
+    def append(self, kind: int, version: int, payload: bytes, flags: int = 0) -> None:
+        """Make a record durable; errors as of ``Log.append``."""
+        self.log.append(Record(kind, self.log.sequence + 1, version, payload, flags))
+        self._since_snapshot += len(payload)
+
+    @property
+    def snapshot_due(self) -> bool:
+        """Whether the log has grown enough since the last snapshot to pay for another.
+
+        That is, by ``snapshot_bytes``, and by as much as the last snapshot was large, so that writing
+        snapshots costs no more than a constant share of writing the log.
+        """
+        return self._since_snapshot > max(self._snapshot_bytes, self._snapshot_size)
+
+    def postpone_snapshot(self) -> None:
+        """Count the log's growth anew: after a snapshot that failed."""
+        self._since_snapshot = 0
+
+    def write_snapshot(self, version: int, records: Iterable[tuple[int, bytes]], keep_log: bool) -> None:
+        """Write a snapshot of now, given as kinds and payloads; older files go, the log unless kept."""
+        sequence = self.log.sequence
+        first = self.log.first_sequence
+        log_from = first if keep_log and first is not None else sequence + 1
+        made = (Record(kind, sequence, version, payload) for kind, payload in records)
+        self.snapshot = snapshots.write(self.path, sequence, log_from, made)
+        self._snapshot_size = self.snapshot.path.stat().st_size
+        self._since_snapshot = 0
+        self.log.begin_segment(sequence + 1)
+        reach("segment begun")
+        snapshots.delete_before(self.path, self.snapshot)
+        if not keep_log:
+            self.log.delete_before(sequence + 1)
+        reach("segments deleted")
+
+    def close(self) -> None:
+        """Close the files and unlock the directory."""
+        if getattr(self, "log", None) is not None:
+            self.log.close()
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None

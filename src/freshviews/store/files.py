@@ -1,0 +1,54 @@
+"""Files that survive: written, synced, renamed into place, and the directory synced after them."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+from freshviews.errors import StoreError
+
+TEMPORARY = ".tmp"
+"""Suffix of files that do not count yet; they are deleted when a directory is opened."""
+
+
+def sync_directory(path: Path) -> None:
+    """Make creations, renames and deletions in a directory durable."""
+    number = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a small file so that it is there whole or not at all."""
+    temporary = path.with_name(path.name + TEMPORARY)
+    with temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    sync_directory(path.parent)
+
+
+def lock(path: Path) -> BinaryIO:
+    """Lock a directory by its lock file, until the returned file is closed or the process ends.
+
+    Raises StoreError that names the process that holds it.
+    """
+    file = path.open("a+b")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        file.seek(0)
+        holder = file.read().decode(errors="replace").strip() or "unknown"
+        file.close()
+        raise StoreError(
+            f"{path.parent} is open already, in the process with id {holder}; one process at a time may open it"
+        ) from None
+    file.truncate(0)
+    file.write(str(os.getpid()).encode())
+    file.flush()
+    return file

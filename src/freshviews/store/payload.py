@@ -1,0 +1,50 @@
+"""The payload of a record of rows: per table its number, its name and an Arrow IPC stream."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+_PART = struct.Struct("<QIQ")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows of one table as values, with a signed ``_multiplicity`` column.
+
+    ``number`` tells tables apart that had one name at different times.
+    """
+
+    number: int
+    name: str
+    rows: pa.RecordBatch
+
+
+def parts_to_bytes(parts: Iterable[Part]) -> bytes:
+    pieces = []
+    for part in parts:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, part.rows.schema) as writer:
+            writer.write_batch(part.rows)
+        stream = sink.getvalue()
+        name = part.name.encode()
+        pieces += [_PART.pack(part.number, len(name), stream.size), name, stream.to_pybytes()]
+    return b"".join(pieces)
+
+
+def parts_of(payload: bytes) -> Iterator[Part]:
+    """The inverse of ``parts_to_bytes``; the rows share the payload's memory."""
+    view = memoryview(payload)
+    at = 0
+    while at < len(payload):
+        number, name_length, length = _PART.unpack_from(view, at)
+        at += _PART.size
+        name = bytes(view[at : at + name_length]).decode()
+        at += name_length
+        with pa.ipc.open_stream(pa.py_buffer(view[at : at + length])) as reader:
+            for rows in reader:
+                yield Part(number, name, rows)
+        at += length

@@ -1,0 +1,105 @@
+"""Records: what log segments and snapshots are made of.
+
+A record is a header of 40 bytes and a payload::
+
+    magic 4 | kind 1 | flags 1 | format 2 | length 8 | sequence 8 | version 8 | crc32 of the payload 4 |
+    crc32 of the header so far 4
+
+``sequence`` counts the records of a database, so that a missing one is noticed; ``version`` is the version
+after the record.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from freshviews.errors import StoreError
+
+MAGIC = b"\xf5fvr"
+FORMAT = 1
+_HEADER = struct.Struct("<4sBBHQQQI")
+_CHECK = struct.Struct("<I")
+HEADER_BYTES = _HEADER.size + _CHECK.size
+
+# Kinds.
+BATCH = 1  # changes of tables
+SCRIPT = 2  # SQL text that was executed
+TABLE = 3  # in a snapshot: contents of a table, in one or several records
+END = 4  # in a snapshot: the last record
+
+# Flags.
+UNSTORED = 1  # the batch has rows of a trusted table, which no snapshot holds
+
+
+@dataclass(frozen=True)
+class Record:
+    kind: int
+    sequence: int
+    version: int
+    payload: bytes
+    flags: int = 0
+
+    def to_bytes(self) -> bytes:
+        head = _HEADER.pack(
+            MAGIC,
+            self.kind,
+            self.flags,
+            FORMAT,
+            len(self.payload),
+            self.sequence,
+            self.version,
+            zlib.crc32(self.payload),
+        )
+        return head + _CHECK.pack(zlib.crc32(head)) + self.payload
+
+
+def read_record(file: BinaryIO, size: int) -> Record | None:
+    """The record at the file's position, or None where there is no valid one.
+
+    ``size`` is the file's. A record of another format raises StoreError.
+    """
+    head = file.read(HEADER_BYTES)
+    if len(head) < HEADER_BYTES or head[:4] != MAGIC:
+        return None
+    if _CHECK.unpack(head[_HEADER.size :])[0] != zlib.crc32(head[: _HEADER.size]):
+        return None
+    _, kind, flags, written_as, length, sequence, version, crc = _HEADER.unpack(head[: _HEADER.size])
+    if written_as != FORMAT:
+        raise StoreError(f"{file.name} has records of format {written_as}; this freshviews reads {FORMAT}")
+    if length > size - file.tell():
+        return None
+    payload = file.read(length)
+    if zlib.crc32(payload) != crc:
+        return None
+    return Record(kind, sequence, version, payload, flags)
+
+
+def valid_after(path: Path, offset: int) -> bool:
+    """Whether any valid record begins at or after an offset of a file."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        for place in _magics(file, offset):
+            file.seek(place)
+            if read_record(file, size) is not None:
+                return True
+    return False
+
+
+def _magics(file: BinaryIO, offset: int) -> Iterator[int]:
+    """Every place from ``offset`` on where the magic stands; read in blocks that overlap by its length."""
+    block = 1 << 20
+    while True:
+        file.seek(offset)
+        data = file.read(block)
+        at = data.find(MAGIC)
+        while at >= 0:
+            yield offset + at
+            at = data.find(MAGIC, at + 1)
+        if len(data) < block:
+            return
+        offset += block - len(MAGIC) + 1

@@ -1,0 +1,110 @@
+"""Snapshots: everything up to one record of the log, in one file.
+
+A snapshot ``snapshot-<sequence>.fvsnap`` holds the scripts that were executed, the contents of the stored
+tables with their multiplicities, and an END record that says how many records there are and from which
+record on the log is needed beside it. It is written under a temporary name, synced, renamed, and the
+directory synced: a snapshot that has its name is whole, so one that cannot be read is corrupt.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from freshviews.errors import StoreError
+from freshviews.store.files import TEMPORARY, sync_directory
+from freshviews.store.record import END, Record, read_record
+from freshviews.store.steps import reach
+
+_END = struct.Struct("<QQ")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A snapshot file; ``sequence`` is the last record of the log that it holds."""
+
+    path: Path
+    sequence: int
+
+    def records(self) -> Iterator[Record]:
+        """Its records without END. Raises StoreError with file and offset where one is not valid."""
+        size = self.path.stat().st_size
+        with self.path.open("rb") as file:
+            count = 0
+            while True:
+                offset = file.tell()
+                record = read_record(file, size)
+                if record is None or record.sequence != self.sequence:
+                    raise self._corrupt(offset)
+                if record.kind == END:
+                    break
+                count += 1
+                yield record
+            if file.tell() != size or _END.unpack(record.payload)[0] != count:
+                raise self._corrupt(offset)
+
+    def log_from(self) -> int:
+        """The first record of the log that must be there beside the snapshot."""
+        size = self.path.stat().st_size
+        length = len(Record(END, 0, 0, bytes(_END.size)).to_bytes())
+        offset = max(size - length, 0)
+        with self.path.open("rb") as file:
+            file.seek(offset)
+            record = read_record(file, size)
+        if record is None or record.kind != END:
+            raise self._corrupt(offset)
+        sequence: int = _END.unpack(record.payload)[1]
+        return sequence
+
+    def _corrupt(self, offset: int) -> StoreError:
+        return StoreError(
+            f"{self.path}, offset {offset}: the snapshot is corrupt; restore the file from a copy"
+        )
+
+
+def latest(directory: Path) -> Snapshot | None:
+    """The newest snapshot of a directory."""
+    found = sorted(directory.glob("snapshot-*.fvsnap"))
+    if not found:
+        return None
+    try:
+        return Snapshot(found[-1], int(found[-1].stem.removeprefix("snapshot-")))
+    except ValueError:
+        raise StoreError(f"{found[-1]}: not the name of a snapshot") from None
+
+
+def write(directory: Path, sequence: int, log_from: int, records: Iterable[Record]) -> Snapshot:
+    """Write a snapshot and make it the newest. What fails leaves the directory as it was."""
+    path = directory / f"snapshot-{sequence:012}.fvsnap"
+    temporary = path.with_name(path.name + TEMPORARY)
+    try:
+        with temporary.open("wb") as file:
+            reach("snapshot begun")
+            count = version = 0
+            for record in records:
+                file.write(record.to_bytes())
+                count, version = count + 1, record.version
+            file.flush()
+            reach("snapshot half written")
+            file.write(Record(END, sequence, version, _END.pack(count, log_from)).to_bytes())
+            file.flush()
+            os.fsync(file.fileno())
+        reach("snapshot synced")
+        os.replace(temporary, path)
+        reach("snapshot renamed")
+        sync_directory(directory)
+        reach("snapshot in directory")
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreError(f"{path}: the snapshot could not be written: {error}") from error
+    return Snapshot(path, sequence)
+
+
+def delete_before(directory: Path, snapshot: Snapshot) -> None:
+    """Delete the snapshots that are older than one."""
+    for path in directory.glob("snapshot-*.fvsnap"):
+        if path != snapshot.path:
+            path.unlink()

@@ -1,0 +1,37 @@
+"""The steps of making a commit and a snapshot durable, by name.
+
+Every step is announced by ``reach``; a test sets ``hook`` to stop the process there and looks at what a
+reopened database holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+COMMIT = (
+    "batch applied",  # in memory only
+    "record half written",
+    "record written",
+    "record synced",  # from here on the batch is in
+    "version visible",
+)
+"""Steps of a commit, in order."""
+
+SNAPSHOT = (
+    "snapshot begun",
+    "snapshot half written",
+    "snapshot synced",
+    "snapshot renamed",
+    "snapshot in directory",
+    "segment begun",
+    "segments deleted",
+)
+"""Steps of a snapshot, in order."""
+
+hook: Callable[[str], None] | None = None
+
+
+def reach(step: str) -> None:
+    """Say that a step is done."""
+    if hook is not None:
+        hook(step)

@@ -1,0 +1,321 @@
+"""Whole columns, Arrow or NumPy, to contiguous codes and back.
+
+A column is accepted where its type can only hold what the SQL type holds, or where all of its values
+turn out to: an int64 column goes into INT if in range, a timestamp column into DATE if all are midnights,
+nanoseconds into TIMESTAMP if whole microseconds. ``freshviews.types.values`` says what is accepted of each
+value, and its encoder words the reason where one is refused. Without nulls, int64, float64, timestamp[us]
+and aligned decimals take no copy beyond what their codes need; the codes may then share the column's memory.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY
+from freshviews.types.dictionary import Dictionary
+from freshviews.types.sqltype import NULL, SqlType
+from freshviews.types.values import NAN_CODE, BadValue, encode_values, encoder_for
+
+Codes = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+_LEAST = NULL + 1
+_GREATEST = 2**63 - 1
+_PER_UNIT = {"s": 10**6, "ms": 10**3, "us": 1}
+
+
+def arrow_type(kind: SqlType) -> pa.DataType:
+    """The Arrow type in which columns of the SQL type are handed out."""
+    if kind.is_decimal:
+        return pa.decimal128(kind.precision, kind.scale)
+    return {
+        "BOOLEAN": pa.bool_(),
+        "TINYINT": pa.int8(),
+        "SMALLINT": pa.int16(),
+        "INT": pa.int32(),
+        "BIGINT": pa.int64(),
+        "FLOAT": pa.float32(),
+        "DOUBLE": pa.float64(),
+        "STRING": pa.string(),
+        "DATE": pa.date32(),
+        "TIMESTAMP": pa.timestamp("us"),
+    }[kind.name]
+
+
+def encode_numpy(
+    kind: SqlType, values: npt.NDArray[Any], dictionary: Dictionary, *, nullable: bool = True
+) -> Codes:
+    """Codes of a one-dimensional array; one of objects goes value by value. Errors as ``encode_arrow``."""
+    if values.dtype == object:
+        return encode_values(kind, values.tolist(), dictionary, nullable=nullable)
+    try:
+        array = pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
+        raise TypeError(f"{kind} accepts no NumPy array of {values.dtype}") from None
+    return encode_arrow(kind, array, dictionary, nullable=nullable)
+
+
+def encode_arrow(
+    kind: SqlType, array: pa.Array | pa.ChunkedArray, dictionary: Dictionary, *, nullable: bool = True
+) -> Codes:
+    """Codes of a column, contiguous; not to be written to.
+
+    ``TypeError`` where no value of the column's Arrow type is accepted, ``BadValue`` with the first row
+    (value None where nulls are refused) where one is not.
+    """
+    if isinstance(array, pa.ChunkedArray):
+        if array.num_chunks != 1:
+            return _encode_chunks(kind, array, dictionary, nullable)
+        array = array.chunk(0)
+    if pa.types.is_dictionary(array.type) and kind.name != "STRING":
+        array = array.dictionary_decode()
+    if array.null_count and not nullable:
+        row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
+        raise BadValue(row, None, "NULL in a column declared NOT NULL")
+    if pa.types.is_null(array.type):
+        return np.full(len(array), NULL, np.int64)
+    if kind.name == "STRING":
+        return _strings(array, dictionary)
+    codes, bad = _convert(kind, array)
+    nulls = array.is_null().to_numpy(zero_copy_only=False) if array.null_count else None
+    if bad is not None:
+        if nulls is not None:
+            bad &= ~nulls
+        if bad.any():
+            raise _refusal(kind, array, int(np.argmax(bad)), dictionary)
+    if nulls is not None:
+        codes = np.where(nulls, NULL, codes)
+    return np.ascontiguousarray(codes)
+
+
+def _encode_chunks(kind: SqlType, array: pa.ChunkedArray, dictionary: Dictionary, nullable: bool) -> Codes:
+    parts: list[Codes] = []
+    start = 0
+    for chunk in array.chunks:
+        try:
+            parts.append(encode_arrow(kind, chunk, dictionary, nullable=nullable))
+        except BadValue as error:
+            raise BadValue(start + error.row, error.value, error.reason) from None
+        start += len(chunk)
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def _refusal(kind: SqlType, array: pa.Array, row: int, dictionary: Dictionary) -> BadValue:
+    try:
+        value = array[row].as_py()
+    except (ValueError, OverflowError):
+        return BadValue(row, f"{array[row].value} as {array.type}", _GENERIC[kind.name])
+    try:
+        encoder_for(kind, True, dictionary)(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        return BadValue(row, value, str(error))
+    return BadValue(row, value, _GENERIC.get(kind.name, f"it does not fit {kind}"))
+
+
+# Where a column's value has no equal in Python: nanoseconds without pandas, years past 9999.
+_GENERIC = {
+    "TIMESTAMP": "TIMESTAMP accepts whole microseconds that fit 64 bits",
+    "DATE": "DATE accepts no time of day",
+}
+
+
+def _strings(array: pa.Array, dictionary: Dictionary) -> Codes:
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        raise TypeError(f"STRING accepts a column of strings, not of {array.type}")
+    return dictionary.encode_arrow(array)
+
+
+def _convert(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
+    """Codes, arbitrary in rows that are null or bad, and the rows that are bad (None: none is).
+
+    A null's row may be marked bad, too.
+    """
+    given = array.type
+    if kind.is_integer and pa.types.is_integer(given):
+        return _whole(array, 1, *kind.bounds)
+    if kind.is_float and pa.types.is_floating(given):
+        return _floats(kind, _primitive(array).astype(np.float64, copy=False))
+    if kind.is_float and pa.types.is_integer(given):
+        return _floats_of_integers(kind, array)
+    if kind.is_decimal and pa.types.is_integer(given):
+        return _whole(array, 10**kind.scale, *kind.bounds)
+    if kind.is_decimal and pa.types.is_decimal(given):
+        return _decimals(kind, array)
+    if kind.name == "BOOLEAN" and pa.types.is_boolean(given):
+        return array.cast(pa.uint8()).fill_null(0).to_numpy().astype(np.int64), None
+    if kind.name == "TIMESTAMP" and pa.types.is_timestamp(given):
+        if given.unit == "ns":
+            return _divide(_primitive(array), 1000)
+        return _scale(_primitive(array), _PER_UNIT[given.unit], _LEAST, _GREATEST)
+    if kind.name == "TIMESTAMP" and pa.types.is_date32(given):
+        return _scale(_primitive(array).astype(np.int64), MICROS_PER_DAY, _LEAST, _GREATEST)
+    if kind.name == "DATE" and pa.types.is_date32(given):
+        return _primitive(array).astype(np.int64), None
+    if kind.name == "DATE" and pa.types.is_date64(given):
+        return _whole_days(array, "ms")
+    if kind.name == "DATE" and pa.types.is_timestamp(given) and given.tz is None:
+        return _whole_days(array, given.unit)
+    raise TypeError(f"{kind} accepts a column of {_ACCEPTED[kind.name]}, not of {given}")
+
+
+_ACCEPTED = {
+    "BOOLEAN": "booleans",
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), "integers"),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), "floats or integers"),
+    "DECIMAL": "decimals or integers",
+    "DATE": "dates, or timestamps without a zone at midnight",
+    "TIMESTAMP": "timestamps or dates",
+}
+
+_WIDTHS = {8: "1", 16: "2", 32: "4", 64: "8"}
+
+
+def _primitive(array: pa.Array) -> npt.NDArray[Any]:
+    """The values of a fixed-width array without a copy; what lies under a null is arbitrary."""
+    kind = array.type
+    letter = "f" if pa.types.is_floating(kind) else "u" if pa.types.is_unsigned_integer(kind) else "i"
+    item = np.dtype(letter + _WIDTHS[kind.bit_width])
+    data = array.buffers()[1]
+    if data is None:
+        return np.empty(0, item)
+    return np.frombuffer(data, item, len(array), array.offset * item.itemsize)
+
+
+def _whole(array: pa.Array, factor: int, low: int, high: int) -> tuple[Codes, Mask | None]:
+    values = _primitive(array)
+    if values.dtype == np.uint64:
+        bad = values > np.uint64(_GREATEST)
+        codes, wide = _scale(values.view(np.int64), factor, low, high)
+        return codes, _either(bad, wide)
+    return _scale(values.astype(np.int64, copy=False), factor, low, high)
+
+
+def _scale(values: Codes, factor: int, low: int, high: int) -> tuple[Codes, Mask | None]:
+    """``values * factor`` and where it is not between ``low`` and ``high``, or is NULL."""
+    low, high = max(low, _LEAST), min(high, _GREATEST)
+    if factor > _GREATEST:  # no int64 but 0 has that many zeros
+        return np.zeros_like(values), values != 0
+    least, greatest = -(-low // factor), high // factor
+    bad = None
+    if len(values) and (int(values.min()) < least or int(values.max()) > greatest):
+        bad = (values < least) | (values > greatest)
+    return (values if factor == 1 else values * np.int64(factor)), bad
+
+
+def _divide(values: Codes, divisor: int) -> tuple[Codes, Mask | None]:
+    """``values / divisor`` and where that is not whole."""
+    quotient, rest = np.divmod(values, np.int64(divisor))
+    bad = rest != 0
+    return quotient, bad if bad.any() else None
+
+
+def _whole_days(array: pa.Array, unit: str) -> tuple[Codes, Mask | None]:
+    per_day = MICROS_PER_DAY * 1000 if unit == "ns" else MICROS_PER_DAY // _PER_UNIT[unit]
+    codes, broken = _divide(_primitive(array), per_day)
+    return codes, _either(broken, _scale(codes, 1, LEAST_DAY, GREATEST_DAY)[1])
+
+
+def _either(one: Mask | None, other: Mask | None) -> Mask | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one | other
+
+
+def _floats(kind: SqlType, values: npt.NDArray[np.float64]) -> tuple[Codes, Mask | None]:
+    bad: Mask | None = None
+    if kind.name == "FLOAT":
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounded = values.astype(np.float32).astype(np.float64)
+        lost = np.isinf(rounded) & ~np.isinf(values)
+        bad = lost if lost.any() else None
+        values = rounded
+    codes = values.view(np.int64)
+    negative_zero, nan = codes == NULL, np.isnan(values)
+    if negative_zero.any() or nan.any():
+        codes = np.where(nan, NAN_CODE, np.where(negative_zero, 0, codes))
+    return codes, bad
+
+
+def _floats_of_integers(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
+    values = _primitive(array)
+    exact = 2**24 if kind.name == "FLOAT" else 2**53
+    codes, _ = _floats(kind, values.astype(np.float64))
+    if values.itemsize <= 2 or not len(values) or -exact <= int(values.min()) <= int(values.max()) <= exact:
+        return codes, None
+    # Rare, so exactness is left to Python.
+    numbers = codes.view(np.float64).tolist()
+    pairs = zip(numbers, values.tolist(), strict=True)
+    return codes, np.fromiter((int(number) != value for number, value in pairs), np.bool_, len(values))
+
+
+def _decimals(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
+    values, wide = _low_words(array)
+    shift = kind.scale - array.type.scale
+    if shift >= 0:
+        values, bad = _scale(values, 10**shift, *kind.bounds)
+        return values, _either(bad, wide)
+    if wide is not None or shift < -18:
+        return _decimals_one_by_one(kind, array)
+    values, bad = _divide(values, 10**-shift)
+    _, misfit = _scale(values, 1, *kind.bounds)
+    return values, _either(bad, misfit)
+
+
+def _low_words(array: pa.Array) -> tuple[Codes, Mask | None]:
+    """The unscaled values of decimals of any width, and where they do not fit a word."""
+    if array.type.bit_width <= 64:
+        return _primitive(array).astype(np.int64, copy=False), None
+    width = array.type.bit_width // 64
+    data = array.buffers()[1]
+    if data is None:
+        return np.empty(0, np.int64), None
+    words = np.frombuffer(data, np.int64, len(array) * width, array.offset * 8 * width).reshape(-1, width)
+    low = np.ascontiguousarray(words[:, 0])
+    # Little-endian: a value fits its first word where all others repeat the sign.
+    wide = (words[:, 1:] != (low >> 63)[:, None]).any(axis=1)
+    return low, wide if wide.any() else None
+
+
+def _decimals_one_by_one(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask]:
+    """For values that are wider than a word until their zeros after the point are taken off."""
+    codes, bad = np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_)
+    encode = encoder_for(kind, True, Dictionary())
+    for row, value in enumerate(array.to_pylist()):
+        try:
+            codes[row] = encode(value)
+        except (ValueError, OverflowError):
+            bad[row] = True
+    return codes, bad
+
+
+def decode_array(kind: SqlType, codes: Codes, dictionary: Dictionary | None = None) -> pa.Array:
+    """The values of codes, of type ``arrow_type(kind)``; ``dictionary`` is needed for STRING.
+
+    BIGINT, DOUBLE and TIMESTAMP share the memory of contiguous ``codes``.
+    """
+    if kind.name == "STRING":
+        if dictionary is None:
+            raise ValueError("strings are decoded by the dictionary of their database")
+        return dictionary.decode_array(codes)
+    codes = np.ascontiguousarray(codes)
+    valid = codes != NULL
+    nulls = len(codes) - int(np.count_nonzero(valid))
+    validity = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
+    made = arrow_type(kind)
+    data: npt.NDArray[Any] = codes
+    if kind.name == "BOOLEAN":
+        data = np.packbits(codes == 1, bitorder="little")
+    elif kind.is_decimal:
+        data = np.empty((len(codes), 2), np.int64)
+        data[:, 0] = codes
+        data[:, 1] = codes >> 63
+    elif kind.name == "FLOAT":
+        data = np.where(valid, codes, 0).view(np.float64).astype(np.float32)
+    elif made.bit_width < 64:
+        data = codes.astype(f"i{made.bit_width // 8}")
+    return pa.Array.from_buffers(made, len(codes), [validity, pa.py_buffer(data)], nulls)

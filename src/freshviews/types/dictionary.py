@@ -1,0 +1,111 @@
+"""The dictionary of a database: each distinct string and its code.
+
+Codes count from 0 in the order of first use and are never given back, so that a code keeps its meaning
+for the life of the database; a refused batch may leave strings behind that no row uses. One thread at a
+time may add strings; others may decode meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from freshviews.types.sqltype import NULL
+
+
+class _Codes(dict[str, int]):
+    """String to code; a string that is missing is added. What is no string raises."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self) -> None:
+        self.entries: list[str] = []
+
+    def __missing__(self, text: object) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"a str is accepted, not {type(text).__name__}")
+        text = str(text)  # a subclass such as numpy.str_ would be kept alive, and decoded as itself
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise ValueError(f"it is not valid Unicode text: {error.reason}") from None
+        code = self[text] = len(self.entries)
+        self.entries.append(text)
+        return code
+
+
+class Dictionary:
+    """Strings to codes and back."""
+
+    def __init__(self, entries: Iterable[str] = ()) -> None:
+        """``entries``: the strings of codes 0, 1, ...; a string given twice raises ``ValueError``."""
+        self._codes = _Codes()
+        self._arrow = pa.array([], pa.string())
+        self.encode = self._codes.__getitem__
+        """The code of a string, a new one where the string is new.
+
+        ``TypeError`` if it is no ``str``, ``ValueError`` if it has lone surrogates, so is not text.
+        """
+        self.extend(entries)
+
+    def __len__(self) -> int:
+        return len(self._codes.entries)
+
+    def decode(self, code: int) -> str:
+        """The string of a code; ``IndexError`` if none has it."""
+        if code < 0:
+            raise IndexError(f"no string has the code {code}")
+        return self._codes.entries[code]
+
+    def find(self, text: str) -> int | None:
+        """The code of a string, None if the database never saw it; nothing is added."""
+        return self._codes.get(text)
+
+    def entries_since(self, size: int) -> list[str]:
+        """The strings that were added after the dictionary had ``size`` of them, in order of code."""
+        return self._codes.entries[size:]
+
+    def extend(self, entries: Iterable[str]) -> None:
+        """Adds strings that must be new, as a log or a snapshot lists them (see ``entries_since``)."""
+        for text in entries:
+            if text in self._codes:
+                raise ValueError(f"{text!r} is in the dictionary already")
+            self.encode(text)
+
+    def encode_arrow(self, array: pa.Array) -> npt.NDArray[np.int64]:
+        """Codes of an array of strings (plain, large, view, or dictionary-encoded), NULL for nulls.
+
+        Only the distinct strings of the array are looked up.
+        """
+        if pa.types.is_string_view(array.type):
+            array = array.cast(pa.large_string())
+        encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+        encode = self.encode
+        texts = encoded.dictionary.to_pylist()
+        codes = np.empty(len(texts) + 1, np.int64)
+        codes[:-1] = [NULL if text is None else encode(text) for text in texts]
+        codes[-1] = NULL
+        indices = encoded.indices
+        if indices.null_count:
+            indices = indices.cast(pa.int64()).fill_null(len(texts))
+        places: npt.NDArray[np.integer] = indices.to_numpy()
+        found: npt.NDArray[np.int64] = codes[places]
+        return found
+
+    def decode_array(self, codes: npt.NDArray[np.int64]) -> pa.Array:
+        """The strings of an array of codes as ``pa.string()``, null where the code is NULL."""
+        size = len(self)
+        # Many codes are taken from an Arrow copy of the dictionary. It is made anew when strings came
+        # since, which pays only where the codes are many against the strings.
+        if len(codes) * 8 < size and len(self._arrow) < size:
+            entries = self._codes.entries
+            return pa.array([None if code == NULL else entries[code] for code in codes.tolist()], pa.string())
+        if len(self._arrow) < size:
+            fresh = pa.array(self.entries_since(len(self._arrow)), pa.string())
+            self._arrow = pa.concat_arrays([self._arrow, fresh])
+        nulls = codes == NULL
+        return self._arrow.take(pa.array(codes, mask=nulls if nulls.any() else None))

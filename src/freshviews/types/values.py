@@ -1,0 +1,387 @@
+"""Python values to codes and back, one at a time or a sequence of them.
+
+What each type accepts, besides None; nothing is rounded or cut off in silence, but for FLOAT:
+
+=========  ============================================================================================
+BOOLEAN    bool
+integers   int within the type's range; BIGINT of -2**63 is refused, for that is the code of NULL
+FLOAT      float, rounded to the nearest float32 if finite there; int that is exactly a float32
+DOUBLE     float; int that is exactly a double
+DECIMAL    Decimal and int that need no more digits than the type has: 12.300 fits scale 2, 12.345 does
+           not; float never, since 12.3 is none. At most 2**63 - 1 unscaled, whatever the precision
+STRING     str of valid Unicode
+DATE       datetime.date; datetime without a zone at midnight; numpy.datetime64 of a whole day
+TIMESTAMP  datetime; one with a zone is converted to UTC; date at midnight; numpy.datetime64 and
+           pandas.Timestamp of whole microseconds
+=========  ============================================================================================
+
+NumPy scalars count as the Python values they equal; pandas.NA, NaT and numpy's NaT as NULL. A value is
+refused by ``TypeError`` (never accepted), ``OverflowError`` (out of range) or ``ValueError`` (this one not);
+the message says why, to be read after the value.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import struct
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY, MICROS_PER_SECOND
+from freshviews.types.dictionary import Dictionary
+from freshviews.types.sqltype import NULL, SqlType
+
+Encoder = Callable[[Any], int]
+Decoder = Callable[[int], Any]
+
+NAN_CODE = 0x7FF8000000000000
+"""The code of the one NaN."""
+
+_TO_BITS = struct.Struct("<d").pack
+_FROM_BITS = struct.Struct("<q").unpack
+_TO_WORD = struct.Struct("<q").pack
+_FROM_WORD = struct.Struct("<d").unpack
+
+_EPOCH_ORDINAL = dt.date(1970, 1, 1).toordinal()
+_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH_UTC = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_EXACT = Context(prec=60, Emax=999_999, Emin=-999_999, traps=[Inexact, InvalidOperation])
+
+
+class BadValue(ValueError):
+    """A value of a column is refused: ``row`` (its position in what was given), ``value`` and ``reason``."""
+
+    def __init__(self, row: int, value: object, reason: str) -> None:
+        super().__init__(f"row {row}: {value!r}: {reason}")
+        self.row = row
+        self.value = value
+        self.reason = reason
+
+
+def encode_value(kind: SqlType, value: Any, dictionary: Dictionary) -> int:
+    """The code of a value, NULL for None; the errors are those of the module's docstring."""
+    return encoder_for(kind, True, dictionary)(value)
+
+
+def encode_values(
+    kind: SqlType, values: Sequence[Any], dictionary: Dictionary, *, nullable: bool = True
+) -> npt.NDArray[np.int64]:
+    """The codes of a column of values. ``BadValue`` names the first one that is refused."""
+    encode = encoder_for(kind, nullable, dictionary)
+    try:
+        return np.fromiter(map(encode, values), np.int64, len(values))
+    except (TypeError, ValueError, OverflowError):
+        for row, value in enumerate(values):
+            try:
+                encode(value)
+            except (TypeError, ValueError, OverflowError) as error:
+                raise BadValue(row, value, str(error)) from None
+        raise
+
+
+def encoder_for(kind: SqlType, nullable: bool, dictionary: Dictionary) -> Encoder:
+    """What encodes the values of one column; None (or another NULL) is refused if not ``nullable``."""
+    null = _null_code if nullable else _refuse_null
+    if kind.is_integer:
+        return _integer_encoder(kind, null)
+    if kind.is_decimal:
+        return _decimal_encoder(kind, null)
+    if kind.is_float:
+        return _float_encoder(kind, null)
+    if kind.name == "STRING":
+        return _string_encoder(dictionary, null)
+    if kind.name == "BOOLEAN":
+        return _boolean_encoder(null)
+    return _date_encoder(null) if kind.name == "DATE" else _timestamp_encoder(null)
+
+
+def _null_code() -> int:
+    return NULL
+
+
+def _refuse_null() -> int:
+    raise ValueError("NULL in a column declared NOT NULL")
+
+
+def _is_null(value: object) -> bool:
+    """None, or what pandas and NumPy have in its place. Their names are compared: pandas may be absent."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (np.datetime64, np.timedelta64)) and bool(np.isnat(value))
+
+
+def _refuse_type(kind: str, value: object, accepted: str) -> TypeError:
+    return TypeError(f"{kind} accepts {accepted}, not {type(value).__name__}")
+
+
+def _boolean_encoder(null: Callable[[], int]) -> Encoder:
+    def encode(value: Any) -> int:
+        if value is True:
+            return 1
+        if value is False:
+            return 0
+        if isinstance(value, np.bool_):
+            return int(value)
+        if _is_null(value):
+            return null()
+        raise _refuse_type("BOOLEAN", value, "bool")
+
+    return encode
+
+
+def _integer_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
+    low, high = kind.bounds
+    least = max(low, NULL + 1)
+
+    def encode(value: Any) -> int:
+        if type(value) is not int:
+            if _is_null(value):
+                return null()
+            if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
+                raise _refuse_type(kind.name, value, "int")
+            value = int(value)
+        if least <= value <= high:
+            code: int = value
+            return code
+        if value == NULL:
+            raise OverflowError("BIGINT of -9223372036854775808 stands for NULL and cannot be stored")
+        raise OverflowError(f"{kind} accepts {least} to {high}")
+
+    return encode
+
+
+def _code_of_float(value: float) -> int:
+    if value != value:
+        return NAN_CODE
+    code: int = _FROM_BITS(_TO_BITS(value + 0.0))[0]  # -0.0 + 0.0 is 0.0
+    return code
+
+
+def _float_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
+    single = kind.name == "FLOAT"
+
+    def narrow(value: float) -> float:
+        with np.errstate(over="ignore"):
+            rounded = float(np.float32(value))
+        if math.isinf(rounded) and not math.isinf(value):
+            raise OverflowError("FLOAT holds up to 3.4028235e38; use DOUBLE")
+        return rounded
+
+    def encode(value: Any) -> int:
+        if type(value) is not float:
+            if _is_null(value):
+                return null()
+            if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+                whole = int(value)
+                try:
+                    value = narrow(float(whole)) if single else float(whole)
+                except OverflowError:
+                    raise OverflowError(f"{kind} cannot hold it") from None
+                if int(value) != whole:
+                    raise ValueError(f"the integer is not exactly a {kind}; pass float(value) to round it")
+            elif isinstance(value, (float, np.floating)):
+                value = float(value)
+            else:
+                raise _refuse_type(kind.name, value, "float and int")
+        return _code_of_float(narrow(value) if single else value)
+
+    return encode
+
+
+def _decimal_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
+    scale, factor = kind.scale, 10**kind.scale
+    low, high = kind.bounds
+
+    def encode(value: Any) -> int:
+        if isinstance(value, Decimal):
+            if not value.is_finite():
+                raise ValueError(f"{kind} accepts finite decimals only")
+            # Past 40 digits before the point no type holds it; int() of it could be enormous.
+            if value.adjusted() > 40:
+                raise OverflowError(_too_large(kind))
+            try:
+                code = int(value.scaleb(scale, _EXACT).to_integral_exact(context=_EXACT))
+            except (Inexact, InvalidOperation):
+                raise ValueError(
+                    f"{kind} accepts {scale} digits after the point; round it, or declare a greater scale"
+                ) from None
+        elif type(value) is int or (isinstance(value, (int, np.integer)) and not isinstance(value, bool)):
+            code = int(value) * factor
+        elif _is_null(value):
+            return null()
+        else:
+            hint = "; decimal.Decimal(str(value)) is what it prints as" if isinstance(value, float) else ""
+            raise TypeError(f"{_refuse_type(str(kind), value, 'decimal.Decimal and int')}{hint}")
+        if low <= code <= high:
+            return code
+        raise OverflowError(_too_large(kind))
+
+    return encode
+
+
+def _too_large(kind: SqlType) -> str:
+    _, high = kind.bounds
+    if 10**kind.precision - 1 > high:
+        return f"{kind} is held in 64 bits here: at most {high} without its point"
+    return f"{kind} accepts {kind.precision - kind.scale} digits before the point"
+
+
+def _string_encoder(dictionary: Dictionary, null: Callable[[], int]) -> Encoder:
+    lookup = dictionary.encode
+
+    def encode(value: Any) -> int:
+        if type(value) is str:
+            return lookup(value)
+        if _is_null(value):
+            return null()
+        if isinstance(value, str):
+            return lookup(str(value))
+        raise _refuse_type("STRING", value, "str")
+
+    return encode
+
+
+def _day_code(days: int) -> int:
+    if LEAST_DAY <= days <= GREATEST_DAY:
+        return days
+    raise OverflowError(f"DATE accepts {LEAST_DAY} to {GREATEST_DAY} days from 1970")
+
+
+def _micros_code(micros: int) -> int:
+    if NULL < micros < 2**63:
+        return micros
+    raise OverflowError("TIMESTAMP accepts what fits 64 bits of microseconds from 1970")
+
+
+def _micros_of_numpy(value: np.datetime64) -> int:
+    """Exact: units finer than a microsecond must be whole ones."""
+    unit = np.datetime_data(value.dtype)[0]
+    if unit in ("Y", "M", "W", "D"):
+        return int(value.astype("datetime64[D]").astype(np.int64)) * MICROS_PER_DAY
+    count = int(value.astype(f"datetime64[{unit}]").astype(np.int64))
+    per_second = {"h": 1 / 3600, "m": 1 / 60, "s": 1, "ms": 10**3, "us": 10**6}.get(unit)
+    if per_second is not None:
+        return count * round(MICROS_PER_SECOND / per_second)
+    micros, rest = divmod(count, 10 ** {"ns": 3, "ps": 6, "fs": 9, "as": 12}[unit])
+    if rest:
+        raise ValueError("TIMESTAMP accepts whole microseconds")
+    return micros
+
+
+def _micros_of_datetime(value: dt.datetime) -> int:
+    if getattr(value, "nanosecond", 0):  # a pandas.Timestamp
+        raise ValueError("TIMESTAMP accepts whole microseconds")
+    since: dt.timedelta = value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC)
+    micros: int = since.days * MICROS_PER_DAY + since.seconds * MICROS_PER_SECOND + since.microseconds
+    return micros
+
+
+def _date_encoder(null: Callable[[], int]) -> Encoder:
+    def encode(value: Any) -> int:
+        if type(value) is dt.date:
+            return value.toordinal() - _EPOCH_ORDINAL
+        if _is_null(value):
+            return null()
+        if isinstance(value, dt.datetime):
+            if value.tzinfo is not None:
+                raise ValueError("DATE accepts a datetime without a zone only; pass value.date()")
+            micros = _micros_of_datetime(value)
+        elif isinstance(value, np.datetime64):
+            micros = _micros_of_numpy(value)
+        elif isinstance(value, dt.date):
+            return value.toordinal() - _EPOCH_ORDINAL
+        else:
+            raise _refuse_type("DATE", value, "datetime.date")
+        if micros % MICROS_PER_DAY:
+            raise ValueError("DATE accepts no time of day; pass value.date()")
+        return _day_code(micros // MICROS_PER_DAY)
+
+    return encode
+
+
+def _timestamp_encoder(null: Callable[[], int]) -> Encoder:
+    def encode(value: Any) -> int:
+        if type(value) is dt.datetime and value.tzinfo is None:
+            since = value - _EPOCH
+            return since.days * MICROS_PER_DAY + since.seconds * MICROS_PER_SECOND + since.microseconds
+        if _is_null(value):
+            return null()
+        if isinstance(value, dt.datetime):
+            return _micros_of_datetime(value)
+        if isinstance(value, dt.date):
+            return (value.toordinal() - _EPOCH_ORDINAL) * MICROS_PER_DAY
+        if isinstance(value, np.datetime64):
+            return _micros_code(_micros_of_numpy(value))
+        raise _refuse_type("TIMESTAMP", value, "datetime.datetime")
+
+    return encode
+
+
+def decode_value(kind: SqlType, code: int, dictionary: Dictionary) -> Any:
+    """The Python value of a code, None for NULL.
+
+    bool, int, float, Decimal, str, date or datetime; ``OverflowError`` for dates outside the years 1 to
+    9999, which Python cannot hold.
+    """
+    return decoder_for(kind, dictionary)(code)
+
+
+def decoder_for(kind: SqlType, dictionary: Dictionary) -> Decoder:
+    """What decodes the codes of one column."""
+    decode = _plain_decoder(kind, dictionary)
+    return lambda code: None if code == NULL else decode(code)
+
+
+def _plain_decoder(kind: SqlType, dictionary: Dictionary) -> Decoder:
+    if kind.is_integer:
+        return int
+    if kind.is_float:
+        return lambda code: _FROM_WORD(_TO_WORD(code))[0]
+    if kind.is_decimal:
+        scale, context = -kind.scale, Context(prec=60)
+        return lambda code: Decimal(int(code)).scaleb(scale, context)
+    if kind.name == "STRING":
+        return dictionary.decode
+    if kind.name == "BOOLEAN":
+        return bool
+    return _decode_date if kind.name == "DATE" else _decode_timestamp
+
+
+def _decode_date(code: int) -> dt.date:
+    try:
+        return dt.date.fromordinal(int(code) + _EPOCH_ORDINAL)
+    except (ValueError, OverflowError):
+        raise OverflowError(f"day {code} from 1970 is outside Python's date") from None
+
+
+def _decode_timestamp(code: int) -> dt.datetime:
+    try:
+        return _EPOCH + dt.timedelta(microseconds=int(code))
+    except OverflowError:
+        raise OverflowError(f"microsecond {code} from 1970 is outside Python's datetime") from None
+
+
+def literal_code(kind: SqlType, value: str | int | float | bool | None, dictionary: Dictionary) -> int:
+    """The code of a value as ``freshviews.expr.nodes.Literal`` holds it (dates as days, and so on)."""
+    if value is None:
+        return NULL
+    if isinstance(value, str):
+        return dictionary.encode(value)
+    return _code_of_float(float(value)) if kind.is_float else int(value)
+
+
+def literal_value(kind: SqlType, code: int, dictionary: Dictionary) -> str | int | float | bool | None:
+    """The inverse of ``literal_code``."""
+    if code == NULL:
+        return None
+    if kind.name == "STRING":
+        return dictionary.decode(code)
+    if kind.is_float:
+        number: float = _FROM_WORD(_TO_WORD(code))[0]
+        return number
+    return bool(code) if kind.name == "BOOLEAN" else code

@@ -1,0 +1,127 @@
+"""The compiled operations against Python's own arithmetic and calendar."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from freshviews.expr.ops import DATE_UNITS, OPS, TIMESTAMP_UNITS
+from freshviews.kernel import scalar
+from freshviews.types import NULL
+from tests.expr.scalar_reference import REFERENCE, all_outcomes, expected, outcome, samples
+
+# Libraries differ in the last bits of these.
+TRANSCENDENTAL = {"exp", "ln", "log10", "power", "sin", "cos", "tan"}
+
+
+def close(name: str, got: int | None, wanted: int | None) -> bool:
+    if got == wanted:
+        return True
+    if name not in TRANSCENDENTAL or got is None or wanted is None or NULL in (got, wanted):
+        return False
+    x, y = np.array([got, wanted], np.int64).view(np.float64).tolist()
+    return math.isclose(x, y, rel_tol=1e-13, abs_tol=1e-300)
+
+
+def test_every_compiled_op_has_a_reference() -> None:
+    assert set(REFERENCE) == {op.name for op in OPS.values() if op.kernel is not None}
+
+
+@pytest.mark.parametrize("name", sorted(REFERENCE))
+def test_a_compiled_op_agrees_with_its_reference(name: str) -> None:
+    for row in samples(name, 400):
+        got, wanted = outcome(name, row), expected(name, row)
+        assert close(name, got, wanted), (name, row, got, wanted)
+
+
+def test_plain_python_and_machine_code_agree() -> None:
+    root = Path(__file__).parents[2]
+    plain = subprocess.run(
+        [sys.executable, "-m", "tests.expr.scalar_reference"],
+        cwd=root,
+        env={**os.environ, "FRESHVIEWS_PURE_PYTHON": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    outcomes = json.loads(plain.stdout)
+    for name, compiled in all_outcomes(60).items():
+        for row, one, other in zip(samples(name, 60), compiled, outcomes[name], strict=True):
+            assert close(name, one, other), (name, row, one, other)
+
+
+def test_an_op_that_cannot_fail_takes_no_status() -> None:
+    for op in OPS.values():
+        if op.kernel is not None:
+            function = getattr(scalar, op.kernel)
+            names = getattr(function, "py_func", function).__code__.co_varnames
+            count = getattr(function, "py_func", function).__code__.co_argcount
+            assert ("status" in names[:count]) == op.fallible, op.name
+            assert count - op.fallible == op.arity[0] == op.arity[1], op.name
+
+
+def test_the_first_error_stays() -> None:
+    status = np.zeros(1, np.int64)
+    assert scalar.div_int(1, 0, status.ctypes.data) == NULL
+    assert scalar.add_int(2**62, 2**62, status.ctypes.data) == NULL
+    assert "division by zero" in scalar.ERRORS[int(status[0])]
+
+
+def test_a_double_rounds_by_its_text_as_in_spark() -> None:
+    def rounded(x: float, digits: int) -> float:
+        code = scalar.round_float(scalar.code(x), digits)
+        return float(np.int64(code).view(np.float64))
+
+    assert rounded(1.005, 2) == 1.01
+    assert rounded(2.5, 0) == 3.0
+    assert rounded(-2.5, 0) == -3.0
+    assert rounded(0.285, 2) == 0.29
+    assert rounded(12345678901234567.0, -1) == 12345678901234570.0
+    assert rounded(1e-25, 20) == 0.0
+    assert rounded(1.5e300, 3) == 1.5e300
+
+
+@pytest.mark.parametrize("day", range(-800, 800, 3))
+def test_weeks_are_iso_weeks_before_and_after_1970(day: int) -> None:
+    assert outcome("weekofyear", (day,)) == expected("weekofyear", (day,))
+
+
+def test_adding_months_clamps_to_the_last_day() -> None:
+    def shift(text: str, months: int) -> str:
+        days = int(np.datetime64(text).astype("datetime64[D]").astype(np.int64))
+        return str(np.datetime64(outcome("add_months", (days, months)), "D"))
+
+    assert shift("2024-01-31", 1) == "2024-02-29"
+    assert shift("2023-01-31", 1) == "2023-02-28"
+    assert shift("1969-03-31", -1) == "1969-02-28"
+    assert shift("2024-02-29", 12) == "2025-02-28"
+    assert shift("2024-02-29", 1) == "2024-03-29"
+
+
+def test_what_no_date_or_timestamp_can_hold_is_an_error() -> None:
+    assert outcome("date_add_days", (2**31 - 1, 1)) is None
+    assert outcome("date_add_days", (0, 2**63 - 1)) is None
+    assert outcome("add_months", (0, 2**62)) is None
+    assert outcome("add_months", (2**31 - 1, 1)) is None
+    assert outcome("last_day", (2**31 - 1,)) is None
+    assert outcome("trunc_date", (-(2**31), DATE_UNITS["year"])) is None
+    assert outcome("date_to_timestamp", (2**31 - 1,)) is None
+    assert outcome("add_months_timestamp", (2**63 - 1, 1)) is None
+    assert outcome("trunc_timestamp", (-(2**63) + 1, TIMESTAMP_UNITS["second"])) is None
+
+
+def test_the_first_and_last_timestamps_shift_by_no_month() -> None:
+    for t in (-(2**63) + 1, 2**63 - 1):
+        assert outcome("add_months_timestamp", (t, 0)) == t
+
+
+def test_a_bigint_too_small_by_one_is_an_error_not_null() -> None:
+    assert outcome("float_to_int", (-(2.0**63), -(2**63), 2**63 - 1)) is None
+    assert outcome("sub_int", (-(2**63) + 1, 1)) is None

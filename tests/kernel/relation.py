@@ -1,0 +1,159 @@
+"""A table as triggers use it, beside a dict that says what it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from freshviews.kernel.index import slice_count, slice_of, slice_rows
+from freshviews.kernel.mem import add_wrapping, allocate, load, load32, release, store
+from freshviews.kernel.ordered import new_ordered, ordered_insert, ordered_remove
+from freshviews.kernel.table import (
+    FAILED,
+    JOURNAL,
+    JOURNALED,
+    JOURNALING,
+    KEY,
+    LIVE,
+    PAYLOAD,
+    USED,
+    add_index,
+    clear_journal,
+    find,
+    free_table,
+    is_zero,
+    new_table,
+    row_at,
+    row_number,
+    settle,
+    touch,
+    upsert,
+)
+from tests.kernel.words import words_at
+
+Key = tuple[int, ...]
+Payload = tuple[int, ...]
+
+
+class Relation:
+    """A table ``t`` with its indexes and ordered index, and ``model``: payload by key, none of them zero."""
+
+    def __init__(
+        self,
+        key: int,
+        payload: int,
+        indexes: tuple[tuple[int, ...], ...] = (),
+        ordered: int | None = None,
+        journal: bool = False,
+    ) -> None:
+        self.t = new_table(key, payload, len(indexes), int(ordered is not None), int(journal))
+        self.positions = indexes
+        self.indexes = []
+        for positions in indexes:
+            words = allocate(max(len(positions), 1))
+            for i, position in enumerate(positions):
+                store(words, i, position)
+            self.indexes.append(add_index(self.t, words, len(positions)))
+            release(words)
+        self.ordered = 0 if ordered is None else new_ordered(self.t, ordered)
+        store(self.t, JOURNALING, int(journal))
+        self.model: dict[Key, Payload] = {}
+        self.before: dict[Key, Payload] = {}
+
+    def add(self, key: Key, delta: Payload) -> None:
+        """Add to a payload as a trigger does, in the table and in the model."""
+        t = self.t
+        zero = (0,) * len(delta)
+        old = self.model.get(key, zero)
+        self.before.setdefault(key, old)
+        new = tuple(add_wrapping(a, b) for a, b in zip(old, delta, strict=True))
+        self.model[key] = new
+        if new == zero:
+            del self.model[key]
+
+        row = upsert(t, key)
+        assert is_zero(t, row) == (old == zero)
+        absent = is_zero(t, row)
+        touch(t, row)
+        for i, word in enumerate(new):
+            store(row + 8 * load(t, KEY), i, word)
+        if self.ordered and absent and new != zero:
+            ordered_insert(self.ordered, t, row_number(t, row))
+        if new == zero:
+            if self.ordered and not absent:
+                ordered_remove(self.ordered, t, row_number(t, row))
+            settle(t, row)
+
+    def payload(self, row: int) -> Payload:
+        return words_at(row + 8 * load(self.t, KEY), load(self.t, PAYLOAD))
+
+    def get(self, key: Key) -> Payload | None:
+        """The payload of a key that is present."""
+        row = find(self.t, key)
+        return None if row == 0 or is_zero(self.t, row) else self.payload(row)
+
+    def scan(self) -> dict[Key, Payload]:
+        """All rows that are present, by a scan."""
+        t = self.t
+        rows = [row_at(t, number) for number in range(load(t, USED))]
+        found = [(words_at(row, load(t, KEY)), self.payload(row)) for row in rows if not is_zero(t, row)]
+        assert len(dict(found)) == len(found)
+        return dict(found)
+
+    def slice(self, index: int, key: Key) -> list[Key]:
+        """The keys of the rows in a slice, present or kept for the journal, sorted."""
+        group = slice_of(self.indexes[index], key)
+        rows = slice_rows(group)
+        return sorted(
+            words_at(row_at(self.t, load32(rows, i)), load(self.t, KEY)) for i in range(slice_count(group))
+        )
+
+    def journal(self) -> dict[Key, Payload]:
+        """The payload before the batch, by key, of each row that the batch touched."""
+        t = self.t
+        entry = load(t, PAYLOAD) + 1
+        found = []
+        for i in range(load(t, JOURNALED)):
+            at = load(t, JOURNAL) + 8 * i * entry
+            key = words_at(row_at(t, load(at, 0)), load(t, KEY))
+            found.append((key, words_at(at + 8, entry - 1)))
+        assert len(dict(found)) == len(found)
+        return dict(found)
+
+    def end_batch(self) -> None:
+        clear_journal(self.t)
+        self.before = {}
+
+    def agree(self) -> None:
+        """Table, indexes and journal hold what the model holds."""
+        kept = set(self.model)
+        if load(self.t, JOURNALING):
+            assert self.journal() == self.before
+            kept |= set(self.before)
+        assert self.scan() == self.model
+        assert load(self.t, LIVE) == len(kept)
+        assert load(self.t, FAILED) == 0
+        for key in kept:
+            assert self.get(key) == self.model.get(key)
+        for i, positions in enumerate(self.positions):
+            slices: dict[Key, list[Key]] = {}
+            for key in sorted(kept):
+                slices.setdefault(tuple(key[p] for p in positions), []).append(key)
+            for part, keys in slices.items():
+                assert self.slice(i, part) == keys
+
+
+@contextmanager
+def relation(
+    key: int,
+    payload: int,
+    indexes: tuple[tuple[int, ...], ...] = (),
+    ordered: int | None = None,
+    journal: bool = False,
+) -> Iterator[Relation]:
+    """A Relation whose memory is given back at the end."""
+    made = Relation(key, payload, indexes, ordered, journal)
+    try:
+        yield made
+    finally:
+        free_table(made.t)

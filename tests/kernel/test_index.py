@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freshviews.kernel.index import BLOCK_CAPACITY, INLINE, slice_count, slice_of, slice_rows
+from freshviews.kernel.mem import PURE_PYTHON, load, load32
+from freshviews.kernel.table import table_bytes
+from tests.kernel.relation import relation
+from tests.kernel.words import MANY
+
+
+def test_a_slice_that_has_no_row_is_empty() -> None:
+    with relation(2, 1, ((0,),)) as r:
+        group = slice_of(r.indexes[0], (4,))
+        assert group == 0
+        assert slice_count(group) == 0
+        assert slice_rows(group) == 0
+
+
+def test_two_rows_of_a_slice_lie_in_the_group_and_a_third_moves_them_out() -> None:
+    with relation(2, 1, ((0,),)) as r:
+        for i in range(3):
+            r.add((1, i), (1,))
+            capacity = load(slice_of(r.indexes[0], (1,)), BLOCK_CAPACITY)
+            assert (capacity == INLINE) == (i < 2)
+            r.agree()
+
+
+def test_removing_from_a_slice_moves_its_last_row_into_the_gap() -> None:
+    with relation(2, 1, ((0,),)) as r:
+        for i in range(5):
+            r.add((1, i), (1,))
+        r.add((1, 1), (-1,))
+        rows = slice_rows(slice_of(r.indexes[0], (1,)))
+        assert [load32(rows, i) for i in range(4)] == [0, 4, 2, 3]
+
+
+def test_a_group_that_empties_gives_its_block_back() -> None:
+    with relation(2, 1, ((0,),)) as r:
+        r.add((0, 0), (1,))
+        before = table_bytes(r.t)
+        for _ in range(3):
+            for i in range(7):
+                r.add((1, i), (1,))
+            for i in range(7):
+                r.add((1, i), (-1,))
+        assert slice_of(r.indexes[0], (1,)) == 0
+        # Seven rows stay handed out, their slots may have grown once; no block stays.
+        assert table_bytes(r.t) <= before + 8 * (7 * 4 + 16)
+
+
+@MANY
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 8), st.integers(0, 2)), max_size=80))
+def test_slices_on_every_choice_of_positions_follow_the_rows(keys: list[tuple[int, int, int]]) -> None:
+    with relation(3, 1, ((0,), (2, 1), (1, 2, 0), (0, 1))) as r:
+        for key in keys:
+            r.add(key, (-1 if key in r.model else 1,))
+        r.agree()
+
+
+def test_one_crowded_slice_beside_many_small_ones_survives_a_random_stream() -> None:
+    order = random.Random(3)
+    with relation(2, 1, ((0,), (1,))) as r:
+        for _ in range(300 if PURE_PYTHON else 6000):
+            group = 0 if order.random() < 0.5 else order.randrange(1000)
+            key = (group, order.randrange(400))
+            r.add(key, (-1 if key in r.model else 1,))
+        r.agree()

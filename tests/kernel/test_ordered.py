@@ -1,0 +1,228 @@
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freshviews.kernel.mem import PURE_PYTHON, allocate, load, load32, release, store
+from freshviews.kernel.ordered import (
+    DOUBLE_ORDER,
+    INTEGER_ORDER,
+    ROOT,
+    ROW_WORD,
+    STRING_ORDER,
+    clear_ordered,
+    compare_codes,
+    ordered_first,
+    ordered_insert,
+    ordered_last,
+    ordered_remove,
+    set_strings,
+)
+from freshviews.kernel.table import clear_table, find, row_at, row_number
+from freshviews.types import NULL
+from tests.kernel.relation import Relation, relation
+from tests.kernel.words import MANY, code, double
+
+STRINGS = ["b", "", "a", "ab", "é", "z", "aa", "\U0001f600", "Z", "a\x00", "\uffff"]
+
+
+def string_heap() -> tuple[int, int]:
+    """Addresses of offsets and bytes of STRINGS."""
+    encoded = [s.encode() for s in STRINGS]
+    data = b"".join(encoded)
+    offsets = allocate(len(STRINGS) + 1)
+    end = 0
+    for i, text in enumerate(encoded):
+        end += len(text)
+        store(offsets, i + 1, end)
+    padded = data + bytes(-len(data) % 8)
+    words = allocate(len(padded) // 8)
+    for i in range(len(padded) // 8):
+        store(words, i, int.from_bytes(padded[8 * i : 8 * i + 8], "little"))
+    return offsets, words
+
+
+HEAP = string_heap()
+
+
+def nan_last(word: int) -> tuple[int, float]:
+    x = double(word)
+    return (1, 0.0) if math.isnan(x) else (0, x)
+
+
+def rank(kind: int) -> Callable[[int], Any]:
+    """What Python would sort the codes of a kind by."""
+    by: Callable[[int], Any] = {
+        INTEGER_ORDER: lambda word: word,
+        DOUBLE_ORDER: nan_last,
+        STRING_ORDER: lambda word: STRINGS[word].encode(),
+    }[kind]
+    return lambda word: (0,) if word == NULL else (1, by(word))
+
+
+DOUBLES = [
+    code(x) for x in (0.0, 1.5, -1.5, -2.0, 1e300, -1e300, 5e-324, -5e-324, math.inf, -math.inf, math.nan)
+]
+INTEGERS = [0, 1, -1, 7, 2**63 - 1, -(2**63) + 1, 2**32, -(2**32)]
+CODES = {
+    INTEGER_ORDER: [*INTEGERS, NULL],
+    DOUBLE_ORDER: [*DOUBLES, NULL],
+    STRING_ORDER: [*range(len(STRINGS)), NULL],
+}
+kinds = st.sampled_from([INTEGER_ORDER, DOUBLE_ORDER, STRING_ORDER])
+
+
+def prepared(r: Relation) -> Relation:
+    set_strings(r.ordered, *HEAP)
+    return r
+
+
+def check(r: Relation, kind: int) -> None:
+    """First and last of every prefix are the least and greatest of the model; nothing where it has none."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for *prefix, last in r.model:
+        groups.setdefault(tuple(prefix), []).append(last)
+    for prefix, codes in groups.items():
+        assert ordered_first(r.ordered, r.t, prefix) == min(codes, key=rank(kind))
+        assert ordered_last(r.ordered, r.t, prefix) == max(codes, key=rank(kind))
+    check_treap(r, kind)
+
+
+def check_treap(r: Relation, kind: int) -> int:
+    """The rows in the index, in order, are the model's keys in order; returns the depth."""
+    keys: list[tuple[int, ...]] = []
+    word = load(r.ordered, ROW_WORD)
+
+    def walk(child: int, depth: int) -> int:
+        if child == 0:
+            return depth
+        row = row_at(r.t, child - 1)
+        left = walk(load32(row, 2 * word), depth + 1)
+        keys.append(tuple(load(row, i) for i in range(width)))
+        return max(left, walk(load32(row, 2 * word + 1), depth + 1))
+
+    width = len(next(iter(r.model), ()))
+    depth = walk(load32(r.ordered + 8 * ROOT, 0), 0)
+    assert keys == sorted(r.model, key=lambda key: (key[:-1], rank(kind)(key[-1])))
+    return depth
+
+
+@pytest.mark.parametrize("kind", [INTEGER_ORDER, DOUBLE_ORDER, STRING_ORDER])
+def test_codes_compare_as_their_values_do_with_null_first(kind: int) -> None:
+    with relation(1, 1, ordered=kind) as r:
+        prepared(r)
+        for a in CODES[kind]:
+            for b in CODES[kind]:
+                x, y = rank(kind)(a), rank(kind)(b)
+                assert compare_codes(r.ordered, a, b) == (x > y) - (x < y)
+
+
+@pytest.mark.parametrize("journal", [False, True])
+@MANY
+@given(kinds, st.data())
+def test_least_and_greatest_follow_inserts_and_deletes(journal: bool, kind: int, data: st.DataObject) -> None:
+    one = st.tuples(st.integers(-1, 1), st.sampled_from(CODES[kind]), st.booleans())
+    with relation(2, 1, ((0,),), kind, journal) as r:
+        prepared(r)
+        for group, last, end in data.draw(st.lists(one, max_size=50)):
+            key = (group, last)
+            r.add(key, (-r.model[key][0] if key in r.model else 2,))
+            if end:
+                check(r, kind)
+                if journal:
+                    r.end_batch()
+        check(r, kind)
+        r.agree()
+
+
+@pytest.mark.parametrize("words", [1, 2, 3])
+def test_prefixes_of_every_length_are_searched(words: int) -> None:
+    order = random.Random(words)
+    with relation(words, 1, ordered=INTEGER_ORDER) as r:
+        for _ in range(200):
+            key = tuple(order.randrange(-3, 4) for _ in range(words))
+            r.add(key, (-r.model[key][0] if key in r.model else 1,))
+        check(r, INTEGER_ORDER)
+
+
+def test_a_prefix_without_rows_has_neither_first_nor_last() -> None:
+    with relation(2, 1, ordered=INTEGER_ORDER) as r:
+        assert ordered_first(r.ordered, r.t, (1,)) == NULL
+        r.add((0, 5), (1,))
+        r.add((2, 5), (1,))
+        assert ordered_first(r.ordered, r.t, (1,)) == NULL
+        assert ordered_last(r.ordered, r.t, (1,)) == NULL
+        r.add((0, 5), (-1,))
+        assert ordered_last(r.ordered, r.t, (0,)) == NULL
+
+
+def test_a_row_kept_for_the_journal_alone_is_not_seen() -> None:
+    with relation(2, 1, ordered=INTEGER_ORDER, journal=True) as r:
+        r.add((1, 3), (1,))
+        r.add((1, 4), (1,))
+        r.end_batch()
+        r.add((1, 3), (-1,))
+        assert find(r.t, (1, 3)) != 0
+        assert ordered_first(r.ordered, r.t, (1,)) == 4
+        r.add((1, 3), (1,))
+        assert ordered_first(r.ordered, r.t, (1,)) == 3
+
+
+def test_inserting_a_row_twice_or_removing_it_twice_changes_nothing() -> None:
+    with relation(1, 1, ordered=INTEGER_ORDER) as r:
+        for i in range(20):
+            r.add((i,), (1,))
+        number = row_number(r.t, find(r.t, (13,)))
+        ordered_insert(r.ordered, r.t, number)
+        check(r, INTEGER_ORDER)
+        ordered_remove(r.ordered, r.t, number)
+        ordered_remove(r.ordered, r.t, number)
+        del r.model[(13,)]
+        check_treap(r, INTEGER_ORDER)
+
+
+def test_a_cleared_index_of_a_cleared_table_starts_anew() -> None:
+    with relation(1, 1, ordered=INTEGER_ORDER) as r:
+        for i in range(20):
+            r.add((i,), (1,))
+        clear_table(r.t)
+        clear_ordered(r.ordered)
+        r.model.clear()
+        assert ordered_first(r.ordered, r.t, ()) == NULL
+        r.add((5,), (1,))
+        check(r, INTEGER_ORDER)
+
+
+@pytest.mark.parametrize("order", ["rising", "falling", "inside out"])
+def test_depth_is_logarithmic_whatever_the_order_of_insertion(order: str) -> None:
+    n = 500 if PURE_PYTHON else 20_000
+    keys = {
+        "rising": list(range(n)),
+        "falling": list(range(n, 0, -1)),
+        "inside out": [i // 2 if i % 2 else -i // 2 for i in range(n)],
+    }[order]
+    with relation(1, 1, ordered=INTEGER_ORDER) as r:
+        for i in keys:
+            r.add((i,), (1,))
+        assert check_treap(r, INTEGER_ORDER) < 3.5 * math.log2(n)
+        for i in keys[: 9 * n // 10]:
+            r.add((i,), (-1,))
+        assert check_treap(r, INTEGER_ORDER) < 4 * math.log2(n)
+
+
+def test_the_string_heap_may_move_between_changes() -> None:
+    with relation(1, 1, ordered=STRING_ORDER) as r:
+        prepared(r)
+        r.add((STRINGS.index("b"),), (1,))
+        moved = string_heap()
+        set_strings(r.ordered, *moved)
+        r.add((STRINGS.index("ab"),), (1,))
+        assert STRINGS[ordered_first(r.ordered, r.t, ())] == "ab"
+        for address in moved:
+            release(address)

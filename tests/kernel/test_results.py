@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freshviews.kernel.mem import load
+from freshviews.kernel.payload import AVERAGE_OVERFLOW
+from freshviews.kernel.real import REAL_WORDS, real_add_double
+from freshviews.kernel.results import (
+    avg_decimal,
+    avg_int,
+    avg_real,
+    double_code,
+    max_result,
+    min_result,
+    sum_real,
+    sum_result,
+)
+from freshviews.types import NULL
+from tests.kernel.words import MANY, block, code, double
+
+int64 = st.integers(-(2**63) + 1, 2**63 - 1)
+
+
+def test_aggregates_of_no_value_are_null() -> None:
+    with block([0] * REAL_WORDS) as real, block([0]) as status:
+        assert sum_result(0, 0) == NULL
+        assert avg_int(0, 0) == NULL
+        assert avg_decimal(0, 0, 10_000, status) == NULL
+        assert sum_real(real, 0) == NULL
+        assert avg_real(real, 0) == NULL
+        assert min_result(0, 0) == NULL
+        assert max_result(0, 0) == NULL
+        assert load(status, 0) == 0
+
+
+def test_a_sum_and_an_extreme_are_their_words() -> None:
+    assert sum_result(-5, 3) == -5
+    assert sum_result(0, 3) == 0
+    assert min_result(-7, 1) == -7
+    assert max_result(0, 2) == 0
+
+
+@MANY
+@given(int64, st.integers(1, 2**53))
+def test_the_average_of_integers_is_the_total_as_a_double_by_the_count(total: int, count: int) -> None:
+    assert double(avg_int(total, count)) == float(total) / count
+
+
+@MANY
+@given(int64, st.integers(1, 2**40), st.sampled_from([1, 10, 10_000, 10**18]))
+def test_the_average_of_decimals_rounds_half_up_or_says_that_it_does_not_fit(
+    total: int, count: int, multiplier: int
+) -> None:
+    with localcontext() as context:
+        context.prec = 60
+        exact = (Decimal(total) * multiplier / count).quantize(Decimal(1), ROUND_HALF_UP)
+    with block([0]) as status:
+        average = avg_decimal(total, count, multiplier, status)
+        if abs(exact) < 2**63:
+            assert (average, load(status, 0)) == (int(exact), 0)
+        else:
+            assert (average, load(status, 0)) == (NULL, AVERAGE_OVERFLOW)
+
+
+@pytest.mark.parametrize(("total", "count", "average"), [(5, 2, 3), (-5, 2, -3), (7, 3, 2), (-1, 3, 0)])
+def test_a_tie_of_decimals_goes_away_from_zero(total: int, count: int, average: int) -> None:
+    with block([0]) as status:
+        assert avg_decimal(total, count, 1, status) == average
+
+
+@MANY
+@given(st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=10))
+def test_sum_and_average_of_doubles_are_those_of_the_exact_sum(xs: list[float]) -> None:
+    with block([0] * REAL_WORDS) as real:
+        for x in xs:
+            real_add_double(real, code(x), 1)
+        assert double(sum_real(real, len(xs))) == math.fsum(xs)
+        assert avg_real(real, len(xs)) == code(math.fsum(xs) / len(xs))
+
+
+def test_no_result_is_minus_zero_or_an_odd_nan() -> None:
+    assert double_code(-0.0) == 0
+    assert avg_int(0, -1) == 0
+    assert double_code(-math.nan) == code(math.nan)
+    with block([0] * REAL_WORDS) as real:
+        real_add_double(real, code(math.nan), 1)
+        assert avg_real(real, 2) == code(math.nan)
+        real_add_double(real, code(math.nan), -1)
+        real_add_double(real, code(-5e-324), 1)
+        assert avg_real(real, 4) == 0

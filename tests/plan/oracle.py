@@ -1,0 +1,207 @@
+"""The nested-loop oracle: what a query, a block and a view are, from their definitions alone.
+
+Rows are tuples of codes, relations count them. Nothing here knows of strategies, programs or rings; only
+scalar expressions are evaluated by the interpreter's ``freshviews.program.scalars``.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
+from typing import Any
+
+from freshviews.program.scalars import NAN, encode, evaluate, rank
+from freshviews.query.block import Block, DistinctAggregate, Result, ViewDef
+from freshviews.query.query import Aggregate, Atom, Lift, Query
+from freshviews.ring import Real
+from freshviews.types import DOUBLE, NULL
+from freshviews.types.dictionary import Dictionary
+
+Key = tuple[int, ...]
+
+
+@dataclass
+class Relation:
+    """A relation over Z: its columns, and the multiplicity of each row."""
+
+    columns: tuple[str, ...]
+    rows: Counter[Key] = field(default_factory=Counter)
+
+    def add(self, row: Key, multiplicity: int) -> None:
+        self.rows[row] += multiplicity
+        if not self.rows[row]:
+            del self.rows[row]
+
+
+Database = Mapping[str, Relation]
+
+
+def evaluate_query(
+    query: Query, database: Database, dictionary: Dictionary | None = None
+) -> dict[Key, dict[str, Any]]:
+    """Per values of the free variables, the components of the payload; keys where all are zero are absent."""
+    groups: dict[Key, dict[str, list[tuple[int, Any]]]] = {}
+    for variables, lifts, multiplicity in _derivations(query, query.atoms, database, dictionary):
+        key = tuple(variables[v] for v in query.free)
+        group = groups.setdefault(key, {a.name: [] for a in query.aggregates})
+        for aggregate in query.aggregates:
+            factors = [
+                lifts[lift] if lift.atom is not None else evaluate(lift.expr, variables, dictionary)
+                for lift in aggregate.lifts
+            ]
+            group[aggregate.name].append((multiplicity, factors))
+    sums = {
+        key: {a.name: _sum(a, terms[a.name]) for a in query.aggregates} for key, terms in groups.items()
+    }
+    return {key: payload for key, payload in sums.items() if set(payload.values()) - {0, Real()}}
+
+
+def _derivations(
+    query: Query, atoms: tuple[Atom, ...], database: Database, dictionary: Dictionary | None
+) -> Iterator[tuple[dict[str, int], dict[Lift, int], int]]:
+    """(variables, values of the lifts inside atoms, product of multiplicities), one for each choice of a
+    row per atom."""
+    stored = [list(_rows_of(query, atom, database[atom.relation], dictionary)) for atom in atoms]
+
+    def choose(
+        i: int, variables: dict[str, int], lifts: dict[Lift, int], multiplicity: int
+    ) -> Iterator[tuple[dict[str, int], dict[Lift, int], int]]:
+        if i == len(atoms):
+            if all(evaluate(c, variables, dictionary) == 1 for c in query.conditions):
+                yield variables, lifts, multiplicity
+            return
+        for values, inside, times in stored[i]:
+            if all(variables.get(v, code) == code for v, code in values.items()):
+                yield from choose(i + 1, {**variables, **values}, {**lifts, **inside}, multiplicity * times)
+
+    return choose(0, {}, {}, 1)
+
+
+def _rows_of(
+    query: Query, atom: Atom, relation: Relation, dictionary: Dictionary | None
+) -> Iterator[tuple[dict[str, int], dict[Lift, int], int]]:
+    wanted = {lift for a in query.aggregates for lift in a.lifts if lift.atom == atom.name}
+    for codes, multiplicity in relation.rows.items():
+        row = dict(zip(relation.columns, codes, strict=True))
+        if all(evaluate(f, row, dictionary) == 1 for f in atom.filters):
+            values = {
+                v: evaluate(c, row, dictionary) for v, c in zip(atom.variables, atom.columns, strict=True)
+            }
+            yield values, {lift: evaluate(lift.expr, row, dictionary) for lift in wanted}, multiplicity
+
+
+def _sum(aggregate: Aggregate, terms: list[tuple[int, list[int]]]) -> Any:
+    if aggregate.ring == "integer":
+        total = 0
+        for multiplicity, factors in terms:
+            for factor in factors:
+                multiplicity *= factor
+            total += multiplicity
+        return total
+    finite, nans, positive, negative = Fraction(0), 0, 0, 0
+    for multiplicity, (code,) in terms:
+        value = _double(code)
+        if value != value:
+            nans += multiplicity
+        elif value == float("inf"):
+            positive += multiplicity
+        elif value == float("-inf"):
+            negative += multiplicity
+        else:
+            finite += Fraction(value) * multiplicity
+    return Real(finite, nans, positive, negative)
+
+
+def _double(code: int) -> float:
+    value: float = struct.unpack("<d", struct.pack("<q", code))[0]
+    return value
+
+
+def evaluate_block(block: Block, database: Database, dictionary: Dictionary | None = None) -> Counter[Key]:
+    """The rows of a block, as codes of its outputs, with multiplicities."""
+    groups = evaluate_query(block.query, database, dictionary)
+    if block.kind == "global" and () not in groups:
+        groups[()] = {a.name: Real() if a.ring == "real" else 0 for a in block.query.aggregates}
+    if block.kind == "groups":
+        groups = {key: payload for key, payload in groups.items() if payload["count"] > 0}
+    arguments = {d.name: _arguments(d, len(block.query.free), database, dictionary) for d in block.distinct}
+    rows = Counter[Key]()
+    for key, payload in groups.items():
+        sets = {name: found.get(key, set()) for name, found in arguments.items()}
+        values = {result.name: _result(result, block, payload, sets, dictionary) for result in block.results}
+        row = dict(zip(block.query.free, key, strict=True)) | values
+        if block.having is None or evaluate(block.having, row, dictionary) == 1:
+            times = payload["count"] if block.kind == "bag" else 1
+            rows[tuple(evaluate(o.expr, row, dictionary) for o in block.outputs)] += times
+    return Counter({row: times for row, times in rows.items() if times})
+
+
+def evaluate_view(view: ViewDef, database: Database, dictionary: Dictionary | None = None) -> Counter[Key]:
+    """The rows of a view: those of its blocks together."""
+    rows = Counter[Key]()
+    for block in view.blocks:
+        rows.update(evaluate_block(block, database, dictionary))
+    return Counter({row: times for row, times in rows.items() if times})
+
+
+def _arguments(
+    distinct: DistinctAggregate, group: int, database: Database, dictionary: Dictionary | None
+) -> dict[Key, set[Key]]:
+    """The distinct arguments of each group, which is the first ``group`` free variables."""
+    found: dict[Key, set[Key]] = {}
+    for key in evaluate_query(distinct.query, database, dictionary):
+        found.setdefault(key[:group], set()).add(key[group:])
+    return found
+
+
+def _result(
+    result: Result,
+    block: Block,
+    payload: dict[str, Any],
+    sets: dict[str, set[Key]],
+    dictionary: Dictionary | None,
+) -> int:
+    """The code of a result: of the arguments seen by a distinct aggregate, or of the payload."""
+    name = result.components[0]
+    distinct = next((d for d in block.distinct if d.name == name), None)
+    if distinct is not None:
+        codes = [argument[0] for argument in sets[name]]
+        if result.function == "count":
+            return len(sets[name])
+        if not codes:
+            return NULL
+        if result.function in ("min", "max"):
+            choose = min if result.function == "min" else max
+            return choose(codes, key=lambda code: rank(code, distinct.type, dictionary))
+        total = _sum(Aggregate(name, distinct.ring), [(1, [code]) for code in codes])
+        number = len(codes)
+    else:
+        total = payload[name]
+        if result.function == "count":
+            return int(total)
+        number = payload[result.components[1]]
+        if number == 0:
+            return NULL
+    if isinstance(total, Real):
+        nearest = _nearest(total)
+        return encode(nearest if result.function == "sum" else nearest / number, DOUBLE)
+    if result.function == "sum":
+        return int(total)
+    if result.type.is_decimal:
+        shift = result.type.scale - result.argument.scale
+        ratio = Context(prec=100).divide(Decimal(total).scaleb(shift), Decimal(number))
+        return int(ratio.quantize(Decimal(1), ROUND_HALF_UP))
+    return encode(float(total) / float(number), DOUBLE)
+
+
+def _nearest(total: Real) -> float:
+    up, down = total.positive, total.negative
+    if total.nans or (up and down):
+        return _double(NAN)
+    if up or down:
+        return float("inf") if up else float("-inf")
+    return float(total.finite)

@@ -1,0 +1,148 @@
+"""The rules of programs that the types of ``freshviews.program.nodes`` do not say."""
+
+from __future__ import annotations
+
+from freshviews.expr.nodes import columns_of
+from freshviews.program.nodes import (
+    Add,
+    Changed,
+    Component,
+    Emit,
+    Extreme,
+    If,
+    Into,
+    Let,
+    Lookup,
+    Loop,
+    Monomial,
+    Part,
+    Program,
+    Smaller,
+    Statement,
+    Sum,
+    Value,
+)
+
+
+def check(program: Program) -> None:
+    """Raises AssertionError where the program breaks a rule."""
+    names = [view.name for view in program.views]
+    assert len(set(names)) == len(names), f"two views are named alike: {names}"
+    assert program.output is None or program.view(program.output).journal
+    for trigger in program.triggers:
+        variables = [parameter.name for parameter in trigger.parameters]
+        assert len(set(variables)) == len(variables), f"two parameters are named alike: {variables}"
+        assert "m" not in variables
+        _Check(program).body(trigger.body, {"m", *variables}, {}, frozenset())
+    _Check(program).body(program.enumerate, set(), {}, frozenset())
+    used = _Check.used_indexes(program)
+    for view in program.views:
+        for index in view.indexes:
+            assert (view.name, index) in used, f"no loop needs the index {index} of {view.name}"
+
+
+class _Check:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    @staticmethod
+    def used_indexes(program: Program) -> set[tuple[str, tuple[int, ...]]]:
+        from freshviews.program.rewrite import visit
+
+        bodies = [*(t.body for t in program.triggers), program.enumerate]
+        return {(s.view, s.bound) for body in bodies for s in visit(body) if isinstance(s, Loop)}
+
+    def body(
+        self,
+        statements: tuple[Statement, ...],
+        variables: set[str],
+        rows: dict[str, tuple[Component, ...]],
+        open_views: frozenset[str],
+    ) -> None:
+        """``open_views``: views that an enclosing loop or lookup reads."""
+        variables = set(variables)
+        for statement in statements:
+            match statement:
+                case Let(variable, expr):
+                    assert variables.issuperset(columns_of(expr)), statement
+                    variables.add(variable)
+                case If(condition, inner):
+                    assert variables.issuperset(columns_of(condition)), statement
+                    self.body(inner, variables, rows, open_views)
+                case Lookup(view, key, alias, inner):
+                    assert variables.issuperset(key), f"{view}[{key}] is looked up with unbound variables"
+                    self.row(alias, variables, rows)
+                    components = self.view(view, key)
+                    self.body(inner, variables, {**rows, alias: components}, open_views | {view})
+                case Loop():
+                    self.loop(statement, variables, rows, open_views)
+                case Smaller(left, right):
+                    self.loop(left, variables, rows, open_views)
+                    self.loop(right, variables, rows, open_views)
+                case Sum(alias, components, inner, then):
+                    self.row(alias, variables, rows)
+                    scope = {**rows, alias: components}
+                    self.body(inner, variables, scope, open_views)
+                    self.body(then, variables, scope, open_views)
+                case Into(alias, payload):
+                    for component, monomial in zip(rows[alias], payload, strict=True):
+                        self.monomial(monomial, component.ring, variables, rows)
+                case Add(view, key, names, payload, appear, vanish):
+                    assert view not in open_views, f"{view} is changed while it is read"
+                    assert variables.issuperset(key), f"{view}[{key}] += with unbound variables"
+                    rings = {c.name: c.ring for c in self.view(view, key)}
+                    for name, monomial in zip(names, payload, strict=True):
+                        self.monomial(monomial, rings[name], variables, rows)
+                    for inner in (appear, vanish):
+                        self.body(inner, variables, rows, open_views)
+                case Extreme(view, key, component, source, _):
+                    assert view not in open_views, f"{view} is changed while it is read"
+                    assert component in {c.name for c in self.view(view, key)}
+                    ordered = self.program.view(source)
+                    assert ordered.ordered is not None and len(ordered.key) == len(key) + 1
+                case Changed(inner):
+                    self.body(inner, variables, rows, open_views)
+                case Emit(row, multiplicity):
+                    assert variables.issuperset(row), statement
+                    assert len(row) == len(self.program.free)
+                    self.monomial(multiplicity, "integer", variables, rows)
+
+    def view(self, name: str, key: tuple[str, ...]) -> tuple[Component, ...]:
+        view = self.program.view(name)
+        assert len(view.key) == len(key), f"{name} has the key {view.key}, not {key}"
+        return view.components
+
+    def row(self, alias: str, variables: set[str], rows: dict[str, tuple[Component, ...]]) -> None:
+        assert alias not in rows, f"{alias} names two rows"
+        assert alias not in variables, f"{alias} names a row and a variable"
+
+    def loop(
+        self,
+        loop: Loop,
+        variables: set[str],
+        rows: dict[str, tuple[Component, ...]],
+        open_views: frozenset[str],
+    ) -> None:
+        components = self.view(loop.view, loop.key)
+        for i, variable in enumerate(loop.key):
+            assert (variable in variables) == (i in loop.bound), f"{variable} in the loop over {loop.view}"
+        if loop.bound:
+            assert loop.bound in self.program.view(loop.view).indexes, f"{loop.view} lacks index {loop.bound}"
+        self.row(loop.alias, variables | set(loop.key), rows)
+        scope = {**rows, loop.alias: components}
+        self.body(loop.body, variables | set(loop.key), scope, open_views | {loop.view})
+
+    def monomial(
+        self, monomial: Monomial, ring: str, variables: set[str], rows: dict[str, tuple[Component, ...]]
+    ) -> None:
+        assert monomial.coefficient != 0
+        rings = []
+        for factor in monomial.factors:
+            match factor:
+                case Part(alias, component):
+                    rings.append({c.name: c.ring for c in rows[alias]}[component])
+                case Value(name, kind):
+                    assert name in variables, f"{name} is unbound"
+                    rings.append(kind)
+        others = [kind for kind in rings if kind != "integer"]
+        assert others in ([], [ring]), f"{ring} is the product of {rings}"

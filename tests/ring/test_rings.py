@@ -1,0 +1,313 @@
+"""The laws of rings, as properties, for every ring; and the two kinds of ring that are to come."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freshviews.ring import INTEGER, REAL, RINGS, ProductRing, Real, Ring, RingError
+from freshviews.types import NULL
+
+
+def code(x: float) -> int:
+    return int(struct.unpack("<q", struct.pack("<d", x or 0.0))[0])
+
+
+@dataclass(frozen=True)
+class MomentsRing:
+    """Count, sums and sums of products of k columns: matrix-valued payloads, as models will need them."""
+
+    k: int
+    name: str = "moments"
+
+    @property
+    def words(self) -> int:
+        return 1 + self.k + self.k * self.k
+
+    @property
+    def zero(self) -> tuple[int, ...]:
+        return (0,) * self.words
+
+    @property
+    def one(self) -> tuple[int, ...]:
+        return (1,) + (0,) * (self.words - 1)
+
+    def add(self, a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+        return tuple(x + y for x, y in zip(a, b, strict=True))
+
+    def negate(self, a: Sequence[int]) -> tuple[int, ...]:
+        return tuple(-x for x in a)
+
+    def scale(self, a: Sequence[int], n: int) -> tuple[int, ...]:
+        return tuple(x * n for x in a)
+
+    def multiply(self, a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
+        k = self.k
+        sums = [a[0] * y + b[0] * x for x, y in zip(a[1 : 1 + k], b[1 : 1 + k], strict=True)]
+        products = [
+            a[0] * b[1 + k + k * i + j]
+            + b[0] * a[1 + k + k * i + j]
+            + a[1 + i] * b[1 + j]
+            + b[1 + i] * a[1 + j]
+            for i in range(k)
+            for j in range(k)
+        ]
+        return (a[0] * b[0], *sums, *products)
+
+    def is_zero(self, a: Sequence[int]) -> bool:
+        return not any(a)
+
+    def lift(self, code: int) -> tuple[int, ...]:
+        return (1, code, *[0] * (self.k - 1), code * code, *[0] * (self.k * self.k - 1))
+
+    def to_words(self, a: tuple[int, ...]) -> tuple[int, ...]:
+        return a
+
+    def from_words(self, words: tuple[int, ...]) -> tuple[int, ...]:
+        return words
+
+
+Rows = frozenset[tuple[frozenset[int], int]]
+
+
+@dataclass(frozen=True)
+class RowsRing:
+    """Relations of sets of codes under union and join, with multiplicities: relation-valued payloads.
+
+    Their contents would lie in memory of their own; here a list stands for that memory, and the one word is
+    a position in it.
+    """
+
+    name: str = "rows"
+    words: int = 1
+    zero: Rows = frozenset()
+    one: Rows = frozenset({(frozenset(), 1)})
+
+    def _sum(self, pairs: list[tuple[frozenset[int], int]]) -> Rows:
+        sums: dict[frozenset[int], int] = {}
+        for row, m in pairs:
+            sums[row] = sums.get(row, 0) + m
+        return frozenset((row, m) for row, m in sums.items() if m)
+
+    def add(self, a: Rows, b: Rows) -> Rows:
+        return self._sum([*a, *b])
+
+    def negate(self, a: Rows) -> Rows:
+        return self.scale(a, -1)
+
+    def scale(self, a: Rows, k: int) -> Rows:
+        return self._sum([(row, m * k) for row, m in a])
+
+    def multiply(self, a: Rows, b: Rows) -> Rows:
+        return self._sum([(x | y, m * n) for x, m in a for y, n in b])
+
+    def is_zero(self, a: Rows) -> bool:
+        return not a
+
+    def lift(self, code: int) -> Rows:
+        return frozenset({(frozenset({code}), 1)})
+
+    def to_words(self, a: Rows) -> tuple[int, ...]:
+        if not a:
+            return (0,)
+        CONTENTS.append(a)
+        return (len(CONTENTS),)
+
+    def from_words(self, words: tuple[int, ...]) -> Rows:
+        return CONTENTS[words[0] - 1] if words[0] else frozenset()
+
+
+CONTENTS: list[Rows] = []
+
+MOMENTS = MomentsRing(2)
+ROWS = RowsRing()
+PRODUCT = ProductRing(("count", "total", "weight"), (INTEGER, INTEGER, REAL))
+
+numbers = st.integers(-(2**20), 2**20)
+integral_reals = st.builds(Real, st.builds(Fraction, numbers))
+doubles = st.floats().map(lambda x: REAL.lift(0x7FF8000000000000 if math.isnan(x) else code(x)))
+reals = st.lists(st.tuples(doubles, st.integers(-5, 5)), max_size=4).map(
+    lambda terms: _total(REAL, [REAL.scale(x, k) for x, k in terms])
+)
+
+
+def _total(ring: Ring[Any], elements: Sequence[Any]) -> Any:
+    total = ring.zero
+    for element in elements:
+        total = ring.add(total, element)
+    return total
+
+
+ELEMENTS: list[tuple[Ring[Any], st.SearchStrategy[Any]]] = [
+    (INTEGER, numbers),
+    (REAL, reals),
+    (PRODUCT, st.tuples(numbers, numbers, reals)),
+    (MOMENTS, st.tuples(*[st.integers(-9, 9)] * MOMENTS.words)),
+    (
+        ROWS,
+        st.lists(st.tuples(st.frozensets(st.integers(0, 2)), st.integers(-3, 3)), max_size=4).map(
+            lambda pairs: RowsRing()._sum(pairs)
+        ),
+    ),
+]
+# Factors such that every product of them is defined.
+FACTORS: list[tuple[Ring[Any], st.SearchStrategy[Any]]] = [
+    (
+        ring,
+        {"real": integral_reals, PRODUCT.name: st.tuples(numbers, numbers, integral_reals)}.get(ring.name, s),
+    )
+    for ring, s in ELEMENTS
+]
+integers = st.integers(-(2**40), 2**40)
+
+
+def named(cases: list[tuple[Ring[Any], st.SearchStrategy[Any]]]) -> list[Any]:
+    return [pytest.param(ring, elements, id=ring.name.partition("(")[0]) for ring, elements in cases]
+
+
+@pytest.mark.parametrize(("ring", "elements"), named(ELEMENTS))
+@given(st.data())
+def test_addition_is_a_commutative_group(
+    ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    a, b, c = (data.draw(elements) for _ in range(3))
+    add = ring.add
+    assert add(a, b) == add(b, a)
+    assert add(a, add(b, c)) == add(add(a, b), c)
+    assert add(a, ring.zero) == a
+    assert add(a, ring.negate(a)) == ring.zero
+    assert ring.is_zero(a) == (a == ring.zero)
+    assert ring.is_zero(add(a, ring.negate(a)))
+
+
+@pytest.mark.parametrize(("ring", "elements"), named(ELEMENTS))
+@given(st.data())
+def test_the_integers_act_on_every_ring(
+    ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    a, b = data.draw(elements), data.draw(elements)
+    j, k = data.draw(integers), data.draw(integers)
+    scale = ring.scale
+    assert scale(a, 0) == ring.zero
+    assert scale(a, 1) == a
+    assert scale(a, -1) == ring.negate(a)
+    assert scale(a, 3) == ring.add(a, ring.add(a, a))
+    assert scale(a, j + k) == ring.add(scale(a, j), scale(a, k))
+    assert scale(scale(a, j), k) == scale(a, j * k)
+    assert scale(ring.add(a, b), k) == ring.add(scale(a, k), scale(b, k))
+    assert scale(a, k) == ring.multiply(a, scale(ring.one, k))
+
+
+@pytest.mark.parametrize(("ring", "elements"), named(FACTORS))
+@given(st.data())
+def test_multiplication_is_commutative_and_distributes_over_addition(
+    ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    a, b, c = (data.draw(elements) for _ in range(3))
+    add, multiply = ring.add, ring.multiply
+    assert multiply(a, b) == multiply(b, a)
+    assert multiply(a, multiply(b, c)) == multiply(multiply(a, b), c)
+    assert multiply(a, ring.one) == a
+    assert multiply(a, ring.zero) == ring.zero
+    assert multiply(a, add(b, c)) == add(multiply(a, b), multiply(a, c))
+
+
+@pytest.mark.parametrize(("ring", "elements"), named(ELEMENTS))
+@given(st.data())
+def test_an_element_is_its_words_and_zero_alone_has_no_bit_set(
+    ring: Ring[Any], elements: st.SearchStrategy[Any], data: st.DataObject
+) -> None:
+    a = data.draw(elements)
+    words = ring.to_words(a)
+    assert len(words) == ring.words
+    assert all(-(2**63) <= word < 2**63 for word in words)
+    assert ring.from_words(words) == a
+    assert ring.is_zero(a) == (not any(words))
+    assert ring.to_words(ring.zero) == (0,) * ring.words
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=20))
+def test_a_sum_of_reals_is_rounded_once(xs: list[float]) -> None:
+    total = _total(REAL, [REAL.lift(code(x)) for x in xs])
+    try:
+        expected = math.fsum(xs)
+    except OverflowError:
+        return
+    assert REAL.value(total) == code(expected)
+
+
+@given(reals, integral_reals)
+def test_an_integer_among_the_reals_multiplies_any_of_them(a: Real, k: Real) -> None:
+    assert k.integer is not None
+    assert REAL.multiply(a, k) == REAL.multiply(k, a) == REAL.scale(a, k.integer)
+
+
+@pytest.mark.parametrize("x", [0.5, math.inf, math.nan])
+def test_two_reals_neither_of_them_an_integer_have_no_product(x: float) -> None:
+    with pytest.raises(RingError, match="neither is an integer"):
+        REAL.multiply(REAL.lift(code(x)), REAL.lift(code(0.1)))
+
+
+def test_an_infinity_or_a_nan_can_be_taken_out_of_a_sum() -> None:
+    one, inf, nan = (REAL.lift(code(x)) for x in (1.5, math.inf, math.nan))
+    total = _total(REAL, [one, inf, nan])
+    assert REAL.value(total) == code(math.nan)
+    total = REAL.add(total, REAL.negate(nan))
+    assert REAL.value(total) == code(math.inf)
+    assert REAL.value(REAL.add(total, REAL.lift(code(-math.inf)))) == code(math.nan)
+    assert REAL.value(REAL.add(total, REAL.negate(inf))) == code(1.5)
+
+
+def test_a_sum_past_the_range_of_doubles_is_infinite() -> None:
+    greatest = REAL.lift(code(1.7976931348623157e308))
+    assert REAL.value(REAL.scale(greatest, 2)) == code(math.inf)
+    assert REAL.value(REAL.scale(greatest, -2)) == code(-math.inf)
+
+
+def test_null_lifts_to_no_real_and_no_value_is_minus_zero() -> None:
+    assert REAL.is_zero(REAL.lift(NULL))
+    assert REAL.value(Real(Fraction(-1, 2**1080))) == 0
+
+
+def test_an_element_that_does_not_fit_its_words_is_refused() -> None:
+    with pytest.raises(RingError, match="64 bits"):
+        INTEGER.to_words(2**63)
+    with pytest.raises(RingError, match="no sum of doubles"):
+        REAL.to_words(Real(Fraction(1, 3)))
+    with pytest.raises(RingError, match="no sum of doubles"):
+        REAL.to_words(Real(Fraction(2**1101)))
+
+
+def test_a_product_ring_works_component_by_component() -> None:
+    ring = ProductRing(("count", "total"), (INTEGER, INTEGER))
+    assert ring.name == "product(count: integer, total: integer)"
+    assert ring.multiply((2, 3), (4, 5)) == (8, 15)
+    assert ring.lift(7) == (7, 7)
+    assert ring.position("total") == 1
+    assert not ring.is_zero((0, 1))
+
+
+def test_components_of_a_product_have_names_of_their_own() -> None:
+    with pytest.raises(ValueError, match="one name each"):
+        ProductRing(("count", "count"), (INTEGER, INTEGER))
+    with pytest.raises(ValueError, match="one name each"):
+        ProductRing(("count",), (INTEGER, INTEGER))
+
+
+def test_the_moments_of_a_join_are_the_products_of_the_moments_of_its_parts() -> None:
+    # x in {1, 2} beside y in {3, 4}, y being column 1: all four pairs.
+    x = MOMENTS.add(MOMENTS.lift(1), MOMENTS.lift(2))
+    y = MOMENTS.add((1, 0, 3, 0, 0, 0, 9), (1, 0, 4, 0, 0, 0, 16))
+    assert MOMENTS.multiply(x, y) == (4, 6, 14, 10, 21, 21, 50)
+
+
+def test_the_table_of_rings_is_by_name() -> None:
+    assert {name: ring.name for name, ring in RINGS.items()} == {"integer": "integer", "real": "real"}

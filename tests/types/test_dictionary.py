@@ -1,0 +1,65 @@
+"""The dictionary of strings."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from freshviews.types import NULL, Dictionary
+
+
+def test_codes_count_from_zero_in_order_of_first_use() -> None:
+    dictionary = Dictionary()
+    assert [dictionary.encode(text) for text in ("b", "a", "b", "")] == [0, 1, 0, 2]
+    assert len(dictionary) == 3
+    assert [dictionary.decode(code) for code in range(3)] == ["b", "a", ""]
+    assert dictionary.entries_since(1) == ["a", ""]
+    assert dictionary.find("a") == 1
+    assert dictionary.find("c") is None
+    assert len(dictionary) == 3
+
+
+def test_a_dictionary_is_rebuilt_from_its_entries() -> None:
+    dictionary = Dictionary(["b", "a"])
+    copy = Dictionary(dictionary.entries_since(0))
+    assert copy.encode("a") == 1
+    with pytest.raises(ValueError, match="already"):
+        copy.extend(["c", "a"])
+
+
+def test_no_code_is_no_string() -> None:
+    with pytest.raises(IndexError):
+        Dictionary(["a"]).decode(1)
+    with pytest.raises(IndexError):
+        Dictionary(["a"]).decode(NULL)
+
+
+def test_what_is_no_text_is_refused_and_adds_nothing() -> None:
+    dictionary = Dictionary()
+    for wrong in (1, None, b"x", ["x"], "\udcff"):
+        with pytest.raises((TypeError, ValueError)):
+            dictionary.encode(wrong)
+    assert len(dictionary) == 0
+
+
+def test_only_distinct_strings_of_a_column_are_looked_up() -> None:
+    dictionary = Dictionary()
+    looked_up: list[str] = []
+    encode = dictionary.encode
+    dictionary.encode = lambda text: looked_up.append(text) or encode(text)  # type: ignore[func-returns-value]
+    codes = dictionary.encode_arrow(pa.array(["x", "y", None] * 100))
+    assert codes.tolist() == [0, 1, NULL] * 100
+    assert looked_up == ["x", "y"]
+
+
+def test_arrays_decode_the_same_whether_few_or_many() -> None:
+    dictionary = Dictionary(map(str, range(1000)))
+    few = np.array([3, NULL, 999])
+    assert dictionary.decode_array(few).to_pylist() == ["3", None, "999"]
+    many = np.resize(few, 3000)
+    assert dictionary.decode_array(many).to_pylist() == ["3", None, "999"] * 1000
+    dictionary.encode("later")
+    assert dictionary.decode_array(np.array([1000])).to_pylist() == ["later"]
+    assert dictionary.decode_array(np.resize([1000, 0], 999)).to_pylist()[:2] == ["later", "0"]
+    assert dictionary.decode_array(np.array([], np.int64)).type == pa.string()
