@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.query.query import Aggregate, Lift, Query
-from freshviews.types import BIGINT, BOOLEAN, DOUBLE
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE, SqlType
 from tests.query.notation import column, query
 
 COUNT = Aggregate("count", "integer")
@@ -21,13 +21,17 @@ def total(name: str, *lifts: tuple[str | None, Expr], ring: str = "integer") -> 
     return Aggregate(name, ring, tuple(Lift(atom, expr) for atom, expr in lifts))
 
 
-def call(op: str, *args: Expr, type: object = BIGINT) -> Call:
-    return Call(op, args, type if type is DOUBLE or type is BOOLEAN else BIGINT, False)  # type: ignore[arg-type]
+def call(op: str, *args: Expr, type: SqlType = BIGINT) -> Call:
+    return Call(op, args, type, False)
+
+
+def double(name: str) -> Expr:
+    return call("int_to_float", column(name), type=DOUBLE)
 
 
 def tenth(name: str) -> Expr:
     """A tenth of a column, a DOUBLE that binary fractions cannot hold."""
-    return call("mul_float", call("int_to_float", column(name), type=DOUBLE), Literal(0.1, DOUBLE), type=DOUBLE)
+    return call("mul_float", double(name), Literal(0.1, DOUBLE), type=DOUBLE)
 
 
 def wild(name: str) -> Expr:
@@ -185,7 +189,7 @@ CASES: dict[str, Query] = {
         "Q(a) = R(a, b), S(a, c)",
         total(
             "bc",
-            (None, call("mul_float", tenth("b"), call("int_to_float", column("c"), type=DOUBLE), type=DOUBLE)),
+            (None, call("mul_float", tenth("b"), double("c"), type=DOUBLE)),
             ring="real",
         ),
     ),

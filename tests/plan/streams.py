@@ -48,18 +48,22 @@ class Stream:
 
     relations: dict[str, Relation]
     seed: int
-    values: int = 3
+    values: int = 0
     signed: bool = True
     rng: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
         self.rng = random.Random(self.seed)
+        # Few enough that joins of many relations have results.
+        self.values = self.values or (3 if len(self.relations) < 4 else 2)
 
     def batches(self, count: int, size: int = 4) -> Iterator[Batch]:
-        """Batches of up to ``size`` updates, then batches that take everything away. The relations have
-        taken in a batch when it is handed out."""
-        for _ in range(count):
-            name = self.rng.choice(sorted(self.relations))
+        """Batches of up to ``size`` updates, the first to each relation once, then batches that take
+        everything away. The relations have taken in a batch when it is handed out."""
+        names = sorted(self.relations)
+        first = self.rng.sample(names, len(names))
+        for i in range(count):
+            name = first[i] if i < len(first) else self.rng.choice(names)
             relation = self.relations[name]
             batch = Batch(name, relation.columns, [])
             for _ in range(self.rng.randint(1, size)):
@@ -72,7 +76,7 @@ class Stream:
             yield batch
 
     def _update(self, relation: Relation) -> tuple[Key, int]:
-        if relation.rows and self.rng.random() < 0.35:
+        if self.rng.random() < len(relation.rows) / 12:
             row = self.rng.choice(list(relation.rows))
             here = relation.rows[row]
             return row, -here if self.signed else -self.rng.randint(1, here)

@@ -1,10 +1,8 @@
 """From generated source to callable functions: files named by their content, compiled once, cached on disk.
 
-The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` under the user's cache folder, else a folder of
-this process. Below it, one folder per version of what generated code is compiled against (kernels, Numba,
-Python), and in it one module per program, named by the hash of its source. Every function's name ends in
-that hash as well: Numba can mix up equally named functions that sibling processes compiled, and Spark forks its
-workers.
+In the cache folder of this version there is one module per program, named by the hash of its source. Every
+function's name ends in that hash as well: Numba can mix up equally named functions that sibling processes
+compiled, and worker processes are often forked.
 """
 
 from __future__ import annotations
@@ -16,50 +14,15 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from types import ModuleType
 
-import numba
-
-import freshviews.kernel as kernel_package
 from freshviews.kernel import mem
+from freshviews.kernel.cache import cache_folder
 
 Function = Callable[..., int]
 
 _loaded: dict[str, ModuleType] = {}
 _lock = threading.Lock()
-
-
-@cache
-def cache_folder() -> Path:
-    """Folder for generated modules, made if it is not there."""
-    version = _version()
-    wishes = []
-    if "FRESHVIEWS_CACHE_DIR" in os.environ:
-        wishes.append(Path(os.environ["FRESHVIEWS_CACHE_DIR"]))
-    else:
-        wishes.append(Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "freshviews")
-    for wish in wishes:
-        try:
-            folder = wish / version
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
-    return Path(tempfile.mkdtemp(prefix="freshviews-"))
-
-
-@cache
-def _version() -> str:
-    """A name for everything that compiled code depends on besides its own source."""
-    digest = hashlib.sha256()
-    for folder in kernel_package.__path__:
-        for path in sorted(Path(folder).glob("*.py")):
-            digest.update(path.read_bytes())
-    digest.update(f"{numba.__version__} {sys.version}".encode())
-    return f"v{digest.hexdigest()[:16]}"
 
 
 def hash_of(source: str) -> str:

@@ -20,7 +20,7 @@ from freshviews.engine.failures import OutOfMemory, evaluation_error
 from freshviews.engine.maintained import Failure
 from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relation, Relations, TableState, ViewState
-from freshviews.expr.host import HostError
+from freshviews.expr.host import HostFailure
 
 
 _NOTHING = np.empty(0, np.int64)
@@ -126,8 +126,8 @@ def _change_of(view: ViewState) -> CodeBatch:
     """The change of a view, its output expressions computed; raises where one cannot be."""
     try:
         change = view.maintained.take_change()
-    except HostError as error:
-        failure: Failure | None = Failure("evaluation", str(error))
+    except HostFailure as error:
+        failure: Failure | None = Failure("evaluation", error.reason)
     else:
         failure = view.maintained.failure()
         if failure is None:

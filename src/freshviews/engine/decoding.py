@@ -31,13 +31,13 @@ class Decoder:
 
     def __init__(self, columns: tuple[ColumnDef, ...], dictionary: Dictionary) -> None:
         self._columns = columns
-        self._dictionary = dictionary
+        self.dictionary = dictionary
         self.schema = schema_of(columns)
         self.change_schema = with_multiplicity(self.schema)
 
     def arrays(self, batch: CodeBatch) -> list[pa.Array]:
         """An array per column; multiplicities are not looked at."""
-        return [decode_array(c.type, batch.columns[c.name], self._dictionary) for c in self._columns]
+        return [decode_array(c.type, batch.columns[c.name], self.dictionary) for c in self._columns]
 
     def rows(self, batch: CodeBatch) -> pa.RecordBatch:
         """The batch as rows, each once."""
@@ -58,7 +58,7 @@ class Decoder:
 
     def value(self, column: ColumnDef, code: int) -> Any:
         """One value."""
-        return decode_value(column.type, code, self._dictionary)
+        return decode_value(column.type, code, self.dictionary)
 
     def row(self, codes: Iterable[int]) -> tuple[Any, ...]:
         """One row, given as codes in the order of the columns."""

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from freshviews.engine.batch import CodeBatch, Codes
+from freshviews.expr.host import Evaluator, evaluator_for
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.expr.ops import OPS
 from freshviews.program.nodes import Program
+from freshviews.types.dictionary import Dictionary
 
 
 @dataclass
@@ -37,6 +40,15 @@ class HostColumns:
     def columns(self) -> frozenset[str]:
         """Columns that the host subexpressions read."""
         return frozenset(c for expr in self.found.values() for c in columns_of(expr))
+
+    def evaluators(self, dictionary: Dictionary) -> dict[str, Evaluator]:
+        """What computes each column; they remember results per distinct argument."""
+        return {name: evaluator_for(expr, dictionary) for name, expr in self.found.items()}
+
+
+def evaluate_columns(evaluators: dict[str, Evaluator], batch: CodeBatch) -> dict[str, Codes]:
+    """The batch's columns and its host columns. Raises HostFailure for a row without an answer."""
+    return batch.columns | {name: evaluate(batch.columns) for name, evaluate in evaluators.items()}
 
 
 def lift_program(program: Program) -> tuple[Program, dict[str, HostColumns]]:

@@ -10,11 +10,11 @@ import numpy as np
 
 from freshviews.codegen.block import CompiledBlock, compile_block
 from freshviews.engine.batch import CodeBatch, Codes, address_of
-from freshviews.engine.host import HostColumns, lift_program
+from freshviews.engine.host import HostColumns, evaluate_columns, lift_program
 from freshviews.engine.output import Projection, consolidate, project, projection_of
 from freshviews.engine.recompute import StoredRows
 from freshviews.engine.runtime import BlockState
-from freshviews.expr import host as host_expressions
+from freshviews.expr.host import Evaluator, HostFailure
 from freshviews.expr.nodes import Column
 from freshviews.kernel.failure import ERRORS
 from freshviews.kernel.payload import PAYLOAD_ERRORS
@@ -44,6 +44,7 @@ class _Part:
     compiled: CompiledBlock
     state: BlockState
     host: dict[str, HostColumns]
+    evaluators: dict[str, dict[str, Evaluator]]
     needed: dict[str, tuple[str, ...]]
 
 
@@ -73,7 +74,7 @@ class Maintained:
         start = time.perf_counter()
         for block in self.view.blocks:
             plan = plan_block(self.view, block, self._definitions)
-            projection = projection_of(block)
+            projection = projection_of(block, self._dictionary)
             program, host = lift_program(plan.program)
             compiled = compile_block(
                 program, block, projection.raw, projection.compiled, projection.having
@@ -84,7 +85,8 @@ class Maintained:
             for trigger in compiled.triggers:
                 needed.setdefault(trigger.relation, {}).update(dict.fromkeys(trigger.columns))
             names = {relation: tuple(columns) for relation, columns in needed.items()}
-            self._parts.append(_Part(plan, projection, compiled, state, host, names))
+            evaluators = {name: h.evaluators(self._dictionary) for name, h in host.items() if h.found}
+            self._parts.append(_Part(plan, projection, compiled, state, host, evaluators, names))
         if any(part.plan.strategy == "recompute" for part in self._parts):
             self._stored = StoredRows({name: tuple(sorted(self.needed(name))) for name in self.inputs})
         self.planning_seconds = time.perf_counter() - start
@@ -142,36 +144,28 @@ class Maintained:
     def _rows(self) -> Codes:
         """All rows of the contents, shape (n, columns + 1)."""
         found = [
-            project(part.projection, part.compiled, part.state.state, raw, self._dictionary)
+            project(part.projection, part.compiled, part.state.state, raw)
             for part in self._parts
             for raw in part.state.rows(1 << 16)
         ]
         return np.concatenate(found)
 
     def _run(self, batch: CodeBatch) -> None:
+        """Run the triggers, or none of them where a host expression has no answer for a row."""
+        arrays: list[Mapping[str, Codes]] = []
+        try:
+            for part in self._parts:
+                host = part.evaluators.get(batch.relation)
+                arrays.append(batch.columns if host is None else evaluate_columns(host, batch))
+        except HostFailure as failure:
+            self._host_failure = self._host_failure or Failure("evaluation", failure.reason, failure.row)
+            return
         m = address_of(batch.multiplicities)
-        for part in self._parts:
+        for part, columns in zip(self._parts, arrays, strict=True):
             names = part.needed.get(batch.relation)
-            if names is None:
-                continue
-            arrays: Mapping[str, Codes] = batch.columns
-            host = part.host.get(batch.relation)
-            if host is not None and host.found:
-                arrays = self._with_host(host, batch)
-            columns = {name: address_of(arrays[name]) for name in names}
-            part.state.run(batch.relation, columns, m, len(batch))
-
-    def _with_host(self, host: HostColumns, batch: CodeBatch) -> dict[str, Codes]:
-        arrays = dict(batch.columns)
-        for name, expr in host.found.items():
-            try:
-                arrays[name] = host_expressions.evaluate(expr, batch.columns, self._dictionary)
-            except host_expressions.HostError as error:
-                self._host_failure = self._host_failure or Failure("evaluation", str(error), error.row)
-                arrays[name] = host_expressions.evaluate(
-                    expr, batch.columns, self._dictionary, errors_as_null=True
-                )
-        return arrays
+            if names is not None:
+                places = {name: address_of(columns[name]) for name in names}
+                part.state.run(batch.relation, places, m, len(batch))
 
     def failure(self) -> Failure | None:
         """What went wrong since the last call; forgotten by asking."""
@@ -196,7 +190,7 @@ class Maintained:
         whole = len(self._parts) == 1
         for part in self._parts:
             raw = part.state.take_changes()
-            rows = project(part.projection, part.compiled, part.state.state, raw, self._dictionary)
+            rows = project(part.projection, part.compiled, part.state.state, raw)
             whole = whole and part.projection.injective and part.plan.program.output is not None
             pieces.append(rows)
         rows = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
@@ -223,7 +217,7 @@ class Maintained:
         """
         for part in self._parts:
             for raw in part.state.rows(rows):
-                found = project(part.projection, part.compiled, part.state.state, raw, self._dictionary)
+                found = project(part.projection, part.compiled, part.state.state, raw)
                 if len(found):
                     yield self._batch(found)
 
@@ -242,7 +236,7 @@ class Maintained:
         """Rows of the group with the key's codes, with multiplicities: one or none."""
         (part,) = self._parts
         raw = part.state.group(key)
-        found = project(part.projection, part.compiled, part.state.state, raw, self._dictionary)
+        found = project(part.projection, part.compiled, part.state.state, raw)
         return [(tuple(map(int, row[:-1])), int(row[-1])) for row in found]
 
     def clear(self) -> None:

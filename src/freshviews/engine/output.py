@@ -10,7 +10,7 @@ from freshviews.codegen.block import CompiledBlock
 from freshviews.engine.batch import Codes
 from freshviews.engine.host import HostColumns
 from freshviews.engine.runtime import address, words_at
-from freshviews.expr import host as host_expressions
+from freshviews.expr.host import Evaluator
 from freshviews.expr.nodes import Column, Expr
 from freshviews.kernel import buffer as buffers
 from freshviews.kernel import mem
@@ -32,11 +32,11 @@ class Projection:
     places: tuple[tuple[str, int], ...]
     compiled: tuple[Expr, ...]
     having: Expr | None
-    host: HostColumns
+    host: dict[str, Evaluator]
     injective: bool
 
 
-def projection_of(block: Block) -> Projection:
+def projection_of(block: Block, dictionary: Dictionary) -> Projection:
     """Plan the output of a block."""
     host = HostColumns()
     names = (*block.query.free, *(r.name for r in block.results))
@@ -50,19 +50,15 @@ def projection_of(block: Block) -> Projection:
         compiled = tuple(exprs)
         places = tuple(("compiled", i) for i in range(len(exprs)))
     kept = {e.name for e in (o.expr for o in block.outputs) if isinstance(e, Column)}
-    return Projection(raw, places, compiled, having, host, kept.issuperset(names))
+    return Projection(raw, places, compiled, having, host.evaluators(dictionary), kept.issuperset(names))
 
 
-def project(
-    projection: Projection, compiled: CompiledBlock, state: int, raw: Codes, dictionary: Dictionary
-) -> Codes:
+def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Codes) -> Codes:
     """Output rows, shape (n, outputs + 1), of raw rows; the last column is the multiplicity."""
     rows, width = raw.shape
-    if rows and projection.host.found:
+    if rows and projection.host:
         columns = {name: raw[:, i] for i, name in enumerate(projection.raw) if i < width - 1}
-        computed = [
-            host_expressions.evaluate(expr, columns, dictionary) for expr in projection.host.found.values()
-        ]
+        computed = [evaluate(columns) for evaluate in projection.host.values()]
         raw = np.column_stack([raw[:, :-1], *computed, raw[:, -1]])
         width = raw.shape[1]
     if compiled.project is None:

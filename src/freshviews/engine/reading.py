@@ -22,6 +22,7 @@ class Reader:
         """``source`` starts the scan of the live state; it is called at once, with the lock held."""
         self._lock = lock
         self._drained: deque[CodeBatch] = deque()
+        self._failure: Exception | None = None
         self._live: Iterator[CodeBatch] | None = source()
         readers.add(self)
 
@@ -32,6 +33,8 @@ class Reader:
         with self._lock:
             if self._drained:
                 return self._drained.popleft()
+            if self._failure is not None:
+                raise self._failure
             if self._live is None:
                 raise StopIteration
             try:
@@ -41,9 +44,12 @@ class Reader:
                 raise
 
     def drain(self) -> None:
-        """Take what is left into memory; called with the lock held."""
+        """Take what is left into memory; called with the lock held. What fails is raised by the reader."""
         if self._live is not None:
-            self._drained.extend(self._live)
+            try:
+                self._drained.extend(self._live)
+            except Exception as error:
+                self._failure = error
             self._live = None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,13 @@ from freshviews.engine.failures import OutOfMemory
 from freshviews.engine.reading import Reader
 from freshviews.engine.relations import Relation, TableState, ViewState
 from freshviews.errors import CatalogError, EvaluationError
-from freshviews.expr.host import HostError
+from freshviews.expr.host import HostFailure
 from freshviews.types.values import encoder_for
 
 ROWS = 1 << 16
 """Rows of a record batch, where the user does not say."""
 
-Guard = Callable[[Relation], AbstractContextManager[None]]
+Guard = Callable[[Relation], AbstractContextManager[RLock]]
 """Locks the database and checks that it is open and the relation still there."""
 
 
@@ -151,12 +152,14 @@ class View(Rows):
         """
         state = self._state
 
-        def end(subscription: Subscription) -> None:
-            with self._guard(state):
-                state.subscriptions.remove(subscription)
-                state.want_change()
+        with self._guard(state) as lock:
 
-        with self._guard(state):
+            def end(subscription: Subscription) -> None:
+                with lock:
+                    state.subscriptions.remove(subscription)
+                    if not state.closed:
+                        state.want_change()
+
             subscription = Subscription(callback, end)
             state.subscriptions.append(subscription)
             state.want_change()
@@ -175,8 +178,8 @@ def _checked(state: Relation, rows: int) -> Iterator[CodeBatch]:
             if isinstance(state, ViewState):
                 _raise_failure(state)
             yield batch
-    except HostError as error:
-        raise _not_computed(state.name, str(error)) from None
+    except HostFailure as error:
+        raise _not_computed(state.name, error.reason) from None
 
 
 def _raise_failure(state: ViewState) -> None:

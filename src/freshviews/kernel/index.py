@@ -13,6 +13,7 @@ from freshviews.kernel.mem import (
     hash_key,
     inlined,
     jit,
+    key_equals,
     load,
     load32,
     mix,
@@ -91,11 +92,7 @@ def slice_of(x: int, key: tuple[int, ...]) -> int:
             return 0
         if shift_right(slot, 32) == h:
             group = load(x, GROUPS) + 8 * ((slot & 0xFFFFFFFF) - 1) * (words + GROUP_EXTRA)
-            same = True
-            for k in range(words):
-                if load(group, k) != key[k]:
-                    same = False
-            if same:
+            if key_equals(group, key):
                 return group + 8 * words
         i = (i + 1) & mask
 

@@ -25,6 +25,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
+from freshviews.kernel.cache import VersionedCache
+
 PURE_PYTHON = os.environ.get("FRESHVIEWS_PURE_PYTHON") == "1"
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,18 +47,21 @@ _libc.free.argtypes = [ctypes.c_void_p]
 
 def jit(function: F) -> F:
     """Compile a kernel with Numba, cached on disk; in plain-Python mode, leave it as it is."""
-    if PURE_PYTHON:
-        return function
-    compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy")(function)
-    return compiled
+    return _compiled(function)
 
 
 def inlined(function: F) -> F:
     """As ``jit``, for the small functions of the hottest paths: LLVM is told to inline them."""
+    return _compiled(function, forceinline=True)
+
+
+def _compiled(function: F, **options: bool) -> F:
     if PURE_PYTHON:
         return function
-    compiled: F = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)(function)
-    return compiled
+    compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    compiled._cache = VersionedCache(function)
+    made: F = compiled
+    return made
 
 
 def signed(value: int) -> int:
@@ -269,13 +274,16 @@ _primitive(mul_overflows, types.int64, _overflowing("smul"), types.int64, types.
 
 def mix(state: int, word: int) -> int:
     """One step of the hash: multiply by the golden ratio, fold the high half onto the low."""
-    product = ((state ^ word) * _MIX) & _MASK
+    folded = (state ^ word) & _MASK
+    product = ((folded ^ (folded >> 32)) * _MIX) & _MASK
     return signed(product ^ (product >> 32))
 
 
 def _lower_mix(builder: Any, state: Any, word: Any) -> Any:
-    product = builder.mul(builder.xor(state, word), ir.Constant(_WORD, _MIX))
-    return builder.xor(product, builder.lshr(product, ir.Constant(_WORD, 32)))
+    half = ir.Constant(_WORD, 32)
+    folded = builder.xor(state, word)
+    product = builder.mul(builder.xor(folded, builder.lshr(folded, half)), ir.Constant(_WORD, _MIX))
+    return builder.xor(product, builder.lshr(product, half))
 
 
 _primitive(mix, types.int64, _lower_mix, types.int64, types.int64)

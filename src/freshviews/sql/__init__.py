@@ -2,14 +2,14 @@
 
 ::
 
-    text ── parse ──> trees        every node knows its place           parse.py
-         ── bind ───> SELECTs      names, types, clauses                query.py, from_clause.py, scope.py,
-                                                                        aggregates.py, ddl.py, refuse.py
-                      expressions  SQL's scalar language, typed         expression.py, arithmetic.py, logic.py,
-                                                                        functions.py, dates.py, cast.py, coerce.py
-         ── block ──> queries      predicates placed, variables named,  join.py, variables.py, lifts.py, block.py
+    text ── parse ──> trees        every node knows its place          parse
+         ── bind ───> SELECTs      names, types, clauses               query, from_clause, scope,
+                                                                       aggregates, ddl, refuse
+                      expressions  SQL's scalar language, typed        expression, arithmetic, logic,
+                                                                       functions, dates, cast, coerce
+         ── block ──> queries      predicates placed, variables made,  join, variables, lifts, block
                                    sums as products of lifts
-         ────────────> statements  TableDef, ViewDefs, drops            script.py, catalog.py
+         ────────────> statements  TableDef, ViewDefs, drops           script, catalog
 
 ``parse_script`` is the way in. Nothing here looks at data.
 """

@@ -103,7 +103,7 @@ def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], 
         return AggregateCall(function, (keep(argument),), False, argument.type)
     result = coerce.total_of(argument.type) if function == "sum" else coerce.mean_of(argument.type)
     if result is None:
-        raise Fault(f"{name} takes numbers, not a {argument.type}")
+        raise Fault(f"{name} takes numbers, not {argument.type}")
     if argument.type == STRING:
         argument = cast(argument, DOUBLE)
     return AggregateCall(function, (keep(argument),), distinct, result)

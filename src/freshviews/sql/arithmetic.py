@@ -120,7 +120,7 @@ def subtract(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
     if isinstance(b, Interval):
         return add(a, b.times(-1))
     if isinstance(a, Interval):
-        raise Fault(f"a {b.type} cannot be subtracted from an INTERVAL")
+        raise Fault(f"{b.type} cannot be subtracted from an INTERVAL")
     if a.type == DATE and b.type.is_integer:
         return call("date_add_days", (a, negative(_day_count(b))), DATE)
     if a.type in (DATE, TIMESTAMP) and b.type in (DATE, TIMESTAMP):
@@ -221,7 +221,7 @@ def numeric(what: str, a: Expr) -> Expr:
     if a.type == STRING:
         return cast(a, DOUBLE)
     if not a.type.is_numeric:
-        raise Fault(f"{what} takes numbers, not a {a.type}")
+        raise Fault(f"{what} takes numbers, not {a.type}")
     return a
 
 

@@ -166,7 +166,7 @@ class _Builder:
                 made[i] = self.variables.of(item.expr)
         for i, item in enumerate(self.select.items):
             if i not in made:
-                made[i] = retyped(self.variables.over(item.expr), item.expr.type)
+                made[i] = retyped(self.variables.over(item.expr, wish=item.name), item.expr.type)
         exprs = [made[i] for i in range(len(made))]
         names = (n.name for expr in exprs for n in nodes_of(expr) if isinstance(n, Column))
         self.free = list(dict.fromkeys(names))
@@ -275,7 +275,7 @@ class _Builder:
         for original, arg in zip(call_.args, args, strict=True):
             variable = self.variables.find(original) or self.variables.of(arg, _wish(kind, arg))
             if variable.name in self.free or variable.name in chosen:
-                variable = self.variables.again(arg, _wish(kind, arg))
+                variable = self.variables.again(arg, f"{kind}_argument")
             chosen.append(variable.name)
         taken = [*(d.name for d in self.distinct.values()), *(c.name for c in self.components.values())]
         name = free_name(_label(kind if kind in ("min", "max") else f"{kind}_distinct", call_), taken)
@@ -309,7 +309,7 @@ def _label(prefix: str, call_: AggregateCall) -> str:
 
 
 def _wish(kind: str, arg: Expr) -> str:
-    return "" if isinstance(arg, Column) else f"{kind}_argument" if isinstance(arg, Literal) else ""
+    return f"{kind}_argument" if isinstance(arg, Literal) else ""
 
 
 def _named(block: Block, name: Callable[[str], str]) -> Block:

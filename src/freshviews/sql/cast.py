@@ -40,7 +40,7 @@ def cast(expr: Expr, to: SqlType) -> Expr:
         return _from_float(expr, to)
     made = _OTHERS.get((source.name, to.name))
     if made is None:
-        raise Fault(f"a {source} cannot be cast to {to}")
+        raise Fault(f"{source} cannot be cast to {to}")
     return made(expr)
 
 

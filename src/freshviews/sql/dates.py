@@ -48,7 +48,7 @@ def _days(days: Expr) -> Expr:
     if days.type == VOID:
         return null(INT)
     if not days.type.is_integer or days.type.name == "BIGINT":
-        raise Fault(f"a number of days is an INT, not a {days.type}")
+        raise Fault(f"a number of days is an INT, not {days.type}")
     return retyped(days, INT)
 
 
@@ -64,7 +64,7 @@ def date_diff(*args: Expr) -> Expr:
 def add_months(moment: Expr, months: Expr) -> Expr:
     """A DATE, also of a TIMESTAMP."""
     if not months.type.is_integer or months.type.name == "BIGINT":
-        raise Fault(f"a number of months is an INT, not a {months.type}")
+        raise Fault(f"a number of months is an INT, not {months.type}")
     return call("add_months", (cast(moment, DATE), retyped(months, INT)), DATE)
 
 

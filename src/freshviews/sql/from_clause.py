@@ -87,12 +87,9 @@ class FromBinder:
         for scope, side in ((left, "left"), (right, "right")):
             found = [entry for entry in scope.visible if same(entry.name, name)]
             if len(found) != 1:
-                problem = "twice" if found else "not"
-                raise self.text.error(
-                    join,
-                    f"the {side} side of the join has column {name} {problem}"
-                    f"{near(name, (e.name for e in scope.visible)) if not found else ''}",
-                )
+                known = "" if found else near(name, (e.name for e in scope.visible))
+                how_many = "two columns" if found else "no column"
+                raise self.text.error(join, f"the {side} side of the join has {how_many} {name}{known}")
             sides.append(found[0].expr)
         try:
             return logic.compare("=", sides[0], sides[1])
@@ -101,7 +98,7 @@ class FromBinder:
 
     def _refuse_outer(self, join: exp.Join) -> None:
         side, kind = (join.side or "").upper(), (join.kind or "").upper()
-        instead = "INNER, CROSS, NATURAL and comma joins are"
+        instead = "INNER, CROSS, NATURAL and comma joins are accepted"
         if kind in ("SEMI", "ANTI"):
             raise self.text.unsupported(
                 join, f"{kind} JOIN", instead + "; a SEMI JOIN is a join with SELECT DISTINCT"
@@ -115,7 +112,9 @@ class FromBinder:
         if node.args.get("sample") is not None:
             raise self.text.unsupported(node, "TABLESAMPLE", "name the whole table")
         if node.args.get("pivots"):
-            raise self.text.unsupported(node, "PIVOT", "SUM(CASE WHEN ... THEN ... END) per column is")
+            raise self.text.unsupported(
+                node, "PIVOT", "SUM(CASE WHEN ... THEN ... END) per column is accepted"
+            )
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             if node.args.get("db") is not None:
                 raise self.text.error(node, f"{self.text.of(node)}: tables have one name, without a schema")

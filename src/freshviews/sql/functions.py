@@ -73,7 +73,7 @@ def _int(value: Expr) -> Expr:
     if value.type == VOID:
         return null(INT)
     if not (value.type.is_integer or value.type == STRING):
-        raise Fault(f"an INT is needed here, not a {value.type}")
+        raise Fault(f"an INT is needed here, not {value.type}")
     return cast(value, INT)
 
 

@@ -139,9 +139,11 @@ def _presence(expr: Expr) -> list[list[Expr]]:
         for arg in expr.args:
             terms = [[*one, *other] for one in terms for other in _presence(arg)]
         return terms
-    if isinstance(expr, Call) and expr.op == "case" and len(expr.args) == 3 and len(aliases_in(expr)) > 1:
+    if isinstance(expr, Call) and expr.op == "case" and len(expr.args) == 3:
         test, then, otherwise = expr.args
-        if not any(map(is_guarded, expr.args)):
+        if _is_null(otherwise) and not then.nullable and not is_guarded(test):
+            return [_taken(test)]
+        if len(aliases_in(expr)) > 1 and not any(map(is_guarded, expr.args)):
             taken = [[*_taken(test), *term] for term in _presence(then) if not _is_null(then)]
             left = [[_not_taken(test), *term] for term in _presence(otherwise) if not _is_null(otherwise)]
             return taken + left

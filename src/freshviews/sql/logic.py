@@ -55,7 +55,7 @@ def condition(expr: Expr, what: str) -> Expr:
     if expr.type == VOID:
         return null(BOOLEAN)
     if expr.type != BOOLEAN:
-        raise Fault(f"{what} takes a BOOLEAN, not a {expr.type}")
+        raise Fault(f"{what} takes a BOOLEAN, not {expr.type}")
     return expr
 
 
@@ -81,6 +81,8 @@ def negation(a: Expr) -> Expr:
     a = condition(a, "NOT")
     if isinstance(a, Call) and a.op == "not":
         return a.args[0]
+    if isinstance(a, Call) and a.op in ("is_null", "is_not_null"):
+        return call("is_null" if a.op == "is_not_null" else "is_not_null", a.args, BOOLEAN)
     return call("not", (a,), BOOLEAN)
 
 

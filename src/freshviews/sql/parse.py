@@ -95,6 +95,12 @@ class SqlText:
         offset = _start(node)
         return (0, 0) if offset is None else self.place(offset)
 
+    def after(self, node: Node) -> tuple[int, int]:
+        """Line and column of what follows a node."""
+        end = node.meta.get(_SPAN, (0, 0))[1] + 1
+        rest = self.text[end:]
+        return self.place(end + len(rest) - len(rest.lstrip()))
+
     def of(self, node: Node) -> str:
         """The node's source text, white space collapsed to single spaces."""
         span = node.meta.get(_SPAN)

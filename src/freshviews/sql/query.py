@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from freshviews.errors import SqlError
+from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import ColumnDef, ViewDef
 from freshviews.sql import logic
@@ -69,10 +69,12 @@ class ViewBinder:
             check_select(self.text, node)
             return (_SelectBinder(self, node, ctes).bind(),)
         what = type(node).__name__.upper()
-        instead = "SELECT and UNION [ALL] of SELECTs are"
-        if isinstance(node, (exp.Intersect, exp.Except)):
-            instead = "join with a SELECT DISTINCT instead" if isinstance(node, exp.Intersect) else instead
-        raise self.text.unsupported(node, what, instead)
+        if isinstance(node, exp.SetOperation):
+            accepted = (
+                "UNION ALL and UNION are accepted; of INTERSECT, a join with SELECT DISTINCT is the like"
+            )
+            raise UnsupportedSql(f"{what} is not supported; {accepted}", *self.text.after(node.this))
+        raise self.text.unsupported(node, what, "SELECT and UNION [ALL] of SELECTs are accepted")
 
     def internal_view(self, bound: Bound) -> ViewDef:
         """The query as an internal view of its own."""

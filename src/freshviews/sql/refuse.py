@@ -70,12 +70,12 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
         "use MIN or MAX",
     ),
     **_each(
-        "stddev stddev_samp stddev_pop variance var_samp var_pop corr covar_pop covar_samp median percentile "
-        "percentile_approx approx_count_distinct approx_percentile collect_list collect_set array_agg listagg "
-        "string_agg max_by min_by mode skewness kurtosis regr_slope regr_intercept bit_and bit_or bit_xor "
-        "grouping",
+        "stddev stddev_samp stddev_pop variance var_samp var_pop corr covar_pop covar_samp median mode "
+        "percentile percentile_approx approx_percentile approx_count_distinct collect_list collect_set "
+        "array_agg listagg string_agg max_by min_by skewness kurtosis regr_slope regr_intercept bit_and "
+        "bit_or bit_xor grouping",
         "aggregate function {}",
-        "COUNT, SUM, AVG, MIN, MAX, COUNT_IF, BOOL_AND, BOOL_OR are",
+        "COUNT, SUM, AVG, MIN, MAX, COUNT_IF, BOOL_AND, BOOL_OR are accepted",
     ),
     **_each(
         "try_add try_subtract try_multiply try_divide try_to_number try_to_timestamp",

@@ -20,7 +20,7 @@ from freshviews.sql.ddl import VIEW_PROPERTIES, check_column_name, check_name, p
 from freshviews.sql.parse import Node, SqlText, parse
 from freshviews.sql.query import ViewBinder, columns_of
 
-_ACCEPTED = "CREATE TABLE, CREATE MATERIALIZED VIEW, DROP TABLE and DROP MATERIALIZED VIEW are"
+_ACCEPTED = "CREATE TABLE, CREATE MATERIALIZED VIEW, DROP TABLE and DROP MATERIALIZED VIEW are accepted"
 
 
 def parse_script(text: str, catalog: Catalog) -> list[Statement]:
@@ -48,7 +48,9 @@ def _statement(text: SqlText, node: Node, catalog: Catalog) -> Statement | None:
         what = type(node).__name__.upper()
         raise text.unsupported(node, what, "rows come and go by insert, delete and apply of the Database")
     if isinstance(node, (exp.Select, exp.Union, exp.Subquery)):
-        raise text.unsupported(node, "a query by itself", "CREATE MATERIALIZED VIEW name AS SELECT ... is")
+        raise text.unsupported(
+            node, "a query by itself", "CREATE MATERIALIZED VIEW name AS SELECT ... is accepted"
+        )
     words = " ".join(text.of(node).split()[:2])
     raise text.unsupported(node, f"the statement {words}", _ACCEPTED)
 
@@ -69,7 +71,7 @@ def _create(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef | Vie
     if node.kind == "TABLE":
         for part in _parts(node):
             if isinstance(part, exp.TemporaryProperty):
-                raise text.unsupported(node, "CREATE TEMPORARY TABLE", "CREATE TABLE is")
+                raise text.unsupported(node, "CREATE TEMPORARY TABLE", "CREATE TABLE is accepted")
         return table_of(text, node, catalog)
     return _view(text, node, target, catalog)
 
@@ -81,7 +83,7 @@ def _parts(node: exp.Create) -> list[Node]:
 
 def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) -> ViewDefs:
     if not any(isinstance(part, exp.MaterializedProperty) for part in _parts(node)):
-        raise text.unsupported(node, "CREATE VIEW", "CREATE MATERIALIZED VIEW is")
+        raise text.unsupported(node, "CREATE VIEW", "CREATE MATERIALIZED VIEW is accepted")
     if node.expression is None:
         raise text.error(node, f"view {target.name} needs AS SELECT ...")
     properties = properties_of(text, node, VIEW_PROPERTIES)

@@ -56,7 +56,7 @@ class Variables:
         place = self._by_key.get(key(expr))
         return None if place is None else _reference(place, expr)
 
-    def over(self, expr: Expr, lazily: bool = False) -> Expr:
+    def over(self, expr: Expr, lazily: bool = False, wish: str = "") -> Expr:
         """The expression over variables.
 
         The largest parts that read one source become variables of their own, unless their columns are
@@ -71,7 +71,7 @@ class Variables:
         aliases = aliases_in(expr)
         known = all(self.find(n) for n in nodes_of(expr) if isinstance(n, Column)) and not has_host(expr)
         if len(aliases) == 1 and not known and not (lazily and is_guarded(expr)):
-            return self.of(expr)
+            return self.of(expr, wish)
         args = tuple(self.over(arg, lazily or _is_lazy(expr.op, i)) for i, arg in enumerate(expr.args))
         return replace(expr, args=args)
 
@@ -119,11 +119,13 @@ class Variables:
 
     def naming(self) -> Callable[[str], str]:
         """The final name of every variable; other names stay."""
-        wishes = [variable.wish.lower() for variable in self._made]
+        homes: dict[str, set[str]] = {}
+        for variable in self._made:
+            homes.setdefault(variable.wish.lower(), set()).add(next(iter(variable.members)))
         names: dict[str, str] = {}
         for place, variable in enumerate(self._made):
             name = variable.wish
-            if wishes.count(name.lower()) > 1:
+            if len(homes[name.lower()]) > 1:
                 name = f"{_word(next(iter(variable.members)))}_{name}"
             names[_id(place)] = free_name(name, names.values())
         return lambda name: names.get(name, name)
@@ -161,6 +163,8 @@ def _wish(expr: Expr, wish: str = "") -> str:
     if isinstance(expr, Column):
         return _word(name_of(expr.name))
     columns = dict.fromkeys(_word(name_of(n.name)) for n in nodes_of(expr) if isinstance(n, Column))
+    if isinstance(expr, Call) and expr.op in ("check_range", "scale_up", "int_to_float", "coalesce"):
+        return _wish(expr.args[0])
     if isinstance(expr, Call):
         return "_".join([expr.op.removesuffix("_int").removesuffix("_float"), *columns][:3])
     return "constant"

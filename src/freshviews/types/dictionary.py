@@ -45,6 +45,7 @@ class Dictionary:
         """``entries``: the strings of codes 0, 1, ...; a string given twice raises ``ValueError``."""
         self._codes = _Codes()
         self._arrow = pa.array([], pa.string())
+        self._heap = (np.zeros(1, np.int64), np.zeros(1, np.uint8))
         self.encode = self._codes.__getitem__
         """The code of a string, a new one where the string is new.
 
@@ -75,6 +76,16 @@ class Dictionary:
             if text in self._codes:
                 raise ValueError(f"{text!r} is in the dictionary already")
             self.encode(text)
+
+    def heap(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+        """All strings as UTF-8: offsets by code (one more than strings) and the bytes; the same arrays until
+        a string is added."""
+        if len(self._heap[0]) != len(self) + 1:
+            texts = [text.encode() for text in self._codes.entries]
+            lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+            self._heap = (offsets, np.frombuffer(b"".join(texts) or b"\0", np.uint8))
+        return self._heap
 
     def encode_arrow(self, array: pa.Array) -> npt.NDArray[np.int64]:
         """Codes of an array of strings (plain, large, view, or dictionary-encoded), NULL for nulls.

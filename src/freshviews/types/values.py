@@ -23,7 +23,6 @@ the message says why, to be read after the value.
 from __future__ import annotations
 
 import datetime as dt
-import math
 import struct
 from collections.abc import Callable, Sequence
 from decimal import Context, Decimal, Inexact, InvalidOperation
@@ -44,6 +43,8 @@ NAN_CODE = 0x7FF8000000000000
 
 _TO_BITS = struct.Struct("<d").pack
 _FROM_BITS = struct.Struct("<q").unpack
+_TO_SINGLE = struct.Struct("<f").pack
+_FROM_SINGLE = struct.Struct("<f").unpack
 _TO_WORD = struct.Struct("<q").pack
 _FROM_WORD = struct.Struct("<d").unpack
 
@@ -166,10 +167,10 @@ def _float_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
     single = kind.name == "FLOAT"
 
     def narrow(value: float) -> float:
-        with np.errstate(over="ignore"):
-            rounded = float(np.float32(value))
-        if math.isinf(rounded) and not math.isinf(value):
-            raise OverflowError("FLOAT holds up to 3.4028235e38; use DOUBLE")
+        try:
+            rounded: float = _FROM_SINGLE(_TO_SINGLE(value))[0]
+        except OverflowError:
+            raise OverflowError("FLOAT holds up to 3.4028235e38; use DOUBLE") from None
         return rounded
 
     def encode(value: Any) -> int:

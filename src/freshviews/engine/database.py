@@ -1,0 +1,299 @@
+"""The database: tables go in, views stay fresh."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from threading import RLock
+from types import TracebackType
+from typing import Any
+
+from freshviews.engine.base_check import Changes
+from freshviews.engine.batches import Batch
+from freshviews.engine.change import Change
+from freshviews.engine.commit import Broken, commit
+from freshviews.engine.draft import Draft
+from freshviews.engine.durability import (
+    Recovery,
+    batch_payload,
+    changes_of,
+    has_unstored_rows,
+    snapshot_records,
+)
+from freshviews.engine.encoding import Encoded
+from freshviews.engine.inputs import accepted
+from freshviews.engine.interrupts import Uninterrupted
+from freshviews.engine.notices import Notices
+from freshviews.engine.relations import Relation, Relations, TableState, ViewState
+from freshviews.engine.view import Table, View
+from freshviews.errors import CatalogError, FreshviewsError, StoreError
+from freshviews.sql.catalog import near
+from freshviews.sql.script import parse_script
+from freshviews.store.directory import Directory
+from freshviews.store.log import LogUncertain
+from freshviews.store.record import BATCH, SCRIPT, UNSTORED
+from freshviews.store.steps import reach
+from freshviews.types.dictionary import Dictionary
+
+_LOGGER = logging.getLogger("freshviews")
+
+SNAPSHOT_BYTES = 64 << 20
+
+
+class Database:
+    """Tables, and SQL views over them that every batch keeps exact.
+
+    ``Database()`` lives in memory; ``Database(path)`` keeps a directory: a batch is in the log, synced, before
+    it counts, and opening the directory again gives exactly the committed versions. Every method may be
+    called from any thread; one at a time runs. Ctrl-C takes effect before a commit or after it.
+
+    A batch is one version: it is in whole, for all tables and views, or refused with the state as before.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, snapshot_bytes: int = SNAPSHOT_BYTES
+    ) -> None:
+        """Open or make a database. ``snapshot_bytes``: growth of the log after which a snapshot is written.
+
+        Raises StoreError where the directory is open elsewhere, corrupt, or of another format.
+        """
+        self._lock = RLock()
+        self._dictionary = Dictionary()
+        self._relations = Relations()
+        self._scripts: list[str] = []
+        self._version = 0
+        self._notices = Notices()
+        self._unusable: str | None = None
+        self._directory: Directory | None = None
+        self.recovery: Recovery | None = None
+        """What opening a durable database found; None in memory."""
+        if path is not None:
+            directory = Directory(path, snapshot_bytes)
+            try:
+                self.recovery = self._recover(directory)
+            except BaseException:
+                self._close_relations()
+                directory.close()
+                raise
+            self._directory = directory
+
+    # Definitions
+
+    def execute(self, sql: str) -> None:
+        """Execute a script of CREATE and DROP statements: all of it, or on an error none of it.
+
+        A view over tables that have rows is filled from them before this returns. Raises SqlError with line
+        and column, CatalogError, PlanError, and EvaluationError where a view cannot be computed.
+        """
+        with self._lock:
+            self._check_usable()
+            with Uninterrupted():
+                statements = parse_script(sql, self._relations.catalog)
+            draft = Draft(self._relations, self._dictionary, Uninterrupted)
+            try:
+                draft.run(statements)
+                with Uninterrupted():
+                    if statements:
+                        self._log(SCRIPT, self._version, sql.encode())
+                        self._scripts.append(sql)
+                    self._relations = draft.finish()
+            except BaseException:
+                if self._relations is not draft.finished:
+                    draft.abandon()
+                raise
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """Names of the base tables, in order of creation."""
+        with self._lock:
+            return tuple(table.name for table in self._relations.tables.values())
+
+    @property
+    def views(self) -> tuple[str, ...]:
+        """Names of the views, in order of creation."""
+        with self._lock:
+            return tuple(v.name for v in self._relations.views.values() if not v.definition.internal)
+
+    def view(self, name: str) -> View:
+        """A view, to read and to subscribe to. CatalogError where there is none of that name."""
+        with self._lock:
+            self._check_usable()
+            state = self._relations.views.get(name.lower())
+            if state is None or state.definition.internal:
+                raise CatalogError(f"unknown view {name}{near(name, self.views)}")
+            return View(state, self._guard)
+
+    def table(self, name: str) -> Table:
+        """A stored base table, to read. CatalogError where it is unknown or trusted, thus not stored."""
+        with self._lock:
+            self._check_usable()
+            state = self._table(name)
+            if not state.is_stored:
+                raise CatalogError(f"table {state.name} is trusted: its rows are not stored, so none can be read")
+            return Table(state, self._guard)
+
+    # Batches
+
+    def insert(self, table: str, rows: Any) -> int:
+        """Insert rows; the version that this makes comes back.
+
+        Rows are tuples in the order of the columns, dicts by name (what is left out is NULL), a pyarrow
+        Table, RecordBatch or RecordBatchReader, or a pandas or polars DataFrame, by name. BatchError names
+        table, row, column, value and rule of what is wrong; EvaluationError says what a view cannot compute.
+        """
+        return self._apply(table, rows, 1)
+
+    def delete(self, table: str, rows: Any) -> int:
+        """Delete rows, given whole, each once; the version that this makes comes back. Errors as ``insert``."""
+        return self._apply(table, rows, -1)
+
+    def apply(self, table: str, changes: Any) -> int:
+        """Insert and delete: rows with a signed BIGINT column ``_multiplicity``, last in tuples.
+
+        Zero is allowed and means nothing. The rules hold for the net effect. Errors as ``insert``.
+        """
+        return self._apply(table, changes, 0)
+
+    def batch(self) -> Batch:
+        """Several tables, one version: ``with db.batch() as batch: batch.insert(...); batch.delete(...)``.
+
+        The batch is committed where the block ends; an exception inside leaves nothing behind.
+        """
+        self._check_usable()
+        return Batch(self._encode_whole, self._commit_parts)
+
+    def _apply(self, name: str, rows: Any, sign: int) -> int:
+        if type(rows) is not list:
+            rows = accepted(rows, name)
+        with self._lock:
+            with Uninterrupted():
+                self._check_usable()
+                table = self._table(name)
+                version = self._commit(((table, table.encoder.encode(rows, sign)),))
+            self._notices.tell()
+            return version
+
+    def _encode_whole(self, name: str, rows: Any, sign: int) -> tuple[TableState, Encoded]:
+        """Encode rows with all their columns, as views may come before they are committed."""
+        if type(rows) is not list:
+            rows = accepted(rows, name)
+        with self._lock, Uninterrupted():
+            self._check_usable()
+            table = self._table(name)
+            return table, table.encoder.whole().encode(rows, sign)
+
+    def _commit_parts(self, changes: Changes) -> int:
+        with self._lock:
+            with Uninterrupted():
+                self._check_usable()
+                for table, _ in changes:
+                    if table.closed:
+                        raise CatalogError(f"table {table.name} was dropped while the batch was open")
+                version = self._commit(changes)
+            self._notices.tell()
+            return version
+
+    def _commit(self, changes: Changes) -> int:
+        """Make a version of encoded changes. Runs uninterrupted, with the lock held."""
+
+        def write_log() -> None:
+            reach("batch applied")
+            if self._directory is not None:
+                payload, flags = batch_payload(changes)
+                self._log(BATCH, self._version + 1, payload, flags)
+
+        try:
+            told = commit(changes, self._relations, write_log)
+        except Broken as error:
+            self._unusable = f"{error}; open the database again"
+            raise FreshviewsError(self._unusable) from error
+        self._version += 1
+        reach("version visible")
+        for view, batch in told:
+            change = Change(view.name, self._version, batch, view.decoder)
+            for subscription in view.subscriptions:
+                self._notices.add(subscription, change)
+        if self._directory is not None and self._directory.snapshot_due:
+            self._snapshot_if_possible()
+        return self._version
+
+    @property
+    def version(self) -> int:
+        """The number of batches committed so far."""
+        return self._version
+
+    # Durability
+
+    def snapshot(self) -> None:
+        """Write a snapshot now, so that the log before it is not needed to open the database.
+
+        Rows of trusted tables are not stored, thus in no snapshot: while such a table has had rows, the log
+        is kept. Raises StoreError where it cannot be written or the database lives in memory.
+        """
+        with self._lock:
+            self._check_usable()
+            if self._directory is None:
+                raise StoreError("the database lives in memory; Database(path) makes one that is kept")
+            with Uninterrupted():
+                self._write_snapshot(self._directory)
+
+    def _write_snapshot(self, directory: Directory) -> None:
+        records = snapshot_records(self._scripts, self._relations)
+        directory.write_snapshot(self._version, records, has_unstored_rows(self._relations))
+
+    def _snapshot_if_possible(self) -> None:
+        """The batch is committed; that no snapshot could be written only makes the log longer."""
+        assert self._directory is not None
+        try:
+            self._write_snapshot(self._directory)
+        except (StoreError, OSError) as error:
+            self._directory.postpone_snapshot()
+            _LOGGER.warning("no snapshot was written: %s", error)
+
+    def _log(self, kind: int, version: int, payload: bytes, flags: int = 0) -> None:
+        if self._directory is None:
+            return
+        try:
+            self._directory.append(kind, version, payload, flags)
+        except LogUncertain as error:
+            self._unusable = str(error)
+            raise
+
+    def _recover(self, directory: Directory) -> Recovery:
+        replayed = 0
+        snapshot_version: int | None = None
+        early: list[str] | None = [] if directory.snapshot is not None else None
+        for held, record in directory.records():
+            in_snapshot = directory.snapshot is not None and snapshot_version is None
+            if record.kind == SCRIPT and early is not None and not held and record.sequence == _held(directory):
+                early.append(record.payload.decode())
+        return Recovery(self._version, snapshot_version, replayed, 0, None)
+
+    # State
+
+    def stats(self) -> dict[str, Any]:
+        """What there is and what it cost: ``version``, ``strings``, and per table and view a dict.
+
+        ``rows`` (None where they are not stored), ``bytes``, ``updates`` (rows that came in), ``seconds``
+        (spent on them), and of views ``strategy``.
+        """
+        with self._lock:
+            self._check_usable()
+            return {
+                "version": self._version,
+                "strings": len(self._dictionary),
+                "tables": {t.name: t.stats() for t in self._relations.tables.values()},
+                "views": {v.name: v.stats() for v in self._relations.views.values()},
+            }
+
+    def close(self) -> None:
+        """Give memory and files back. Readers that are open keep the rows of their version."""
+        with self._lock:
+            if self._unusable != _CLOSED:
+                self._close_relations()
+                if self._directory is not None:
+                    self._directory.close()
+                self._unusable = _CLOSED

@@ -1,0 +1,51 @@
+"""Subscribers are told of changes after the commit, in order of version."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from freshviews.engine.change import Change, Subscription
+from freshviews.errors import SubscriberError
+
+
+class Notices:
+    """Changes that wait to be told. What a subscriber commits itself is told after what came before."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[Subscription, Change]] = deque()
+        self._telling = False
+
+    def add(self, subscription: Subscription, change: Change) -> None:
+        self._waiting.append((subscription, change))
+
+    def tell(self) -> None:
+        """Call the subscribers; a call from within a subscriber leaves that to the outer one.
+
+        Every subscriber is called, whatever others raise. Then SubscriberError is raised with the first
+        exception as its cause; KeyboardInterrupt and SystemExit are raised as they are.
+        """
+        if self._telling or not self._waiting:
+            return
+        self._telling = True
+        failed: tuple[Change, Exception] | None = None
+        stopped: BaseException | None = None
+        try:
+            while self._waiting:
+                subscription, change = self._waiting.popleft()
+                if not subscription.active:
+                    continue
+                try:
+                    subscription.callback(change)
+                except Exception as error:
+                    failed = failed or (change, error)
+                except BaseException as error:
+                    stopped = stopped or error
+        finally:
+            self._telling = False
+        if stopped is not None:
+            raise stopped
+        if failed is not None:
+            change, error = failed
+            raise SubscriberError(
+                f"a subscriber of view {change.view} raised at version {change.version}, which stands: {error!r}"
+            ) from error

@@ -1,0 +1,150 @@
+"""Expressions with host operations over columns of codes."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import pytest
+
+from freshviews.expr import host
+from freshviews.expr.host import HostFailure, evaluate, evaluator_for, needs_host
+from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.expr.ops import OPS
+from freshviews.program.scalars import evaluate as interpret
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, NULL, STRING, Dictionary, SqlType, decimal
+from freshviews.types.values import encode_values
+
+NAME, QTY, DAY = Column("name", STRING), Column("qty", INT), Column("day", DATE)
+PRICE = Column("price", DOUBLE)
+NAMES = ["bolt", None, "Nut", "bolt", "", "12"]
+TABLE: dict[str, tuple[SqlType, list[Any]]] = {
+    "name": (STRING, NAMES),
+    "qty": (INT, [3, 0, None, -1, 7, 2]),
+    "day": (DATE, [dt.date(2026, 1, 31), None, *[dt.date(1969, 12, 31)] * 4]),
+    "price": (DOUBLE, [0.5, 1e10, float("nan"), None, -0.0, 2.0]),
+}
+
+
+def columns(dictionary: Dictionary) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
+    return {name: encode_values(kind, values, dictionary) for name, (kind, values) in TABLE.items()}
+
+
+def call(op: str, kind: SqlType, *args: Expr) -> Call:
+    return Call(op, args, kind)
+
+
+def text(value: str) -> Literal:
+    return Literal(value, STRING)
+
+
+def number(value: int) -> Literal:
+    return Literal(value, BIGINT)
+
+
+IS_NUMBER = call("rlike", BOOLEAN, NAME, text("^[0-9]+$"))
+PARSED = call("string_to_int", INT, NAME, number(-(2**31)), number(2**31 - 1))
+
+EXPRESSIONS = [
+    call("upper", STRING, NAME),
+    call("like", BOOLEAN, NAME, text("b%")),
+    call("concat", STRING, NAME, text("-"), call("int_to_string", STRING, QTY)),
+    call("concat_ws", STRING, text("-"), NAME, call("int_to_string", STRING, QTY)),
+    call("length", INT, call("date_to_string", STRING, call("add_months", DATE, DAY, number(1)))),
+    call("and", BOOLEAN, call("gt", BOOLEAN, QTY, number(0)), call("lt_string", BOOLEAN, NAME, text("z"))),
+    call("or", BOOLEAN, call("is_null", BOOLEAN, QTY), call("like", BOOLEAN, NAME, text("%t"))),
+    call("case", INT, IS_NUMBER, PARSED, number(-1)),
+    call("coalesce", STRING, call("lower", STRING, NAME), text("none")),
+    call("float_to_string", STRING, PRICE),
+    call("greatest_string", STRING, NAME, text("c")),
+    call("decimal_to_string", STRING, Column("qty", decimal(9, 1)), number(1)),
+    call("int_to_float", DOUBLE, call("length", INT, NAME)),
+    call("eq", BOOLEAN, call("lower", STRING, NAME), text("nut")),
+]
+
+
+@pytest.mark.parametrize("expr", EXPRESSIONS, ids=str)
+def test_columns_are_evaluated_as_the_interpreter_evaluates_rows(expr: Expr) -> None:
+    dictionary = Dictionary()
+    given = columns(dictionary)
+    rows = [{name: int(codes[i]) for name, codes in given.items()} for i in range(len(NAMES))]
+    codes = evaluate(expr, given, dictionary)
+    assert codes.dtype == np.int64
+    assert codes.tolist() == [interpret(expr, row, dictionary) for row in rows]
+    assert evaluate(expr, {name: part[:0] for name, part in given.items()}, dictionary).tolist() == []
+
+
+def test_results_have_the_codes_of_their_values() -> None:
+    dictionary = Dictionary()
+    codes = evaluate(call("upper", STRING, NAME), columns(dictionary), dictionary)
+    assert dictionary.decode_array(codes).to_pylist() == ["BOLT", None, "NUT", "BOLT", "", "12"]
+
+
+def test_only_expressions_with_host_operations_need_the_host() -> None:
+    assert needs_host(call("not", BOOLEAN, IS_NUMBER))
+    assert not needs_host(call("eq", BOOLEAN, NAME, text("x")))
+    assert not needs_host(call("coalesce", STRING, NAME, text("x")))
+    assert not needs_host(NAME)
+
+
+def test_a_failure_names_row_operation_and_reason() -> None:
+    dictionary = Dictionary()
+    with pytest.raises(HostFailure) as caught:
+        evaluate(PARSED, columns(dictionary), dictionary)
+    assert caught.value.row == 0
+    assert caught.value.call == PARSED
+    assert "'bolt' is not an integer" in caught.value.reason
+    share = call("int_to_string", STRING, call("div_int", INT, number(6), QTY))
+    with pytest.raises(HostFailure) as caught:
+        evaluate(share, columns(dictionary), dictionary)
+    assert caught.value.row == 1
+    assert "division by zero" in caught.value.reason
+
+
+def test_a_failure_among_some_of_the_rows_names_its_row_in_the_batch() -> None:
+    dictionary = Dictionary()
+    safe = call("case", INT, call("lt", BOOLEAN, QTY, number(7)), number(0), PARSED)
+    with pytest.raises(HostFailure) as caught:
+        evaluate(safe, columns(dictionary), dictionary)
+    assert caught.value.row == 2  # where qty is NULL, the condition is not true
+
+
+def test_what_the_left_side_excludes_is_not_evaluated_on_the_right() -> None:
+    dictionary = Dictionary()
+    condition = call("and", BOOLEAN, IS_NUMBER, call("gt", BOOLEAN, PARSED, number(5)))
+    with pytest.raises(HostFailure):
+        # NULL AND x is not decided by its left side, but row 1 has no name to parse: row 1 passes.
+        evaluate(call("and", BOOLEAN, call("is_null", BOOLEAN, NAME), PARSED), columns(dictionary), dictionary)
+        evaluate(PARSED, columns(dictionary), dictionary)
+    assert evaluate(condition, columns(dictionary), dictionary).tolist() == [0, NULL, 0, 0, 0, 1]
+
+
+def test_a_host_function_runs_once_per_distinct_arguments(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    def spy(value: str) -> str:
+        calls.append(value)
+        return value.upper()
+
+    op = OPS["upper"]
+    spied = type(op)(op.name, op.kernel, op.fallible, spy, op.arity, op.null)
+    monkeypatch.setattr(host, "OPS", {**OPS, "upper": spied})
+    dictionary = Dictionary()
+    run = evaluator_for(call("upper", STRING, NAME), dictionary)
+    run(columns(dictionary))
+    run(columns(dictionary))
+    assert calls == ["bolt", "Nut", "", "12"]
+
+
+def test_a_full_memo_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "LARGEST_MEMO", 2)
+    dictionary = Dictionary()
+    run = evaluator_for(call("upper", STRING, NAME), dictionary)
+    assert run(columns(dictionary)).tolist() == run(columns(dictionary)).tolist()
+
+
+def test_a_literal_alone_fills_the_rows_of_the_columns() -> None:
+    dictionary = Dictionary()
+    codes = evaluate(call("upper", STRING, text("x")), columns(dictionary), dictionary)
+    assert dictionary.decode_array(codes).to_pylist() == ["X"] * len(NAMES)

@@ -1,0 +1,229 @@
+"""What each statement of the trigger language means."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.program.interpreter import State
+from freshviews.program.nodes import (
+    MULTIPLICITY,
+    Add,
+    Changed,
+    Component,
+    Emit,
+    Extreme,
+    If,
+    Into,
+    Let,
+    Lookup,
+    Loop,
+    Monomial,
+    Parameter,
+    Part,
+    Program,
+    Smaller,
+    Statement,
+    Sum,
+    Trigger,
+    Value,
+    View,
+)
+from freshviews.program.scalars import encode
+from freshviews.ring import REAL
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE
+
+COUNT = (Component("count", "integer"),)
+M = (Monomial((MULTIPLICITY,)),)
+ONE = (Monomial(()),)
+
+
+def column(name: str) -> Column:
+    return Column(name, BIGINT, False)
+
+
+def less(a: str, b: str) -> Expr:
+    return Call("lt", (column(a), column(b)), BOOLEAN, False)
+
+
+def program(
+    *body: Statement, views: tuple[View, ...] = (), output: str | None = None, filters: tuple[Expr, ...] = ()
+) -> Program:
+    """A program whose trigger is for updates of R(a, b)."""
+    parameters = (Parameter("a", column("a")), Parameter("b", column("b")))
+    return Program("P", ("a",), views, (Trigger("R", parameters, filters, body),), output)
+
+
+def view(name: str, *key: str, indexes: tuple[tuple[int, ...], ...] = (), journal: bool = False) -> View:
+    return View(name, key, COUNT, indexes, journal=journal)
+
+
+def run(made: Program, *updates: tuple[int, int, int]) -> State:
+    """A state after updates (a, b, multiplicity) of R, one batch each."""
+    state = State(made)
+    for a, b, m in updates:
+        state.apply("R", [({"a": a, "b": b}, m)])
+    return state
+
+
+def test_an_add_that_comes_to_zero_removes_the_row() -> None:
+    made = program(Add("V", ("a",), ("count",), M), views=(view("V", "a"),))
+    state = run(made, (1, 0, 2), (1, 5, -2), (2, 0, -1))
+    assert state.views["V"] == {(2,): (-1,)}
+
+
+def test_appear_and_vanish_run_where_a_row_comes_and_goes_and_only_there() -> None:
+    add = Add(
+        "V",
+        ("a",),
+        ("count",),
+        M,
+        appear=(Add("W", ("a",), ("count",), ONE),),
+        vanish=(Add("X", ("a",), ("count",), ONE),),
+    )
+    made = program(add, views=(view("V", "a"), view("W", "a"), view("X", "a")))
+    state = run(made, (1, 0, 1), (1, 0, 1), (1, 0, -3), (1, 0, 1), (2, 0, 1), (2, 0, 0), (2, 0, -1))
+    assert state.views["W"] == {(1,): (1,), (2,): (1,)}
+    assert state.views["X"] == {(1,): (1,), (2,): (1,)}
+
+
+def test_a_trigger_runs_for_rows_where_every_filter_is_true() -> None:
+    made = program(Add("V", ("a",), ("count",), M), views=(view("V", "a"),), filters=(less("a", "b"),))
+    assert run(made, (1, 2, 1), (2, 1, 1)).views["V"] == {(1,): (1,)}
+
+
+def test_an_update_of_another_relation_does_nothing() -> None:
+    state = State(program(Add("V", ("a",), ("count",), M), views=(view("V", "a"),)))
+    state.apply("S", [({"a": 1, "b": 1}, 1)])
+    assert state.views["V"] == {}
+
+
+def test_a_let_holds_for_the_rest_of_the_body_and_an_if_where_it_is_true() -> None:
+    double = Call("mul_int", (column("a"), Literal(2, BIGINT)), BIGINT, False)
+    body = (Let("c", double), If(less("b", "c"), (Add("V", ("c",), ("count",), M),)))
+    assert run(program(*body, views=(view("V", "c"),)), (2, 1, 1), (1, 7, 1)).views["V"] == {(4,): (1,)}
+
+
+def stored(*body: Statement) -> Program:
+    """First ``body``, then the update goes to R."""
+    r = view("R", "a", "b", indexes=((1,), (0,)))
+    store = Add("R", ("a", "b"), ("count",), M)
+    return program(*body, store, views=(r, view("V", "x")))
+
+
+def test_a_loop_over_a_slice_visits_the_rows_that_agree_on_what_is_bound() -> None:
+    payload = (Monomial((MULTIPLICITY, Part("r", "count"))),)
+    loop = Loop("R", ("x", "b"), (1,), "r", (Add("V", ("x",), ("count",), payload),))
+    state = run(stored(loop), (1, 7, 2), (2, 7, 3), (3, 8, 1), (9, 7, 1))
+    assert state.views["V"] == {(1,): (2 * 3 + 2,), (2,): (3,)}
+
+
+def test_a_loop_with_nothing_bound_scans_the_view() -> None:
+    loop = Loop("R", ("x", "y"), (), "r", (Add("V", ("x",), ("count",), ONE),))
+    assert run(stored(loop), (1, 7, 1), (2, 8, 1), (3, 9, 1)).views["V"] == {(1,): (2,), (2,): (1,)}
+
+
+def test_a_loop_that_adds_rows_to_what_it_reads_is_refused() -> None:
+    loop = Loop("R", ("x", "y"), (), "r", (Add("R", ("b", "x"), ("count",), ONE),))
+    with pytest.raises(RuntimeError):
+        run(stored(loop), (1, 7, 1), (2, 8, 1))
+
+
+def test_a_loop_needs_its_index_to_be_declared() -> None:
+    loop = Loop("R", ("a", "b"), (0, 1), "r", ())
+    with pytest.raises(KeyError):
+        run(stored(loop), (1, 7, 1))
+
+
+def test_a_lookup_runs_its_body_where_the_key_is_present() -> None:
+    tenfold = (Monomial((Part("r", "count"),), 10),)
+    found = Lookup("R", ("b", "a"), "r", (Add("V", ("a",), ("count",), tenfold),))
+    assert run(stored(found), (1, 2, 5), (2, 1, 1), (3, 3, 1)).views["V"] == {(2,): (50,)}
+
+
+def test_smaller_takes_the_slice_with_fewer_rows_and_the_left_one_on_a_tie() -> None:
+    left = Loop("R", ("x", "b"), (1,), "r", (Add("V", ("a",), ("count",), ONE),))
+    right = Loop("R", ("a", "x"), (0,), "r", (Add("V", ("b",), ("count",), ONE),))
+    body = (Smaller(left, right),)
+    assert run(stored(*body), (1, 7, 1), (2, 7, 1)).views["V"] == {}
+    assert run(stored(*body), (1, 7, 1), (1, 8, 1), (8, 8, 1), (1, 8, 1)).views["V"] == {(1,): (2,)}
+    assert run(stored(*body), (1, 7, 1), (2, 7, 1), (1, 7, 1)).views["V"] == {(7,): (1,)}
+
+
+def test_what_follows_a_sum_runs_unless_it_is_zero() -> None:
+    into = Into("u", (Monomial((Part("r", "count"),)),))
+    total = (Monomial((Part("u", "count"),)),)
+    then = (Add("V", ("b",), ("count",), total), Add("V", ("a",), ("count",), ONE))
+    body = Sum("u", COUNT, (Loop("R", ("x", "b"), (1,), "r", (into,)),), then)
+    state = run(stored(body), (1, 70, 1), (2, 70, -1), (3, 70, 4), (4, 70, 1))
+    assert state.views["V"] == {(2,): (1,), (70,): (1 + 4,), (4,): (1,)}
+
+
+def test_a_payload_has_an_element_per_component_and_a_row_is_present_while_one_is_not_zero() -> None:
+    components = (Component("count", "integer"), Component("x", "integer"), Component("y", "real"))
+    payload = (*M, Monomial((MULTIPLICITY, Value("a"))), Monomial((MULTIPLICITY, Value("b", "real")), 2))
+    both = View("V", (), components)
+    made = program(Add("V", (), ("count", "x", "y"), payload), views=(both,))
+    state = run(made, (3, double(0.5), 2), (4, double(0.5), -2))
+    assert state.views["V"] == {(): (0, -2, REAL.zero)}
+    state.apply("R", [({"a": -2, "b": double(0.5)}, -1)])
+    assert state.views["V"] == {(): (-1, 0, REAL.negate(REAL.lift(double(1.0))))}
+
+
+def double(value: float) -> int:
+    return encode(value, DOUBLE)
+
+
+def test_components_that_an_add_does_not_name_stay() -> None:
+    components = (Component("count", "integer"), Component("x", "integer"))
+    made = program(Add("V", (), ("x",), (Monomial((Value("a"),)),)), views=(View("V", (), components),))
+    assert run(made, (3, 0, 1), (4, 0, 1)).views["V"] == {(): (0, 7)}
+
+
+@pytest.mark.parametrize(("kind", "first", "second"), [("min", 3, 5), ("max", 8, 5)])
+def test_an_extreme_is_the_end_of_the_order_and_zero_where_nothing_is_left(
+    kind: str, first: int, second: int
+) -> None:
+    source = View("D", ("a", "b"), COUNT, ordered=BIGINT)
+    target = View("V", ("a",), (Component("least", "integer"),))
+    extreme = Extreme("V", ("a",), "least", "D", kind)
+    made = program(Add("D", ("a", "b"), ("count",), M, (extreme,), (extreme,)), views=(source, target))
+    state = run(made, (1, 3, 1), (1, 5, 2), (1, 8, 1), (2, 4, 1))
+    assert state.views["V"] == {(1,): (first,), (2,): (4,)}
+    state.apply("R", [({"a": 1, "b": first}, -1), ({"a": 1, "b": 11 - first}, -1), ({"a": 2, "b": 4}, -1)])
+    assert state.views["V"] == {(1,): (second,)}
+
+
+def test_the_change_is_what_the_result_grew_by_since_it_was_last_asked_for() -> None:
+    made = program(Add("V", ("a",), ("count",), M), views=(view("V", "a", journal=True),), output="V")
+    state = run(made, (1, 0, 2), (2, 0, 1), (2, 0, -1))
+    assert state.change() == {(1,): (2,)}
+    state.apply("R", [({"a": 1, "b": 0}, -2), ({"a": 3, "b": 0}, -1)])
+    assert state.change() == {(1,): (-2,), (3,): (-1,)}
+    assert state.change() == {}
+
+
+def test_rows_are_emitted_into_the_change_while_it_is_wanted() -> None:
+    made = program(Changed((Emit(("a",), *M),)), views=())
+    state = run(made, (1, 0, 2), (1, 0, 1), (2, 0, 1), (2, 0, -1))
+    assert state.change() == {(1,): (3,)}
+    state.wanted = False
+    state.apply("R", [({"a": 1, "b": 0}, 1)])
+    assert state.change() == {}
+
+
+def test_a_result_that_is_not_stored_is_enumerated() -> None:
+    made = program(Add("V", ("a", "b"), ("count",), M), views=(view("V", "a", "b"),))
+    loop = Loop("V", ("a", "b"), (), "v", (Emit(("a",), Monomial((Part("v", "count"),))),))
+    state = run(Program(**{**vars(made), "enumerate": (loop,)}), (1, 1, 2), (1, 2, 3), (2, 1, 1), (2, 2, -1))
+    assert state.output() == {(1,): (5,)}
+
+
+def test_triggers_of_one_relation_run_one_after_the_other_over_the_batch() -> None:
+    views = (view("V", "a", "b", indexes=((0,),)), view("W"))
+    base = program(Add("V", ("a", "b"), ("count",), M), views=views)
+    loop = Loop("V", ("b", "c"), (0,), "v", (Add("W", (), ("count",), (Monomial((Part("v", "count"),)),)),))
+    second = Trigger("R", base.triggers[0].parameters, (), (loop,))
+    state = State(Program(**{**vars(base), "triggers": (*base.triggers, second)}))
+    state.apply("R", [({"a": 1, "b": 2}, 1), ({"a": 2, "b": 3}, 1)])
+    assert state.views["W"] == {(): (1,)}
