@@ -125,7 +125,7 @@ CASES: dict[str, Query] = {
     "condition along a path": count("Q(a) = R(a, b), S(b, c), T(c, d), a < d"),
     "condition at the ends": count("Q(b, c) = R(a, b), S(b, c), T(c, d), a <= d, a != c"),
     "condition inside an atom": count("Q(a) = R(a, b), S(b, c), a < b"),
-    "conditions on a triangle": count("Q() = E(a, b), E(b, c), E(c, a), a < b, b < c"),
+    "conditions on a triangle": count("Q() = E(a, b), E(b, c), E(c, a), a < b, a < c"),
     "condition within a component": count("Q(a) = R(a, b), S(b, c), T(c, d), b != d"),
     "condition across components": count("Q(k) = R(k, a), S(k, b), T(k, c), a < b, b <= c"),
     # filters, computed columns

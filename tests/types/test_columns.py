@@ -105,7 +105,7 @@ def test_a_column_has_the_codes_of_its_values(kind: SqlType, array: pa.Array) ->
         (MONEY, pa.array([None, Decimal("12.345")]), 1, "2 digits after the point"),
         (MONEY, pa.array([Decimal(10**10)], pa.decimal128(20, 0)), 0, "10 digits before the point"),
         (MONEY, pa.array([None, 10**17], pa.int64()), 1, "10 digits before the point"),
-        (MONEY, pa.array([Decimal(0), Decimal(10**30)], pa.decimal128(38, 2)), 1, "10 digits before the point"),
+        (MONEY, pa.array([Decimal(0), Decimal(10**30)], pa.decimal128(38, 2)), 1, "10 digits before"),
         (MONEY, pa.array([Decimal(-(10**30))], pa.decimal128(38, 4)), 0, "10 digits before the point"),
         (decimal(30, 20), pa.array([0, 1]), 1, "64 bits"),
         (DATE, pa.array(MOMENTS), 0, "no time of day"),
@@ -121,8 +121,9 @@ def test_a_bad_row_is_named_with_its_reason(kind: SqlType, array: pa.Array, row:
         encode_arrow(kind, array, Dictionary())
     assert caught.value.row == row
     assert reason in caught.value.reason
+    chunked = pa.chunked_array([array.slice(0, 0), pa.nulls(4, array.type), array])
     with pytest.raises(BadValue) as caught:
-        encode_arrow(kind, pa.chunked_array([array.slice(0, 0), pa.nulls(4, array.type), array]), Dictionary())
+        encode_arrow(kind, chunked, Dictionary())
     assert caught.value.row == row + 4
 
 

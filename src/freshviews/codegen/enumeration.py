@@ -9,7 +9,7 @@ not change between calls.
 from __future__ import annotations
 
 from freshviews.codegen.layout import CONSTANTS, STATUS, table_word
-from freshviews.codegen.triggers import RESERVED, StatementWriter
+from freshviews.codegen.statements import RESERVED, StatementWriter
 from freshviews.codegen.writer import Names, Writer
 from freshviews.program.nodes import Emit, Lookup, Loop, Program
 from freshviews.program.rewrite import visit

@@ -19,7 +19,6 @@ from freshviews.program.nodes import COUNT, Program, View
 from freshviews.query.block import Block, Result
 
 
-
 def raw_width(block: Block) -> int:
     """Words of a raw row: free variables, results, multiplicity."""
     return len(block.query.free) + len(block.results) + 1

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from freshviews.codegen.block import CompiledBlock
 from freshviews.codegen.enumeration import loops_in
@@ -27,11 +28,12 @@ def words_at(address: int, rows: int, width: int) -> Codes:
     """A copy of rows of words that lie in native memory, shape (rows, width)."""
     if rows == 0:
         return np.empty((0, width), np.int64)
-    block = (ctypes.c_int64 * (rows * width)).from_address(address)
-    return np.frombuffer(block, np.int64).reshape(rows, width).copy()
+    block: Any = (ctypes.c_int64 * (rows * width)).from_address(address)
+    found: Codes = np.frombuffer(block, np.int64).reshape(rows, width).copy()
+    return found
 
 
-def address(array: Codes) -> int:
+def address(array: NDArray[Any]) -> int:
     """Address of an array's first word."""
     interface: dict[str, Any] = array.__array_interface__
     place: int = interface["data"][0]

@@ -132,17 +132,17 @@ def _exact_ratio(a: Any, factor: Any) -> Callable[..., Any]:
         whole = n // d
         fraction, rest = _divide(n % d, _ZERO, d)
         if whole == _ZERO:  # a / factor > 2**-7, so that the fraction keeps 57 bits
-            word, exponent = fraction, np.int64(-64)
+            word, exponent = fraction, -64
         else:
             shift = _leading_zeros(whole)
-            word, exponent = whole << shift, -np.int64(shift)
+            word, exponent = whole << shift, -int(shift)
             if shift > _ZERO:
                 word |= fraction >> (_SIXTY_FOUR - shift)
             if (fraction << shift) != _ZERO:
                 word |= _ONE
         if rest != _ZERO:
             word |= _ONE  # a bit past the rounding bit: not a tie
-        ratio = math.ldexp(float(word), exponent)
+        ratio: Any = math.ldexp(float(word), exponent)
         return -ratio if a < 0 else ratio
 
     return compiled

@@ -293,6 +293,8 @@ def index_remove(x: int, t: int, number: int) -> None:
     group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA) + 8 * count
     last = load(group, ROWS_COUNT) - 1
     block = slice_rows(group)
+    if last < position or load32(block, position) != number:
+        return  # the row never came in: memory had run out
     if position != last:
         moved = load32(block, last)
         store32(block, position, moved)

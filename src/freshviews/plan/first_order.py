@@ -96,7 +96,7 @@ def _stores(query: Query) -> tuple[Store, ...]:
             (a.name, lift.expr) for a in query.aggregates for lift in a.lifts if lift.atom == atom.name
         )
         # Lifts differ by occurrence, so only atoms without any share.
-        kind: object = (atom.relation, atom.columns, atom.filters) if not lifts else atom.name
+        kind: object = (atom.relation, atom.columns, frozenset(atom.filters)) if not lifts else atom.name
         groups.setdefault(kind, []).append(atom)
     stores = []
     taken = {RESULT}

@@ -259,16 +259,19 @@ def _micros_code(micros: int) -> int:
     raise OverflowError("TIMESTAMP accepts what fits 64 bits of microseconds from 1970")
 
 
+_MICROS_PER_UNIT = {"h": 3600 * 10**6, "m": 60 * 10**6, "s": 10**6, "ms": 10**3, "us": 1}
+_UNITS_PER_MICRO = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
+
+
 def _micros_of_numpy(value: np.datetime64) -> int:
     """Exact: units finer than a microsecond must be whole ones."""
     unit = np.datetime_data(value.dtype)[0]
     if unit in ("Y", "M", "W", "D"):
         return int(value.astype("datetime64[D]").astype(np.int64)) * MICROS_PER_DAY
     count = int(value.astype(f"datetime64[{unit}]").astype(np.int64))
-    per_second = {"h": 1 / 3600, "m": 1 / 60, "s": 1, "ms": 10**3, "us": 10**6}.get(unit)
-    if per_second is not None:
-        return count * round(MICROS_PER_SECOND / per_second)
-    micros, rest = divmod(count, 10 ** {"ns": 3, "ps": 6, "fs": 9, "as": 12}[unit])
+    if unit in _MICROS_PER_UNIT:
+        return count * _MICROS_PER_UNIT[unit]
+    micros, rest = divmod(count, _UNITS_PER_MICRO[unit])
     if rest:
         raise ValueError("TIMESTAMP accepts whole microseconds")
     return micros
