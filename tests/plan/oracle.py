@@ -128,7 +128,7 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
         groups[()] = {a.name: Real() if a.ring == "real" else 0 for a in block.query.aggregates}
     if block.kind == "groups":
         groups = {key: payload for key, payload in groups.items() if payload["count"] > 0}
-    arguments = {d.name: _arguments(d, len(block.query.free), database, dictionary) for d in block.distinct}
+    arguments = {d.name: arguments_of(d, len(block.query.free), database, dictionary) for d in block.distinct}
     rows = Counter[Key]()
     for key, payload in groups.items():
         sets = {name: found.get(key, set()) for name, found in arguments.items()}
@@ -148,7 +148,7 @@ def evaluate_view(view: ViewDef, database: Database, dictionary: Dictionary | No
     return Counter({row: times for row, times in rows.items() if times})
 
 
-def _arguments(
+def arguments_of(
     distinct: DistinctAggregate, group: int, database: Database, dictionary: Dictionary | None
 ) -> dict[Key, set[Key]]:
     """The distinct arguments of each group, which is the first ``group`` free variables."""

@@ -7,6 +7,7 @@ once the whole batch is in, so that they hold for its net effect.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,8 +15,7 @@ import numpy as np
 
 from freshviews.engine.batch import CodeBatch, Codes, address_of
 from freshviews.kernel import base_store as kernel
-from freshviews.kernel.mem import load, release
-from freshviews.kernel.mem import allocate as allocate_words
+from freshviews.kernel.mem import allocate, load, release
 from freshviews.kernel.table import free_table, new_table
 from freshviews.query.block import TableDef
 
@@ -64,8 +64,7 @@ class BaseTable:
                 keys.append(self._side(key, counted))
         self.keys = tuple(keys)
         self.foreign = tuple(self._side(key.columns, counted) for key in definition.foreign_keys)
-        self._counted = counted
-        self._scratch = allocate_words(2 * words)
+        self._scratch = allocate(2 * words)
         width = kernel.SIDE_POSITIONS + words
         spec = np.zeros(kernel.FIRST_SIDE + len(counted) * width, np.int64)
         spec[kernel.ROW_TABLE] = self._rows
@@ -83,6 +82,8 @@ class BaseTable:
         self._spec = address_of(spec)[0]
         self._places = np.zeros(2 * words, np.int64)
         self._places_address = address_of(self._places)[0]
+        handles = [self._rows, *(side.handle for side in counted)]
+        self._free = weakref.finalize(self, _free, handles, self._scratch)
 
     def _side(self, columns: tuple[str, ...], counted: list[Side]) -> Side:
         handle = new_table(len(columns), 1, 0, 0, 1)
@@ -169,10 +170,13 @@ class BaseTable:
 
     def close(self) -> None:
         """Give the memory back; the table must not be used again."""
-        free_table(self._rows)
-        for side in self._counted:
-            free_table(side.handle)
-        release(self._scratch)
+        self._free()
+
+
+def _free(tables: list[int], scratch: int) -> None:
+    for handle in tables:
+        free_table(handle)
+    release(scratch)
 
 
 def _words_at(address: int, count: int) -> tuple[int, ...]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from threading import RLock
 from types import TracebackType
 from typing import Any
@@ -16,25 +15,20 @@ from freshviews.engine.batches import Batch
 from freshviews.engine.change import Change
 from freshviews.engine.commit import Broken, commit
 from freshviews.engine.draft import Draft
-from freshviews.engine.durability import (
-    Recovery,
-    batch_payload,
-    changes_of,
-    has_unstored_rows,
-    snapshot_records,
-)
+from freshviews.engine.durability import batch_payload, has_unstored_rows, snapshot_records
 from freshviews.engine.encoding import Encoded
 from freshviews.engine.inputs import accepted
 from freshviews.engine.interrupts import Uninterrupted
 from freshviews.engine.notices import Notices
-from freshviews.engine.relations import Relation, Relations, TableState, ViewState
+from freshviews.engine.recovery import Recovery, recover
+from freshviews.engine.relations import Relation, Relations, TableState
 from freshviews.engine.view import Table, View
 from freshviews.errors import CatalogError, FreshviewsError, StoreError
 from freshviews.sql.catalog import near
 from freshviews.sql.script import parse_script
 from freshviews.store.directory import Directory
 from freshviews.store.log import LogUncertain
-from freshviews.store.record import BATCH, SCRIPT, UNSTORED
+from freshviews.store.record import BATCH, SCRIPT
 from freshviews.store.steps import reach
 from freshviews.types.dictionary import Dictionary
 
@@ -66,6 +60,7 @@ class Database:
         self._scripts: list[str] = []
         self._version = 0
         self._notices = Notices()
+        self._closed = False
         self._unusable: str | None = None
         self._directory: Directory | None = None
         self.recovery: Recovery | None = None
@@ -73,12 +68,13 @@ class Database:
         if path is not None:
             directory = Directory(path, snapshot_bytes)
             try:
-                self.recovery = self._recover(directory)
+                found = recover(directory, self._dictionary)
             except BaseException:
-                self._close_relations()
                 directory.close()
                 raise
             self._directory = directory
+            self._relations, self._scripts = found.relations, found.scripts
+            self._version, self.recovery = found.report.version, found.report
 
     # Definitions
 
@@ -92,7 +88,8 @@ class Database:
             self._check_usable()
             with Uninterrupted():
                 statements = parse_script(sql, self._relations.catalog)
-            draft = Draft(self._relations, self._dictionary, Uninterrupted)
+            everything = self._directory is not None
+            draft = Draft(self._relations, self._dictionary, Uninterrupted, everything)
             try:
                 draft.run(statements)
                 with Uninterrupted():
@@ -101,8 +98,7 @@ class Database:
                         self._scripts.append(sql)
                     self._relations = draft.finish()
             except BaseException:
-                if self._relations is not draft.finished:
-                    draft.abandon()
+                draft.abandon()
                 raise
 
     @property
@@ -202,8 +198,7 @@ class Database:
         def write_log() -> None:
             reach("batch applied")
             if self._directory is not None:
-                payload, flags = batch_payload(changes)
-                self._log(BATCH, self._version + 1, payload, flags)
+                self._log(BATCH, self._version + 1, *batch_payload(changes))
 
         try:
             told = commit(changes, self._relations, write_log)
@@ -249,7 +244,7 @@ class Database:
         assert self._directory is not None
         try:
             self._write_snapshot(self._directory)
-        except (StoreError, OSError) as error:
+        except Exception as error:
             self._directory.postpone_snapshot()
             _LOGGER.warning("no snapshot was written: %s", error)
 
@@ -261,16 +256,6 @@ class Database:
         except LogUncertain as error:
             self._unusable = str(error)
             raise
-
-    def _recover(self, directory: Directory) -> Recovery:
-        replayed = 0
-        snapshot_version: int | None = None
-        early: list[str] | None = [] if directory.snapshot is not None else None
-        for held, record in directory.records():
-            in_snapshot = directory.snapshot is not None and snapshot_version is None
-            if record.kind == SCRIPT and early is not None and not held and record.sequence == _held(directory):
-                early.append(record.payload.decode())
-        return Recovery(self._version, snapshot_version, replayed, 0, None)
 
     # State
 
@@ -292,8 +277,43 @@ class Database:
     def close(self) -> None:
         """Give memory and files back. Readers that are open keep the rows of their version."""
         with self._lock:
-            if self._unusable != _CLOSED:
-                self._close_relations()
-                if self._directory is not None:
-                    self._directory.close()
-                self._unusable = _CLOSED
+            if self._closed:
+                return
+            self._closed = True
+            self._relations.close()
+            if self._directory is not None:
+                self._directory.close()
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        place = "in memory" if self._directory is None else str(self._directory.path)
+        return f"<Database {place}, version {self._version}{', closed' if self._closed else ''}>"
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise FreshviewsError("the database is closed")
+        if self._unusable is not None:
+            raise FreshviewsError(self._unusable)
+
+    def _table(self, name: str) -> TableState:
+        table = self._relations.tables.get(name.lower())
+        if table is None:
+            if name.lower() in self._relations.views:
+                raise CatalogError(f"{name} is a view; rows go into and come from base tables")
+            raise CatalogError(f"unknown table {name}{near(name, self.tables)}")
+        return table
+
+    @contextmanager
+    def _guard(self, state: Relation) -> Iterator[RLock]:
+        with self._lock:
+            self._check_usable()
+            if state.closed:
+                raise CatalogError(f"{state.name} was dropped")
+            yield self._lock

@@ -26,11 +26,16 @@ from freshviews.types.dictionary import Dictionary
 
 
 class Draft:
-    """``whole`` guards each step that must not be interrupted."""
+    """``whole`` guards each step that must not be interrupted; ``everything`` as of ``Relations.connect``."""
 
     def __init__(
-        self, relations: Relations, dictionary: Dictionary, whole: Callable[[], AbstractContextManager[None]]
+        self,
+        relations: Relations,
+        dictionary: Dictionary,
+        whole: Callable[[], AbstractContextManager[None]],
+        everything: bool,
     ) -> None:
+        self._everything = everything
         self._dictionary = dictionary
         self._whole = whole
         self._tables = dict(relations.tables)
@@ -59,8 +64,11 @@ class Draft:
                 for name in (statement.name, *statement.internal):
                     self._dropped.append(self._views.pop(name.lower()))
 
-    def replay(self, scripts: Iterable[str]) -> None:
-        """What is left of scripts executed one after the other, made without its detours; no rows yet."""
+    def replay(self, scripts: Iterable[str], load: Callable[[Relations], None]) -> None:
+        """Make what is left of scripts executed one after the other, without the detours.
+
+        ``load`` gives the tables their rows before the views are filled.
+        """
         catalog = self.relations.catalog
         numbers: dict[str, int] = {}
         for script in scripts:
@@ -71,6 +79,7 @@ class Draft:
                     numbers[statement.name] = self._count
         for table in catalog.tables.values():
             self.make_table(table, numbers[table.name])
+        load(self.relations)
         for view in catalog.views.values():
             self.make_view(view)
 
@@ -112,13 +121,14 @@ class Draft:
     def finish(self) -> Relations:
         """The new relations, connected. Dropped ones are closed once their readers have taken their rows."""
         relations = self.relations
-        relations.connect()
+        relations.connect(self._everything)
         for one in reversed(self._dropped):
             drain_all(one.readers)
             one.close()
+        self._fresh.clear()
         return relations
 
     def abandon(self) -> None:
-        """Give back what was made."""
+        """Give back what was made; nothing, once finished."""
         for one in reversed(self._fresh):
             one.close()

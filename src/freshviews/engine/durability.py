@@ -1,9 +1,8 @@
-"""What goes into the log and into snapshots, and how a database comes back from them."""
+"""What goes into the log and into snapshots."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -16,22 +15,6 @@ from freshviews.store.record import SCRIPT, TABLE, UNSTORED, Record
 
 ROWS = 1 << 16
 """Rows of a table in one record of a snapshot."""
-
-
-@dataclass(frozen=True)
-class Recovery:
-    """What opening a durable database found."""
-
-    version: int
-    """The version it is at."""
-    snapshot_version: int | None
-    """The version of the snapshot it started from, None where there was none."""
-    replayed: int
-    """Batches replayed from the log."""
-    dropped_bytes: int
-    """Bytes of a torn tail that were cut off the log."""
-    dropped: str | None
-    """The message about them, None where there were none."""
 
 
 def batch_payload(changes: Changes) -> tuple[bytes, int]:

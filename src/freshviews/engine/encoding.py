@@ -75,6 +75,7 @@ class TableEncoder:
     """The encoder of one table. ``want`` says which columns are to become codes; at first, all."""
 
     def __init__(self, definition: TableDef, dictionary: Dictionary) -> None:
+        self._definition = definition
         self._table = definition.name
         self._columns = definition.columns
         self._dictionary = dictionary
@@ -94,6 +95,12 @@ class TableEncoder:
             for column, dictionary in zip(self._columns, self._dictionaries, strict=True)
         ]
         self._kept = [(i, column.name) for i, column in enumerate(self._columns) if column.name in names]
+
+    def whole(self) -> TableEncoder:
+        """An encoder of the table that makes codes of every column."""
+        if len(self.wanted) == len(self._columns):
+            return self
+        return TableEncoder(self._definition, self._dictionary)
 
     def encode(self, rows: list[Any] | pa.Table, sign: int) -> Encoded:
         """Encode a batch; ``sign`` is 1 for insert, -1 for delete, 0 where rows carry multiplicities.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakSet
 
 from freshviews.engine.base_table import BaseTable
@@ -13,7 +14,7 @@ from freshviews.engine.decoding import Decoder
 from freshviews.engine.encoding import TableEncoder
 from freshviews.engine.foreign_keys import Link
 from freshviews.engine.maintained import Maintained
-from freshviews.engine.reading import Reader
+from freshviews.engine.reading import Reader, drain_all
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.catalog import Catalog
 
@@ -55,6 +56,15 @@ class TableState:
         assert self.stored is not None
         return self.stored.batches(rows)
 
+    def stats(self) -> dict[str, Any]:
+        stored = self.stored
+        return {
+            "rows": None if stored is None else stored.rows,
+            "bytes": 0 if stored is None else stored.bytes,
+            "updates": self.updates,
+            "seconds": self.seconds,
+        }
+
     def close(self) -> None:
         if not self.closed:
             self.closed = True
@@ -92,6 +102,15 @@ class ViewState:
         if self.maintained.wants_change != wanted:
             self.maintained.wants_change = wanted
 
+    def stats(self) -> dict[str, Any]:
+        return {
+            "rows": self.maintained.rows,
+            "bytes": self.maintained.bytes(),
+            "strategy": self.maintained.strategy,
+            "updates": self.updates,
+            "seconds": self.seconds,
+        }
+
     def close(self) -> None:
         if not self.closed:
             self.closed = True
@@ -122,8 +141,18 @@ class Relations:
             {view.name: view.definition for view in self.views.values()},
         )
 
-    def connect(self) -> None:
-        """Work out, for every relation, who reads it and what of it must be encoded and kept."""
+    def close(self) -> None:
+        """Close every relation, views before what they read; open readers take their rows first."""
+        for one in (*reversed(self.views.values()), *reversed(self.tables.values())):
+            drain_all(one.readers)
+        for one in (*reversed(self.views.values()), *reversed(self.tables.values())):
+            one.close()
+
+    def connect(self, everything: bool) -> None:
+        """Work out, for every relation, who reads it and what of it must be encoded and kept.
+
+        ``everything``: encode every column of trusted tables too, not just what views read.
+        """
         views = list(self.views.values())
         for view in views:
             view.dependents = tuple(v for v in views if _reads(v, view.name))
@@ -138,7 +167,7 @@ class Relations:
                     reached.add(view.name.lower())
                     downstream.append(view)
             table.downstream = tuple(downstream)
-            if table.stored is None:
+            if table.stored is None and not everything:
                 readers = [v for v in downstream if _reads(v, table.name)]
                 table.encoder.want(frozenset[str]().union(*(v.maintained.needed(table.name) for v in readers)))
 

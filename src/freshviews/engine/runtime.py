@@ -53,7 +53,10 @@ class BlockState:
         self.status = np.zeros(STATUS_WORDS, np.int64)
         self._constants = np.array([dictionary.encode(text) for text in compiled.constants] or [0], np.int64)
         self._scratch = np.zeros((max(scratch, 1), REAL_WORDS), np.int64)
-        self._strings: tuple[Codes, Any] | None = None
+        self._strings: tuple[Codes, NDArray[Any]] | None = None
+        self._orders_strings = any(
+            v.ordered is not None and v.ordered.name == "STRING" for v in program.views
+        )
         self.state = address(self._state)
         self._state[0] = address(self.status)
         self.changes = buffers.new_buffer(width)
@@ -88,7 +91,7 @@ class BlockState:
 
     def run(self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int) -> None:
         """Run the relation's triggers over ``n`` rows; columns are (address, stride in words)."""
-        if self._strings is not None or self._orders_strings():
+        if self._orders_strings:
             self._refresh_strings()
         for run, block, place, names in self._by_relation.get(relation, ()):
             block[0], block[1] = m
@@ -151,9 +154,7 @@ class BlockState:
             mem.store(self.tables[i], table.JOURNALING, journaling)
         buffers.clear_buffer(self.changes)
         self.reset_status()
-        if self._strings is not None:
-            self._strings = None
-            self._refresh_strings()
+        self._strings = None
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Rows and bytes by view."""
@@ -162,16 +163,12 @@ class BlockState:
             for view, handle in zip(self.program.views, self.tables, strict=True)
         }
 
-    def _orders_strings(self) -> bool:
-        return any(v.ordered is not None and v.ordered.name == "STRING" for v in self.program.views)
-
     def _refresh_strings(self) -> None:
-        """Give ordered indexes over strings the texts of all codes."""
-        known = self._dictionary.heap()
-        if self._strings is not None and known[0] is self._strings[0]:
+        """Give ordered indexes over strings the texts of all codes, where they have moved."""
+        offsets, data = self._dictionary.heap()
+        if self._strings is not None and offsets is self._strings[0] and data is self._strings[1]:
             return
-        self._strings = known
-        offsets, data = known
+        self._strings = (offsets, data)
         for view, handle in zip(self.program.views, self.tables, strict=True):
             if view.ordered is not None and view.ordered.name == "STRING":
                 index = mem.load(mem.load(handle, table.ORDERED_LIST), 0)

@@ -158,7 +158,8 @@ def _term(
         for variable, name in zip(atom.variables, names, strict=False):
             known = mapping.setdefault(variable, name)
             if known != name:
-                pair = (Column(known, BIGINT, False), Column(name, BIGINT, False))
+                # In one order, so that equal terms are recognised.
+                pair = tuple(Column(n, BIGINT, False) for n in sorted((known, name)))
                 equality = Call("null_safe_eq", pair, BOOLEAN, False)
                 if equality not in equalities:
                     equalities.append(equality)

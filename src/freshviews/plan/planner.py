@@ -81,6 +81,8 @@ def _keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tuple[str
 
 
 def _may_be_negative(relation: TableDef | ViewDef) -> bool:
-    return isinstance(relation, TableDef) and relation.trusted
-
-
+    """Whether rows of the relation may have a negative multiplicity for a while: those of trusted tables,
+    and of bags, which may come from such tables."""
+    if isinstance(relation, TableDef):
+        return relation.trusted
+    return any(block.kind == "bag" for block in relation.blocks)

@@ -31,6 +31,7 @@ from freshviews.program.nodes import (
     COUNT,
     Add,
     Changed,
+    Component,
     Emit,
     Extreme,
     If,
@@ -49,7 +50,10 @@ from freshviews.program.nodes import (
     View,
 )
 
+Rows = Mapping[str, tuple[str, ...]]
+
 INDENT = "    "
+PLAIN = (COUNT,)
 INFIX = {
     "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "null_safe_eq": "<=>",
     "eq_float": "=", "ne_float": "<>", "lt_float": "<", "le_float": "<=", "gt_float": ">", "ge_float": ">=",
@@ -121,8 +125,11 @@ def _trigger(trigger: Trigger, program: Program) -> Iterator[str]:
 
 
 def _lines(program: Program, statements: tuple[Statement, ...]) -> Iterator[str]:
-    counts = {view.name for view in program.views if [c.name for c in view.components] == [COUNT]}
-    return _Printer(counts).body(statements, {})
+    return _Printer({view.name: _names(view.components) for view in program.views}).body(statements, {})
+
+
+def _names(components: tuple[Component, ...]) -> tuple[str, ...]:
+    return tuple(c.name for c in components)
 
 
 def _indented(lines: Iterator[str]) -> Iterator[str]:
@@ -137,83 +144,83 @@ def _slice(view: str, key: tuple[str, ...], bound: tuple[int, ...]) -> str:
 
 
 class _Printer:
-    """Prints statements; ``counts`` names the views whose payload is the count alone. ``plain`` maps the
-    aliases in scope to whether their payload is."""
+    """Prints statements; ``views`` has the names of the components of each view, ``rows`` those of each row
+    in scope."""
 
-    def __init__(self, counts: set[str]) -> None:
-        self.counts = counts
+    def __init__(self, views: Rows) -> None:
+        self.views = views
 
-    def body(self, statements: tuple[Statement, ...], plain: Mapping[str, bool]) -> Iterator[str]:
+    def body(self, statements: tuple[Statement, ...], rows: Rows) -> Iterator[str]:
         for statement in statements:
-            yield from self.statement(statement, plain)
+            yield from self.statement(statement, rows)
 
     def block(
-        self, head: str, statements: tuple[Statement, ...], plain: Mapping[str, bool]
+        self, head: str, statements: tuple[Statement, ...], rows: Rows
     ) -> Iterator[str]:
         yield head
-        yield from _indented(self.body(statements, plain))
+        yield from _indented(self.body(statements, rows))
 
-    def statement(self, statement: Statement, plain: Mapping[str, bool]) -> Iterator[str]:
+    def statement(self, statement: Statement, rows: Rows) -> Iterator[str]:
         match statement:
             case Let(variable, expr):
                 yield f"let {variable} = {print_expression(expr)}"
             case If(condition, body):
-                yield from self.block(f"if {print_expression(condition)}:", body, plain)
+                yield from self.block(f"if {print_expression(condition)}:", body, rows)
             case Lookup(view, key, alias, body):
                 head = f"if {alias} := {view}[{', '.join(key)}]:"
-                yield from self.block(head, body, {**plain, alias: view in self.counts})
+                yield from self.block(head, body, {**rows, alias: self.views[view]})
             case Loop():
-                yield from self.loop(statement, plain)
+                yield from self.loop(statement, rows)
             case Smaller(left, right):
                 one, other = (_slice(loop.view, loop.key, loop.bound) for loop in (left, right))
                 yield f"if |{one}| <= |{other}|:"
-                yield from _indented(self.loop(left, plain))
+                yield from _indented(self.loop(left, rows))
                 yield "else:"
-                yield from _indented(self.loop(right, plain))
+                yield from _indented(self.loop(right, rows))
             case Sum(alias, components, body, then):
-                scope = {**plain, alias: [c.name for c in components] == [COUNT]}
+                scope = {**rows, alias: _names(components)}
                 yield from self.block(f"{alias} = sum:", body, scope)
                 yield from self.block(f"if {alias}:", then, scope)
             case Into(alias, payload):
-                yield f"{alias} += {self.payload(None, payload, plain)}"
+                yield f"{alias} += {self.payload(rows[alias], rows[alias], payload, rows)}"
             case Add(view, key, components, payload, appear, vanish):
-                names = None if view in self.counts else components
-                yield f"{view}[{', '.join(key)}] += {self.payload(names, payload, plain)}"
+                yield f"{view}[{', '.join(key)}] += {self.payload(self.views[view], components, payload, rows)}"
                 for word, body in (("appears:", appear), ("vanishes:", vanish)):
                     if body:
-                        yield from _indented(self.block(word, body, plain))
+                        yield from _indented(self.block(word, body, rows))
             case Extreme(view, key, component, source, kind):
                 at = ", ".join(key)
                 yield f"{view}[{at}].{component} = {kind} of {source}[{at}]"
             case Changed(body):
-                yield from self.block("if changes are wanted:", body, plain)
+                yield from self.block("if changes are wanted:", body, rows)
             case Emit(row, multiplicity):
-                yield f"emit ({', '.join(row)}) * {self.monomial(multiplicity, plain)}"
+                yield f"emit ({', '.join(row)}) * {self.monomial(multiplicity, rows)}"
 
-    def loop(self, loop: Loop, plain: Mapping[str, bool]) -> Iterator[str]:
+    def loop(self, loop: Loop, rows: Rows) -> Iterator[str]:
         bound = [name for i, name in enumerate(loop.key) if i not in loop.bound]
         head = f"for {', '.join([*bound, loop.alias])} in {_slice(loop.view, loop.key, loop.bound)}:"
-        return self.block(head, loop.body, {**plain, loop.alias: loop.view in self.counts})
+        return self.block(head, loop.body, {**rows, loop.alias: self.views[loop.view]})
 
     def payload(
-        self, names: tuple[str, ...] | None, payload: tuple[Monomial, ...], plain: Mapping[str, bool]
+        self, known: tuple[str, ...], given: tuple[str, ...], payload: tuple[Monomial, ...], rows: Rows
     ) -> str:
-        texts = [self.monomial(monomial, plain) for monomial in payload]
-        if names is None:
-            return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
-        return f"({', '.join(f'{name}: {text}' for name, text in zip(names, texts, strict=True))})"
+        """Monomials for the ``given`` ones of the ``known`` components."""
+        texts = [self.monomial(monomial, rows) for monomial in payload]
+        if known == PLAIN:
+            return texts[0]
+        return f"({', '.join(f'{name}: {text}' for name, text in zip(given, texts, strict=True))})"
 
-    def monomial(self, monomial: Monomial, plain: Mapping[str, bool]) -> str:
-        factors = [self.factor(factor, plain) for factor in monomial.factors]
+    def monomial(self, monomial: Monomial, rows: Rows) -> str:
+        factors = [self.factor(factor, rows) for factor in monomial.factors]
         if not factors or abs(monomial.coefficient) != 1:
             factors.insert(0, str(monomial.coefficient))
         elif monomial.coefficient == -1:
             factors[0] = "-" + factors[0]
         return " * ".join(factors)
 
-    def factor(self, factor: Part | Value, plain: Mapping[str, bool]) -> str:
+    def factor(self, factor: Part | Value, rows: Rows) -> str:
         match factor:
             case Part(alias, component):
-                return alias if plain.get(alias) else f"{alias}.{component}"
+                return alias if rows[alias] == PLAIN else f"{alias}.{component}"
             case Value(name):
                 return name

@@ -95,11 +95,11 @@ class SqlText:
         offset = _start(node)
         return (0, 0) if offset is None else self.place(offset)
 
-    def after(self, node: Node) -> tuple[int, int]:
-        """Line and column of what follows a node."""
-        end = node.meta.get(_SPAN, (0, 0))[1] + 1
-        rest = self.text[end:]
-        return self.place(end + len(rest) - len(rest.lstrip()))
+    def before(self, node: Node, word: str) -> tuple[int, int]:
+        """Line and column of the keyword that stands before a node."""
+        offset = _start(node) or 0
+        found = self.text.upper().rfind(word, 0, offset)
+        return self.place(found if found >= 0 else offset)
 
     def of(self, node: Node) -> str:
         """The node's source text, white space collapsed to single spaces."""

@@ -73,7 +73,7 @@ class ViewBinder:
             accepted = (
                 "UNION ALL and UNION are accepted; of INTERSECT, a join with SELECT DISTINCT is the like"
             )
-            raise UnsupportedSql(f"{what} is not supported; {accepted}", *self.text.after(node.this))
+            raise UnsupportedSql(f"{what} is not supported; {accepted}", *self.text.before(node.expression, what))
         raise self.text.unsupported(node, what, "SELECT and UNION [ALL] of SELECTs are accepted")
 
     def internal_view(self, bound: Bound) -> ViewDef:

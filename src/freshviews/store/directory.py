@@ -84,15 +84,11 @@ class Directory:
             raise StoreError(f"{self.path}: the log from record {needed} on is missing")
 
     def records(self) -> Iterator[tuple[bool, Record]]:
-        """The snapshot's records, then the log's, each with whether the snapshot holds its effect already.
+        """The log's records, each with whether the snapshot holds its effect already.
 
-        Of a record that is held, only rows of trusted tables are still to be applied.
+        Of a batch that is held, only rows of trusted tables are still to be applied.
         """
-        held = 0
-        if self.snapshot is not None:
-            held = self.snapshot.sequence
-            for record in self.snapshot.records():
-                yield False, record
+        held = 0 if self.snapshot is None else self.snapshot.sequence
         for record in self.log.records():
             yield record.sequence <= held, record
             if record.sequence > held:

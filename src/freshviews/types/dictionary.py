@@ -8,6 +8,7 @@ time may add strings; others may decode meanwhile.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +46,8 @@ class Dictionary:
         """``entries``: the strings of codes 0, 1, ...; a string given twice raises ``ValueError``."""
         self._codes = _Codes()
         self._arrow = pa.array([], pa.string())
-        self._heap = (np.zeros(1, np.int64), np.zeros(1, np.uint8))
+        self._heap = (np.zeros(1024, np.int64), np.zeros(16384, np.uint8))
+        self._in_heap = 0
         self.encode = self._codes.__getitem__
         """The code of a string, a new one where the string is new.
 
@@ -78,13 +80,20 @@ class Dictionary:
             self.encode(text)
 
     def heap(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-        """All strings as UTF-8: offsets by code (one more than strings) and the bytes; the same arrays until
-        a string is added."""
-        if len(self._heap[0]) != len(self) + 1:
-            texts = [text.encode() for text in self._codes.entries]
-            lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-            offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-            self._heap = (offsets, np.frombuffer(b"".join(texts) or b"\0", np.uint8))
+        """All strings as UTF-8: where each code's bytes start, ``offsets[code]`` to ``offsets[code + 1]``, and
+        the bytes. The arrays have room to grow and are the same ones until they have to move."""
+        offsets, data = self._heap
+        new = self.entries_since(self._in_heap)
+        if new:
+            texts = [text.encode() for text in new]
+            ends = int(offsets[self._in_heap]) + np.cumsum([len(text) for text in texts])
+            offsets = _with_room(offsets, len(self) + 1)
+            data = _with_room(data, int(ends[-1]))
+            start = int(offsets[self._in_heap])
+            data[start : int(ends[-1])] = np.frombuffer(b"".join(texts), np.uint8)
+            offsets[self._in_heap + 1 : len(self) + 1] = ends
+            self._in_heap = len(self)
+            self._heap = (offsets, data)
         return self._heap
 
     def encode_arrow(self, array: pa.Array) -> npt.NDArray[np.int64]:
@@ -120,3 +129,15 @@ class Dictionary:
             self._arrow = pa.concat_arrays([self._arrow, fresh])
         nulls = codes == NULL
         return self._arrow.take(pa.array(codes, mask=nulls if nulls.any() else None))
+
+
+_A = TypeVar("_A", bound=np.generic)
+
+
+def _with_room(array: npt.NDArray[_A], size: int) -> npt.NDArray[_A]:
+    """The array, or a copy at least twice as long, so that it holds ``size`` elements."""
+    if size <= len(array):
+        return array
+    wider = np.zeros(max(size, 2 * len(array)), array.dtype)
+    wider[: len(array)] = array
+    return wider

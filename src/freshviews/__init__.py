@@ -1,0 +1,55 @@
+"""freshviews keeps SQL views fresh while their base tables change.
+
+::
+
+    import freshviews as fv
+
+    db = fv.Database()
+    db.execute("CREATE TABLE items (part STRING, qty INT); "
+               "CREATE MATERIALIZED VIEW by_part AS SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
+    db.insert("items", [("bolt", 3), ("nut", 5)])
+    db.view("by_part")["bolt"]        # ("bolt", 3)
+
+The life of one update: ``Database.insert`` encodes rows to 64-bit codes (``engine.encoding``), stored base
+tables take and check them (``engine.base_check``), every view they reach runs its compiled trigger and hands
+its change to the next (``engine.commit``), the log is synced (``store.log``), the version counts, and
+subscribers are told (``engine.notices``).
+"""
+
+from freshviews.engine.batches import Batch
+from freshviews.engine.change import Change, Subscription
+from freshviews.engine.database import Database
+from freshviews.engine.failures import OutOfMemory
+from freshviews.engine.recovery import Recovery
+from freshviews.engine.view import Table, View
+from freshviews.errors import (
+    BatchError,
+    CatalogError,
+    EvaluationError,
+    FreshviewsError,
+    PlanError,
+    SqlError,
+    StoreError,
+    SubscriberError,
+    UnsupportedSql,
+)
+
+__all__ = [
+    "Batch",
+    "BatchError",
+    "CatalogError",
+    "Change",
+    "Database",
+    "EvaluationError",
+    "FreshviewsError",
+    "OutOfMemory",
+    "PlanError",
+    "Recovery",
+    "SqlError",
+    "StoreError",
+    "SubscriberError",
+    "Subscription",
+    "Table",
+    "UnsupportedSql",
+    "View",
+]

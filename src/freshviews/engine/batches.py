@@ -1,0 +1,57 @@
+"""A batch over several tables, which becomes one version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from freshviews.engine.base_check import Changes
+from freshviews.engine.encoding import Encoded, joined
+from freshviews.engine.relations import TableState
+from freshviews.errors import FreshviewsError
+
+Encode = Callable[[str, Any, int], tuple[TableState, Encoded]]
+
+
+class Batch:
+    """What ``Database.batch`` gives: rows collect here and are committed where its block ends.
+
+    Rows are checked against the schema at once, against stored rows at the commit, on the net effect of the
+    whole batch. Row numbers in errors count within the call that gave the rows.
+    """
+
+    def __init__(self, encode: Encode, commit: Callable[[Changes], int]) -> None:
+        self._encode = encode
+        self._commit = commit
+        self._parts: dict[TableState, list[Encoded]] | None = {}
+        self.version: int | None = None
+        """The version that the batch became, None before."""
+
+    def insert(self, table: str, rows: Any) -> None:
+        """As ``Database.insert``, at the commit."""
+        self._add(table, rows, 1)
+
+    def delete(self, table: str, rows: Any) -> None:
+        """As ``Database.delete``, at the commit."""
+        self._add(table, rows, -1)
+
+    def apply(self, table: str, changes: Any) -> None:
+        """As ``Database.apply``, at the commit."""
+        self._add(table, changes, 0)
+
+    def _add(self, table: str, rows: Any, sign: int) -> None:
+        if self._parts is None:
+            raise FreshviewsError("the batch has ended; begin another with db.batch()")
+        state, encoded = self._encode(table, rows, sign)
+        self._parts.setdefault(state, []).append(encoded)
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        parts, self._parts = self._parts, None
+        if kind is None and parts is not None:
+            self.version = self._commit([(table, joined(pieces)) for table, pieces in parts.items()])

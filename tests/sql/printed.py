@@ -1,0 +1,79 @@
+"""Views as compact text, for tests to compare; and the catalog most tests read against."""
+
+from __future__ import annotations
+
+from freshviews.expr.nodes import Expr
+from freshviews.query.block import Block, ViewDef
+from freshviews.query.query import Lift, Query
+from freshviews.sql import Catalog, ViewDefs, parse_script
+
+TABLES = """
+CREATE TABLE r (a INT, b INT, c BIGINT, d DATE, t BOOLEAN, x DOUBLE, s STRING, p DECIMAL(12, 2), ts TIMESTAMP);
+CREATE TABLE s (a INT, b INT NOT NULL, e STRING);
+CREATE TABLE k (id BIGINT PRIMARY KEY, name STRING NOT NULL, price DECIMAL(12, 2) NOT NULL, f FLOAT,
+                i8 TINYINT, i16 SMALLINT);
+"""
+
+
+def catalog(script: str = TABLES) -> Catalog:
+    known = Catalog()
+    for statement in parse_script(script, known):
+        known = known.after(statement)
+    return known
+
+
+def views(query: str, known: Catalog | None = None, name: str = "v") -> tuple[ViewDef, ...]:
+    """The internal views of a query and the view itself."""
+    script = f"CREATE MATERIALIZED VIEW {name} AS {query}"
+    (statement,) = parse_script(script, known or catalog())
+    assert isinstance(statement, ViewDefs)
+    return statement.views
+
+
+def view(query: str, known: Catalog | None = None) -> ViewDef:
+    return views(query, known)[-1]
+
+
+def printed(found: tuple[ViewDef, ...]) -> str:
+    return "\n".join(_view(one) for one in found)
+
+
+def column_types(one: ViewDef) -> str:
+    return ", ".join(f"{c.name} {c.type}{'' if c.nullable else ' NOT NULL'}" for c in one.columns)
+
+
+def _view(one: ViewDef) -> str:
+    return "\n".join([f"{one.name}: {column_types(one)}", *(_block(block) for block in one.blocks)])
+
+
+def _block(block: Block) -> str:
+    lines = [f"{block.kind} {query_text(block.query)}"]
+    lines += [f"distinct {d.name} = {d.kind} {query_text(d.query)}" for d in block.distinct]
+    lines += [f"{r.name} = {r.function}({', '.join(r.components)}) {r.type}" for r in block.results]
+    lines.append("-> " + ", ".join(_bound(o.name, o.expr) for o in block.outputs))
+    if block.having is not None:
+        lines.append(f"having {block.having}")
+    return "\n".join("  " + line for line in lines)
+
+
+def query_text(query: Query) -> str:
+    """``name(free) = atom:relation(variables | filters) ... if conditions; aggregate = lifts``."""
+    atoms = []
+    for atom in query.atoms:
+        columns = ", ".join(_bound(v, c) for v, c in zip(atom.variables, atom.columns, strict=True))
+        filters = f" | {' & '.join(map(str, atom.filters))}" if atom.filters else ""
+        name = atom.relation if atom.name == atom.relation else f"{atom.name}:{atom.relation}"
+        atoms.append(f"{name}({columns}{filters})")
+    text = f"{query.name}({', '.join(query.free)}) = {' '.join(atoms)}"
+    if query.conditions:
+        text += " if " + " & ".join(map(str, query.conditions))
+    sums = [f"{a.name}:{a.ring} {' * '.join(map(_lift, a.lifts))}" for a in query.aggregates if a.lifts]
+    return "; ".join([text, *sums])
+
+
+def _lift(lift: Lift) -> str:
+    return f"{lift.atom or ''}[{lift.expr}]"
+
+
+def _bound(name: str, expr: Expr) -> str:
+    return name if str(expr) == name else f"{name}={expr}"

@@ -1,0 +1,177 @@
+"""Every error points at what is wrong: in the scripts below, at the § sign."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshviews.errors import CatalogError, SqlError, UnsupportedSql
+from freshviews.sql import parse_script
+from freshviews.sql.parse import SqlText, parse
+from tests.sql.printed import catalog
+
+WRONG = [
+    # names
+    ("SELECT §zz FROM r", "unknown column zz"),
+    ("SELECT a,\n       b + §prize\nFROM r JOIN k ON r.c = k.id", "unknown column prize; did you mean price"),
+    ("SELECT §r.zz FROM r", "unknown column r.zz"),
+    ("SELECT §q.a FROM r", "unknown table q in q.a; there are r"),
+    ("SELECT a FROM §rr", "unknown table or view rr; did you mean r"),
+    ("SELECT a\nFROM r\nJOIN §kk ON kk.id = r.c", "unknown table or view kk"),
+    ("SELECT §b FROM r, s WHERE r.a = s.a", "ambiguous: it may be r.b, s.b"),
+    ("SELECT 1 AS one FROM r x, §s x", "x stands twice in FROM"),
+    ("SELECT a FROM r §JOIN s USING (zz)", "the left side of the join has no column zz"),
+    ("SELECT * EXCEPT (§zz) FROM r", "unknown column zz"),
+    ("SELECT a FROM §db.r", "tables have one name"),
+    ("§SELECT a, a FROM r", "column a stands twice in view v"),
+    # types
+    ("SELECT a FROM r WHERE §d > 3", "DATE and INT have no common type"),
+    ("SELECT a FROM r WHERE §t AND b", "AND takes a BOOLEAN, not INT"),
+    ("SELECT a FROM r WHERE §b", "WHERE takes a BOOLEAN, not INT"),
+    ("SELECT a FROM r WHERE d > §DATE '2020-13-45'", "'2020-13-45' is not a date"),
+    ("SELECT a FROM r WHERE §d > '2020-13-45'", "'2020-13-45' is not a date"),
+    ("SELECT §1 / 0 AS x FROM r", "division by zero"),
+    ("SELECT §2147483647 + 1 AS x FROM r", "outside -2147483648 to 2147483647"),
+    ("SELECT §a + INTERVAL 3 DAYS AS x FROM r", "not INT"),
+    ("SELECT §INTERVAL 3 DAYS AS x FROM r", "an INTERVAL stands only beside"),
+    ("SELECT §d - d AS x FROM r", "use datediff"),
+    ("SELECT §sum(d) AS x FROM r", "sum takes numbers, not DATE"),
+    ("SELECT §year(a) AS x FROM r", "INT cannot be cast to DATE"),
+    ("SELECT §substring(s) AS x FROM r", "substring takes 2 or more arguments, not 1"),
+    ("SELECT §date_format(d, 'QQ') AS x FROM r", "date pattern"),
+    ("§SELECT NULL AS x FROM r", "CAST(NULL AS INT)"),
+    # grouping
+    ("SELECT §a FROM r GROUP BY b", "column a is neither in GROUP BY nor inside an aggregate"),
+    ("SELECT a, a + §b AS x\nFROM r GROUP BY a", "column b is neither"),
+    ("SELECT count(*) AS n FROM r HAVING §b > 1", "column b is neither"),
+    ("SELECT a FROM r WHERE §sum(b) > 1", "an aggregate function cannot stand in WHERE"),
+    ("SELECT sum(§sum(b)) AS x FROM r", "cannot stand in an aggregate function"),
+    ("SELECT a FROM r GROUP BY §3", "the list has columns 1 to 1"),
+    ("SELECT sum(a) AS x FROM r GROUP BY §1", "is an aggregate"),
+    ("SELECT upper(§DISTINCT s) AS x FROM r", "DISTINCT stands in aggregate functions"),
+    # sets
+    ("SELECT a FROM r UNION ALL §SELECT a, b FROM r", "here they have 1 and 2"),
+    ("SELECT a FROM r UNION ALL §SELECT d FROM r", "INT and DATE have no common type"),
+]
+
+
+@pytest.mark.parametrize(("marked", "message"), WRONG)
+def test_a_wrong_query_is_refused_where_it_is_wrong(marked: str, message: str) -> None:
+    _check("CREATE MATERIALIZED VIEW v AS\n" + marked, message, SqlError)
+
+
+UNSUPPORTED = [
+    ("SELECT r.a FROM r §LEFT JOIN s ON r.a = s.a", "LEFT OUTER JOIN"),
+    ("SELECT r.a FROM r\n §RIGHT OUTER JOIN s ON r.a = s.a", "RIGHT OUTER JOIN"),
+    ("SELECT r.a FROM r §FULL JOIN s ON r.a = s.a", "FULL OUTER JOIN"),
+    ("SELECT a FROM r §LEFT SEMI JOIN s ON r.a = s.a", "SEMI JOIN"),
+    ("SELECT a FROM r §ANTI JOIN s ON r.a = s.a", "ANTI JOIN"),
+    ("SELECT a, §rank() OVER (ORDER BY b) AS x FROM r", "window function"),
+    ("SELECT a, §sum(b) FILTER (WHERE a > 1) OVER () AS x FROM r", "window function"),
+    ("SELECT a FROM r WHERE §a IN (SELECT a FROM s)", "IN (subquery)"),
+    ("SELECT a FROM r WHERE §EXISTS (SELECT 1 FROM s)", "EXISTS"),
+    ("SELECT a, §(SELECT max(a) FROM s) AS x FROM r", "scalar subquery"),
+    ("SELECT a FROM r WHERE a > §ALL (SELECT a FROM s)", "ALL (subquery)"),
+    ("SELECT a FROM r §ORDER BY a", "ORDER BY in a view"),
+    ("SELECT a FROM r §LIMIT 3", "LIMIT in a view"),
+    ("SELECT a FROM r §EXCEPT SELECT a FROM s", "EXCEPT"),
+    ("SELECT a FROM r §INTERSECT SELECT a FROM s", "INTERSECT"),
+    ("SELECT a, count(*) AS n FROM r GROUP BY §ROLLUP (a)", "ROLLUP"),
+    ("SELECT a, count(*) AS n FROM r GROUP BY §CUBE (a)", "CUBE"),
+    ("SELECT a, count(*) AS n FROM r GROUP BY §GROUPING SETS ((a), ())", "GROUPING SETS"),
+    ("SELECT a FROM r, §LATERAL (SELECT 1)", "LATERAL"),
+    ("SELECT a FROM r §LATERAL VIEW explode(b) q AS z", "LATERAL VIEW"),
+    ("SELECT §rand() AS x FROM r", "rand, which is not deterministic,"),
+    ("SELECT §current_date AS x FROM r", "current_date, which changes by itself,"),
+    ("SELECT §current_timestamp() AS x FROM r", "current_timestamp, which changes by itself,"),
+    ("SELECT a FROM r WHERE d < §now()", "now, which changes by itself,"),
+    ("SELECT §first(a) AS x FROM r", "depends on the order of rows"),
+    ("SELECT §stddev(a) AS x FROM r", "aggregate function stddev"),
+    ("SELECT §flor(a) AS x FROM r", "did you mean floor?"),
+    ("SELECT §explode(a) AS x FROM r", "generator"),
+    ("SELECT §try_cast(s AS INT) AS x FROM r", "TRY_CAST"),
+    ("SELECT a FROM r WHERE §s LIKE ANY ('a', 'b')", "LIKE ANY"),
+    ("SELECT cast(a AS §BINARY) AS x FROM r", "type BINARY"),
+    ("§SELECT 1 AS one", "SELECT without FROM"),
+    ("SELECT 1 AS one FROM §(VALUES (1), (2)) AS q(a)", "VALUES in FROM"),
+    ("SELECT DISTINCT ON §(a) b FROM r", "DISTINCT ON"),
+    ("SELECT a FROM §r TABLESAMPLE (10 PERCENT)", "TABLESAMPLE"),
+    ("SELECT a FROM §r PIVOT (sum(a) FOR b IN (1, 2))", "PIVOT"),
+    ("§WITH RECURSIVE q AS (SELECT a FROM r) SELECT a FROM q", "WITH RECURSIVE"),
+    ("SELECT a FROM r WHERE a = §:parameter", "parameter"),
+    ("SELECT a FROM r §QUALIFY a > 1", "QUALIFY"),
+    ("SELECT a FROM r §SORT BY a", "SORT BY"),
+]
+
+
+@pytest.mark.parametrize(("marked", "construct"), UNSUPPORTED)
+def test_an_unsupported_construct_is_refused_by_name_with_what_is_accepted(
+    marked: str, construct: str
+) -> None:
+    error = _check("CREATE MATERIALIZED VIEW v AS\n" + marked, construct, UnsupportedSql)
+    assert " is not supported; " in str(error)
+
+
+SCRIPTS = [
+    ("CREATE TABLE n (a INT, b §BLOB)", "type BLOB", UnsupportedSql),
+    ("CREATE TABLE n (\n  a INT,\n  §a INT\n)", "column a stands twice", SqlError),
+    ("CREATE TABLE n (a INT, PRIMARY KEY (§b))", "unknown column b; there are a", SqlError),
+    ("CREATE TABLE n (a INT PRIMARY KEY, §PRIMARY KEY (a))", "two primary keys", SqlError),
+    ("CREATE TABLE n (a INT REFERENCES §zz (a))", "unknown table zz", CatalogError),
+    ("CREATE TABLE n (a INT REFERENCES §r (a))", "r has none", SqlError),
+    ("CREATE TABLE n (a BIGINT REFERENCES k (§ids))", "unknown column k.ids; did you mean id?", SqlError),
+    ("CREATE TABLE n (a INT §REFERENCES k (id))", "a is INT but k.id is BIGINT", SqlError),
+    ("CREATE TABLE n (a §DECIMAL(40, 2))", "the precision is 1 to 38", SqlError),
+    ("CREATE TABLE n (a §DECIMAL(38, 20))", "a scale up to 18 is accepted", UnsupportedSql),
+    ("CREATE TABLE n (a INT §DEFAULT 3)", "column constraint DEFAULT 3", UnsupportedSql),
+    ("CREATE TABLE n (a INT) TBLPROPERTIES (§'freshviews.thrust' = 'true')", "known are", SqlError),
+    ("CREATE TABLE n (§_multiplicity INT)", "choose another name", SqlError),
+    ("CREATE TABLE n (a INT) §USING parquet", "is not supported", UnsupportedSql),
+    ("CREATE TABLE n AS §SELECT a FROM r", "CREATE TABLE AS SELECT", UnsupportedSql),
+    ("CREATE TABLE §r (a INT)", "table r exists already", CatalogError),
+    ("CREATE TABLE §R (a INT)", "table r exists already", CatalogError),
+    ("§CREATE OR REPLACE MATERIALIZED VIEW n AS SELECT a FROM r", "CREATE OR REPLACE", UnsupportedSql),
+    ("§CREATE VIEW n AS SELECT a FROM r", "CREATE VIEW", UnsupportedSql),
+    ("CREATE MATERIALIZED VIEW §n (x, y) AS SELECT a FROM r", "lists 2 columns, its query 1", SqlError),
+    ("CREATE MATERIALIZED VIEW n AS SELECT a FROM §n", "unknown table or view n", CatalogError),
+    ("DROP TABLE §zz", "unknown table zz", CatalogError),
+    ("DROP MATERIALIZED VIEW §r", "r is no view; write DROP TABLE", CatalogError),
+    ("§INSERT INTO r VALUES (1)", "INSERT", UnsupportedSql),
+    ("§SELECT a FROM r", "a query by itself", UnsupportedSql),
+    ("CREATE TABLE n (a INT); CREATE TABLE §n (a INT)", "exists already", CatalogError),
+    ("CREATE TABLE n (a INT);\n\n  DROP TABLE §m", "unknown table m", CatalogError),
+    ("CREATE TABLE n (a INT) §foo", "Unexpected token, at 'foo'", SqlError),
+    ("CREATE MATERIALIZED VIEW n AS SELECT a FROM r WHERE s = §'x", "Missing ' to close", SqlError),
+    ("CREATE MATERIALIZED VIEW n AS SELECT (a FROM §r", "at 'FROM'", SqlError),
+]
+
+
+@pytest.mark.parametrize(("marked", "message", "kind"), SCRIPTS)
+def test_a_wrong_statement_is_refused_where_it_is_wrong(
+    marked: str, message: str, kind: type[Exception]
+) -> None:
+    if message == "at 'FROM'":
+        marked = marked.replace("§", "").replace("FROM", "§FROM")
+    _check(marked, message, kind)
+
+
+def test_every_node_of_a_tree_has_a_place_within_its_parent() -> None:
+    text = SqlText("CREATE MATERIALIZED VIEW v AS\n-- a comment\nSELECT a, sum(b) FROM r\nWHERE /* x */ c = 1 GROUP BY a")
+    for node in parse(text)[0].walk():
+        line, column = text.at(node)
+        assert line >= 1 and column >= 1
+        assert node.parent is None or text.at(node.parent) <= (line, column)
+
+
+def test_columns_are_counted_after_tabs_and_wide_characters_as_characters() -> None:
+    _check("CREATE MATERIALIZED VIEW v AS SELECT 'äöü€𝄞' AS x,\t§zz FROM r", "unknown column zz", SqlError)
+
+
+def _check(marked: str, message: str, kind: type[Exception]) -> SqlError:
+    before, _, after = marked.partition("§")
+    with pytest.raises(kind) as caught:
+        parse_script(before + after, catalog())
+    error = caught.value
+    assert isinstance(error, SqlError)
+    assert message in str(error)
+    assert (error.line, error.column) == (before.count("\n") + 1, len(before) - before.rfind("\n"))
+    return error
