@@ -1,0 +1,1 @@
+"""The command line: ``freshviews check``, ``explain`` and ``version``."""

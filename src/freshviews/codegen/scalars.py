@@ -7,30 +7,23 @@ belongs to a database, not to a program.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 
 from freshviews.codegen.writer import Names, Writer
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.ops import OPS
-from freshviews.types import NULL
+from freshviews.types.dictionary import Dictionary
+from freshviews.types.values import literal_code
 
-NAN_CODE = 0x7FF8000000000000
+_NO_STRINGS = Dictionary()
+_DECISIVE = {"and": 0, "or": 1}
 
 
-def literal_code(literal: Literal) -> int:
-    """Code of a literal that is no string."""
-    value = literal.value
-    if value is None:
-        return NULL
-    if isinstance(value, float) or literal.type.is_float:
-        number = float(value) + 0.0
-        if number != number:
-            return NAN_CODE
-        code: int = struct.unpack("<q", struct.pack("<d", number))[0]
-        return code
-    assert not isinstance(value, str)
-    return int(value)
+def _may_fail(expr: Expr) -> bool:
+    """Whether an operation of the expression is fallible."""
+    return isinstance(expr, Call) and (
+        (expr.op in OPS and OPS[expr.op].fallible) or any(map(_may_fail, expr.args))
+    )
 
 
 class ScalarWriter:
@@ -53,6 +46,8 @@ class ScalarWriter:
             return self._case(expr, variable)
         if expr.op == "coalesce":
             return self._coalesce(expr, variable)
+        if expr.op in _DECISIVE and _may_fail(expr.args[1]):
+            return self._connective(expr, variable)
         op = OPS[expr.op]
         assert op.kernel is not None, f"{expr.op} is computed before compiled code"
         arguments = [self.write(arg, variable) for arg in expr.args]
@@ -65,7 +60,7 @@ class ScalarWriter:
         if isinstance(literal.value, str):
             place = self._constants.setdefault(literal.value, len(self._constants))
             return f"load(constants, {place})"
-        return str(literal_code(literal))
+        return str(literal_code(literal.type, literal.value, _NO_STRINGS))
 
     def _case(self, call: Call, variable: Callable[[str], str]) -> str:
         result = self._names.fresh("case")
@@ -81,6 +76,18 @@ class ScalarWriter:
             self._writer.line(f"{result} = {self.write(args[1], variable)}")
         with self._writer.block("else:"):
             self._branches(args[2:], result, variable)
+
+    def _connective(self, call: Call, variable: Callable[[str], str]) -> str:
+        """AND or OR whose right side may fail: it is evaluated only where the left does not decide."""
+        result = self._names.fresh("decided")
+        kernel = OPS[call.op].kernel
+        assert kernel is not None
+        self._used.add(kernel)
+        self._writer.line(f"{result} = {self.write(call.args[0], variable)}")
+        with self._writer.block(f"if {result} != {_DECISIVE[call.op]}:"):
+            right = self.write(call.args[1], variable)
+            self._writer.line(f"{result} = {kernel}({result}, {right})")
+        return result
 
     def _coalesce(self, call: Call, variable: Callable[[str], str]) -> str:
         result = self._names.fresh("known")

@@ -30,7 +30,7 @@ def add_to_base(changes: Changes, tables: Mapping[str, TableState]) -> None:
                 _check_rows(table, encoded)
         for table, _ in changes:
             for link in table.links:
-                _check_link(link, dict((t.name, e) for t, e in changes), tables)
+                _check_link(link, {t.name: e for t, e in changes}, tables)
     except BaseException:
         undo_base(changes)
         raise
@@ -105,9 +105,7 @@ def _check_link(link: Link, batches: Mapping[str, Encoded], tables: Mapping[str,
         if child.name in batches:
             row = batches[child.name].row_with(dict(zip(columns, values, strict=True)), 1)
             if row is not None:
-                raise _refusal(
-                    child, row, ", ".join(columns), value, rule, f"{rule}: there is no row for {value!r}"
-                )
+                raise _refusal(child, row, ", ".join(columns), value, rule, f"{rule}: there is no row for {value!r}")
         row = None
         if parent.name in batches:
             row = batches[parent.name].row_with(dict(zip(referenced, values, strict=True)), -1)

@@ -75,9 +75,7 @@ class BaseTable:
             at = kernel.FIRST_SIDE + i * width
             spec[at + kernel.SIDE_TABLE] = side.handle
             spec[at + kernel.SIDE_COUNT] = len(side.positions)
-            spec[at + kernel.SIDE_POSITIONS : at + kernel.SIDE_POSITIONS + len(side.positions)] = (
-                side.positions
-            )
+            spec[at + kernel.SIDE_POSITIONS : at + kernel.SIDE_POSITIONS + len(side.positions)] = side.positions
         self._spec_words = spec
         self._spec = address_of(spec)[0]
         self._places = np.zeros(2 * words, np.int64)

@@ -22,8 +22,7 @@ from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relation, Relations, TableState, ViewState
 from freshviews.expr.host import HostFailure
 
-
-_NOTHING = np.empty(0, np.int64)
+_NO_ROWS = CodeBatch("", {}, np.empty(0, np.int64))
 
 
 class Broken(Exception):
@@ -34,9 +33,7 @@ class _MemoryRanOut(Exception):
     """A view ran out of memory: its state is not to be trusted."""
 
 
-def commit(
-    changes: Changes, relations: Relations, write_log: Callable[[], None]
-) -> list[tuple[ViewState, CodeBatch]]:
+def commit(changes: Changes, relations: Relations, write_log: Callable[[], None]) -> list[tuple[ViewState, CodeBatch]]:
     """Apply a batch everywhere; the changes of views that have subscribers come back.
 
     ``write_log`` makes the batch durable; what it raises is raised after everything is taken back. Raises
@@ -114,30 +111,30 @@ def _run_views(
     return told
 
 
-def _error(
-    view: ViewState, failure: Failure, source: Relation, batch: CodeBatch, encoded: Encoded | None
-) -> Exception:
+def _error(view: ViewState, failure: Failure, source: Relation, batch: CodeBatch, encoded: Encoded | None) -> Exception:
     if failure.kind == "memory":
         return _MemoryRanOut()
     return evaluation_error(view, failure, source, batch, encoded)
 
 
 def _change_of(view: ViewState) -> CodeBatch:
-    """The change of a view, its output expressions computed; raises where one cannot be."""
+    """The change of a view, its output expressions computed; raises where one cannot be.
+
+    Rows of a failure count raw rows of the change, which the user never sees, so they are left out.
+    """
     try:
         change = view.maintained.take_change()
     except HostFailure as error:
-        failure: Failure | None = Failure("evaluation", error.reason)
-    else:
-        failure = view.maintained.failure()
-        if failure is None:
-            return change
-        # The row counts raw rows of the change, which the user never sees.
-        failure = Failure(failure.kind, failure.message)
-    raise _error(view, failure, view, CodeBatch(view.name, {}, _NOTHING), None)
+        raise _error(view, Failure("evaluation", error.reason), view, _NO_ROWS, None) from None
+    failure = view.maintained.failure()
+    if failure is not None:
+        raise _error(view, Failure(failure.kind, failure.message), view, _NO_ROWS, None)
+    return change
 
 
-def _take_back(applied: Sequence[tuple[ViewState, CodeBatch]], views: Sequence[ViewState], relations: Relations) -> None:
+def _take_back(
+    applied: Sequence[tuple[ViewState, CodeBatch]], views: Sequence[ViewState], relations: Relations
+) -> None:
     """Apply the negation of what was applied; a view where even that fails is filled again."""
     try:
         for view, batch in applied:

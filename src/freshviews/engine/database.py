@@ -47,9 +47,7 @@ class Database:
     A batch is one version: it is in whole, for all tables and views, or refused with the state as before.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str] | None = None, *, snapshot_bytes: int = SNAPSHOT_BYTES
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, snapshot_bytes: int = SNAPSHOT_BYTES) -> None:
         """Open or make a database. ``snapshot_bytes``: growth of the log after which a snapshot is written.
 
         Raises StoreError where the directory is open elsewhere, corrupt, or of another format.

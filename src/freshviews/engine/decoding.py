@@ -11,8 +11,8 @@ import pyarrow as pa
 from freshviews.engine.batch import CodeBatch
 from freshviews.engine.encoding import MULTIPLICITY
 from freshviews.query.block import ColumnDef
-from freshviews.types.dictionary import Dictionary
 from freshviews.types.columns import arrow_type, decode_array
+from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import decode_value
 
 
@@ -48,9 +48,7 @@ class Decoder:
     def change(self, batch: CodeBatch) -> pa.RecordBatch:
         """The batch as rows with ``_multiplicity``."""
         multiplicities = pa.array(np.ascontiguousarray(batch.multiplicities), pa.int64())
-        return pa.RecordBatch.from_arrays(
-            [*self.arrays(batch), multiplicities], schema=self.change_schema
-        )
+        return pa.RecordBatch.from_arrays([*self.arrays(batch), multiplicities], schema=self.change_schema)
 
     def tuples(self, batch: CodeBatch) -> list[tuple[Any, ...]]:
         """The batch as tuples of Python values, each once."""

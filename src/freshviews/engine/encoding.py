@@ -18,8 +18,8 @@ from freshviews.engine.batch import CodeBatch, Codes
 from freshviews.errors import BatchError
 from freshviews.query.block import ColumnDef, TableDef
 from freshviews.types import BIGINT, NULL
-from freshviews.types.dictionary import Dictionary
 from freshviews.types.columns import encode_arrow
+from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import BadValue, Encoder, encoder_for
 
 MULTIPLICITY = "_multiplicity"
@@ -87,9 +87,7 @@ class TableEncoder:
         """Make codes for these columns only."""
         self.wanted = names
         unstored = _Unstored()
-        self._dictionaries = [
-            self._dictionary if column.name in names else unstored for column in self._columns
-        ]
+        self._dictionaries = [self._dictionary if column.name in names else unstored for column in self._columns]
         self._encoders: list[Encoder] = [
             encoder_for(column.type, column.nullable, dictionary)
             for column, dictionary in zip(self._columns, self._dictionaries, strict=True)
@@ -136,9 +134,7 @@ class TableEncoder:
             wrong = next(i for i, row in enumerate(rows) if len(row) != width)
             self._wrong_arity(wrong, rows[wrong], width)
         values: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [()] * width
-        codes = [
-            self._column(i, encode, values[i]) for i, encode in enumerate(self._encoders)
-        ]
+        codes = [self._column(i, encode, values[i]) for i, encode in enumerate(self._encoders)]
         if sign:
             multiplicities = np.full(len(rows), sign, np.int64)
         else:
@@ -161,8 +157,7 @@ class TableEncoder:
             return row
         if not isinstance(row, Mapping):
             raise BatchError(
-                f"table {self._table}, row {number}: a row is a tuple, a list or a dict, "
-                f"not {type(row).__name__}",
+                f"table {self._table}, row {number}: a row is a tuple, a list or a dict, not {type(row).__name__}",
                 table=self._table,
                 row=number,
                 value=row,
@@ -191,10 +186,7 @@ class TableEncoder:
             if from_pandas and place >= 0 and self._columns[place].type.is_integer:
                 column = _integers(column)
             given[place] = column
-        codes = [
-            self._arrow_column(i, column, given.get(i), table.num_rows)
-            for i, column in enumerate(self._columns)
-        ]
+        codes = [self._arrow_column(i, column, given.get(i), table.num_rows) for i, column in enumerate(self._columns)]
         if sign:
             multiplicities = np.full(table.num_rows, sign, np.int64)
         elif -1 not in given:
@@ -287,11 +279,7 @@ def joined(parts: list[Encoded]) -> Encoded:
     if len(parts) == 1:
         return parts[0]
     first = parts[0].batch
-    columns = {
-        name: np.concatenate([part.batch.columns[name] for part in parts]) for name in first.columns
-    }
-    positions = np.concatenate(
-        [np.arange(len(p.batch)) if p.positions is None else p.positions for p in parts]
-    )
+    columns = {name: np.concatenate([part.batch.columns[name] for part in parts]) for name in first.columns}
+    positions = np.concatenate([np.arange(len(p.batch)) if p.positions is None else p.positions for p in parts])
     multiplicities = np.concatenate([part.batch.multiplicities for part in parts])
     return Encoded(CodeBatch(first.relation, columns, multiplicities), positions)

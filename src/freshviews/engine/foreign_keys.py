@@ -40,13 +40,9 @@ class Link:
         values = dict(zip(self.positions.tolist(), found, strict=True))
         return tuple(values[i] for i in range(len(found)))
 
-    def _found(
-        self, check: Callable[[int, int, int, int], int], touched: Side, other: Side
-    ) -> tuple[int, ...] | None:
+    def _found(self, check: Callable[[int, int, int, int], int], touched: Side, other: Side) -> tuple[int, ...] | None:
         scratch = np.empty(len(self.positions), np.int64)
-        row = check(
-            touched.handle, other.handle, address_of(self.positions)[0], address_of(scratch)[0]
-        )
+        row = check(touched.handle, other.handle, address_of(self.positions)[0], address_of(scratch)[0])
         return tuple(load(row, i) for i in range(len(self.positions))) if row else None
 
 

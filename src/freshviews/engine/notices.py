@@ -45,7 +45,7 @@ class Notices:
         if stopped is not None:
             raise stopped
         if failed is not None:
-            change, error = failed
+            change, cause = failed
             raise SubscriberError(
-                f"a subscriber of view {change.view} raised at version {change.version}, which stands: {error!r}"
-            ) from error
+                f"a subscriber of view {change.view} raised at version {change.version}, which stands: {cause!r}"
+            ) from cause

@@ -143,9 +143,10 @@ class Relations:
 
     def close(self) -> None:
         """Close every relation, views before what they read; open readers take their rows first."""
-        for one in (*reversed(self.views.values()), *reversed(self.tables.values())):
+        everything: list[Relation] = [*self.tables.values(), *self.views.values()]
+        for one in everything:
             drain_all(one.readers)
-        for one in (*reversed(self.views.values()), *reversed(self.tables.values())):
+        for one in reversed(everything):
             one.close()
 
     def connect(self, everything: bool) -> None:

@@ -73,10 +73,12 @@ KEPT_JOURNAL = 1 << 16
 @inlined
 def same_words(one: int, other: int, words: int) -> bool:
     """Whether two keys in memory are the same."""
+    same = True
     for i in range(words):
         if load(one, i) != load(other, i):
-            return False
-    return True
+            same = False
+            break
+    return same
 
 
 @inlined

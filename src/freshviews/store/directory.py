@@ -71,7 +71,7 @@ class Directory:
         try:
             found = json.loads(meta.read_bytes())["format"]
         except (ValueError, KeyError, TypeError):
-            raise StoreError(f"{meta}, offset 0: the file is corrupt; it should be {{\"format\": {FORMAT}}}") from None
+            raise StoreError(f'{meta}, offset 0: the file is corrupt; it should be {{"format": {FORMAT}}}') from None
         if found != FORMAT:
             raise StoreError(f"{self.path} is a database of format {found}; this freshviews reads {FORMAT}")
 
@@ -79,7 +79,9 @@ class Directory:
         needed = 1 if self.snapshot is None else self.snapshot.log_from()
         first = self.log.first_sequence
         if first is not None and first > needed:
-            raise StoreError(f"{self.path}: the log begins at record {first}, but {needed} is needed: files are missing")
+            raise StoreError(
+                f"{self.path}: the log begins at record {first}, but {needed} is needed: a file is missing"
+            )
         if first is None and self.snapshot is not None:
             raise StoreError(f"{self.path}: the log from record {needed} on is missing")
 

@@ -73,8 +73,7 @@ class Log:
         later = self._segments[self._segments.index(path) + 1 :]
         if valid_after(path, offset + 1) or any(one.stat().st_size for one in later):
             raise StoreError(
-                f"{path}, offset {offset}: the record is corrupt, and valid ones follow; "
-                "restore the file from a copy"
+                f"{path}, offset {offset}: the record is corrupt, and valid ones follow; restore the file from a copy"
             )
         self.dropped_bytes = size - offset
         self.dropped = (

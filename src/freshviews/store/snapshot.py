@@ -60,9 +60,7 @@ class Snapshot:
         return sequence
 
     def _corrupt(self, offset: int) -> StoreError:
-        return StoreError(
-            f"{self.path}, offset {offset}: the snapshot is corrupt; restore the file from a copy"
-        )
+        return StoreError(f"{self.path}, offset {offset}: the snapshot is corrupt; restore the file from a copy")
 
 
 def latest(directory: Path) -> Snapshot | None:

@@ -1,0 +1,114 @@
+"""The commands. An error is one message on standard error and exit code 1; a traceback is never shown."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+from freshviews.cli.report import check_table, counts, error_text
+from freshviews.cli.script import PlannedScript, ScriptError, only, plan_script, read
+from freshviews.errors import FreshviewsError
+from freshviews.plan.explain import explain as explanation
+
+TRACEBACK = "FRESHVIEWS_TRACEBACK"
+
+app = typer.Typer(
+    name="freshviews",
+    help="SQL views kept fresh while their tables change.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Script = Annotated[
+    str, typer.Argument(metavar="SCRIPT", help="A file with CREATE TABLE and CREATE MATERIALIZED VIEW; - reads standard input.")
+]
+
+
+@app.command()
+def check(script: Script) -> None:
+    """Parse and plan a script: strategy and bounds of each view, or the first error and exit code 1."""
+    with _errors_told():
+        planned = _planned(script)
+        if planned.views:
+            width = None if sys.stdout.isatty() else 1000
+            Console(width=width).print(check_table(planned))
+            print()
+        print(f"{script}: {counts(planned)}, all can be kept fresh")
+
+
+@app.command()
+def explain(
+    script: Script,
+    view: Annotated[str | None, typer.Option(metavar="NAME", help="This view alone.")] = None,
+) -> None:
+    """Print the plan of each view: class, reason, strategy, bounds, the program, what it stores."""
+    with _errors_told():
+        planned = _planned(script)
+        if view is not None:
+            planned = only(planned, view)
+        print("\n".join(explanation(one.view, one.plans, {}) for one in planned.views), end="")
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(_version())
+
+
+@app.callback()
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print(_version())
+        raise typer.Exit()
+
+
+def main() -> None:
+    """The ``freshviews`` command."""
+    app()
+
+
+def _planned(name: str) -> PlannedScript:
+    source = read(name)
+    try:
+        return plan_script(source.text)
+    except ScriptError as error:
+        _fail(error_text(source, error))
+
+
+def _version() -> str:
+    try:
+        return f"freshviews {installed_version('freshviews')}"
+    except PackageNotFoundError:
+        return "freshviews, not installed as a package"
+
+
+def _fail(message: str) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise typer.Exit(1)
+
+
+@contextmanager
+def _errors_told() -> Iterator[None]:
+    """Errors become a message. One that is none of the user's making says how to see where it arose."""
+    try:
+        yield
+    except FreshviewsError as error:
+        _fail(str(error))
+    except (typer.Exit, OSError):
+        raise
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            raise
+        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        _fail(f"an error inside freshviews: {what}; {TRACEBACK}=1 in the environment shows where")

@@ -1,0 +1,110 @@
+"""A script read from a file and planned: what ``check`` and ``explain`` show. Nothing is compiled or run."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from freshviews.errors import FreshviewsError, PlanError, SqlError
+from freshviews.plan.planner import Plan, plan_block
+from freshviews.query.block import TableDef, ViewDef
+from freshviews.sql import Catalog, ViewDefs, parse_script
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A script: the name shown in messages, and its text."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class PlannedView:
+    """A view of a script with one plan per block of its UNION ALL."""
+
+    view: ViewDef
+    plans: tuple[Plan, ...]
+
+
+@dataclass(frozen=True)
+class PlannedScript:
+    """The tables and views a script creates, in its order, dropped ones included."""
+
+    tables: tuple[TableDef, ...]
+    views: tuple[PlannedView, ...]
+
+
+class ReadError(FreshviewsError):
+    """A script cannot be read."""
+
+
+class ScriptError(FreshviewsError):
+    """A script is wrong at a line and column, both 1-based; 0 where the place is unknown."""
+
+    def __init__(self, message: str, line: int, column: int) -> None:
+        super().__init__(message)
+        self.line = line
+        self.column = column
+
+
+def read(name: str) -> Source:
+    """The script in a file, or on standard input where ``name`` is ``-``. Raises ReadError."""
+    if name == STANDARD_INPUT:
+        return Source("<stdin>", sys.stdin.read())
+    try:
+        return Source(name, Path(name).read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ReadError(f"{name}: no such file") from None
+    except IsADirectoryError:
+        raise ReadError(f"{name}: a directory; a file with SQL is accepted") from None
+    except UnicodeDecodeError as error:
+        raise ReadError(f"{name}: byte {error.start} is not UTF-8 text") from None
+    except OSError as error:
+        raise ReadError(f"{name}: {error.strerror}") from None
+
+
+def plan_script(text: str) -> PlannedScript:
+    """Parse and plan every view of a script. Raises ScriptError at the first thing that is wrong."""
+    catalog = Catalog()
+    tables: list[TableDef] = []
+    views: list[PlannedView] = []
+    try:
+        statements = parse_script(text, catalog)
+    except SqlError as error:
+        message = str(error).removeprefix(f"line {error.line}, column {error.column}: ")
+        raise ScriptError(message, error.line, error.column) from error
+    for statement in statements:
+        catalog = catalog.after(statement)
+        if isinstance(statement, TableDef):
+            tables.append(statement)
+        elif isinstance(statement, ViewDefs):
+            views += [_planned(view, statement.view, catalog, text) for view in statement.views]
+    return PlannedScript(tuple(tables), tuple(views))
+
+
+def _planned(view: ViewDef, written: ViewDef, catalog: Catalog, text: str) -> PlannedView:
+    """``written`` is the view of the statement, of which ``view`` may be an internal one."""
+    found = {name: catalog.relation(name) for name in view.inputs}
+    inputs = {name: relation for name, relation in found.items() if relation is not None}
+    try:
+        return PlannedView(view, tuple(plan_block(view, block, inputs) for block in view.blocks))
+    except PlanError as error:
+        offset = text.find(written.sql)
+        line = text.count("\n", 0, offset) + 1
+        column = offset - text.rfind("\n", 0, offset)
+        raise ScriptError(str(error), line, column) from error
+
+
+def only(script: PlannedScript, name: str) -> PlannedScript:
+    """The script's view of that name, in any spelling, with its internal views. Raises ReadError."""
+    wanted = name.lower()
+    views = tuple(one for one in script.views if one.view.name.lower().split("#")[0] == wanted)
+    if not views:
+        names = [one.view.name for one in script.views if not one.view.internal]
+        there = f"it has {', '.join(names)}" if names else "it has no view"
+        raise ReadError(f"the script has no view {name}; {there}")
+    return replace(script, views=views)
