@@ -149,7 +149,7 @@ def evaluate_view(view: ViewDef, database: Database, dictionary: Dictionary | No
 
 
 def arguments_of(
-    distinct: DistinctAggregate, group: int, database: Database, dictionary: Dictionary | None
+    distinct: DistinctAggregate, group: int, database: Database, dictionary: Dictionary | None = None
 ) -> dict[Key, set[Key]]:
     """The distinct arguments of each group, which is the first ``group`` free variables."""
     found: dict[Key, set[Key]] = {}

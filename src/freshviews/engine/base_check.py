@@ -6,6 +6,7 @@ PRIMARY KEY or UNIQUE value; every FOREIGN KEY value of a child has its parent.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,7 +25,9 @@ def add_to_base(changes: Changes, tables: Mapping[str, TableState]) -> None:
     try:
         for table, encoded in changes:
             if table.stored is not None:
+                start = time.perf_counter()
                 _add(table, encoded)
+                table.seconds += time.perf_counter() - start
         for table, encoded in changes:
             if table.stored is not None:
                 _check_rows(table, encoded)

@@ -95,8 +95,11 @@ def _run_views(
             if view.readers:
                 drain_all(view.readers)
             applied.append((view, batch))
-            maintained.apply(batch)
-            failure = maintained.failure()
+            try:
+                maintained.apply(batch)
+                failure = maintained.failure()
+            except HostFailure as error:
+                failure = Failure("evaluation", error.reason)
             if failure is not None:
                 source: Relation = given[name][0] if name in given else relations.views[name.lower()]
                 encoded_input = given[name][1] if name in given else None

@@ -103,10 +103,12 @@ class ViewState:
             self.maintained.wants_change = wanted
 
     def stats(self) -> dict[str, Any]:
+        # One strategy per block; most views have one block.
+        strategies = dict.fromkeys(part.plan.strategy for part in self.maintained._parts)
         return {
             "rows": self.maintained.rows,
             "bytes": self.maintained.bytes(),
-            "strategy": self.maintained.strategy,
+            "strategy": ", ".join(strategies),
             "updates": self.updates,
             "seconds": self.seconds,
         }

@@ -95,7 +95,7 @@ def shifted(moment: Expr, by: Interval) -> Expr:
             return call("date_add_days", (moment, integer(by.micros // MICROS_PER_DAY)), DATE)
         moment = cast(moment, TIMESTAMP)
     if moment.type != TIMESTAMP:
-        raise Fault(f"an INTERVAL is added to a DATE or TIMESTAMP, not to a {moment.type}")
+        raise Fault(f"an INTERVAL is added to a DATE or TIMESTAMP, not {moment.type}")
     if by.months:
         return call("add_months_timestamp", (moment, integer(by.months)), TIMESTAMP)
     return call("add_micros", (moment, integer(by.micros)), TIMESTAMP)

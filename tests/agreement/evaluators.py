@@ -1,0 +1,155 @@
+"""The evaluators of a DAG of views: the engine, the interpreter, and the oracle they are held against."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from freshviews.engine.batch import CodeBatch
+from freshviews.engine.maintained import Maintained
+from freshviews.plan.assemble import number_of
+from freshviews.program.interpreter import State
+from freshviews.program.nodes import Program
+from freshviews.query.block import Block
+from freshviews.ring import RINGS
+from tests.agreement.views_of_script import Definitions
+from tests.plan.oracle import Key, Relation, evaluate_query, evaluate_view
+
+Rows = Counter[Key]
+
+
+class Oracle:
+    """All relations as the definitions say they are."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self.relations: dict[str, Relation] = {
+            name: Relation(tuple(c.name for c in one.columns)) for name, one in definitions.relations.items()
+        }
+
+    def apply(self, batches: Mapping[str, CodeBatch]) -> None:
+        """Take in a version, and compute every view from its inputs."""
+        for name, batch in batches.items():
+            for key, m in updates_of(batch):
+                self.relations[name].add(key, m)
+        for view in self._definitions.views:
+            self.relations[view.name].rows = evaluate_view(view, self.relations, self._definitions.dictionary)
+
+    def is_bag(self) -> bool:
+        """Whether no table has a negative multiplicity."""
+        return all(m >= 0 for t in self._definitions.tables for m in self.relations[t.name].rows.values())
+
+
+class Engine:
+    """Maintained views, each fed with the changes of those it reads."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self.views: dict[str, Maintained] = {}
+        for view in definitions.views:
+            maintained = Maintained(view, definitions.relations, definitions.dictionary)
+            maintained.prepare()
+            maintained.wants_change = True
+            self.views[view.name] = maintained
+
+    def apply(self, batches: Mapping[str, CodeBatch]) -> dict[str, CodeBatch]:
+        """Run a version through all views; their changes."""
+        changes = dict(batches)
+        for name, maintained in self.views.items():
+            for relation in maintained.inputs:
+                if relation in changes and len(changes[relation]):
+                    maintained.apply(changes[relation])
+            changes[name] = maintained.take_change()
+            failure = maintained.failure()
+            assert failure is None, f"{name}: {failure}"
+        return {name: changes[name] for name in self.views}
+
+    def contents(self, view: str, limit: int) -> Rows:
+        """The rows, read ``limit`` raw rows at a time."""
+        rows: Rows = Counter()
+        for batch in self.views[view].contents(limit):
+            for key, m in updates_of(batch):
+                rows[key] += m
+        return rows
+
+    def stored_rows(self) -> dict[str, int]:
+        """How many rows each stored view of each program has, the global results' left out."""
+        found = {}
+        for name, maintained in self.views.items():
+            for stored, (rows, _) in maintained.sizes().items():
+                found[f"{name}.{stored}"] = rows
+        return found
+
+    def close(self) -> None:
+        for maintained in self.views.values():
+            maintained.close()
+
+
+class Interpreter:
+    """The programs of one block under one strategy, run over dicts."""
+
+    def __init__(self, block: Block, program: Program, definitions: Definitions) -> None:
+        self._block = block
+        self._definitions = definitions
+        self.state = State(program, definitions.dictionary)
+
+    def apply(self, batches: Mapping[str, CodeBatch]) -> None:
+        for name, batch in batches.items():
+            columns = tuple(batch.columns)
+            updates = [(dict(zip(columns, key, strict=True)), m) for key, m in updates_of(batch)]
+            self.state.apply(name, updates)
+
+    def expected(self, relations: Mapping[str, Relation]) -> dict[Key, tuple[Any, ...]]:
+        """The payloads that the oracle's relations lead to, with the components the program has."""
+        block, dictionary = self._block, self._definitions.dictionary
+        program = self.state.program
+        found: dict[Key, dict[str, Any]] = evaluate_query(block.query, relations, dictionary)
+        if program.output is None:
+            counts = {key: (payload["count"],) for key, payload in found.items()}
+            return {key: count for key, count in counts.items() if count != (0,)}
+        view = program.view(program.output)
+        zero = {c.name: RINGS[c.ring].zero for c in view.components}
+        for distinct in block.distinct:
+            groups = len(block.query.free)
+            for key in evaluate_query(distinct.query, relations, dictionary):
+                payload = found.setdefault(key[:groups], dict(zero))
+                number = distinct.name if distinct.kind == "count" else number_of(distinct.name)
+                payload[number] = payload.get(number, 0) + 1
+        # The ends of MIN and MAX, and sums of distinct values, are compared as results of the engine.
+        exact = [c.name for c in view.components if c.name in zero and not _is_derived(block, c.name)]
+        payloads = {
+            key: tuple(payload.get(name, zero[name]) for name in exact) for key, payload in found.items()
+        }
+        nothing = tuple(zero[name] for name in exact)
+        return {key: payload for key, payload in payloads.items() if payload != nothing}
+
+    def output(self) -> dict[Key, tuple[Any, ...]]:
+        """The program's payloads, without what ``expected`` leaves out."""
+        program = self.state.program
+        if program.output is None:
+            return self.state.output()
+        view = program.view(program.output)
+        kept = [i for i, c in enumerate(view.components) if not _is_derived(self._block, c.name)]
+        zero = tuple(RINGS[view.components[i].ring].zero for i in kept)
+        found = {key: tuple(payload[i] for i in kept) for key, payload in self.state.output().items()}
+        return {key: payload for key, payload in found.items() if payload != zero}
+
+
+def _is_derived(block: Block, component: str) -> bool:
+    return any(d.name == component and d.kind != "count" for d in block.distinct)
+
+
+def updates_of(batch: CodeBatch) -> list[tuple[Key, int]]:
+    """The rows of a batch as tuples of codes, with multiplicities."""
+    columns = [column.tolist() for column in batch.columns.values()]
+    keys = zip(*columns, strict=True) if columns else [()] * len(batch)
+    return list(zip(keys, batch.multiplicities.tolist(), strict=True))
+
+
+def change_of(relation: str, before: Rows, after: Rows, definitions: Definitions) -> CodeBatch:
+    """What must be added to have the one from the other."""
+    keys = {**before, **after}
+    updates = [(key, after[key] - before[key]) for key in keys if after[key] != before[key]]
+    return definitions.code_batch(relation, updates)
+

@@ -1,0 +1,100 @@
+"""What the agreement tests run: tables and views in both spellings of SQL, and a stream of versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+Row = tuple[Any, ...]
+Update = tuple[Row, int]
+Version = tuple[tuple[str, tuple[Update, ...]], ...]
+"""Updates of one or more tables that count together: (table, rows with signed multiplicities)."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """One piece of SQL as Spark spells it and as DuckDB does."""
+
+    spark: str
+    duck: str
+
+    @staticmethod
+    def same(sql: str) -> Text:
+        return Text(sql, sql)
+
+
+@dataclass(frozen=True)
+class TableColumn:
+    name: str
+    type: str
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
+class BaseTable:
+    name: str
+    columns: tuple[TableColumn, ...]
+    key: tuple[str, ...] = ()
+    trusted: bool = False
+
+    @property
+    def text(self) -> Text:
+        """CREATE TABLE. DuckDB does not hear of keys: its rows are written anew for every version."""
+        columns = [f"{c.name} {c.type}{'' if c.nullable else ' NOT NULL'}" for c in self.columns]
+        keys = [f"PRIMARY KEY ({', '.join(self.key)})"] if self.key else []
+        trusted = " TBLPROPERTIES ('freshviews.trusted' = 'true')" if self.trusted else ""
+        return Text(
+            f"CREATE TABLE {self.name} ({', '.join([*columns, *keys])}){trusted}",
+            f"CREATE TABLE {self.name} ({', '.join(columns)})",
+        )
+
+    def key_of(self, row: Row) -> Row | None:
+        """The values of the key that holds in the table; None where there is none."""
+        if not self.key or self.trusted:
+            return None
+        names = [c.name for c in self.columns]
+        return tuple(row[names.index(name)] for name in self.key)
+
+
+@dataclass(frozen=True)
+class NamedView:
+    name: str
+    query: Text
+
+    @property
+    def text(self) -> Text:
+        return Text(
+            f"CREATE MATERIALIZED VIEW {self.name} AS {self.query.spark}",
+            f"CREATE VIEW {self.name} AS {self.query.duck}",
+        )
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Tables, views over them and over earlier views, and versions to run through.
+
+    ``duckdb``: whether DuckDB computes the same on these values; it does not where sums of doubles depend on
+    the order of the rows.
+    """
+
+    tables: tuple[BaseTable, ...]
+    views: tuple[NamedView, ...]
+    versions: tuple[Version, ...] = field(default=(), repr=False)
+    duckdb: bool = True
+
+    def table(self, name: str) -> BaseTable:
+        return next(table for table in self.tables if table.name == name)
+
+    @property
+    def script(self) -> str:
+        """The statements as freshviews reads them."""
+        return ";\n".join(one.text.spark for one in (*self.tables, *self.views)) + ";"
+
+    def __str__(self) -> str:
+        lines = [self.script]
+        lines += [
+            f"version {i}: {table} {', '.join(f'{m:+d} {row}' for row, m in updates)}"
+            for i, version in enumerate(self.versions, 1)
+            for table, updates in version
+        ]
+        return "\n".join(lines)

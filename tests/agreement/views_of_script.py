@@ -1,0 +1,76 @@
+"""The views of a script as the engine sees them, internal ones included, and codes for their rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from freshviews.engine.batch import CodeBatch
+from freshviews.query.block import TableDef, ViewDef
+from freshviews.sql.catalog import Catalog, ViewDefs
+from freshviews.sql.script import parse_script
+from freshviews.types.dictionary import Dictionary
+from freshviews.types.values import decode_value, encode_value
+from tests.agreement.scenario import Row, Scenario, Update
+from tests.plan.oracle import Key
+
+Relations = dict[str, "TableDef | ViewDef"]
+
+
+@dataclass
+class Definitions:
+    """Tables and views in order, with the dictionary that their strings share."""
+
+    relations: Relations
+    dictionary: Dictionary = field(default_factory=Dictionary)
+
+    @property
+    def tables(self) -> list[TableDef]:
+        return [one for one in self.relations.values() if isinstance(one, TableDef)]
+
+    @property
+    def views(self) -> list[ViewDef]:
+        return [one for one in self.relations.values() if isinstance(one, ViewDef)]
+
+    def under(self, strategy: str | None) -> Definitions:
+        """The same with every view kept by one strategy."""
+        chosen: Relations = {
+            name: replace(one, strategy=strategy) if isinstance(one, ViewDef) else one
+            for name, one in self.relations.items()
+        }
+        return Definitions(chosen, self.dictionary)
+
+    def key(self, relation: str, row: Row) -> Key:
+        """The codes of a row."""
+        columns = self.relations[relation].columns
+        return tuple(encode_value(c.type, v, self.dictionary) for c, v in zip(columns, row, strict=True))
+
+    def values(self, relation: str, key: Key) -> Row:
+        """The row of codes."""
+        columns = self.relations[relation].columns
+        return tuple(decode_value(c.type, v, self.dictionary) for c, v in zip(columns, key, strict=True))
+
+    def batch(self, relation: str, updates: tuple[Update, ...]) -> CodeBatch:
+        """Updates of a table as the engine takes them."""
+        return self.code_batch(relation, [(self.key(relation, row), m) for row, m in updates])
+
+    def code_batch(self, relation: str, updates: list[tuple[Key, int]]) -> CodeBatch:
+        """Updates of a relation, rows given as codes."""
+        columns = self.relations[relation].columns
+        codes = np.array([key for key, _ in updates], np.int64).reshape(len(updates), len(columns))
+        return CodeBatch(
+            relation,
+            {c.name: codes[:, i] for i, c in enumerate(columns)},
+            np.array([m for _, m in updates], np.int64),
+        )
+
+
+def definitions_of(scenario: Scenario) -> Definitions:
+    """Parse the scenario's script."""
+    relations: Relations = {}
+    for statement in parse_script(scenario.script, Catalog()):
+        for one in statement.views if isinstance(statement, ViewDefs) else (statement,):
+            assert isinstance(one, TableDef | ViewDef)
+            relations[one.name] = one
+    return Definitions(relations)

@@ -1,0 +1,414 @@
+"""Versions: a batch is in whole, or the state is as before."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+import freshviews as fv
+from freshviews.engine import commit as commits
+from freshviews.engine.interrupts import Uninterrupted
+from freshviews.engine.maintained import Failure, Maintained
+from tests.engine.shop import seen, shop
+
+
+@pytest.fixture
+def db() -> Iterator[fv.Database]:
+    with shop() as made:
+        yield made
+
+
+def test_the_example_of_the_readme() -> None:
+    db = fv.Database()
+    db.execute("""
+      CREATE TABLE orders (o_id BIGINT PRIMARY KEY, cust BIGINT, day DATE, total DECIMAL(12, 2));
+      CREATE TABLE items (o_id BIGINT, part STRING, qty INT);
+      CREATE MATERIALIZED VIEW by_part AS
+        SELECT part, SUM(qty) AS qty, COUNT(*) AS n
+        FROM orders JOIN items USING (o_id) WHERE day >= DATE '2026-01-01' GROUP BY part;
+    """)
+    changes: list[fv.Change] = []
+    view = db.view("by_part")
+    end = view.subscribe(changes.append)
+    with db.batch() as batch:
+        batch.insert("orders", [(1, 7, dt.date(2026, 2, 1), Decimal("9.99")), (2, 7, dt.date(2025, 2, 1), None)])
+        batch.insert("items", [(1, "bolt", 3), (1, "nut", 1), (2, "bolt", 50)])
+    assert batch.version == db.version == 1
+    assert view["bolt"] == ("bolt", 3, 1)
+    db.delete("items", [(1, "bolt", 3)])
+    assert [(c.version, sorted(c)) for c in changes] == [
+        (1, [(("bolt", 3, 1), 1), (("nut", 1, 1), 1)]),
+        (2, [(("bolt", 3, 1), -1)]),
+    ]
+    assert changes[1].to_arrow().to_pylist() == [{"part": "bolt", "qty": 3, "n": 1, "_multiplicity": -1}]
+    end.unsubscribe()
+    db.insert("items", [(1, "bolt", 4)])
+    assert len(changes) == 2
+    with pytest.raises(KeyError):
+        view["screw"]
+    assert view.to_pandas().shape == view.to_polars().shape == (2, 3)
+    assert "view_tree" in view.explain()
+    assert db.tables == ("orders", "items") and db.views == ("by_part",)
+    assert db.stats()["views"]["by_part"]["rows"] == 2
+
+
+REFUSED: dict[str, tuple[str, list[Any], str, Any]] = {
+    # table, signed rows, rule, what the error names
+    "duplicate primary key": ("orders", [(3, 1, None, None, 1), (1, 1, None, None, 1)], "PRIMARY KEY", ("orders", 1)),
+    "a row twice under a primary key": ("orders", [(3, 1, None, None, 2)], "PRIMARY KEY", ("orders", 0)),
+    "delete of a missing row": ("items", [(1, "bolt", 3, -1), (1, "bolt", 9, -1)], "is there", ("items", 1)),
+    "one delete too many": ("items", [(1, "bolt", 3, -3)], "is there", ("items", 0)),
+    "child without parent": ("items", [(9, "bolt", 3, 1)], "FOREIGN KEY", ("items", 0)),
+    "parent with children": ("orders", [(1, 7, None, None, -1)], "FOREIGN KEY", ("orders", 0)),
+    "multiplicity overflow": ("items", [(1, "x", 1, 2**63 - 1), (1, "x", 1, 1)], "BIGINT", ("items", 1)),
+}
+
+
+@pytest.mark.parametrize("case", list(REFUSED))
+def test_a_refused_batch_leaves_every_table_and_view_as_it_was(db: fv.Database, case: str) -> None:
+    table, rows, rule, place = REFUSED[case]
+    before = seen(db)
+    with pytest.raises(fv.BatchError) as caught:
+        db.apply(table, rows)
+    assert rule in caught.value.rule
+    assert (caught.value.table, caught.value.row) == place
+    assert seen(db) == before
+    db.insert("orders", [(3, 1, None, None)])
+    db.insert("items", [(3, "new", 2)])
+    assert db.view("by_part")["new"] == ("new", 2, 1)
+
+
+def test_a_duplicate_key_names_both_rows(db: fv.Database) -> None:
+    with pytest.raises(fv.BatchError, match=r"\(1, 7, None, None\) and \(1, 9, None, None\)"):
+        db.insert("orders", [(1, 9, None, None)])
+
+
+def test_rules_hold_for_the_net_effect_of_a_batch(db: fv.Database) -> None:
+    db.apply("orders", [(1, 9, None, None, 1), (1, 7, None, None, -1)])
+    with db.batch() as batch:
+        batch.insert("items", [(4, "bolt", 1)])
+        batch.insert("orders", [(4, 1, None, None)])
+    with db.batch() as batch:
+        batch.delete("orders", [(4, 1, None, None)])
+        batch.delete("items", [(4, "bolt", 1)])
+    assert sorted(db.table("orders")) == [(1, 9, None, None), (2, 8, None, None)]
+
+
+def test_a_view_that_cannot_be_computed_refuses_the_batch(db: fv.Database) -> None:
+    before = seen(db)
+    with pytest.raises(fv.EvaluationError, match="change of view by_part.*inverse") as caught:
+        db.insert("items", [(1, "zero", 0)])
+    assert caught.value.table == "by_part"
+    assert seen(db) == before
+    db.insert("items", [(1, "zero", 4)])
+    assert (25, 1) in list(db.view("inverse"))
+
+
+def test_an_evaluation_error_names_the_row_of_the_table() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (a INT, b INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(10 / b) AS s FROM t")
+    before = seen(db)
+    with pytest.raises(fv.EvaluationError, match=r"table t, row 2: view v .* for \(.*b = 0\)") as caught:
+        db.insert("t", [(1, 1), (1, 2), (5, 0)])
+    assert (caught.value.table, caught.value.row) == ("t", 2)
+    assert seen(db) == before
+
+
+def test_a_row_that_comes_and_goes_within_a_batch_is_never_computed() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (a INT, b INT); CREATE MATERIALIZED VIEW v AS SELECT SUM(10 / b) AS s FROM t")
+    db.apply("t", [(1, 0, 1), (1, 5, 1), (1, 0, -1)])
+    assert list(db.view("v")) == [(2.0,)]
+
+
+def test_an_exception_inside_a_batch_leaves_nothing_behind(db: fv.Database) -> None:
+    before = seen(db)
+    with pytest.raises(RuntimeError), db.batch() as batch:
+        batch.insert("orders", [(5, 5, None, None)])
+        raise RuntimeError
+    assert seen(db) == before
+    with pytest.raises(fv.FreshviewsError, match="has ended"):
+        batch.insert("orders", [(5, 5, None, None)])
+
+
+def test_every_batch_is_a_version_even_one_that_changes_nothing(db: fv.Database) -> None:
+    version = db.version
+    assert db.insert("items", []) == version + 1
+    assert db.apply("items", [(1, "x", 1, 1), (1, "x", 1, -1)]) == version + 2
+    with db.batch():
+        pass
+    assert db.version == version + 3
+
+
+def test_memory_running_out_in_a_view_leaves_the_version_as_it_was(
+    db: fv.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = seen(db)
+    ask = Maintained.failure
+
+    def failing(self: Maintained) -> Failure | None:
+        return Failure("memory", "memory ran out") if self.view.name == "bought" and armed else ask(self)
+
+    armed = True
+    monkeypatch.setattr(Maintained, "failure", failing)
+    monkeypatch.setattr(commits, "fill", _disarmed(commits.fill, lambda: monkeypatch.undo()))
+    with pytest.raises(fv.OutOfMemory):
+        db.insert("items", [(1, "bolt", 9)])
+    assert seen(db) == before
+    db.insert("items", [(1, "bolt", 9)])
+    assert db.view("by_part")["bolt"] == ("bolt", 15, 3)
+
+
+def _disarmed(fill: Any, disarm: Any) -> Any:
+    def first(*args: Any) -> None:
+        disarm()
+        fill(*args)
+
+    return first
+
+
+def test_memory_running_out_over_a_trusted_table_asks_to_reopen(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE t (a INT) TBLPROPERTIES ('freshviews.trusted' = 'true');"
+        "CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM t GROUP BY a"
+    )
+    db.insert("t", [(1,)])
+    monkeypatch.setattr(Maintained, "failure", lambda self: Failure("memory", "memory ran out"))
+    with pytest.raises(fv.FreshviewsError, match="trusted"):
+        db.insert("t", [(1,)])
+    monkeypatch.undo()
+    with pytest.raises(fv.FreshviewsError, match="open the database again"):
+        db.view("v")
+
+
+def test_an_unexpected_exception_in_a_view_is_taken_back(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = seen(db)
+    apply = Maintained.apply
+
+    def failing(self: Maintained, batch: Any) -> None:
+        apply(self, batch)
+        if self.view.name == "bought" and batch.multiplicities[0] > 0:
+            raise RuntimeError("unexpected")
+
+    monkeypatch.setattr(Maintained, "apply", failing)
+    with pytest.raises(RuntimeError, match="unexpected"):
+        db.insert("items", [(1, "bolt", 9)])
+    monkeypatch.undo()
+    assert seen(db) == before
+
+
+def test_subscribers_are_told_in_order_whatever_one_of_them_raises(db: fv.Database) -> None:
+    told: list[Any] = []
+    view = db.view("by_part")
+
+    def failing(change: fv.Change) -> None:
+        told.append(("failing", change.version))
+        raise ValueError("mine")
+
+    view.subscribe(failing)
+    view.subscribe(lambda change: told.append(("second", change.version)))
+    with pytest.raises(fv.SubscriberError, match="by_part") as caught:
+        db.insert("items", [(1, "bolt", 1)])
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert told == [("failing", 3), ("second", 3)]
+    assert db.version == 3 and db.view("by_part")["bolt"] == ("bolt", 7, 3)
+
+
+def test_what_a_subscriber_inserts_is_told_afterwards(db: fv.Database) -> None:
+    told: list[Any] = []
+    view = db.view("by_part")
+
+    def inserting(change: fv.Change) -> None:
+        told.append(("first", change.version))
+        if change.version == 3:
+            db.insert("items", [(1, "bolt", 1)])
+
+    view.subscribe(inserting)
+    view.subscribe(lambda change: told.append(("second", change.version)))
+    db.insert("items", [(1, "bolt", 1)])
+    assert told == [("first", 3), ("second", 3), ("first", 4), ("second", 4)]
+
+
+def test_readers_keep_the_version_at_which_they_began(db: fv.Database) -> None:
+    view = db.view("bought")
+    before = Counter(view)
+    row_by_row = iter(view)
+    first = next(row_by_row)
+    batches = view.to_batches(rows=1)
+    table = iter(db.table("items"))
+    stored = Counter(db.table("items"))
+    db.delete("items", [(1, "bolt", 3)])
+    db.insert("items", [(2, "washer", 1)])
+    assert Counter([first, *row_by_row]) == before
+    assert Counter((b["cust"][0].as_py(), b["part"][0].as_py()) for b in batches) == before
+    assert Counter(table) == stored
+    assert Counter(view) != before
+    late = iter(view)
+    after = Counter(view)
+    db.execute("DROP MATERIALIZED VIEW bought")
+    assert Counter(late) == after
+    with pytest.raises(fv.CatalogError, match="dropped"):
+        len(view)
+
+
+def test_record_batches_are_bounded_also_where_one_row_comes_many_times() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT a FROM t")
+    db.apply("t", [(1, 10), (2, 1), (3, 4)])
+    sizes = [batch.num_rows for batch in db.view("v").to_batches(rows=4)]
+    assert max(sizes) <= 4 and sum(sizes) == 15 == len(db.view("v"))
+
+
+def test_a_script_is_executed_whole_or_not_at_all(db: fv.Database) -> None:
+    tables, views, before = db.tables, db.views, seen(db)
+    with pytest.raises(fv.SqlError):
+        db.execute("CREATE TABLE x (a INT); CREATE MATERIALIZED VIEW y AS SELECT b FROM x")
+    with pytest.raises(fv.EvaluationError):
+        db.execute(
+            "DROP MATERIALIZED VIEW bought; CREATE TABLE x (a INT);"
+            "CREATE MATERIALIZED VIEW bad AS SELECT SUM(1 / (qty - 3)) AS s FROM items"
+        )
+    assert (db.tables, db.views) == (tables, views)
+    assert seen(db) == before
+    db.execute("CREATE TABLE x (a INT)")
+
+
+def test_a_view_made_late_is_filled_from_tables_and_views(db: fv.Database) -> None:
+    db.execute(
+        "CREATE MATERIALIZED VIEW parts AS SELECT COUNT(*) AS n FROM by_part;"
+        "CREATE MATERIALIZED VIEW units AS SELECT SUM(qty) AS s FROM items"
+    )
+    assert list(db.view("parts")) == [(2,)] and list(db.view("units")) == [(12,)]
+    db.insert("items", [(1, "screw", 8)])
+    assert list(db.view("parts")) == [(3,)] and list(db.view("units")) == [(20,)]
+
+
+def test_drop_is_refused_while_somebody_reads(db: fv.Database) -> None:
+    for sql, users in [("DROP TABLE items", "by_part"), ("DROP MATERIALIZED VIEW by_part", "inverse")]:
+        with pytest.raises(fv.CatalogError, match=users):
+            db.execute(sql)
+    db.execute("DROP MATERIALIZED VIEW inverse; DROP MATERIALIZED VIEW by_part")
+    db.insert("items", [(1, "zero", 0)])
+    with pytest.raises(fv.CatalogError, match="unknown view by_part"):
+        db.view("by_part")
+
+
+def test_a_trusted_table_counts_in_z_and_takes_no_late_view() -> None:
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE t (a INT, b STRING) TBLPROPERTIES ('freshviews.trusted' = 'true');"
+        "CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM t GROUP BY a"
+    )
+    db.delete("t", [(1, "x")])
+    assert list(db.view("v")) == []
+    db.insert("t", [(1, "x"), (1, "y")])
+    assert list(db.view("v")) == [(1, 1)]
+    with pytest.raises(fv.CatalogError, match="trusted"):
+        db.execute("CREATE MATERIALIZED VIEW w AS SELECT b FROM t")
+    with pytest.raises(fv.CatalogError, match="trusted"):
+        db.table("t")
+    with pytest.raises(fv.CatalogError, match="trusted"):
+        db.execute(
+            "CREATE TABLE p (a INT PRIMARY KEY) TBLPROPERTIES ('freshviews.trusted' = 'true');"
+            "CREATE TABLE c (a INT, FOREIGN KEY (a) REFERENCES p (a))"
+        )
+    assert db.tables == ("t",)
+
+
+def test_a_self_referring_foreign_key_is_checked_on_the_net_effect() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (id INT PRIMARY KEY, boss INT, FOREIGN KEY (boss) REFERENCES t (id))")
+    db.insert("t", [(1, None), (3, 2), (2, 1)])
+    with pytest.raises(fv.BatchError, match="still refer"):
+        db.delete("t", [(2, 1)])
+    with pytest.raises(fv.BatchError, match="no row for 9"):
+        db.insert("t", [(4, 9)])
+    db.delete("t", [(2, 1), (3, 2)])
+    assert list(db.table("t")) == [(1, None)]
+
+
+def test_a_foreign_key_of_two_columns_in_another_order() -> None:
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE p (a INT, b INT, PRIMARY KEY (a, b));"
+        "CREATE TABLE c (y INT, x INT, FOREIGN KEY (y, x) REFERENCES p (b, a))"
+    )
+    db.insert("p", [(1, 2)])
+    db.insert("c", [(2, 1), (None, 5)])
+    with pytest.raises(fv.BatchError, match="no row for \\(1, 2\\)"):
+        db.insert("c", [(1, 2)])
+    with pytest.raises(fv.BatchError, match="still refer to \\(2, 1\\)"):
+        db.delete("p", [(1, 2)])
+
+
+def test_ctrl_c_waits_for_the_end_of_a_commit(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    apply = Maintained.apply
+
+    def interrupting(self: Maintained, batch: Any) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        apply(self, batch)
+
+    monkeypatch.setattr(Maintained, "apply", interrupting)
+    with pytest.raises(KeyboardInterrupt):
+        db.insert("items", [(1, "bolt", 9)])
+    monkeypatch.undo()
+    assert db.version == 3 and db.view("by_part")["bolt"] == ("bolt", 15, 3)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_uninterrupted_does_nothing_outside_the_main_thread() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    found: list[Any] = []
+
+    def run() -> None:
+        with Uninterrupted():
+            found.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert found == [before]
+
+
+def test_threads_commit_one_after_the_other(db: fv.Database) -> None:
+    def run(part: str) -> None:
+        for _ in range(50):
+            db.insert("items", [(1, part, 1)])
+            list(db.view("bought"))
+
+    threads = [threading.Thread(target=run, args=(part,)) for part in ("x", "y")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert db.version == 102
+    assert db.view("by_part")["x"] == ("x", 50, 50) and db.view("by_part")["y"] == ("y", 50, 50)
+
+
+def test_a_closed_database_says_so(db: fv.Database) -> None:
+    view = db.view("by_part")
+    reader = iter(view)
+    db.close()
+    db.close()
+    assert len(list(reader)) == 2
+    for use in (lambda: db.insert("items", []), lambda: len(view), lambda: db.stats(), lambda: db.batch()):
+        with pytest.raises(fv.FreshviewsError, match="closed"):
+            use()
+
+
+def test_unknown_names_say_what_is_meant(db: fv.Database) -> None:
+    with pytest.raises(fv.CatalogError, match="did you mean items"):
+        db.insert("item", [])
+    with pytest.raises(fv.CatalogError, match="is a view"):
+        db.insert("by_part", [])
+    with pytest.raises(fv.CatalogError, match="no group key"):
+        db.view("bought")[1]

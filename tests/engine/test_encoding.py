@@ -1,0 +1,146 @@
+"""What is accepted as rows, and how refusals are worded."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from decimal import Decimal
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import freshviews as fv
+
+ROWS = [(1, "a", Decimal("1.50"), dt.date(2026, 1, 2)), (2, None, None, None)]
+
+
+@pytest.fixture(scope="module", params=["stored", "trusted"])
+def db(request: pytest.FixtureRequest) -> fv.Database:
+    db = fv.Database()
+    trusted = "TBLPROPERTIES ('freshviews.trusted' = 'true')" if request.param == "trusted" else ""
+    db.execute(
+        f"CREATE TABLE t (id INT NOT NULL, name STRING, price DECIMAL(8, 2), day DATE) {trusted};"
+        "CREATE MATERIALIZED VIEW v AS SELECT id, name, price, day FROM t"
+    )
+    return db
+
+
+def arrow() -> pa.Table:
+    return pa.table(
+        {"ID": pa.array([1, 2]), "day": [ROWS[0][3], None], "name": ["a", None],
+         "price": pa.array([Decimal("1.5"), None])}
+    )
+
+
+def shapes() -> dict[str, Any]:
+    table = arrow()
+    names = ("id", "name", "price", "day")
+    return {
+        "tuples": ROWS,
+        "lists": [list(row) for row in ROWS],
+        "generator": (row for row in ROWS),
+        "dicts": [dict(zip(names, ROWS[0], strict=True)), {"ID": 2}],
+        "mixed": [ROWS[0], {"id": 2}],
+        "table": table,
+        "record batch": table.to_batches()[0],
+        "record batches": table.to_batches(max_chunksize=1),
+        "reader": table.to_reader(max_chunksize=1),
+        "chunked": pa.concat_tables([table.slice(0, 1), table.slice(1, 1)]),
+        "pandas": pd.DataFrame(ROWS, columns=list(names)),
+        "polars": pl.from_arrow(table),
+        "dictionary strings": table.set_column(2, "name", table["name"].dictionary_encode()),
+    }
+
+
+@pytest.mark.parametrize("shape", list(shapes()))
+def test_every_shape_gives_the_same_rows_and_is_deleted_by_every_other(db: fv.Database, shape: str) -> None:
+    db.insert("t", shapes()[shape])
+    assert Counter(db.view("v")) == Counter(ROWS)
+    db.delete("t", ROWS)
+    assert list(db.view("v")) == []
+
+
+@pytest.mark.parametrize("shape", ["tuples", "dicts", "table"])
+def test_apply_takes_signed_multiplicities_and_ignores_zero(db: fv.Database, shape: str) -> None:
+    counts = [2, 0]
+    given = {
+        "tuples": [(*row, m) for row, m in zip(ROWS, counts, strict=True)],
+        "dicts": [{"id": 1, "name": "a", "price": Decimal("1.5"), "day": ROWS[0][3], "_multiplicity": 2},
+                  {"id": 9, "_multiplicity": 0}],
+        "table": arrow().append_column("_multiplicity", pa.array(counts)),
+    }[shape]
+    db.apply("t", given)
+    assert list(db.view("v")) == [ROWS[0]] * 2
+    db.apply("t", [(*ROWS[0], -2)])
+    assert len(db.view("v")) == 0
+
+
+REFUSED: list[tuple[Any, int | None, str | None, str]] = [
+    ([(1, "a")], 0, None, "has 4 values"),
+    ([ROWS[0], (1, 2, None, None)], 1, "name", "STRING accepts str"),
+    ([ROWS[0], (None, "a", None, None)], 1, "id", "NOT NULL"),
+    ([(2**31, None, None, None)], 0, "id", "INT accepts"),
+    ([{"id": 1, "nmae": "a"}], 0, "nmae", "there is no column nmae"),
+    ([{"name": "a"}], 0, "id", "NOT NULL"),
+    ([(1, None, Decimal("1.234"), None)], 0, "price", "digits after the point"),
+    ([1], 0, None, "a tuple, a list or a dict"),
+    ("rows", None, None, "given as str"),
+    (7, None, None, "given as int"),
+    (pa.table({"id": [1, None]}), 1, "id", "NOT NULL"),
+    (pa.table({"id": [1, 2**40]}), 1, "id", "INT accepts"),
+    (pa.table({"id": [1], "x": [1]}), None, "x", "there is no column x"),
+    (pa.table({"name": ["a"]}), None, "id", "not given"),
+    (pa.table({"id": ["a"]}), None, "id", "integers"),
+    (pa.table({"id": [1], "_multiplicity": [1]}), None, "_multiplicity", "taken by apply"),
+    (pa.table([[1], [2]], names=["id", "ID"]), None, "ID", "twice"),
+]
+
+
+@pytest.mark.parametrize("given", REFUSED, ids=lambda given: given[3])
+def test_a_refusal_names_table_row_column_and_rule(
+    db: fv.Database, given: tuple[Any, int | None, str | None, str]
+) -> None:
+    rows, row, column, words = given
+    version = db.version
+    with pytest.raises(fv.BatchError, match=words) as caught:
+        db.insert("t", rows)
+    assert (caught.value.table, caught.value.row, caught.value.column) == ("t", row, column)
+    assert caught.value.rule
+    assert db.version == version and list(db.view("v")) == []
+
+
+@pytest.mark.parametrize("rows", [[(*ROWS[0], None)], [(*ROWS[0], True)], [ROWS[0]], arrow()])
+def test_apply_refuses_a_multiplicity_that_is_missing_or_no_integer(db: fv.Database, rows: Any) -> None:
+    with pytest.raises(fv.BatchError, match="_multiplicity"):
+        db.apply("t", rows)
+
+
+def test_row_numbers_count_what_was_given_also_past_zero_multiplicities() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE k (a INT PRIMARY KEY)")
+    with pytest.raises(fv.BatchError) as caught:
+        db.apply("k", [(1, 1), (5, 0), (6, 0), (1, 1)])
+    assert caught.value.row == 3
+
+
+def test_pandas_floats_that_are_missing_integers_are_integers() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE k (a INT, b INT)")
+    db.insert("k", pd.DataFrame({"a": [1, 2], "b": [3, None]}))
+    assert Counter(db.table("k")) == Counter([(1, 3), (2, None)])
+
+
+def test_strings_of_columns_that_no_view_reads_stay_out_of_the_dictionary() -> None:
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE t (a INT, s STRING, u STRING) TBLPROPERTIES ('freshviews.trusted' = 'true');"
+        "CREATE MATERIALIZED VIEW v AS SELECT s, COUNT(*) AS n FROM t GROUP BY s"
+    )
+    db.insert("t", [(1, "kept", "lost"), (2, "kept", "gone")])
+    db.insert("t", pa.table({"s": ["also"], "u": ["no"]}))
+    assert db.stats()["strings"] == 2
+    with pytest.raises(fv.BatchError, match="column u"):
+        db.insert("t", [(1, "kept", 5)])

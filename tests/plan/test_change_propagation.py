@@ -1,0 +1,35 @@
+"""Which intermediate results change propagation keeps."""
+
+from __future__ import annotations
+
+from freshviews.plan import change_propagation
+from tests.query.notation import query
+
+
+def views_of(text: str) -> dict[str, tuple[str, ...]]:
+    return {view.name: view.key for view in change_propagation.plan(query(text)).views}
+
+
+def order_of(text: str) -> str:
+    return "".join(atom.name for atom in change_propagation.join_order(query(text)))
+
+
+def test_every_intermediate_result_is_kept_by_the_variables_still_needed() -> None:
+    assert views_of("Q(a, d) = R(a, b), S(b, c), T(c, d)") == {
+        "R": ("a", "b"),
+        "S": ("b", "c"),
+        "RS": ("a", "c"),
+        "T": ("c", "d"),
+        "Q": ("a", "d"),
+    }
+
+
+def test_a_variable_that_a_later_condition_needs_is_kept_until_then() -> None:
+    views = views_of("Q() = R(a, b), S(b, c), T(c, d), U(d, e), a < d")
+    assert (views["RS"], views["RST"]) == (("a", "c"), ("d",))
+
+
+def test_atoms_are_joined_in_order_but_connected_ones_first() -> None:
+    assert order_of("Q() = R(a, b), S(b, c), T(c, d)") == "RST"
+    assert order_of("Q() = R(a, b), T(c, d), S(b, c)") == "RST"
+    assert order_of("Q() = R(a), T(c), S(a, b), U(b)") == "RSUT"

@@ -1,0 +1,96 @@
+"""Whatever the front end emits is an operation of the table, with as many arguments as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from freshviews.errors import SqlError
+from freshviews.expr.nodes import Call, Column, Expr
+from freshviews.expr.ops import OPS
+from freshviews.query.block import ViewDef
+from freshviews.sql.build import nodes_of
+from freshviews.sql.fold import FOLDS
+from freshviews.sql.functions import FUNCTIONS
+from freshviews.sql.refuse import REFUSED_FUNCTIONS
+from tests.sql.printed import view
+from tests.sql.test_types import AGGREGATES, SCALARS
+
+# Two or three arguments of each kind, of which some fit each function.
+ARGUMENTS = [
+    "", "a", "x", "p", "s", "d", "ts", "t", "a, b", "x, x", "p, 1", "s, 'b'", "s, 2", "d, 1", "'MONTH', ts",
+    "d, 'MONTH'", "ts, 'yyyy'", "t, a, b", "s, 'b', 'c'", "s, 'b', 1", "s, 2, 'c'", "s, 1, 2", "a, b, c", "p, p", "MONTH, 1, ts", "d, d",
+]  # fmt: skip
+
+
+def expressions(one: ViewDef) -> Iterator[Expr]:
+    for block in one.blocks:
+        for query in (block.query, *(d.query for d in block.distinct)):
+            for atom in query.atoms:
+                yield from (*atom.columns, *atom.filters)
+            yield from query.conditions
+            yield from (lift.expr for a in query.aggregates for lift in a.lifts)
+        yield from (o.expr for o in block.outputs)
+        if block.having is not None:
+            yield block.having
+
+
+def check(one: ViewDef) -> set[str]:
+    """The operations of a view, each checked against the table."""
+    used = set()
+    for expr in expressions(one):
+        for node in nodes_of(expr):
+            assert node.type.name != "VOID", expr
+            if isinstance(node, Call):
+                least, greatest = OPS[node.op].arity
+                assert least <= len(node.args) <= (greatest or len(node.args)), node
+                used.add(node.op)
+            if isinstance(node, Column):
+                assert node.name.isprintable(), expr
+    return used
+
+
+def test_every_function_makes_operations_of_the_table() -> None:
+    used: set[str] = set()
+    for name in FUNCTIONS:
+        taken = 0
+        for arguments in ARGUMENTS:
+            try:
+                used |= check(view(f"SELECT {name}({arguments}) AS y FROM r"))
+                taken += 1
+            except SqlError:
+                continue
+        assert taken, f"{name} takes none of the arguments"
+    operators = [sql for sql, _ in SCALARS] + [
+        "a < b", "x <= x", "s > 'a'", "s >= 'b'", "s < e2", "x <> 1", "x = x", "x > 1", "x >= 1", "x < 1",
+        "s IN ('a')", "s ILIKE 'a'", "s RLIKE 'a'", "x % 2", "x / 2", "-x", "t AND a = 1 OR t", "p > 1.5",
+        "CAST(x AS INT)", "CAST(x AS DECIMAL(5, 1))", "CAST(x AS BOOLEAN)", "CAST(a AS BOOLEAN)",
+        "CAST(s AS DOUBLE)", "CAST(s AS DECIMAL(5, 1))", "CAST(s AS DATE)", "CAST(s AS TIMESTAMP)",
+        "CAST(s AS BOOLEAN)", "CAST(ts AS DATE)", "CAST(ts AS STRING)", "CAST(t AS STRING)",
+        "CAST(x AS STRING)", "CAST(f AS STRING)", "CAST(p AS STRING)", "CAST(p AS DOUBLE)",
+        "CAST(p AS INT)", "CAST(a AS DECIMAL(5, 2))", "p * p * p * p", "p / a", "x - 1", "p <=> 1",
+        "ts + INTERVAL 1 MONTH", "CAST(c AS TIMESTAMP)", "ceil(p)", "greatest(s, 'a')", "least(s, 'a')",
+        "greatest(x, 1)", "least(x, 1)", "least(a, 1)", "d IS NOT NULL", "NOT t", "trim(LEADING 'x' FROM s)",
+        "s - 1", "ltrim(s)", "rtrim(s)", "CAST(p AS DECIMAL(5, 1))",
+    ]  # fmt: skip
+    for sql in operators:
+        used |= check(view(f"SELECT {sql} AS y FROM (SELECT *, s AS e2 FROM r, k) AS q"))
+    for sql, _ in AGGREGATES:
+        used |= check(view(f"SELECT {sql} AS y FROM r, k GROUP BY b"))
+    # Rounding of decimals is done by scale_down and scale_up, which say the scale of the result.
+    assert set(OPS) - used == {"round_decimal"}
+
+
+def test_a_constant_is_computed_only_for_operations_of_the_table() -> None:
+    assert set(FOLDS) <= {name for name, op in OPS.items() if op.kernel is not None}
+
+
+def test_a_function_is_accepted_or_refused_but_not_both() -> None:
+    assert not set(FUNCTIONS) & set(REFUSED_FUNCTIONS)
+
+
+@pytest.mark.parametrize("name", REFUSED_FUNCTIONS)
+def test_a_refused_function_says_so(name: str) -> None:
+    with pytest.raises(SqlError, match="is not supported; "):
+        view(f"SELECT {name}(a) AS y FROM r")
