@@ -118,6 +118,7 @@ def _check_empties(engine: Engine, definitions: Definitions, steps: list[Step]) 
     fresh = Engine(definitions)
     try:
         start = {view.name: fresh.contents(view.name, _RAW_ROWS) for view in definitions.views}
+        stored = fresh.stored_rows()
     finally:
         fresh.close()
     for batches, _ in reversed(steps):
@@ -125,8 +126,8 @@ def _check_empties(engine: Engine, definitions: Definitions, steps: list[Step]) 
     for view in definitions.views:
         found = engine.contents(view.name, _RAW_ROWS)
         assert found == start[view.name], _difference(f"{view.name} taken back and at first", found, start[view.name])
-    left = {name: rows for name, rows in engine.stored_rows().items() if rows}
-    assert not left, f"rows are left after everything was taken back: {left}"
+    left = engine.stored_rows()
+    assert left == stored, f"stored after everything was taken back: {left}, at first: {stored}"
 
 
 def _check_interpreter(definitions: Definitions, steps: list[Step]) -> None:

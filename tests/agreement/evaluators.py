@@ -50,6 +50,11 @@ class Engine:
         for view in definitions.views:
             maintained = Maintained(view, definitions.relations, definitions.dictionary)
             maintained.prepare()
+            # A view of aggregates without GROUP BY has its one row from the start.
+            for name in maintained.inputs:
+                if name in self.views:
+                    for batch in self.views[name].contents(1 << 16):
+                        maintained.apply(batch)
             maintained.wants_change = True
             self.views[view.name] = maintained
 
@@ -74,7 +79,7 @@ class Engine:
         return rows
 
     def stored_rows(self) -> dict[str, int]:
-        """How many rows each stored view of each program has, the global results' left out."""
+        """How many rows each stored view of each program has."""
         found = {}
         for name, maintained in self.views.items():
             for stored, (rows, _) in maintained.sizes().items():

@@ -68,7 +68,7 @@ REFUSED: dict[str, tuple[str, list[Any], str, Any]] = {
     "one delete too many": ("items", [(1, "bolt", 3, -3)], "is there", ("items", 0)),
     "child without parent": ("items", [(9, "bolt", 3, 1)], "FOREIGN KEY", ("items", 0)),
     "parent with children": ("orders", [(1, 7, None, None, -1)], "FOREIGN KEY", ("orders", 0)),
-    "multiplicity overflow": ("items", [(1, "x", 1, 2**63 - 1), (1, "x", 1, 1)], "BIGINT", ("items", 1)),
+    "multiplicity overflow": ("items", [(None, "x", 1, 2**63 - 1), (None, "x", 1, 1)], "BIGINT", ("items", 1)),
 }
 
 

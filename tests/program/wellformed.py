@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from freshviews.expr.nodes import columns_of
 from freshviews.program.nodes import (
+    MULTIPLICITY,
     Add,
     Changed,
     Component,
@@ -32,8 +33,8 @@ def check(program: Program) -> None:
     for trigger in program.triggers:
         variables = [parameter.name for parameter in trigger.parameters]
         assert len(set(variables)) == len(variables), f"two parameters are named alike: {variables}"
-        assert "m" not in variables
-        _Check(program).body(trigger.body, {"m", *variables}, {}, frozenset())
+        assert MULTIPLICITY.name not in variables
+        _Check(program).body(trigger.body, {MULTIPLICITY.name, *variables}, {}, frozenset())
     _Check(program).body(program.enumerate, set(), {}, frozenset())
     used = _Check.used_indexes(program)
     for view in program.views:

@@ -10,6 +10,7 @@ from freshviews.codegen.layout import row_layout
 from freshviews.codegen.scalars import ScalarWriter
 from freshviews.codegen.writer import Names, Writer
 from freshviews.program.nodes import (
+    MULTIPLICITY,
     Add,
     Changed,
     Emit,
@@ -52,7 +53,7 @@ class StatementWriter:
         self.used.update(functions)
 
     def variable(self, name: str) -> str:
-        return "m" if name == "m" else self.names.of("variable", name)
+        return "m" if name == MULTIPLICITY.name else self.names.of("variable", name)
 
     def table(self, view: str) -> str:
         return self.names.of("view", view)

@@ -15,7 +15,7 @@ class Namer:
     def __init__(self, query: Query) -> None:
         self._views = {RESULT}
         self._aliases: dict[str, str] = {}
-        self._variables = {"m", *query.variables}
+        self._variables = set(query.variables)
         self._variables.update(p.name for atom in query.atoms for p in parameters_of(query, atom))
         self._variables.update(let.variable for _, let, _ in spanning_lifts(query))
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from freshviews.program.nodes import (
+    MULTIPLICITY,
     Add,
     Changed,
     Emit,
@@ -73,7 +74,7 @@ class State:
                 self.steps += 1
                 if all(evaluate(f, row, self.dictionary) == 1 for f in trigger.filters):
                     variables = {p.name: evaluate(p.expr, row, self.dictionary) for p in trigger.parameters}
-                    self._run(trigger.body, Scope({**variables, "m": m}, {}, record))
+                    self._run(trigger.body, Scope({**variables, MULTIPLICITY.name: m}, {}, record))
 
     def output(self) -> dict[Key, Payload]:
         """The result: payloads by values of the free variables; the count alone where it is enumerated."""

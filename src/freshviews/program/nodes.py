@@ -48,7 +48,8 @@ class Value:
     ring: str = "integer"
 
 
-MULTIPLICITY = Value("m")
+MULTIPLICITY = Value("@m")
+"""The multiplicity of the update; printed ``m``. No column can have its name."""
 
 
 @dataclass(frozen=True)

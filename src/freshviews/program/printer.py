@@ -223,4 +223,4 @@ class _Printer:
             case Part(alias, component):
                 return alias if rows[alias] == PLAIN else f"{alias}.{component}"
             case Value(name):
-                return name
+                return name.removeprefix("@")

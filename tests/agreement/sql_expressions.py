@@ -1,0 +1,243 @@
+"""Random scalar expressions in both spellings of SQL.
+
+Every expression has a kind: int, decimal, double, ratio, string, date or bool. A ratio is a DOUBLE that is rounded
+(a quotient, an average): it is grouped by, counted and compared for order, never summed or compared with a constant,
+for then the last bits of two engines would decide. Nothing here fails: divisors are constants or guarded by CASE.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.agreement.scenario import Text
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+KINDS = ("int", "decimal", "double", "string", "date", "bool")
+SUMMABLE = ("int", "decimal", "double")
+DATES = ("2024-01-30", "2024-01-31", "2024-02-29")
+STRINGS = ("a", "b", "ab", "")
+
+
+@dataclass(frozen=True)
+class Term:
+    """An expression; ``precision`` and ``scale`` matter for decimals. ``column``: it is a column as it is."""
+
+    text: Text
+    kind: str
+    precision: int = 0
+    scale: int = 0
+    column: bool = False
+
+
+def pick(draw: Draw, choices: Sequence[Any]) -> Any:
+    return draw(st.sampled_from(choices))
+
+
+def chance(draw: Draw, percent: int) -> bool:
+    """Shrinks to no."""
+    return bool(draw(st.integers(0, 99)) >= 100 - percent)
+
+
+def made(kind: str, spark: str, *parts: Term, duck: str | None = None, **more: int) -> Term:
+    """A term of a template, whose ``{0}``, ``{1}``, ... are the parts."""
+    other = spark if duck is None else duck
+    return Term(
+        Text(
+            spark.format(*(p.text.spark for p in parts)),
+            other.format(*(p.text.duck for p in parts)),
+        ),
+        kind,
+        **more,
+    )
+
+
+def constant(draw: Draw, kind: str) -> Term:
+    match kind:
+        case "int":
+            return made("int", str(pick(draw, (0, 1, 2, 3))))
+        case "decimal":
+            return made("decimal", pick(draw, ("1.5", "0.5", "2.0")), precision=2, scale=1)
+        case "double":
+            return made("double", pick(draw, ("0.5E0", "2E0", "1E0")))
+        case "string":
+            return made("string", "'" + pick(draw, STRINGS[:3]) + "'")
+        case "date":
+            return made("date", f"DATE '{pick(draw, DATES)}'")
+        case _:
+            return made("bool", pick(draw, ("TRUE", "FALSE")))
+
+
+class Expressions:
+    """Draws expressions over columns."""
+
+    def __init__(self, draw: Draw, columns: Sequence[Term]) -> None:
+        self.draw = draw
+        self.columns = columns
+
+    def kinds(self, wanted: Sequence[str]) -> list[str]:
+        """Those of the wanted kinds that some column has."""
+        present = {c.kind for c in self.columns}
+        return [kind for kind in wanted if kind in present]
+
+    def column(self, kind: str) -> Term | None:
+        found = [c for c in self.columns if c.kind == kind]
+        return pick(self.draw, found) if found else None
+
+    def leaf(self, kind: str) -> Term:
+        column = self.column(kind)
+        if column is None or chance(self.draw, 20):
+            return constant(self.draw, kind)
+        return column
+
+    def any(self, kind: str, depth: int = 1) -> Term:
+        """A column, or with depth an operation on shallower ones."""
+        if kind == "ratio":
+            return self.column("ratio") or self.ratio(depth)
+        if depth == 0 or chance(self.draw, 45):
+            return self.leaf(kind)
+        below = depth - 1
+        general = [self.case, self.coalesce]
+        own: dict[str, list[Callable[[str, int], Term]]] = {
+            "int": [self.arithmetic, self.arithmetic, self.integer],
+            "decimal": [self.decimals],
+            "double": [self.arithmetic],
+            "string": [self.string],
+            "date": [self.dates],
+            "bool": [self.predicate, self.predicate],
+        }
+        return pick(self.draw, [*own[kind], *general])(kind, below)
+
+    def case(self, kind: str, depth: int) -> Term:
+        test, then = self.predicate("bool", depth), self.any(kind, depth)
+        if chance(self.draw, 50):
+            made_ = made(kind, "CASE WHEN {0} THEN {1} END", test, then)
+            return replace(made_, precision=then.precision, scale=then.scale)
+        other = self.any(kind, depth)
+        return _wider(made(kind, "CASE WHEN {0} THEN {1} ELSE {2} END", test, then, other), then, other)
+
+    def coalesce(self, kind: str, depth: int) -> Term:
+        first, other = self.any(kind, depth), self.leaf(kind)
+        return _wider(made(kind, "COALESCE({0}, {1})", first, other), first, other)
+
+    def arithmetic(self, kind: str, depth: int) -> Term:
+        a = self.any(kind, depth)
+        if chance(self.draw, 10):
+            return made(kind, "(-{0})", a)
+        op = pick(self.draw, ("+", "-", "*"))
+        return made(kind, f"({{0}} {op} {{1}})", a, self.any(kind, depth))
+
+    def integer(self, kind: str, depth: int) -> Term:
+        choice = pick(self.draw, ("mod", "abs", "div", "guarded", "length", "part", "diff"))
+        if choice == "length":
+            return made("int", "length({0})", self.any("string", depth))
+        if choice == "part":
+            part = pick(self.draw, ("year", "month", "day", "dayofweek"))
+            duck = f"({part}({{0}}) + 1)" if part == "dayofweek" else f"{part}({{0}})"
+            return made("int", f"{part}({{0}})", self.any("date", depth), duck=duck)
+        if choice == "diff":
+            dates = self.any("date", depth), self.any("date", depth)
+            return made("int", "datediff({0}, {1})", *dates, duck="({0} - {1})")
+        a = self.any("int", depth)
+        if choice == "mod":
+            return made("int", "({0} % 3)", a)
+        if choice == "abs":
+            return made("int", "abs({0})", a)
+        if choice == "div":
+            return made("int", "({0} DIV 2)", a, duck="({0} // 2)")
+        b = self.any("int", depth)
+        return made(
+            "int",
+            "CASE WHEN {1} <> 0 THEN {0} DIV {1} END",
+            a,
+            b,
+            duck="CASE WHEN {1} <> 0 THEN {0} // {1} END",
+        )
+
+    def ratio(self, depth: int) -> Term:
+        a = self.any("int", depth)
+        if chance(self.draw, 50):
+            return made("ratio", "({0} / 3)", a)
+        return made("ratio", "CASE WHEN {1} <> 0 THEN {0} / {1} END", a, self.any("int", depth))
+
+    def decimals(self, kind: str, depth: int) -> Term:
+        a = self.any("decimal", depth)
+        op = pick(self.draw, ("+", "-", "*", "neg", "int", "round"))
+        if op == "neg":
+            return made("decimal", "(-{0})", a, precision=a.precision, scale=a.scale)
+        if op == "round":
+            scale = min(a.scale, 1)
+            return made("decimal", "round({0}, 1)", a, precision=a.precision + 1, scale=scale)
+        if op == "int":
+            if a.precision > 17:
+                return a
+            b = self.leaf("int")
+            return made("decimal", "({0} + {1})", a, b, precision=max(a.precision, 20 + a.scale) + 1, scale=a.scale)
+        b = self.any("decimal", depth)
+        if op == "*":
+            if a.precision + b.precision > 17 or a.scale + b.scale > 6:
+                return a
+            return made(
+                "decimal", "({0} * {1})", a, b, precision=a.precision + b.precision + 1, scale=a.scale + b.scale
+            )
+        scale = max(a.scale, b.scale)
+        whole = max(a.precision - a.scale, b.precision - b.scale)
+        return made("decimal", f"({{0}} {op} {{1}})", a, b, precision=whole + scale + 1, scale=scale)
+
+    def string(self, kind: str, depth: int) -> Term:
+        a = self.any("string", depth)
+        choice = pick(self.draw, ("upper", "concat", "substring", "cast", "dates"))
+        if choice == "upper":
+            return made("string", "upper({0})", a)
+        if choice == "concat":
+            return made("string", "({0} || {1})", a, self.any("string", depth))
+        if choice == "substring":
+            return made("string", "substring({0}, 1, 1)", a)
+        if choice == "cast":
+            return made("string", "CAST({0} AS STRING)", self.any("int", depth))
+        return made("string", "CAST({0} AS STRING)", self.any("date", depth))
+
+    def dates(self, kind: str, depth: int) -> Term:
+        a = self.any("date", depth)
+        if chance(self.draw, 50):
+            return made("date", "date_add({0}, 1)", a, duck="({0} + 1)")
+        duck = "CAST({0} + INTERVAL 1 MONTH AS DATE)"
+        return made("date", "add_months({0}, 1)", a, duck=duck)
+
+    def predicate(self, kind: str = "bool", depth: int = 1) -> Term:
+        """A condition, mostly a comparison."""
+        kinds = self.kinds(KINDS) or ["int"]
+        choice = pick(self.draw, ("compare", "compare", "null", "in", "between", "like", "and", "or", "not", "is"))
+        if choice in ("and", "or") and depth > 0:
+            sides = self.predicate("bool", depth - 1), self.predicate("bool", depth - 1)
+            return made("bool", f"({{0}} {choice.upper()} {{1}})", *sides)
+        if choice == "not" and depth > 0:
+            return made("bool", "(NOT {0})", self.predicate("bool", depth - 1))
+        of = pick(self.draw, kinds)
+        a = self.any(of, max(depth - 1, 0))
+        if choice == "null":
+            return made("bool", f"({{0}} IS {pick(self.draw, ('', 'NOT '))}NULL)", a)
+        if choice == "like":
+            a = self.any("string", max(depth - 1, 0))
+            return made("bool", f"({{0}} LIKE '{pick(self.draw, ('a%', '%b', '_', '%'))}')", a)
+        if choice == "in":
+            negated = pick(self.draw, ("", "NOT "))
+            return made("bool", f"({{0}} {negated}IN ({{1}}, {{2}}))", a, constant(self.draw, of), self.leaf(of))
+        if choice == "between" and of != "bool":
+            return made("bool", "({0} BETWEEN {1} AND {2})", a, constant(self.draw, of), self.leaf(of))
+        b = self.any(of, max(depth - 1, 0))
+        if choice == "is":
+            return made("bool", "({0} <=> {1})", a, b, duck="({0} IS NOT DISTINCT FROM {1})")
+        op = pick(self.draw, ("=", "<>", "<", "<=", ">", ">="))
+        return made("bool", f"({{0}} {op} {{1}})", a, b)
+
+
+def _wider(term: Term, a: Term, b: Term) -> Term:
+    """The term with digits for both decimals."""
+    scale = max(a.scale, b.scale)
+    whole = max(a.precision - a.scale, b.precision - b.scale)
+    return replace(term, precision=whole + scale if term.kind == "decimal" else 0, scale=scale)
