@@ -20,7 +20,8 @@ from tests.sql.test_types import AGGREGATES, SCALARS
 # Two or three arguments of each kind, of which some fit each function.
 ARGUMENTS = [
     "", "a", "x", "p", "s", "d", "ts", "t", "a, b", "x, x", "p, 1", "s, 'b'", "s, 2", "d, 1", "'MONTH', ts",
-    "d, 'MONTH'", "ts, 'yyyy'", "t, a, b", "s, 'b', 'c'", "s, 'b', 1", "s, 2, 'c'", "s, 1, 2", "a, b, c", "p, p", "MONTH, 1, ts", "d, d",
+    "d, 'MONTH'", "ts, 'yyyy'", "t, a, b", "s, 'b', 'c'", "s, 'b', 1", "s, 2, 'c'", "s, 1, 2", "a, b, c", "p, p",
+    "MONTH, 1, ts", "d, d",
 ]  # fmt: skip
 
 
@@ -63,7 +64,8 @@ def test_every_function_makes_operations_of_the_table() -> None:
                 continue
         assert taken, f"{name} takes none of the arguments"
     operators = [sql for sql, _ in SCALARS] + [
-        "a < b", "a <> b", "s <= 'a'", "x <= x", "s > 'a'", "s >= 'b'", "s < e2", "x <> 1", "x = x", "x > 1", "x >= 1", "x < 1",
+        "a < b", "a <> b", "s <= 'a'", "x <= x", "s > 'a'", "s >= 'b'", "s < e2", "x <> 1", "x = x", "x > 1",
+        "x >= 1", "x < 1",
         "s IN ('a')", "s ILIKE 'a'", "s RLIKE 'a'", "x % 2", "x / 2", "-x", "t AND a = 1 OR t", "p > 1.5",
         "CAST(x AS INT)", "CAST(x AS DECIMAL(5, 1))", "CAST(x AS BOOLEAN)", "CAST(a AS BOOLEAN)",
         "CAST(s AS DOUBLE)", "CAST(s AS DECIMAL(5, 1))", "CAST(s AS DATE)", "CAST(s AS TIMESTAMP)",

@@ -48,6 +48,8 @@ WRONG = [
     ("SELECT a FROM r GROUP BY §3", "the list has columns 1 to 1"),
     ("SELECT sum(a) AS x FROM r GROUP BY §1", "is an aggregate"),
     ("SELECT upper(§DISTINCT s) AS x FROM r", "DISTINCT stands in aggregate functions"),
+    ("SELECT count(*) AS n FROM r §GROUP BY", "GROUP BY needs columns"),
+    ("SELECT a FROM r WHERE §s LIKE 'a' ESCAPE '!!'", "ESCAPE takes one character"),
     # sets
     ("SELECT a FROM r UNION ALL §SELECT a, b FROM r", "here they have 1 and 2"),
     ("SELECT a FROM r UNION ALL §SELECT d FROM r", "INT and DATE have no common type"),
@@ -104,9 +106,7 @@ UNSUPPORTED = [
 
 
 @pytest.mark.parametrize(("marked", "construct"), UNSUPPORTED)
-def test_an_unsupported_construct_is_refused_by_name_with_what_is_accepted(
-    marked: str, construct: str
-) -> None:
+def test_an_unsupported_construct_is_refused_by_name_with_what_is_accepted(marked: str, construct: str) -> None:
     error = _check("CREATE MATERIALIZED VIEW v AS\n" + marked, construct, UnsupportedSql)
     assert " is not supported; " in str(error)
 
@@ -146,16 +146,16 @@ SCRIPTS = [
 
 
 @pytest.mark.parametrize(("marked", "message", "kind"), SCRIPTS)
-def test_a_wrong_statement_is_refused_where_it_is_wrong(
-    marked: str, message: str, kind: type[Exception]
-) -> None:
+def test_a_wrong_statement_is_refused_where_it_is_wrong(marked: str, message: str, kind: type[Exception]) -> None:
     if message == "at 'FROM'":
         marked = marked.replace("§", "").replace("FROM", "§FROM")
     _check(marked, message, kind)
 
 
 def test_every_node_of_a_tree_has_a_place_within_its_parent() -> None:
-    text = SqlText("CREATE MATERIALIZED VIEW v AS\n-- a comment\nSELECT a, sum(b) FROM r\nWHERE /* x */ c = 1 GROUP BY a")
+    text = SqlText(
+        "CREATE MATERIALIZED VIEW v AS\n-- a comment\nSELECT a, sum(b) FROM r\nWHERE /* x */ c = 1 GROUP BY a"
+    )
     for node in parse(text)[0].walk():
         line, column = text.at(node)
         assert line >= 1 and column >= 1

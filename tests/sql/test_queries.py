@@ -1,5 +1,6 @@
 """What a query becomes, printed: predicates placed, variables named, sums as products of lifts."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import pytest
@@ -36,7 +37,7 @@ PRINTED = [
         "a condition over several sources that an equality lets one decide is that one's filter",
         "SELECT r.b FROM r JOIN s ON r.a = s.a WHERE r.b > s.a",
         """v: b INT NOT NULL
-  bag v(b) = r(a, b | gt(b, a) & is_not_null(a)) s(a | is_not_null(a))
+  bag v(b) = r(a, b | gt(b, a)) s(a | is_not_null(a))
   -> b""",
     ),
     (
@@ -57,14 +58,14 @@ PRINTED = [
         "join columns of different types meet at their common type",
         "SELECT k.name FROM r JOIN k ON r.p = k.id",
         """v: name STRING NOT NULL
-  bag v(p, name) = r(p | is_not_null(p)) k(p=scale_up(id, 100), name)
+  bag v(name) = r(p | is_not_null(p)) k(p=scale_up(id, 100), name)
   -> name""",
     ),
     (
         "a subquery that selects, projects and joins dissolves",
         "SELECT q.z FROM (SELECT a + 1 AS z, b FROM r WHERE c > 2) AS q JOIN s ON s.b = q.b WHERE q.z < 9",
         """v: z INT NOT NULL
-  bag v(z) = q:r(b, z=check_range(add_int(a, 1), -2147483648, 2147483647) | gt(c, 2) & lt(check_range(add_int(a, 1), -2147483648, 2147483647), 9) & is_not_null(b)) s(b)
+  bag v(z) = q:r(z=check_range(add_int(a, 1), -2147483648, 2147483647), b | gt(c, 2) & lt(check_range(add_int(a, 1), -2147483648, 2147483647), 9) & is_not_null(b)) s(b)
   -> z""",
     ),
     (
@@ -75,7 +76,7 @@ PRINTED = [
   count = count(count) BIGINT
   -> a, n=count
 v: n BIGINT NOT NULL
-  bag v(a, n) = q:v#1(a, n | is_not_null(a)) s(a=b)
+  bag v(n) = q:v#1(a, n | is_not_null(a)) s(a=b)
   -> n""",
     ),
     (
@@ -104,9 +105,9 @@ v: a INT
     (
         "a sum of products over two tables is a product of lifts, and so is its count",
         "SELECT sum(r.p * s.b * 2) AS z FROM r JOIN s ON r.a = s.a",
-        """v: z DECIMAL(36, 2)
+        """v: z DECIMAL(35, 2)
   global v() = r(a | is_not_null(a)) s(a | is_not_null(a)); n_p_b:integer r[is_not_null(p)]; sum_p_b:integer r[mul_int(2, coalesce(p, 0))] * s[b]
-  sum_p_b = sum(sum_p_b, n_p_b) DECIMAL(36, 2)
+  sum_p_b = sum(sum_p_b, n_p_b) DECIMAL(35, 2)
   -> z=sum_p_b""",
     ),
     (
@@ -166,7 +167,10 @@ def test_a_query_becomes(claim: str, sql: str, expected: str) -> None:
 
 SAME = [
     ("SELECT a FROM r WHERE b BETWEEN 1 AND 2", "SELECT a FROM r WHERE b >= 1 AND b <= 2"),
-    ("SELECT r.a FROM r NATURAL JOIN (SELECT a FROM s) AS q", "SELECT r.a FROM r JOIN (SELECT a FROM s) AS q USING (a)"),
+    (
+        "SELECT r.a FROM r NATURAL JOIN (SELECT a FROM s) AS q",
+        "SELECT r.a FROM r JOIN (SELECT a FROM s) AS q USING (a)",
+    ),
     ("SELECT r.b FROM r, s WHERE r.a = s.a", "SELECT r.b FROM r INNER JOIN s ON s.a = r.a AND TRUE"),
     ("SELECT a, sum(b) AS z FROM r GROUP BY ALL", "SELECT a, sum(b) AS z FROM r GROUP BY r.a"),
     ("SELECT count(1) AS n FROM k", "SELECT count(*) AS n FROM k"),
@@ -205,9 +209,16 @@ def test_views_read_views_of_the_same_script() -> None:
 
 
 def test_star_lists_columns_joined_by_using_first_and_once() -> None:
-    names = [c.name for c in view("SELECT * FROM s JOIN (SELECT a, e, c FROM r, (SELECT e FROM s)) AS q USING (e, a)").columns]
+    names = [
+        c.name
+        for c in view("SELECT * FROM s JOIN (SELECT a, e, c FROM r, (SELECT e FROM s)) AS q USING (e, a)").columns
+    ]
     assert names == ["e", "a", "b", "c"]
-    assert [c.name for c in view("SELECT q.*, r.b FROM r JOIN (SELECT a, e FROM s) AS q USING (a)").columns] == ["a", "e", "b"]
+    assert [c.name for c in view("SELECT q.*, r.b FROM r JOIN (SELECT a, e FROM s) AS q USING (a)").columns] == [
+        "a",
+        "e",
+        "b",
+    ]
     assert [c.name for c in view("SELECT * EXCEPT (b) FROM s").columns] == ["a", "e"]
 
 
@@ -224,7 +235,7 @@ def test_the_atoms_of_a_block_have_different_names() -> None:
 def test_a_guarded_part_of_a_case_is_not_computed_at_the_leaf() -> None:
     sql = "SELECT CASE WHEN s.b > 0 THEN r.a / r.b ELSE 0 END AS z FROM r JOIN s ON r.a = s.a"
     (block,) = view(sql).blocks
-    assert str(block.outputs[0].expr) == "case(gt_b, div_float(int_to_float(a), int_to_float(b)), 0.0)"
+    assert str(block.outputs[0].expr) == "case(gt_b, div_float(int_to_float(a), b), 0.0)"
 
 
 def _atoms(one: ViewDef) -> list[str]:

@@ -39,9 +39,7 @@ def test_a_table_has_its_columns_in_order_with_types_and_nullability() -> None:
 
 
 def test_keys_are_the_primary_key_and_then_the_unique_ones_in_the_tables_spelling() -> None:
-    table = _table(
-        "CREATE TABLE t (A INT, b INT UNIQUE, c INT, UNIQUE (C, a), CONSTRAINT pk PRIMARY KEY (a, B))"
-    )
+    table = _table("CREATE TABLE t (A INT, b INT UNIQUE, c INT, UNIQUE (C, a), CONSTRAINT pk PRIMARY KEY (a, B))")
     assert table.keys == (("A", "b"), ("b",), ("c", "A"))
     assert [c.nullable for c in table.columns] == [False, False, True]
 
@@ -121,7 +119,9 @@ def test_what_is_needed_by_another_cannot_be_dropped() -> None:
     with pytest.raises(CatalogError, match="r is still needed by v; DROP them first"):
         parse_script("CREATE MATERIALIZED VIEW v AS SELECT a FROM r; DROP TABLE r", known)
     with pytest.raises(CatalogError, match="r is still needed by v"):
-        parse_script("CREATE MATERIALIZED VIEW v AS SELECT DISTINCT a, count(*) AS n FROM r GROUP BY a; DROP TABLE r", known)
+        parse_script(
+            "CREATE MATERIALIZED VIEW v AS SELECT DISTINCT a, count(*) AS n FROM r GROUP BY a; DROP TABLE r", known
+        )
     with pytest.raises(CatalogError, match="k is still needed by t"):
         parse_script("CREATE TABLE t (x BIGINT REFERENCES k (id)); DROP TABLE k", known)
     with pytest.raises(CatalogError, match="v is still needed by w"):

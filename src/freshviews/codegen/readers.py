@@ -18,6 +18,9 @@ from freshviews.codegen.writer import Writer
 from freshviews.program.nodes import COUNT, Program, View
 from freshviews.query.block import Block, Result
 
+_PRESENT = {"bag": "!= 0", "groups": "> 0"}
+"""What the count of a row is where the row is there: over Z a bag counts below zero, a group is not there."""
+
 
 def raw_width(block: Block) -> int:
     """Words of a raw row: free variables, results, multiplicity."""
@@ -110,7 +113,7 @@ def _write_change(writer: Writer, program: Program, view: View, block: Block, pr
                     writer.line(f"{prefix}finish__HASH__(row, after, append(out), difference, status)")
                 writer.line("continue")
             else:
-                present = f"load(%s, {count}) != 0" if block.kind == "groups" else "True"
+                present = f"load(%s, {count}) > 0" if block.kind == "groups" else "True"
                 writer.line("old = 0")
                 with writer.block(f"if {present.replace('%s', 'before')}:"):
                     writer.line("old = 1")
@@ -143,7 +146,7 @@ def _write_rows(writer: Writer, program: Program, view: View, block: Block, pref
             writer.line("row = row_at(table, number)")
             writer.line(f"payload = row + {8 * layout.key}")
             writer.line(f"count = load(payload, {count})")
-            with writer.block("if count != 0:"):
+            with writer.block(f"if count {_PRESENT[block.kind]}:"):
                 multiplicity = "count" if block.kind == "bag" else "1"
                 writer.line(f"{prefix}finish__HASH__(row, payload, append(out), {multiplicity}, status)")
                 writer.line("found += 1")
@@ -169,7 +172,7 @@ def _write_group(writer: Writer, program: Program, view: View, block: Block, pre
         writer.line(f"payload = row + {8 * layout.key}")
         writer.line(f"count = load(payload, {count})")
         if block.kind != "global":
-            with writer.block("if count == 0:"):
+            with writer.block(f"if not count {_PRESENT[block.kind]}:"):
                 writer.line("return 0")
         multiplicity = "count" if block.kind == "bag" else "1"
         writer.line(f"{prefix}finish__HASH__(row, payload, append(out), {multiplicity}, status)")

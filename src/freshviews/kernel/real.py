@@ -175,6 +175,13 @@ def real_add_scaled(target: int, source: int, k: int) -> None:
 
 
 @jit
+def clear_real(address: int) -> None:
+    """Make a sum zero, whatever was there."""
+    for word in range(REAL_WORDS):
+        store(address, word, 0)
+
+
+@jit
 def real_is_zero(address: int) -> bool:
     """Whether a sum is zero and holds no special value."""
     word = 0

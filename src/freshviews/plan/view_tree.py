@@ -102,7 +102,17 @@ def plan_factorised(query: Query, dependencies: tuple[FD, ...] = ()) -> Program 
     order = best_order(query, True, dependencies)
     if not query.free or not is_enumerable(order, query, dependencies):
         return None
+    if any(_joins_blindly(query, node) for node in order.nodes()):
+        return None
     return _program(query, order, dependencies, factorised=True)
+
+
+def _joins_blindly(query: Query, node: Node) -> bool:
+    """Whether a condition at a node needs variables from below it while an enumeration goes on below: the
+    rows that meet it would have to be searched for anew."""
+    on_the_way = {*node.keys, node.variable}
+    going_on = any(set(child.variables).intersection(query.free) for child in node.children)
+    return going_on and any(not on_the_way.issuperset(query.factors[place]) for place in node.factors)
 
 
 def _program(

@@ -39,9 +39,7 @@ class Interval:
     def plus(self, other: Interval) -> Interval:
         if bool(self.months) != bool(other.months) and (self.months or self.micros):
             raise Fault("an INTERVAL has years and months, or days and smaller units, not both")
-        return Interval(
-            self.months + other.months, self.micros + other.micros, self.whole_days and other.whole_days
-        )
+        return Interval(self.months + other.months, self.micros + other.micros, self.whole_days and other.whole_days)
 
 
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}

@@ -59,9 +59,7 @@ def with_query_names(blocks: Sequence[Block], view: str) -> tuple[Block, ...]:
     made = []
     for number, block in enumerate(blocks, 1):
         name = view if len(blocks) == 1 else f"{view}.{number}"
-        distinct = tuple(
-            replace(one, query=replace(one.query, name=f"{name}.{one.name}")) for one in block.distinct
-        )
+        distinct = tuple(replace(one, query=replace(one.query, name=f"{name}.{one.name}")) for one in block.distinct)
         made.append(replace(block, query=replace(block.query, name=name), distinct=distinct))
     return tuple(made)
 
@@ -93,9 +91,7 @@ def _over_inner(select: Select, views: Views) -> Select:
     source = views.source_of(view)
 
     def moved(expr: Expr) -> Expr:
-        return replaced(
-            expr, lambda n: source.column(source.columns[place[n.name]]) if isinstance(n, Column) else None
-        )
+        return replaced(expr, lambda n: source.column(source.columns[place[n.name]]) if isinstance(n, Column) else None)
 
     return replace(
         select,
@@ -103,9 +99,7 @@ def _over_inner(select: Select, views: Views) -> Select:
         conjuncts=tuple(map(moved, outer)),
         groups=tuple(replace(group, expr=moved(group.expr)) for group in select.groups),
         aggregates=tuple(replace(a, args=tuple(map(moved, a.args))) for a in select.aggregates),
-        items=tuple(replace(i, expr=moved(i.expr)) for i in select.items)
-        if select.kind == "bag"
-        else select.items,
+        items=tuple(replace(i, expr=moved(i.expr)) for i in select.items) if select.kind == "bag" else select.items,
     )
 
 
@@ -142,9 +136,7 @@ class _Builder:
         aggregates = tuple(self.components.values())
         spanning = [lift.expr for a in aggregates for lift in a.lifts if lift.atom is None]
         query = Query("", tuple(self.free), self._atoms((*conditions, *spanning)), aggregates, conditions)
-        distinct = tuple(
-            replace(one, query=self._counting(one.query, conditions)) for one in self.distinct.values()
-        )
+        distinct = tuple(replace(one, query=self._counting(one.query, conditions)) for one in self.distinct.values())
         outputs = tuple(Output(item.name, expr) for item, expr in zip(select.items, exprs, strict=True))
         block = Block(select.kind, query, outputs, tuple(self.results), distinct, having)
         return _named(block, self.variables.naming())
@@ -246,9 +238,7 @@ class _Builder:
     def _result(self, call_: AggregateCall, components: tuple[str, ...]) -> Column:
         name = free_name(call_.label, [result.name for result in self.results])
         argument = call_.args[0].type if call_.args else BIGINT
-        nullable = call_.nullable and (
-            self.select.kind == "global" or any(arg.nullable for arg in call_.args)
-        )
+        nullable = call_.nullable and (self.select.kind == "global" or any(arg.nullable for arg in call_.args))
         self.results.append(Result(name, call_.function, components, argument, call_.type, nullable))
         return Column(name, call_.type, nullable)
 
@@ -279,9 +269,7 @@ class _Builder:
             chosen.append(variable.name)
         taken = [*(d.name for d in self.distinct.values()), *(c.name for c in self.components.values())]
         name = free_name(_label(kind if kind in ("min", "max") else f"{kind}_distinct", call_), taken)
-        kind_type = (
-            BIGINT if kind == "count" else call_.args[0].type if kind in ("min", "max") else call_.type
-        )
+        kind_type = BIGINT if kind == "count" else call_.args[0].type if kind in ("min", "max") else call_.type
         if kind == "sum" and call_.function == "avg":
             kind_type = DOUBLE if real else args[0].type
         # Atoms wait until every variable of the block is known; free holds the arguments meanwhile.

@@ -75,9 +75,7 @@ class Catalog:
     def users_of(self, name: str) -> tuple[str, ...]:
         """Views that read a relation, and other tables whose foreign keys refer to it."""
         views = (
-            view.name.split("#")[0]
-            for view in self.views.values()
-            if any(same(read, name) for read in view.inputs)
+            view.name.split("#")[0] for view in self.views.values() if any(same(read, name) for read in view.inputs)
         )
         tables = (
             table.name

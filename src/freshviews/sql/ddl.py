@@ -121,9 +121,7 @@ def _constraint(text: SqlText, table: _Table, node: Node) -> None:
 
 def _set_primary(text: SqlText, table: _Table, node: Node, columns: tuple[str, ...]) -> None:
     if table.primary is not None:
-        raise text.error(
-            node, f"table {table.name} has two primary keys; name all columns in one, or use UNIQUE"
-        )
+        raise text.error(node, f"table {table.name} has two primary keys; name all columns in one, or use UNIQUE")
     table.primary = columns
 
 
@@ -132,9 +130,7 @@ def _own_columns(text: SqlText, table: _Table, nodes: Sequence[Node]) -> tuple[s
     for node in nodes:
         column = column_named(table.columns, node.name)
         if column is None:
-            raise text.error(
-                node, f"unknown column {node.name}{near(node.name, (c.name for c in table.columns))}"
-            )
+            raise text.error(node, f"unknown column {node.name}{near(node.name, (c.name for c in table.columns))}")
         names.append(column.name)
     return tuple(names)
 
@@ -150,9 +146,7 @@ def _foreign_key(
     target = reference.this.this if isinstance(reference.this, exp.Schema) else reference.this
     named = reference.this.expressions if isinstance(reference.this, exp.Schema) else []
     if reference.args.get("options"):
-        raise text.unsupported(
-            reference, "ON DELETE and ON UPDATE of REFERENCES", "delete the referring rows first"
-        )
+        raise text.unsupported(reference, "ON DELETE and ON UPDATE of REFERENCES", "delete the referring rows first")
     other = table if same(target.name, table.name) else catalog.table(target.name)
     if other is None:
         names = (known.name for known in catalog.tables.values())
@@ -168,9 +162,7 @@ def _foreign_key(
         referenced = list(other.keys[0])
     if not any(set(referenced) == set(known) for known in other.keys):
         keys = " or ".join(f"({', '.join(known)})" for known in other.keys) or "none"
-        raise text.error(
-            target, f"a foreign key refers to a PRIMARY KEY or UNIQUE columns; {other.name} has {keys}"
-        )
+        raise text.error(target, f"a foreign key refers to a PRIMARY KEY or UNIQUE columns; {other.name} has {keys}")
     if len(referenced) != len(columns):
         raise text.error(node, f"the foreign key has {len(columns)} columns and refers to {len(referenced)}")
     for own, its in zip(columns, referenced, strict=True):

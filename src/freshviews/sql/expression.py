@@ -176,17 +176,13 @@ class Binder:
         if isinstance(node, exp.Trim):
             characters = node.expression
             side = str(node.args.get("position") or "")
-            return trimmed(
-                side, self.bind(node.this), self.bind(characters) if characters is not None else None
-            )
+            return trimmed(side, self.bind(node.this), self.bind(characters) if characters is not None else None)
         if isinstance(node, exp.Substring):
             return self._optional("substring", node.this, node.args.get("start"), node.args.get("length"))
         if isinstance(node, exp.StrPosition):
             return self._optional("locate", node.args["substr"], node.this, node.args.get("position"))
         kind = type(node).__name__.upper()
-        raise self.text.unsupported(
-            node, f"{kind}, as in {self.text.of(node)},", "see docs/sql.md for what is"
-        )
+        raise self.text.unsupported(node, f"{kind}, as in {self.text.of(node)},", "see docs/sql.md for what is")
 
     def _optional(self, name: str, *parts: Node | None) -> Expr:
         return scalar(name, [self.bind(part) for part in parts if part is not None])
@@ -205,14 +201,10 @@ class Binder:
                 )
             return self.aggregate(node)
         if isinstance(node, exp.Filter):
-            raise self.text.error(
-                node, f"FILTER (WHERE ...) follows an aggregate function, which {name} is not"
-            )
+            raise self.text.error(node, f"FILTER (WHERE ...) follows an aggregate function, which {name} is not")
         for argument in inner.expressions:
             if isinstance(argument, exp.Distinct):
-                raise self.text.error(
-                    argument, f"DISTINCT stands in aggregate functions, which {name} is not"
-                )
+                raise self.text.error(argument, f"DISTINCT stands in aggregate functions, which {name} is not")
         return scalar(name, [self._argument(name, i, arg) for i, arg in enumerate(inner.expressions)])
 
     def _argument(self, function: str, position: int, node: Node) -> Expr:
@@ -234,11 +226,7 @@ class Binder:
         raise Fault("IS takes NULL, TRUE, FALSE or DISTINCT FROM")
 
     def _in(self, node: exp.In) -> Expr:
-        if (
-            node.args.get("query") is not None
-            or node.args.get("unnest") is not None
-            or node.args.get("field")
-        ):
+        if node.args.get("query") is not None or node.args.get("unnest") is not None or node.args.get("field"):
             raise self.text.unsupported(
                 node, "IN (subquery)", "join with a SELECT DISTINCT of the subquery's column in FROM"
             )
@@ -252,18 +240,12 @@ class Binder:
         escape = None
         if isinstance(node, exp.Escape):
             escape = self.bind(node.expression)
+            if not isinstance(escape, Literal) or not isinstance(escape.value, str) or len(escape.value) != 1:
+                raise Fault("ESCAPE takes one character, as in LIKE '10!%' ESCAPE '!'")
             node = node.this
         if isinstance(node.expression, (exp.Any, exp.All, exp.Tuple)):
-            raise self.text.unsupported(
-                node, "LIKE ANY and LIKE ALL", "write LIKE once per pattern, with OR or AND"
-            )
-        op = (
-            "rlike"
-            if isinstance(node, exp.RegexpLike)
-            else "ilike"
-            if isinstance(node, exp.ILike)
-            else "like"
-        )
+            raise self.text.unsupported(node, "LIKE ANY and LIKE ALL", "write LIKE once per pattern, with OR or AND")
+        op = "rlike" if isinstance(node, exp.RegexpLike) else "ilike" if isinstance(node, exp.ILike) else "like"
         args = (cast(self.bind(node.this), STRING), cast(self.bind(node.expression), STRING))
         return call(op, args if escape is None else (*args, escape), BOOLEAN)
 

@@ -49,9 +49,7 @@ class FromBinder:
         """The join of a SELECT. Raises SqlError where it has no FROM."""
         first = select.args.get("from_")
         if first is None:
-            raise self.text.unsupported(
-                select, "SELECT without FROM", "a view reads at least one table or view"
-            )
+            raise self.text.unsupported(select, "SELECT without FROM", "a view reads at least one table or view")
         taken = _written_aliases(select)
         joined = self._item(first.this, Joined(), taken)
         for join in (*(first.this.args.get("joins") or ()), *(select.args.get("joins") or ())):
@@ -63,14 +61,10 @@ class FromBinder:
         right = self._item(join.this, left, taken)
         both = Joined((*left.sources, *right.sources), (*left.conjuncts, *right.conjuncts))
         for nested in join.this.args.get("joins") or ():
-            raise self.text.unsupported(
-                nested, "a join nested in a join", "write the joins one after the other"
-            )
+            raise self.text.unsupported(nested, "a join nested in a join", "write the joins one after the other")
         names = [column.name for column in join.args.get("using") or ()]
         if (join.method or "").upper() == "NATURAL":
-            names = [
-                e.name for e in left.scope.visible if any(same(e.name, r.name) for r in right.scope.visible)
-            ]
+            names = [e.name for e in left.scope.visible if any(same(e.name, r.name) for r in right.scope.visible)]
         if names or (join.method or "").upper() == "NATURAL":
             equal = tuple(self._shared(join, name, left.scope, right.scope) for name in dict.fromkeys(names))
             scope = left.scope.merging(right.scope, dict.fromkeys(names))
@@ -100,9 +94,7 @@ class FromBinder:
         side, kind = (join.side or "").upper(), (join.kind or "").upper()
         instead = "INNER, CROSS, NATURAL and comma joins are accepted"
         if kind in ("SEMI", "ANTI"):
-            raise self.text.unsupported(
-                join, f"{kind} JOIN", instead + "; a SEMI JOIN is a join with SELECT DISTINCT"
-            )
+            raise self.text.unsupported(join, f"{kind} JOIN", instead + "; a SEMI JOIN is a join with SELECT DISTINCT")
         if side in ("LEFT", "RIGHT", "FULL") or kind == "OUTER":
             raise self.text.unsupported(join, f"{side or 'FULL'} OUTER JOIN", instead)
         if kind not in ("", "INNER", "CROSS") or (join.method or "").upper() not in ("", "NATURAL"):
@@ -112,9 +104,7 @@ class FromBinder:
         if node.args.get("sample") is not None:
             raise self.text.unsupported(node, "TABLESAMPLE", "name the whole table")
         if node.args.get("pivots"):
-            raise self.text.unsupported(
-                node, "PIVOT", "SUM(CASE WHEN ... THEN ... END) per column is accepted"
-            )
+            raise self.text.unsupported(node, "PIVOT", "SUM(CASE WHEN ... THEN ... END) per column is accepted")
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             if node.args.get("db") is not None:
                 raise self.text.error(node, f"{self.text.of(node)}: tables have one name, without a schema")
@@ -127,13 +117,9 @@ class FromBinder:
         what = names.get(type(node), f"{self.text.of(node)} in FROM")
         raise self.text.unsupported(node, what, "FROM takes tables, views and subqueries")
 
-    def _named(
-        self, node: Node, bound: Select | Source, alias: str, before: Joined, taken: list[str]
-    ) -> Joined:
+    def _named(self, node: Node, bound: Select | Source, alias: str, before: Joined, taken: list[str]) -> Joined:
         if alias and any(same(alias, entry.alias) for entry in before.scope.entries):
-            raise self.text.error(
-                node, f"{alias} stands twice in FROM; give one of them another alias with AS"
-            )
+            raise self.text.error(node, f"{alias} stands twice in FROM; give one of them another alias with AS")
         names = self._column_names(node, bound)
         if isinstance(bound, Source):
             own = alias or _free("q", taken)
@@ -172,9 +158,7 @@ def _dissolved(inner: Select, alias: str, names: tuple[str, ...], taken: list[st
         return renamed(expr, to)
 
     by_alias = {source.alias: source for source in inner.sources}
-    entries = tuple(
-        Entry(alias, name, moved(item.expr)) for name, item in zip(names, inner.items, strict=True)
-    )
+    entries = tuple(Entry(alias, name, moved(item.expr)) for name, item in zip(names, inner.items, strict=True))
     sources = tuple(replace(source, alias=fresh[source.alias]) for source in inner.sources)
     return Joined(sources, tuple(moved(c) for c in inner.conjuncts), Scope(entries, entries))
 

@@ -36,9 +36,7 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
         raise Refusal(*REFUSED_FUNCTIONS[name])
     function = FUNCTIONS.get(name)
     if function is None:
-        raise Refusal(
-            f"function {name}", "docs/sql.md lists the functions" + near(name, (*FUNCTIONS, *AGGREGATES))
-        )
+        raise Refusal(f"function {name}", "docs/sql.md lists the functions" + near(name, (*FUNCTIONS, *AGGREGATES)))
     if not function.least <= len(args) <= function.greatest:
         counts = f"{function.least}" if function.least == function.greatest else f"{function.least} or more"
         raise Fault(f"{name} takes {counts} arguments, not {len(args)}")
@@ -52,9 +50,7 @@ def date_part(part: str, moment: Expr) -> Expr:
         micros = call("pmod_int", (cast(moment, TIMESTAMP), integer(60_000_000)), BIGINT)
         return retyped(micros, decimal(8, 6))
     if name not in _PARTS:
-        raise Refusal(
-            f"the field {part.upper()}", f"accepted are {', '.join(p.upper() for p in _PART_NAMES)}"
-        )
+        raise Refusal(f"the field {part.upper()}", f"accepted are {', '.join(p.upper() for p in _PART_NAMES)}")
     return FUNCTIONS[name].make(moment)
 
 
@@ -321,6 +317,4 @@ _PART_NAMES = {
     "second": "seconds_with_fraction", "seconds": "seconds_with_fraction",
 }  # fmt: skip
 
-_PARTS = frozenset(
-    ("year", "quarter", "month", "weekofyear", "day", "dayofweek", "dayofyear", "hour", "minute")
-)
+_PARTS = frozenset(("year", "quarter", "month", "weekofyear", "day", "dayofweek", "dayofyear", "hour", "minute"))

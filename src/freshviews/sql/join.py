@@ -102,9 +102,7 @@ def _joins(conjunct: Call) -> bool:
     return len(left) == 1 and len(right) == 1
 
 
-def _classes(
-    equalities: Sequence[Call], filters: dict[str, list[Expr]], order: list[str]
-) -> tuple[Shared, ...]:
+def _classes(equalities: Sequence[Call], filters: dict[str, list[Expr]], order: list[str]) -> tuple[Shared, ...]:
     """Classes of equal terms (union-find). Two terms of one source become a filter on it."""
     parent: dict[_Key, _Key] = {}
     terms: dict[_Key, Expr] = {}
@@ -177,13 +175,7 @@ def _repeat_filters(filters: dict[str, list[Expr]], shared: tuple[Shared, ...]) 
     original = {alias: tuple(found) for alias, found in filters.items()}
     for alias, found in original.items():
         for one in found:
-            if (
-                isinstance(one, Literal)
-                or _is_presence(one)
-                or has_host(one)
-                or is_guarded(one)
-                or not aliases_in(one)
-            ):
+            if isinstance(one, Literal) or _is_presence(one) or has_host(one) or is_guarded(one) or not aliases_in(one):
                 continue
             for target in filters:
                 made = _moved(one, target, shared) if target != alias else None

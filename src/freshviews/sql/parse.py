@@ -12,7 +12,6 @@ keep sqlglot's nodes.
 from __future__ import annotations
 
 import functools
-import logging
 import re
 from bisect import bisect_right
 from collections.abc import Callable
@@ -137,7 +136,6 @@ def parse(sql: SqlText) -> list[Node]:
     """
     dialect = Spark()
     parser = _Parser(dialect=dialect, error_level=ErrorLevel.IMMEDIATE)
-    logging.getLogger("sqlglot").setLevel(logging.ERROR)
     try:
         trees = parser.parse(dialect.tokenize(sql.text), sql.text)
     except TokenError as error:

@@ -70,9 +70,7 @@ class ViewBinder:
             return (_SelectBinder(self, node, ctes).bind(),)
         what = type(node).__name__.upper()
         if isinstance(node, exp.SetOperation):
-            accepted = (
-                "UNION ALL and UNION are accepted; of INTERSECT, a join with SELECT DISTINCT is the like"
-            )
+            accepted = "UNION ALL and UNION are accepted; of INTERSECT, a join with SELECT DISTINCT is the like"
             raise UnsupportedSql(f"{what} is not supported; {accepted}", *self.text.before(node.expression, what))
         raise self.text.unsupported(node, what, "SELECT and UNION [ALL] of SELECTs are accepted")
 
@@ -93,9 +91,7 @@ class ViewBinder:
         if clause is None:
             return outer
         if clause.args.get("recursive"):
-            raise self.text.unsupported(
-                clause, "WITH RECURSIVE", "WITH queries that do not refer to themselves"
-            )
+            raise self.text.unsupported(clause, "WITH RECURSIVE", "WITH queries that do not refer to themselves")
         known = dict(outer)
         for cte in clause.expressions:
             known[cte.alias.lower()] = _Cte(cte, dict(known))
@@ -134,9 +130,7 @@ class ViewBinder:
         found = self.catalog.relation(table.name)
         if found is None or (isinstance(found, ViewDef) and found.internal):
             known = (*self.catalog.names, *(one.node.alias for one in ctes.values()))
-            raise NameProblem(
-                f"unknown table or view {table.name}{near(table.name, known)}", *self.text.at(table)
-            )
+            raise NameProblem(f"unknown table or view {table.name}{near(table.name, known)}", *self.text.at(table))
         return Source(table.name, found.name, found.columns)
 
     def _of_cte(self, cte: _Cte) -> Select | Source:
@@ -156,9 +150,7 @@ class ViewBinder:
             cte.view = view
             return self.source_of(view)
         if names:
-            made = replace(
-                made, items=tuple(replace(i, name=n) for i, n in zip(made.items, names, strict=True))
-            )
+            made = replace(made, items=tuple(replace(i, name=n) for i, n in zip(made.items, names, strict=True)))
         return made
 
     def subquery(self, node: Node, ctes: Mapping[str, _Cte]) -> Select | Source:
@@ -170,9 +162,7 @@ class ViewBinder:
         names = [column.name.lower() for column in columns_of(bound)]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
-            raise self.text.error(
-                node, f"column {twice} stands twice in the subquery; give one another name with AS"
-            )
+            raise self.text.error(node, f"column {twice} stands twice in the subquery; give one another name with AS")
         return self.source_of(self.internal_view(bound))
 
 
@@ -264,9 +254,7 @@ class _SelectBinder:
         found = scope.star(text, node, table)
         for column in star.args.get("except_") or ():
             if not any(e.name.lower() == column.name.lower() for e in found):
-                raise text.error(
-                    column, f"unknown column {column.name}{near(column.name, (e.name for e in found))}"
-                )
+                raise text.error(column, f"unknown column {column.name}{near(column.name, (e.name for e in found))}")
             found = tuple(e for e in found if e.name.lower() != column.name.lower())
         return [(entry.name, entry.expr) for entry in found]
 
@@ -283,10 +271,10 @@ class _SelectBinder:
         text = self.views.text
         chosen: dict[tuple[object, ...], Item] = {}
         if group.args.get("all"):
-            written = [
-                (item, node) for item, node in zip(items, nodes, strict=True) if not has_aggregate(item.expr)
-            ]
+            written = [(item, node) for item, node in zip(items, nodes, strict=True) if not has_aggregate(item.expr)]
         else:
+            if not group.expressions:
+                raise text.error(group, "GROUP BY needs columns or expressions")
             within = scope.with_aliases(named)
             binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY")
             written = []
@@ -299,9 +287,7 @@ class _SelectBinder:
                     written.append((Item(names[0] if names else text.of(node), expr), node))
         for item, node in written:
             if has_aggregate(item.expr):
-                raise text.error(
-                    node, f"GROUP BY {text.of(node)} is an aggregate; group by columns and expressions"
-                )
+                raise text.error(node, f"GROUP BY {text.of(node)} is an aggregate; group by columns and expressions")
             if not isinstance(item.expr, Literal):
                 chosen.setdefault(key(item.expr), item)
         return tuple(chosen.values())
@@ -341,8 +327,7 @@ def columns_of(bound: Bound) -> tuple[ColumnDef, ...]:
     """Name, type and nullability of the columns of a query."""
     first = bound[0].columns
     return tuple(
-        replace(column, nullable=any(select.columns[i].nullable for select in bound))
-        for i, column in enumerate(first)
+        replace(column, nullable=any(select.columns[i].nullable for select in bound)) for i, column in enumerate(first)
     )
 
 
@@ -378,9 +363,7 @@ def _uniquely_named(select: Select) -> Select:
 
 def _with_names(view: ViewDef, columns: tuple[ColumnDef, ...]) -> ViewDef:
     blocks = tuple(
-        replace(
-            block, outputs=tuple(replace(o, name=c.name) for o, c in zip(block.outputs, columns, strict=True))
-        )
+        replace(block, outputs=tuple(replace(o, name=c.name) for o, c in zip(block.outputs, columns, strict=True)))
         for block in view.blocks
     )
     return replace(view, columns=columns, blocks=blocks)

@@ -96,9 +96,7 @@ def check_select(text: SqlText, node: exp.Select) -> None:
     _check(text, node, exp.Select)
     distinct = node.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is not None:
-        raise text.unsupported(
-            distinct, "DISTINCT ON", "SELECT DISTINCT, or GROUP BY with MIN and MAX, is accepted"
-        )
+        raise text.unsupported(distinct, "DISTINCT ON", "SELECT DISTINCT, or GROUP BY with MIN and MAX, is accepted")
     group = node.args.get("group")
     if group is not None:
         for name, what in _GROUPINGS.items():

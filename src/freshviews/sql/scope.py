@@ -71,7 +71,7 @@ class Scope:
 
     @property
     def tables(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(entry.alias for entry in self.entries))
+        return tuple(dict.fromkeys(entry.alias for entry in self.entries if entry.alias))
 
     def beside(self, other: Scope) -> Scope:
         return Scope((*self.entries, *other.entries), (*self.visible, *other.visible))
@@ -121,9 +121,7 @@ class Scope:
         if len(found) > 1:
             raise text.error(node, f"column {table}.{name} is ambiguous: {table} has it twice")
         if not found:
-            raise text.error(
-                node, f"unknown column {table}.{name}{near(name, (entry.name for entry in of_table))}"
-            )
+            raise text.error(node, f"unknown column {table}.{name}{near(name, (entry.name for entry in of_table))}")
         return found[0].expr
 
     def star(self, text: SqlText, node: Node, table: str) -> tuple[Entry, ...]:

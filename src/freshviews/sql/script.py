@@ -48,9 +48,7 @@ def _statement(text: SqlText, node: Node, catalog: Catalog) -> Statement | None:
         what = type(node).__name__.upper()
         raise text.unsupported(node, what, "rows come and go by insert, delete and apply of the Database")
     if isinstance(node, (exp.Select, exp.Union, exp.Subquery)):
-        raise text.unsupported(
-            node, "a query by itself", "CREATE MATERIALIZED VIEW name AS SELECT ... is accepted"
-        )
+        raise text.unsupported(node, "a query by itself", "CREATE MATERIALIZED VIEW name AS SELECT ... is accepted")
     words = " ".join(text.of(node).split()[:2])
     raise text.unsupported(node, f"the statement {words}", _ACCEPTED)
 
@@ -65,9 +63,7 @@ def _create(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef | Vie
         if node.args.get("exists"):
             return None
         kind = "table" if isinstance(known, TableDef) else "view"
-        raise NameProblem(
-            f"{kind} {known.name} exists already; DROP it or write IF NOT EXISTS", *text.at(target)
-        )
+        raise NameProblem(f"{kind} {known.name} exists already; DROP it or write IF NOT EXISTS", *text.at(target))
     if node.kind == "TABLE":
         for part in _parts(node):
             if isinstance(part, exp.TemporaryProperty):
@@ -94,9 +90,7 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
     if isinstance(node.this, exp.Schema):
         names = [one.name for one in node.this.expressions]
         if len(names) != len(columns):
-            raise text.error(
-                node.this, f"view {target.name} lists {len(names)} columns, its query {len(columns)}"
-            )
+            raise text.error(node.this, f"view {target.name} lists {len(names)} columns, its query {len(columns)}")
         columns = tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True))
     seen: set[str] = set()
     for column in columns:
@@ -141,14 +135,10 @@ def _drop(text: SqlText, node: exp.Drop, catalog: Catalog) -> DropTable | DropVi
         if other is not None:
             right = "DROP TABLE" if table is not None else "DROP MATERIALIZED VIEW"
             raise NameProblem(f"{other.name} is no {kind.lower()}; write {right}", *text.at(target))
-        raise NameProblem(
-            f"unknown {kind.lower()} {target.name}{near(target.name, catalog.names)}", *text.at(target)
-        )
+        raise NameProblem(f"unknown {kind.lower()} {target.name}{near(target.name, catalog.names)}", *text.at(target))
     users = [name for name in catalog.users_of(wanted.name) if name.lower() != wanted.name.lower()]
     if users:
-        raise NameProblem(
-            f"{wanted.name} is still needed by {', '.join(users)}; DROP them first", *text.at(target)
-        )
+        raise NameProblem(f"{wanted.name} is still needed by {', '.join(users)}; DROP them first", *text.at(target))
     if isinstance(wanted, TableDef):
         return DropTable(wanted.name)
     return DropView(wanted.name, catalog.internal_views_of(wanted.name))

@@ -83,9 +83,7 @@ class Variables:
         """The source an expression reads; a constant may live anywhere."""
         return next(iter(aliases_in(expr)), self.join.sources[0].alias)
 
-    def atoms(
-        self, needed: Collection[str], extra: Mapping[str, tuple[Expr, ...]] | None = None
-    ) -> tuple[Atom, ...]:
+    def atoms(self, needed: Collection[str], extra: Mapping[str, tuple[Expr, ...]] | None = None) -> tuple[Atom, ...]:
         """An atom per source with its shared variables and those of the ``needed``; variables stand in
         the order of the relation's columns. ``extra`` are further filters by alias."""
         return tuple(self._atom(source.alias, needed, extra or {}) for source in self.join.sources)
