@@ -1,0 +1,57 @@
+"""The outside opinion: DuckDB answers every view from scratch over the same data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+
+import freshviews as fv
+
+TOLERANCE = 1e-9
+"""Relative; DuckDB adds doubles in an order of its own."""
+
+Row = tuple[Any, ...]
+
+
+def differences(db: fv.Database, script: str, tables: Mapping[str, pa.Table]) -> dict[str, tuple[int, str | None]]:
+    """By view: its number of rows, and the first row that differs from DuckDB's answer, None where all agree."""
+    found: dict[str, tuple[int, str | None]] = {}
+    with duckdb.connect() as duck:
+        for name, table in tables.items():
+            duck.register(name, table)
+        for statement in sqlglot.parse(script, read="spark"):
+            if isinstance(statement, exp.Create) and statement.kind == "VIEW":
+                name = statement.this.name
+                duck.execute(f"CREATE TABLE {name} AS {statement.expression.sql('duckdb')}")
+                theirs = duck.execute(f"SELECT * FROM {name}").fetchall()
+                found[name] = (len(theirs), first_difference(db.view(name), theirs))
+    return found
+
+
+def first_difference(ours: Iterable[Row], theirs: Iterable[Row]) -> str | None:
+    """Compare two bags of rows, doubles within TOLERANCE."""
+    mine, other = sorted(ours, key=_order), sorted(theirs, key=_order)
+    if len(mine) != len(other):
+        return f"{len(mine)} rows, DuckDB has {len(other)}"
+    for one, another in zip(mine, other, strict=True):
+        if not all(map(_same, one, another)):
+            return f"{one}, DuckDB has {another}"
+    return None
+
+
+def _order(row: Row) -> list[tuple[bool, str]]:
+    """Doubles count last and roughly, so that two nearly equal ones do not part the same row."""
+    exact = [(value is None, str(value)) for value in row if not isinstance(value, float)]
+    return exact + [(False, f"{value:.6g}") for value in row if isinstance(value, float)]
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return one == other or math.isclose(one, other, rel_tol=TOLERANCE) or (one != one and other != other)
+    return bool(one == other)
