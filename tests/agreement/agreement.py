@@ -133,7 +133,7 @@ def _check_empties(engine: Engine, definitions: Definitions, steps: list[Step]) 
 def _check_interpreter(definitions: Definitions, steps: list[Step]) -> None:
     """The programs of every block, fed with the oracle's changes of the block's inputs."""
     running = [
-        (view.name, block, Interpreter(block, plan_block(view, block, definitions.relations).program, definitions))
+        (view.name, block, Interpreter(block, plan_block(view, block, definitions.inputs(view)).program, definitions))
         for view in definitions.views
         for block in view.blocks
     ]

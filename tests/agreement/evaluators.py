@@ -48,7 +48,7 @@ class Engine:
         self._definitions = definitions
         self.views: dict[str, Maintained] = {}
         for view in definitions.views:
-            maintained = Maintained(view, definitions.relations, definitions.dictionary)
+            maintained = Maintained(view, definitions.inputs(view), definitions.dictionary)
             maintained.prepare()
             # A view of aggregates without GROUP BY has its one row from the start.
             for name in maintained.inputs:

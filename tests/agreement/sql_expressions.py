@@ -7,6 +7,7 @@ for then the last bits of two engines would decide. Nothing here fails: divisors
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -90,7 +91,7 @@ class Expressions:
 
     def leaf(self, kind: str) -> Term:
         column = self.column(kind)
-        if column is None or chance(self.draw, 20):
+        if column is None or chance(self.draw, 10):
             return constant(self.draw, kind)
         return column
 
@@ -230,10 +231,17 @@ class Expressions:
         if choice == "between" and of != "bool":
             return made("bool", "({0} BETWEEN {1} AND {2})", a, constant(self.draw, of), self.leaf(of))
         b = self.any(of, max(depth - 1, 0))
+        if not has_column(a):
+            a = self.column(of) or a
         if choice == "is":
             return made("bool", "({0} <=> {1})", a, b, duck="({0} IS NOT DISTINCT FROM {1})")
         op = pick(self.draw, ("=", "<>", "<", "<=", ">", ">="))
         return made("bool", f"({{0}} {op} {{1}})", a, b)
+
+
+def has_column(term: Term) -> bool:
+    """Whether the term, whose columns are all qualified, reads one."""
+    return "." in re.sub(r"\d\.\d", "", term.text.spark)
 
 
 def _wider(term: Term, a: Term, b: Term) -> Term:

@@ -32,14 +32,15 @@ from tests.agreement.sql_expressions import (
     Expressions,
     Term,
     chance,
+    has_column,
     made,
     pick,
 )
 
 _TYPES = {"int": ("BIGINT", "BIGINT", "INT"), "decimal": ("DECIMAL(6, 2)",), "double": ("DOUBLE",), "string": ("STRING",), "date": ("DATE",), "bool": ("BOOLEAN",)}
 _DOMAINS: dict[str, tuple[Any, ...]] = {
-    "BIGINT": (0, 1, 2),
-    "INT": (0, 1, -1),
+    "BIGINT": (0, 1, 0, 1, 2),
+    "INT": (0, 1, 0, 1, -1),
     "DECIMAL(6, 2)": tuple(map(Decimal, ("0.50", "1.00", "-1.25"))),
     "DOUBLE": (0.5, 2.0, -1.5, 0.0),
     "STRING": STRINGS,
@@ -60,7 +61,8 @@ class Readable:
 
 @st.composite
 def scenarios(draw: Draw) -> Scenario:
-    tables = tuple(_table(draw, f"t{i}") for i in range(1, draw(st.integers(2, 3)) + 1))
+    edges = chance(draw, 40)
+    tables = tuple(_table(draw, f"t{i}", edges) for i in range(1, draw(st.integers(2, 3)) + 1))
     relations = [_readable(table) for table in tables]
     views = []
     for i in range(1, 1 + (draw(st.integers(1, 3)) if chance(draw, 35) else 1)):
@@ -73,11 +75,13 @@ def scenarios(draw: Draw) -> Scenario:
     return Scenario(tables, tuple(views), _versions(draw, tables, wild), duckdb=not wild)
 
 
-def _table(draw: Draw, name: str) -> BaseTable:
-    columns = [TableColumn("k", "BIGINT", chance(draw, 40))]
+def _table(draw: Draw, name: str, edges: bool) -> BaseTable:
+    """With ``edges``, its first two columns join like those of a graph."""
+    columns = [TableColumn("k", "BIGINT", chance(draw, 30))]
     for i in range(1, draw(st.integers(1, 3)) + 1):
         kind = pick(draw, ("int", "int", "int", "decimal", "double", "string", "date", "bool"))
-        columns.append(TableColumn(f"{'abc'[i - 1]}", pick(draw, _TYPES[kind]), chance(draw, 50)))
+        type_ = "BIGINT" if edges and i == 1 else pick(draw, _TYPES[kind])
+        columns.append(TableColumn("abc"[i - 1], type_, chance(draw, 35)))
     key: tuple[str, ...] = ()
     if chance(draw, 35):
         key = tuple(c.name for c in columns[: draw(st.integers(1, 2))])
@@ -124,7 +128,7 @@ def _select(
     """``kinds``: those of the columns, where they are given."""
     source, visible, conjuncts = _from(draw, relations, preferred, most)
     expressions = Expressions(draw, visible)
-    if chance(draw, 40):
+    if chance(draw, 35):
         conjuncts.append(expressions.predicate(depth=draw(st.integers(0, 2))))
     where = made("bool", " WHERE " + " AND ".join(f"{{{i}}}" for i in range(len(conjuncts))), *conjuncts)
     tail = where.text if conjuncts else Text.same("")
@@ -158,6 +162,7 @@ def _from(
     by_name: dict[str, list[Term]] = {}
     conjuncts: list[Term] = []
     spark, duck = "", ""
+    chain = count > 2 and chance(draw, 50)
     for i in range(count):
         alias = "pqrs"[i]
         relation = _source(draw, relations, preferred if i == 0 else ())
@@ -176,7 +181,8 @@ def _from(
                 by_name |= {_bare(c): [c] for c in own if _bare(c) not in by_name}
                 visible += own
                 continue
-            equal = _equality(draw, visible, own)
+            equal = _link(visible, own) if chain else None
+            equal = equal or _equality(draw, visible, own)
             if way in ("on", "using") and equal is not None:
                 also = _equality(draw, visible, own) if chance(draw, 20) else None
                 on = equal if also is None else made("bool", "{0} AND {1}", equal, also)
@@ -195,7 +201,8 @@ def _from(
     if count > 2 and chance(draw, 50):
         last = [c for c in visible if c.text.spark.startswith("pqrs"[count - 1])]
         first = [c for c in visible if c.text.spark.startswith("p.")]
-        closing = _equality(draw, first, last)
+        closing = _link(last, first) if chain else None
+        closing = closing or _equality(draw, first, last)
         if closing is not None:
             conjuncts.append(closing)
     if count > 1 and chance(draw, 30):
@@ -236,6 +243,17 @@ def _equality(draw: Draw, left: Sequence[Term], right: Sequence[Term]) -> Term |
     return made("bool", "{0} = {1}", a, b)
 
 
+def _link(left: Sequence[Term], right: Sequence[Term]) -> Term | None:
+    """The equality that makes a chain, or closes it to a cycle: the second int of the last relation on the left
+    is the first of the one on the right."""
+    alias = left[-1].text.spark.split(".")[0]
+    ends = [c for c in left if c.kind == "int" and c.text.spark.startswith(alias)]
+    starts = [c for c in right if c.kind == "int"]
+    if len(ends) < 2 or len(starts) < 2:
+        return None
+    return made("bool", "{0} = {1}", ends[1], starts[0])
+
+
 def _bag_items(draw: Draw, expressions: Expressions, kinds: Sequence[str] | None) -> list[Term]:
     if kinds is not None:
         return [expressions.any(kind, 1) for kind in kinds]
@@ -257,7 +275,7 @@ def _groups(draw: Draw, expressions: Expressions) -> list[Term]:
         if chance(draw, 25):
             grown = expressions.any(column.kind, 1)
             # Constants would be read as positions of the select list.
-            group = grown if "." in grown.text.spark.replace("1.5", "").replace("0.5", "").replace("2.0", "") else column
+            group = grown if has_column(grown) else column
         groups.append(group)
     return groups
 
@@ -360,12 +378,12 @@ def _after(draw: Draw, expressions: Expressions, groups: Sequence[Term]) -> Text
 def _versions(draw: Draw, tables: Sequence[BaseTable], wild: bool) -> tuple[Version, ...]:
     present: dict[str, Counter[Row]] = {table.name: Counter() for table in tables}
     versions = []
-    for _ in range(draw(st.integers(2, 7))):
-        chosen = [table for table in tables if chance(draw, 50)] or [tables[-1]]
+    for i in range(draw(st.integers(2, 7))):
+        chosen = [table for table in tables if i == 0 or chance(draw, 40)] or [tables[-1]]
         version = []
         for table in chosen:
             updates: list[Update] = []
-            for _ in range(draw(st.integers(1, 4))):
+            for _ in range(draw(st.integers(2 if i == 0 else 1, 4))):
                 updates += _updates(draw, table, present[table.name], wild)
             version.append((table.name, tuple(updates)))
         versions.append(tuple(version))
@@ -395,4 +413,5 @@ def _updates(draw: Draw, table: BaseTable, present: Counter[Row], wild: bool) ->
 
 def _values(column: TableColumn, wild: bool) -> st.SearchStrategy[Any]:
     domain = _DOMAINS[column.type] + (_WILD if wild and column.type == "DOUBLE" else ())
-    return st.sampled_from((*domain, None) if column.nullable else domain)
+    # Every value twice, so that NULL is not the most frequent one.
+    return st.sampled_from((*domain, *domain, None) if column.nullable else domain)

@@ -41,6 +41,10 @@ class Definitions:
         }
         return Definitions(chosen, self.dictionary)
 
+    def inputs(self, view: ViewDef) -> Relations:
+        """The relations that a view reads."""
+        return {name: self.relations[name] for name in view.inputs}
+
     def key(self, relation: str, row: Row) -> Key:
         """The codes of a row."""
         columns = self.relations[relation].columns

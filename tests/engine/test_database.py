@@ -243,13 +243,13 @@ def test_readers_keep_the_version_at_which_they_began(db: fv.Database) -> None:
     before = Counter(view)
     row_by_row = iter(view)
     first = next(row_by_row)
-    batches = view.to_batches(rows=1)
+    batches = view.to_batches(rows=3)
     table = iter(db.table("items"))
     stored = Counter(db.table("items"))
     db.delete("items", [(1, "bolt", 3)])
     db.insert("items", [(2, "washer", 1)])
     assert Counter([first, *row_by_row]) == before
-    assert Counter((b["cust"][0].as_py(), b["part"][0].as_py()) for b in batches) == before
+    assert Counter((row["cust"], row["part"]) for b in batches for row in b.to_pylist()) == before
     assert Counter(table) == stored
     assert Counter(view) != before
     late = iter(view)

@@ -58,7 +58,7 @@ def inlined(function: F) -> F:
 def _compiled(function: F, **options: bool) -> F:
     if PURE_PYTHON:
         return function
-    compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    compiled = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     compiled._cache = VersionedCache(function)
     made: F = compiled
     return made
