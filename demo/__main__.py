@@ -38,7 +38,8 @@ def main() -> int:
     db = fv.Database()
     start = time.perf_counter()
     script = SCRIPT.read_text()
-    db.execute(script)
+    with console.status("planning the views and compiling them to machine code; later runs find it on disk"):
+        db.execute(script)
     console.print(f"planned and compiled {len(db.views)} views in {_since(start)} (later runs find them on disk)")
 
     changes: Counter[str] = Counter()
@@ -48,11 +49,8 @@ def main() -> int:
         for name in ("airlines", "airports", "planes"):
             batch.insert(name, tables[name])
     replay(db, list(days(tables["weather"], tables["flights"])), console)
-    console.print(
-        f"version {db.version}; the views changed in "
-        + ", ".join(f"{n:,} rows of {name}" for name, n in changes.most_common())
-        + "\n"
-    )
+    told = ", ".join(f"{count:,} of {name}" for name, count in changes.most_common())
+    console.print(f"version {db.version}; rows of the views that came and went: {told}\n")
     for name, column in SHOWN.items():
         console.print(_first_rows(name, db.view(name).to_arrow(), column), "")
     console.print("[bold]EXPLAIN delay_by_plane[/]\n")

@@ -29,9 +29,7 @@ _RAW_ROWS = 3
 Step = tuple[dict[str, CodeBatch], dict[str, Rows]]
 
 
-def check(
-    scenario: Scenario, strategies: Iterable[str | None] = EVERY_STRATEGY, interpreted: bool = True
-) -> None:
+def check(scenario: Scenario, strategies: Iterable[str | None] = EVERY_STRATEGY, interpreted: bool = True) -> None:
     """All evaluators agree on every view after every version, and on the change that led there."""
     definitions = definitions_of(scenario)
     steps = list(_oracle_steps(scenario, definitions))
@@ -133,7 +131,11 @@ def _check_empties(engine: Engine, definitions: Definitions, steps: list[Step]) 
 def _check_interpreter(definitions: Definitions, steps: list[Step]) -> None:
     """The programs of every block, fed with the oracle's changes of the block's inputs."""
     running = [
-        (view.name, block, Interpreter(block, plan_block(view, block, definitions.inputs(view)).program, definitions))
+        (
+            view.name,
+            block,
+            Interpreter(block, plan_block(view, block, definitions.inputs(view)).program, definitions),
+        )
         for view in definitions.views
         for block in view.blocks
     ]

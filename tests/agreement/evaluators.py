@@ -123,9 +123,7 @@ class Interpreter:
                 payload[number] = payload.get(number, 0) + 1
         # The ends of MIN and MAX, and sums of distinct values, are compared as results of the engine.
         exact = [c.name for c in view.components if c.name in zero and not _is_derived(block, c.name)]
-        payloads = {
-            key: tuple(payload.get(name, zero[name]) for name in exact) for key, payload in found.items()
-        }
+        payloads = {key: tuple(payload.get(name, zero[name]) for name in exact) for key, payload in found.items()}
         nothing = tuple(zero[name] for name in exact)
         return {key: payload for key, payload in payloads.items() if payload != nothing}
 
@@ -157,4 +155,3 @@ def change_of(relation: str, before: Rows, after: Rows, definitions: Definitions
     keys = {**before, **after}
     updates = [(key, after[key] - before[key]) for key in keys if after[key] != before[key]]
     return definitions.code_batch(relation, updates)
-

@@ -10,13 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from hypothesis import strategies as st
-
+from tests.agreement.choices import Choices
 from tests.agreement.scenario import Text
-
-Draw = Callable[[st.SearchStrategy[Any]], Any]
 
 KINDS = ("int", "decimal", "double", "string", "date", "bool")
 SUMMABLE = ("int", "decimal", "double")
@@ -35,15 +31,6 @@ class Term:
     column: bool = False
 
 
-def pick(draw: Draw, choices: Sequence[Any]) -> Any:
-    return draw(st.sampled_from(choices))
-
-
-def chance(draw: Draw, percent: int) -> bool:
-    """Shrinks to no."""
-    return bool(draw(st.integers(0, 99)) >= 100 - percent)
-
-
 def made(kind: str, spark: str, *parts: Term, duck: str | None = None, **more: int) -> Term:
     """A term of a template, whose ``{0}``, ``{1}``, ... are the parts."""
     other = spark if duck is None else duck
@@ -57,27 +44,27 @@ def made(kind: str, spark: str, *parts: Term, duck: str | None = None, **more: i
     )
 
 
-def constant(draw: Draw, kind: str) -> Term:
+def constant(choose: Choices, kind: str) -> Term:
     match kind:
         case "int":
-            return made("int", str(pick(draw, (0, 1, 2, 3))))
+            return made("int", str(choose.pick((0, 1, 2, 3))))
         case "decimal":
-            return made("decimal", pick(draw, ("1.5", "0.5", "2.0")), precision=2, scale=1)
+            return made("decimal", choose.pick(("1.5", "0.5", "2.0")), precision=2, scale=1)
         case "double":
-            return made("double", pick(draw, ("0.5E0", "2E0", "1E0")))
+            return made("double", choose.pick(("0.5E0", "2E0", "1E0")))
         case "string":
-            return made("string", "'" + pick(draw, STRINGS[:3]) + "'")
+            return made("string", "'" + choose.pick(STRINGS[:3]) + "'")
         case "date":
-            return made("date", f"DATE '{pick(draw, DATES)}'")
+            return made("date", f"DATE '{choose.pick(DATES)}'")
         case _:
-            return made("bool", pick(draw, ("TRUE", "FALSE")))
+            return made("bool", choose.pick(("TRUE", "FALSE")))
 
 
 class Expressions:
     """Draws expressions over columns."""
 
-    def __init__(self, draw: Draw, columns: Sequence[Term]) -> None:
-        self.draw = draw
+    def __init__(self, choose: Choices, columns: Sequence[Term]) -> None:
+        self.choose = choose
         self.columns = columns
 
     def kinds(self, wanted: Sequence[str]) -> list[str]:
@@ -87,19 +74,25 @@ class Expressions:
 
     def column(self, kind: str) -> Term | None:
         found = [c for c in self.columns if c.kind == kind]
-        return pick(self.draw, found) if found else None
+        return self.choose.pick(found) if found else None
 
     def leaf(self, kind: str) -> Term:
         column = self.column(kind)
-        if column is None or chance(self.draw, 10):
-            return constant(self.draw, kind)
+        if column is None or self.choose.chance(10):
+            return constant(self.choose, kind)
         return column
+
+    def two(self, kind: str) -> tuple[Term, Term]:
+        """Two leaves, different ones where the columns allow it."""
+        first, second = self.leaf(kind), self.leaf(kind)
+        others = [c for c in self.columns if c.kind == kind and c != first]
+        return first, self.choose.pick(others) if second == first and others else second
 
     def any(self, kind: str, depth: int = 1) -> Term:
         """A column, or with depth an operation on shallower ones."""
         if kind == "ratio":
             return self.column("ratio") or self.ratio(depth)
-        if depth == 0 or chance(self.draw, 45):
+        if depth == 0 or self.choose.chance(45):
             return self.leaf(kind)
         below = depth - 1
         general = [self.case, self.coalesce]
@@ -111,11 +104,11 @@ class Expressions:
             "date": [self.dates],
             "bool": [self.predicate, self.predicate],
         }
-        return pick(self.draw, [*own[kind], *general])(kind, below)
+        return self.choose.pick([*own[kind], *general])(kind, below)
 
     def case(self, kind: str, depth: int) -> Term:
         test, then = self.predicate("bool", depth), self.any(kind, depth)
-        if chance(self.draw, 50):
+        if self.choose.chance(50):
             made_ = made(kind, "CASE WHEN {0} THEN {1} END", test, then)
             return replace(made_, precision=then.precision, scale=then.scale)
         other = self.any(kind, depth)
@@ -127,17 +120,17 @@ class Expressions:
 
     def arithmetic(self, kind: str, depth: int) -> Term:
         a = self.any(kind, depth)
-        if chance(self.draw, 10):
+        if self.choose.chance(10):
             return made(kind, "(-{0})", a)
-        op = pick(self.draw, ("+", "-", "*"))
+        op = self.choose.pick(("+", "-", "*"))
         return made(kind, f"({{0}} {op} {{1}})", a, self.any(kind, depth))
 
     def integer(self, kind: str, depth: int) -> Term:
-        choice = pick(self.draw, ("mod", "abs", "div", "guarded", "length", "part", "diff"))
+        choice = self.choose.pick(("mod", "abs", "div", "guarded", "length", "part", "diff"))
         if choice == "length":
             return made("int", "length({0})", self.any("string", depth))
         if choice == "part":
-            part = pick(self.draw, ("year", "month", "day", "dayofweek"))
+            part = self.choose.pick(("year", "month", "day", "dayofweek"))
             duck = f"({part}({{0}}) + 1)" if part == "dayofweek" else f"{part}({{0}})"
             return made("int", f"{part}({{0}})", self.any("date", depth), duck=duck)
         if choice == "diff":
@@ -161,13 +154,13 @@ class Expressions:
 
     def ratio(self, depth: int) -> Term:
         a = self.any("int", depth)
-        if chance(self.draw, 50):
+        if self.choose.chance(50):
             return made("ratio", "({0} / 3)", a)
         return made("ratio", "CASE WHEN {1} <> 0 THEN {0} / {1} END", a, self.any("int", depth))
 
     def decimals(self, kind: str, depth: int) -> Term:
         a = self.any("decimal", depth)
-        op = pick(self.draw, ("+", "-", "*", "neg", "int", "round"))
+        op = self.choose.pick(("+", "-", "*", "neg", "int", "round"))
         if op == "neg":
             return made("decimal", "(-{0})", a, precision=a.precision, scale=a.scale)
         if op == "round":
@@ -183,7 +176,12 @@ class Expressions:
             if a.precision + b.precision > 17 or a.scale + b.scale > 6:
                 return a
             return made(
-                "decimal", "({0} * {1})", a, b, precision=a.precision + b.precision + 1, scale=a.scale + b.scale
+                "decimal",
+                "({0} * {1})",
+                a,
+                b,
+                precision=a.precision + b.precision + 1,
+                scale=a.scale + b.scale,
             )
         scale = max(a.scale, b.scale)
         whole = max(a.precision - a.scale, b.precision - b.scale)
@@ -191,7 +189,7 @@ class Expressions:
 
     def string(self, kind: str, depth: int) -> Term:
         a = self.any("string", depth)
-        choice = pick(self.draw, ("upper", "concat", "substring", "cast", "dates"))
+        choice = self.choose.pick(("upper", "concat", "substring", "cast", "dates"))
         if choice == "upper":
             return made("string", "upper({0})", a)
         if choice == "concat":
@@ -204,7 +202,7 @@ class Expressions:
 
     def dates(self, kind: str, depth: int) -> Term:
         a = self.any("date", depth)
-        if chance(self.draw, 50):
+        if self.choose.chance(50):
             return made("date", "date_add({0}, 1)", a, duck="({0} + 1)")
         duck = "CAST({0} + INTERVAL 1 MONTH AS DATE)"
         return made("date", "add_months({0}, 1)", a, duck=duck)
@@ -212,30 +210,30 @@ class Expressions:
     def predicate(self, kind: str = "bool", depth: int = 1) -> Term:
         """A condition, mostly a comparison."""
         kinds = self.kinds(KINDS) or ["int"]
-        choice = pick(self.draw, ("compare", "compare", "null", "in", "between", "like", "and", "or", "not", "is"))
+        choice = self.choose.pick(("compare", "compare", "null", "in", "between", "like", "and", "or", "not", "is"))
         if choice in ("and", "or") and depth > 0:
             sides = self.predicate("bool", depth - 1), self.predicate("bool", depth - 1)
             return made("bool", f"({{0}} {choice.upper()} {{1}})", *sides)
         if choice == "not" and depth > 0:
             return made("bool", "(NOT {0})", self.predicate("bool", depth - 1))
-        of = pick(self.draw, kinds)
+        of = self.choose.pick(kinds)
         a = self.any(of, max(depth - 1, 0))
         if choice == "null":
-            return made("bool", f"({{0}} IS {pick(self.draw, ('', 'NOT '))}NULL)", a)
+            return made("bool", f"({{0}} IS {self.choose.pick(('', 'NOT '))}NULL)", a)
         if choice == "like":
             a = self.any("string", max(depth - 1, 0))
-            return made("bool", f"({{0}} LIKE '{pick(self.draw, ('a%', '%b', '_', '%'))}')", a)
+            return made("bool", f"({{0}} LIKE '{self.choose.pick(('a%', '%b', '_', '%'))}')", a)
         if choice == "in":
-            negated = pick(self.draw, ("", "NOT "))
-            return made("bool", f"({{0}} {negated}IN ({{1}}, {{2}}))", a, constant(self.draw, of), self.leaf(of))
+            negated = self.choose.pick(("", "NOT "))
+            return made("bool", f"({{0}} {negated}IN ({{1}}, {{2}}))", a, constant(self.choose, of), self.leaf(of))
         if choice == "between" and of != "bool":
-            return made("bool", "({0} BETWEEN {1} AND {2})", a, constant(self.draw, of), self.leaf(of))
+            return made("bool", "({0} BETWEEN {1} AND {2})", a, constant(self.choose, of), self.leaf(of))
         b = self.any(of, max(depth - 1, 0))
-        if not has_column(a):
-            a = self.column(of) or a
+        if not has_column(a) or a == b:
+            a, b = self.two(of)
         if choice == "is":
             return made("bool", "({0} <=> {1})", a, b, duck="({0} IS NOT DISTINCT FROM {1})")
-        op = pick(self.draw, ("=", "<>", "<", "<=", ">", ">="))
+        op = self.choose.pick(("=", "<>", "<", "<=", ">", ">="))
         return made("bool", f"({{0}} {op} {{1}})", a, b)
 
 

@@ -66,8 +66,10 @@ def test_batches_add_up_and_what_breaks_a_rule_is_undone_exactly(batches: list[l
                 change = after.copy()
                 change.subtract(model)
                 found = Counter(
-                    {(int(a), int(b)): int(m) for a, b, m in
-                     zip(net.columns["a"], net.columns["b"], net.multiplicities, strict=True)}
+                    {
+                        (int(a), int(b)): int(m)
+                        for a, b, m in zip(net.columns["a"], net.columns["b"], net.multiplicities, strict=True)
+                    }
                 )
                 assert found == present(change)
             stored.settle()

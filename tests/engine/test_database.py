@@ -104,7 +104,7 @@ def test_rules_hold_for_the_net_effect_of_a_batch(db: fv.Database) -> None:
 
 def test_a_view_that_cannot_be_computed_refuses_the_batch(db: fv.Database) -> None:
     before = seen(db)
-    with pytest.raises(fv.EvaluationError, match="change of view by_part.*inverse") as caught:
+    with pytest.raises(fv.EvaluationError, match=r"change of view by_part.*inverse") as caught:
         db.insert("items", [(1, "zero", 0)])
     assert caught.value.table == "by_part"
     assert seen(db) == before
@@ -120,6 +120,26 @@ def test_an_evaluation_error_names_the_row_of_the_table() -> None:
         db.insert("t", [(1, 1), (1, 2), (5, 0)])
     assert (caught.value.table, caught.value.row) == ("t", 2)
     assert seen(db) == before
+
+
+def test_an_output_that_cannot_be_computed_is_an_error_of_its_readers_alone() -> None:
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE t (a INT, b INT);"
+        "CREATE MATERIALIZED VIEW v AS"
+        " SELECT a, 10 / SUM(b) AS s, CAST(CAST(a AS STRING) AS INT) AS i FROM t GROUP BY a"
+    )
+    db.insert("t", [(1, 0), (2, 5)])
+    view = db.view("v")
+    for read in (lambda: list(view), lambda: view.to_arrow(), lambda: view[1]):
+        with pytest.raises(fv.EvaluationError, match="view v: an output column"):
+            read()
+    assert db.stats()["views"]["v"]["rows"] is None
+    with pytest.raises(fv.EvaluationError):
+        db.execute("CREATE MATERIALIZED VIEW w AS SELECT COUNT(*) AS n FROM v")
+    assert view[2] == (2, 2.0, 2)
+    db.insert("t", [(1, 1)])
+    assert sorted(view) == [(1, 10.0, 1), (2, 2.0, 2)]
 
 
 def test_a_row_that_comes_and_goes_within_a_batch_is_never_computed() -> None:

@@ -30,8 +30,12 @@ def db(request: pytest.FixtureRequest) -> fv.Database:
 
 def arrow() -> pa.Table:
     return pa.table(
-        {"ID": pa.array([1, 2]), "day": [ROWS[0][3], None], "name": ["a", None],
-         "price": pa.array([Decimal("1.5"), None])}
+        {
+            "ID": pa.array([1, 2]),
+            "day": [ROWS[0][3], None],
+            "name": ["a", None],
+            "price": pa.array([Decimal("1.5"), None]),
+        }
     )
 
 
@@ -46,7 +50,6 @@ def shapes() -> dict[str, Any]:
         "mixed": [ROWS[0], {"id": 2}],
         "table": table,
         "record batch": table.to_batches()[0],
-        "record batches": table.to_batches(max_chunksize=1),
         "reader": table.to_reader(max_chunksize=1),
         "chunked": pa.concat_tables([table.slice(0, 1), table.slice(1, 1)]),
         "pandas": pd.DataFrame(ROWS, columns=list(names)),
@@ -68,8 +71,10 @@ def test_apply_takes_signed_multiplicities_and_ignores_zero(db: fv.Database, sha
     counts = [2, 0]
     given = {
         "tuples": [(*row, m) for row, m in zip(ROWS, counts, strict=True)],
-        "dicts": [{"id": 1, "name": "a", "price": Decimal("1.5"), "day": ROWS[0][3], "_multiplicity": 2},
-                  {"id": 9, "_multiplicity": 0}],
+        "dicts": [
+            {"id": 1, "name": "a", "price": Decimal("1.5"), "day": ROWS[0][3], "_multiplicity": 2},
+            {"id": 9, "_multiplicity": 0},
+        ],
         "table": arrow().append_column("_multiplicity", pa.array(counts)),
     }[shape]
     db.apply("t", given)

@@ -28,9 +28,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-Script = Annotated[
-    str, typer.Argument(metavar="SCRIPT", help="A file with CREATE TABLE and CREATE MATERIALIZED VIEW; - reads standard input.")
-]
+_SCRIPT = "A file with CREATE TABLE and CREATE MATERIALIZED VIEW; - reads standard input."
+
+Script = Annotated[str, typer.Argument(metavar="SCRIPT", help=_SCRIPT)]
 
 
 @app.command()

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 from freshviews.engine.batch import CodeBatch
 from freshviews.engine.encoding import Encoded
-from freshviews.engine.maintained import Failure
-from freshviews.engine.relations import Relation, TableState, ViewState
+from freshviews.engine.maintained import Failure, Maintained
 from freshviews.errors import EvaluationError, FreshviewsError
+from freshviews.expr.host import HostFailure
+
+if TYPE_CHECKING:
+    from freshviews.engine.relations import Relation, ViewState
 
 
 class OutOfMemory(FreshviewsError, MemoryError):
@@ -21,14 +27,13 @@ def evaluation_error(
     ``encoded`` is what the user gave, where the batch is of a base table.
     """
     name = view.name.split("#")[0]
-    what = "table" if isinstance(source, TableState) else "change of view"
     values = "" if failure.row is None else row_text(source, batch, failure.row)
     number = None
     if failure.row is not None and encoded is not None:
         number = _given_row(encoded, batch, failure.row)
     place = "" if number is None else f", row {number}"
     return EvaluationError(
-        f"{what} {source.name}{place}: view {name} cannot be computed{values}: {failure.message}",
+        f"{source.changes_of} {source.name}{place}: view {name} cannot be computed{values}: {failure.message}",
         table=source.name,
         row=number,
         value=values.removeprefix(" for ") or None,
@@ -50,3 +55,32 @@ def row_text(relation: Relation, batch: CodeBatch, row: int) -> str:
         if column.name in batch.columns
     ]
     return f" for ({', '.join(shown)})"
+
+
+def contents_of(maintained: Maintained, rows: int) -> Iterator[CodeBatch]:
+    """The contents of a view in batches; raises EvaluationError where an output cannot be computed."""
+    name = maintained.view.name
+    batches = maintained.contents(rows)
+    while True:
+        try:
+            batch = next(batches, None)
+        except HostFailure as failure:
+            raise not_readable(name, Failure("evaluation", failure.reason)) from None
+        # Asked after the last batch too: what is left unasked would be taken for a failure of the next commit.
+        failed = maintained.failure()
+        if failed is not None:
+            raise not_readable(name, failed)
+        if batch is None:
+            return
+        yield batch
+
+
+def not_readable(name: str, failure: Failure) -> FreshviewsError:
+    """The error for a view whose rows cannot be read."""
+    if failure.kind == "memory":
+        return OutOfMemory(f"memory ran out while view {name} was read")
+    return EvaluationError(
+        f"view {name}: an output column cannot be computed for a row: {failure.message}",
+        table=name,
+        rule=failure.message,
+    )

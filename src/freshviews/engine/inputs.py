@@ -20,11 +20,7 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table:
 
     Iterables and readers are read to their end: a batch is one version, so it is whole before it counts.
     """
-    if isinstance(rows, list):
-        if rows and isinstance(rows[0], pa.RecordBatch):
-            return _from_batches(rows)
-        return rows
-    if isinstance(rows, pa.Table):
+    if isinstance(rows, list | pa.Table):
         return rows
     if isinstance(rows, pa.RecordBatch):
         return pa.Table.from_batches([rows])
@@ -43,7 +39,3 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table:
             f"table {table}: rows given as {kind}; {ACCEPTED}", table=table, rule="rows of an accepted shape"
         )
     return accepted(list(rows), table)
-
-
-def _from_batches(batches: list[pa.RecordBatch]) -> pa.Table:
-    return pa.Table.from_batches(batches)

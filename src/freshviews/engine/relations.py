@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakSet
 
 from freshviews.engine.base_table import BaseTable
@@ -12,9 +12,11 @@ from freshviews.engine.batch import CodeBatch
 from freshviews.engine.change import Subscription
 from freshviews.engine.decoding import Decoder
 from freshviews.engine.encoding import TableEncoder
+from freshviews.engine.failures import contents_of
 from freshviews.engine.foreign_keys import Link
 from freshviews.engine.maintained import Maintained
 from freshviews.engine.reading import Reader, drain_all
+from freshviews.errors import EvaluationError
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.catalog import Catalog
 
@@ -41,6 +43,8 @@ class TableState:
     updates: int = 0
     seconds: float = 0.0
     closed: bool = False
+    changes_of: ClassVar[str] = "table"
+    """What an error calls it, before its name."""
 
     @property
     def name(self) -> str:
@@ -87,14 +91,15 @@ class ViewState:
     updates: int = 0
     seconds: float = 0.0
     closed: bool = False
+    changes_of: ClassVar[str] = "change of view"
 
     @property
     def name(self) -> str:
         return self.definition.name
 
     def batches(self, rows: int) -> Iterator[CodeBatch]:
-        """The contents with multiplicities."""
-        return self.maintained.contents(rows)
+        """The contents with multiplicities. EvaluationError where an output column cannot be computed."""
+        return contents_of(self.maintained, rows)
 
     def want_change(self) -> None:
         """Have changes kept exactly while somebody takes them."""
@@ -103,10 +108,14 @@ class ViewState:
             self.maintained.wants_change = wanted
 
     def stats(self) -> dict[str, Any]:
+        try:
+            rows: int | None = sum(int(batch.multiplicities.sum()) for batch in self.batches(1 << 16))
+        except EvaluationError:
+            rows = None
         # One strategy per block; most views have one block.
         strategies = dict.fromkeys(part.plan.strategy for part in self.maintained._parts)
         return {
-            "rows": self.maintained.rows,
+            "rows": rows,
             "bytes": self.maintained.bytes(),
             "strategy": ", ".join(strategies),
             "updates": self.updates,

@@ -13,10 +13,11 @@ import pyarrow as pa
 from freshviews.engine.batch import CodeBatch
 from freshviews.engine.change import Change, Subscription
 from freshviews.engine.decoding import repeated
-from freshviews.engine.failures import OutOfMemory
+from freshviews.engine.failures import not_readable
+from freshviews.engine.maintained import Failure
 from freshviews.engine.reading import Reader
 from freshviews.engine.relations import Relation, TableState, ViewState
-from freshviews.errors import CatalogError, EvaluationError
+from freshviews.errors import CatalogError
 from freshviews.expr.host import HostFailure
 from freshviews.types.values import encoder_for
 
@@ -82,7 +83,7 @@ class Rows:
     def _read(self, rows: int) -> Iterator[CodeBatch]:
         state = self._state
         with self._guard(state) as lock:
-            return Reader(lambda: _checked(state, rows), state.readers, lock)
+            return Reader(lambda: state.batches(rows), state.readers, lock)
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{c.name} {c.type}" for c in self._state.definition.columns)
@@ -119,8 +120,13 @@ class View(Rows):
             if len(values) != len(names):
                 raise KeyError(f"the key of view {self.name} is ({', '.join(names)}), not {key!r}")
             codes = self._key_codes(names, values)
-            found = [] if codes is None else state.maintained.get(codes)
-            _raise_failure(state)
+            try:
+                found = [] if codes is None else state.maintained.get(codes)
+            except HostFailure as error:
+                raise not_readable(self.name, Failure("evaluation", error.reason)) from None
+            failure = state.maintained.failure()
+            if failure is not None:
+                raise not_readable(self.name, failure)
         if not found:
             raise KeyError(key)
         return state.decoder.row(found[0][0])
@@ -169,29 +175,3 @@ class View(Rows):
         """Class, reason, strategy, bounds, the program, and what is stored and indexed."""
         with self._guard(self._state):
             return self._state.maintained.explain()
-
-
-def _checked(state: Relation, rows: int) -> Iterator[CodeBatch]:
-    """The contents; raises EvaluationError where an output expression cannot be computed."""
-    try:
-        for batch in state.batches(rows):
-            if isinstance(state, ViewState):
-                _raise_failure(state)
-            yield batch
-    except HostFailure as error:
-        raise _not_computed(state.name, error.reason) from None
-
-
-def _raise_failure(state: ViewState) -> None:
-    failure = state.maintained.failure()
-    if failure is None:
-        return
-    if failure.kind == "memory":
-        raise OutOfMemory(f"memory ran out while view {state.name} was read")
-    raise _not_computed(state.name, failure.message)
-
-
-def _not_computed(name: str, message: str) -> EvaluationError:
-    return EvaluationError(
-        f"view {name}: an output column cannot be computed for a row: {message}", table=name, rule=message
-    )

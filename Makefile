@@ -1,0 +1,53 @@
+# make demo, make test, make lint: each sets .venv up by itself. Python 3.11 to 3.13 is needed, nothing else.
+# PYTHON=... names the interpreter; JOBS=... the processes that run tests.
+
+JOBS ?= 2
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/ready
+
+.PHONY: help setup demo test lint clean
+
+help:
+	@echo "make demo    views over a year of flights stay fresh; ends with a check against DuckDB"
+	@echo "make test    all tests"
+	@echo "make lint    ruff and mypy"
+	@echo "make setup   .venv alone"
+	@echo "make clean   delete .venv and caches"
+
+setup: $(READY)
+
+# Nothing is done while the mark is newer than pyproject.toml.
+$(READY): pyproject.toml
+	@set -e; \
+	if ! $(RUN) -c 'import pip' 2>/dev/null; then \
+	  found=; \
+	  for each in $(PYTHON) python3 python3.13 python3.12 python3.11 python; do \
+	    if $$each -c 'import sys, venv; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then \
+	      found=$$each; break; \
+	    fi; \
+	  done; \
+	  if [ -z "$$found" ]; then \
+	    echo "Python 3.11, 3.12 or 3.13 with its venv module is needed, and was not found; make PYTHON=/path/to/python" >&2; \
+	    exit 1; \
+	  fi; \
+	  echo "making $(VENV) with $$($$found --version)"; \
+	  $$found -m venv --clear $(VENV); \
+	fi; \
+	echo "installing what pyproject.toml asks for into $(VENV)"; \
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[test,demo]'
+	@touch $(READY)
+
+demo: $(READY)
+	@$(RUN) -m demo
+
+test: $(READY)
+	$(RUN) -m pytest -n $(JOBS) --dist worksteal
+
+lint: $(READY)
+	$(RUN) -m ruff check .
+	$(RUN) -m mypy
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

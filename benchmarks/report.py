@@ -1,0 +1,142 @@
+"""From measurements to the table of docs/benchmarks.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring import ROOT, median, spread
+from benchmarks.peers import MEASURED_ELSEWHERE
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+Measured = dict[str, Any]
+"""A measurement: ``workload``, ``case``, ``strategy``, ``repetition``, and what the worker found."""
+
+
+class Disagreement(Exception):
+    """Two strategies gave different answers, so that no time of theirs counts."""
+
+
+def compare_answers(one: Measured, other: Measured) -> None:
+    """Check that the answers of two measurements of one case are the same, at all steps both tell of."""
+    for step, rows in one.get("answers", {}).items():
+        others = other.get("answers", {}).get(step)
+        if others is not None and not _same_rows(rows, others):
+            raise Disagreement(
+                f"{one['workload']} {one['case']}, after step {step}: {one['strategy']} has {rows[:3]}, "
+                f"{other['strategy']} has {others[:3]}"
+            )
+
+
+def _same_rows(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> bool:
+    if len(rows) != len(others):
+        return False
+    return all(
+        len(row) == len(other) and all(_same(a, b) for a, b in zip(row, other, strict=True))
+        for row, other in zip(rows, others, strict=True)
+    )
+
+
+def _same(a: str, b: str) -> bool:
+    """Equal, or numbers equal to six digits: DuckDB divides decimals as doubles, Spark as decimals."""
+    if a == b:
+        return True
+    try:
+        x, y = Decimal(a), Decimal(b)
+    except InvalidOperation:
+        return False
+    return x == y or abs(x - y) <= Decimal("1e-6") * max(abs(x), abs(y))
+
+
+def table(measured: Sequence[Measured]) -> str:
+    """The table in Markdown: a line per workload, case and strategy."""
+    lines = [
+        "| workload | strategy | median | spread | wall | freshviews is | target | measured elsewhere |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    cases = dict.fromkeys((m["workload"], m["case"]) for m in measured)
+    for workload, case in cases:
+        module = import_module(f"benchmarks.{workload}")
+        found = [m for m in measured if (m["workload"], m["case"]) == (workload, case)]
+        ours = [_value(m) for m in found if m["strategy"] == "freshviews"]
+        for strategy in dict.fromkeys(m["strategy"] for m in found):
+            lines.append(_line(module, case, strategy, [m for m in found if m["strategy"] == strategy], ours))
+    return "\n".join(lines)
+
+
+def _line(module: Any, case: str, strategy: str, found: Sequence[Measured], ours: Sequence[float]) -> str:
+    values = [_value(m) for m in found]
+    name = f"{module.TITLE}, {case}" if case else module.TITLE
+    wall = [m["rows_per_second"] for m in found if "rows_per_second" in m]
+    target, ratio, elsewhere = "", "", ""
+    if strategy == "freshviews":
+        if case in module.TARGETS:
+            target = _verdict(median(values), module.TARGETS[case], module.UNIT)
+        elsewhere = MEASURED_ELSEWHERE.get(name.replace("tpch, ", "tpch "), MEASURED_ELSEWHERE.get(module.TITLE, ""))
+    elif ours:
+        times = median(ours) / median(values) if module.UNIT == "rows/s" else median(values) / median(ours)
+        ratio = f"{_number(times)} times as fast"
+        wanted = getattr(module, "TARGET_RATIOS", {}).get(strategy)
+        if wanted is not None:
+            target = f"{wanted:g} times: {'reached' if times >= wanted else 'missed'}"
+    more = "".join(f"; {key} {_number(median([m[key] for m in found]))}" for key in _EXTRA if key in found[0])
+    cells = [
+        name,
+        strategy,
+        _quantity(median(values), module.UNIT) + more,
+        f"{100 * spread(values):.0f}%",
+        _quantity(median(wall), module.UNIT) if wall else "",
+        ratio,
+        target,
+        elsewhere,
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+_EXTRA = ("p99", "accounted", "import", "cpu", "mean")
+
+
+def _value(measured: Measured) -> float:
+    value: float = measured["value"] if "value" in measured else measured["rows_per_cpu_second"]
+    return value
+
+
+def _verdict(value: float, target: float, unit: str) -> str:
+    reached = value >= target if unit == "rows/s" else value <= target
+    return f"{_quantity(target, unit)}: {'reached' if reached else 'missed'}"
+
+
+def _quantity(value: float, unit: str) -> str:
+    if unit == "rows/s":
+        return f"{value / 1e6:.2f} M/s" if value >= 1e5 else f"{value / 1e3:.2f} k/s"
+    return f"{_number(value)} {unit}"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def describe(machine: dict[str, Any]) -> str:
+    """The machine in one paragraph."""
+    versions = ", ".join(
+        f"{name} {machine[name]}" for name in ("python", "freshviews", "numba", "numpy", "pyarrow", "duckdb")
+    )
+    load = " ".join(f"{x:g}" for x in machine["load"])
+    return (
+        f"Measured {machine['date']} on {machine['cores']} cores of {machine['cpu']}, "
+        f"{machine['memory_gib']} GiB, {machine['system']}; load before the run {load}; {versions}; "
+        f"{machine['repetitions']} repetitions."
+    )
+
+
+def write_page(text: str, page: Path = PAGE) -> None:
+    """Put the measured part into the page, between its two marks."""
+    old = page.read_text()
+    before, rest = old.split(BEGIN, 1)
+    _, after = rest.split(END, 1)
+    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")

@@ -1,0 +1,17 @@
+"""One measurement in a process of its own: ``python -m benchmarks.worker <workload> <case> <strategy>``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+
+
+def main() -> None:
+    workload, case, strategy = sys.argv[1:]
+    module = import_module(f"benchmarks.{workload}")
+    print(json.dumps(module.measure(case, strategy)))
+
+
+if __name__ == "__main__":
+    main()

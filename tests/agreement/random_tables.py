@@ -1,0 +1,94 @@
+"""Random tables and streams of versions.
+
+Values come from small domains, so that joins hit, groups vanish and NULLs meet.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+from tests.agreement.choices import Choices
+from tests.agreement.scenario import BaseTable, Row, TableColumn, Update, Version
+from tests.agreement.sql_expressions import DATES, STRINGS
+
+TYPES = {
+    "int": ("BIGINT", "BIGINT", "INT"),
+    "decimal": ("DECIMAL(6, 2)",),
+    "double": ("DOUBLE",),
+    "string": ("STRING",),
+    "date": ("DATE",),
+    "bool": ("BOOLEAN",),
+}
+"""The SQL types of each kind."""
+_DOMAINS: dict[str, tuple[Any, ...]] = {
+    "BIGINT": (0, 1, 0, 1, 2),
+    "INT": (0, 1, 0, 1, -1),
+    "DECIMAL(6, 2)": tuple(map(Decimal, ("0.50", "1.00", "-1.25"))),
+    "DOUBLE": (0.5, 2.0, -1.5, 0.0),
+    "STRING": STRINGS,
+    "DATE": tuple(map(dt.date.fromisoformat, DATES)),
+    "BOOLEAN": (True, False),
+}
+_WILD = (0.1, 0.7, 1e16, float("inf"), float("-inf"), float("nan"), -0.0)
+
+
+def table(choose: Choices, name: str, edges: bool) -> BaseTable:
+    """With ``edges``, its first two columns join like those of a graph."""
+    columns = [TableColumn("k", "BIGINT", choose.chance(30))]
+    for i in range(1, choose.between(1, 3) + 1):
+        kind = choose.pick(("int", "int", "int", "decimal", "double", "string", "date", "bool"))
+        type_ = "BIGINT" if edges and i == 1 else choose.pick(TYPES[kind])
+        columns.append(TableColumn("abc"[i - 1], type_, choose.chance(35)))
+    key: tuple[str, ...] = ()
+    if choose.chance(35):
+        key = tuple(c.name for c in columns[: choose.between(1, 2)])
+        columns = [replace(c, nullable=c.nullable and c.name not in key) for c in columns]
+    return BaseTable(name, tuple(columns), key, choose.chance(15))
+
+
+def versions(choose: Choices, tables: Sequence[BaseTable], wild: bool) -> tuple[Version, ...]:
+    present: dict[str, Counter[Row]] = {table.name: Counter() for table in tables}
+    made = []
+    for i in range(choose.between(2, 7)):
+        chosen = [table for table in tables if i == 0 or choose.chance(40)] or [choose.pick(tables)]
+        version = []
+        for table in chosen:
+            updates: list[Update] = []
+            for _ in range(choose.between(2 if i == 0 else 1, 4)):
+                updates += _updates(choose, table, present[table.name], wild, 10 if i == 0 else 40)
+            version.append((table.name, tuple(updates)))
+        made.append(tuple(version))
+    return tuple(made)
+
+
+def _updates(choose: Choices, table: BaseTable, present: Counter[Row], wild: bool, deletes: int) -> list[Update]:
+    """An insert, a delete, or the replacement of the row that has the key."""
+    here = [row for row, m in present.items() if m]
+    if here and choose.chance(deletes):
+        row = choose.pick(here)
+        m = -present[row] if choose.chance(70) or table.trusted else -1
+        present[row] += m
+        return [(row, m)]
+    row = tuple(_value(choose, c, wild) for c in table.columns)
+    m = choose.pick((1, 1, 2, -1)) if table.trusted else 1 if table.key else choose.pick((1, 1, 2))
+    updates = [(row, m)]
+    if table.key_of(row) is not None:
+        same = [one for one in here if table.key_of(one) == table.key_of(row)]
+        updates = [*updates, *((one, -1) for one in same)]
+        if choose.chance(50):
+            updates.reverse()
+    for one, times in updates:
+        present[one] += times
+    return updates
+
+
+def _value(choose: Choices, column: TableColumn, wild: bool) -> Any:
+    domain = _DOMAINS[column.type] + (_WILD if wild and column.type == "DOUBLE" else ())
+    if column.nullable and choose.chance(15):
+        return None
+    return choose.pick(domain)

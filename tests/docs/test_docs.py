@@ -1,0 +1,91 @@
+"""What the documentation names is there."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_CODE = re.compile(r"`([^`\n]+)`")
+_DOTTED = re.compile(r"[a-z_]+(?:\.[A-Za-z_]+)+")
+_LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
+_ROOMS = {path.name for path in (ROOT / "src" / "freshviews").iterdir() if path.is_dir()}
+
+
+def resolve(name: str) -> object:
+    """What a dotted name below ``freshviews`` names: modules first, then attributes. Raises AttributeError."""
+    parts = name.split(".")
+    found: object = importlib.import_module("freshviews")
+    path = "freshviews"
+    for part in parts:
+        path += "." + part
+        if hasattr(found, part):
+            found = getattr(found, part)
+            continue
+        try:
+            found = importlib.import_module(path)
+        except ModuleNotFoundError:
+            fields = getattr(found, "__dataclass_fields__", {})
+            if part not in fields:
+                raise AttributeError(path) from None
+            found = fields[part]
+    return found
+
+
+def names_in(text: str) -> set[str]:
+    """Dotted names in backquotes that begin with a room of the package."""
+    found: set[str] = set()
+    for code in _CODE.findall(text):
+        name = code.removesuffix("()")
+        if _DOTTED.fullmatch(name) and name.split(".")[0] in _ROOMS and not name.endswith(".py"):
+            found.add(name)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_function_named_exists(page: Path) -> None:
+    for name in sorted(names_in(page.read_text())):
+        resolve(name)
+
+
+def test_the_life_of_an_update_names_its_functions() -> None:
+    assert len(names_in((ROOT / "docs" / "architecture.md").read_text())) > 40
+
+
+def test_a_name_that_does_not_exist_is_noticed() -> None:
+    with pytest.raises(AttributeError):
+        resolve("engine.commit.no_such_function")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in _LINK.findall(page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "docs" / "README.md").read_text()
+    for page in PAGES[1:]:
+        if page.name != "README.md":
+            assert f"({page.name})" in index, page.name
+
+
+def test_every_dependency_has_its_reason() -> None:
+    text = (ROOT / "docs" / "dependencies.md").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    for requirement in {one for group in groups for one in group}:
+        name = re.split(r"[\[<>=~! ]", requirement)[0]
+        assert f"| {name} |" in text, name
+
+
+def test_every_room_is_on_the_map() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    for room in _ROOMS - {"__pycache__"}:
+        assert f"`{room}/`" in text, room

@@ -1,0 +1,52 @@
+"""The README does what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[2] / "README.md"
+_FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def run_blocks(text: str) -> list[tuple[str, str]]:
+    """Run the python blocks of a text, in one namespace; pairs of what each printed and what the text shows."""
+    blocks = [(found.group(1), found.group(2)) for found in _FENCE.finditer(text)]
+    scope: dict[str, object] = {}
+    pairs = []
+    for (language, source), (next_language, shown) in zip(blocks, [*blocks[1:], ("", "")], strict=True):
+        if language != "python":
+            continue
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(source, str(README), "exec"), scope)
+        pairs.append((printed.getvalue(), shown if next_language == "text" else ""))
+    return pairs
+
+
+def test_the_python_blocks_print_what_the_readme_shows(request: pytest.FixtureRequest) -> None:
+    text = README.read_text()
+    pairs = run_blocks(text)
+    assert len(pairs) >= 3
+    if request.config.getoption("--regenerate"):
+        for printed, shown in pairs:
+            text = text.replace(f"```text\n{shown}```", f"```text\n{_trimmed(printed)}```")
+        README.write_text(text)
+        return
+    for printed, shown in pairs:
+        assert _trimmed(printed) == shown
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip() + "\n" if text else ""
+
+
+def test_the_example_is_on_the_first_screen() -> None:
+    first_screen = README.read_text().splitlines()[:50]
+    assert any("print(view[" in line for line in first_screen)
+    assert any("make demo" in line for line in first_screen)
+    assert any("make test" in line for line in first_screen)
