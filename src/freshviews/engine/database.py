@@ -16,7 +16,8 @@ from freshviews.engine.change import Change
 from freshviews.engine.commit import Broken, commit
 from freshviews.engine.draft import Draft
 from freshviews.engine.durability import batch_payload, has_unstored_rows, snapshot_records
-from freshviews.engine.encoding import Encoded
+from freshviews.engine.encoding import Encoded, TableEncoder
+from freshviews.engine.failures import OutOfMemory
 from freshviews.engine.inputs import accepted
 from freshviews.engine.interrupts import Uninterrupted
 from freshviews.engine.notices import Notices
@@ -166,7 +167,7 @@ class Database:
             with Uninterrupted():
                 self._check_usable()
                 table = self._table(name)
-                version = self._commit(((table, table.encoder.encode(rows, sign)),))
+                version = self._commit(((table, _encoded(table.encoder, rows, sign)),))
             self._notices.tell()
             return version
 
@@ -177,7 +178,7 @@ class Database:
         with self._lock, Uninterrupted():
             self._check_usable()
             table = self._table(name)
-            return table, table.encoder.whole().encode(rows, sign)
+            return table, _encoded(table.encoder.whole(), rows, sign)
 
     def _commit_parts(self, changes: Changes) -> int:
         with self._lock:
@@ -315,3 +316,10 @@ class Database:
             if state.closed:
                 raise CatalogError(f"{state.name} was dropped")
             yield self._lock
+
+
+def _encoded(encoder: TableEncoder, rows: Any, sign: int) -> Encoded:
+    try:
+        return encoder.encode(rows, sign)
+    except MemoryError as error:
+        raise OutOfMemory("memory ran out while the rows were encoded; the batch is refused") from error

@@ -53,11 +53,19 @@ def assemble(block: Block, strategy: Strategy) -> Program:
     result = replace(result, components=(*result.components, *extra))
     views = [result if v.name == result.name else v for v in main.views]
     triggers = list(main.triggers)
-    for distinct in block.distinct:
-        hung = _hang(distinct, strategy(distinct.query), result)
+    for alike in _alike(block.distinct):
+        hung = _hang(alike, strategy(alike[0].query), result)
         views[:0] = hung.views
         triggers.extend(hung.triggers)
     return replace(main, views=tuple(views), triggers=tuple(triggers))
+
+
+def _alike(aggregates: tuple[DistinctAggregate, ...]) -> list[tuple[DistinctAggregate, ...]]:
+    """The distinct aggregates, those over the same values together: MIN(x) and COUNT(DISTINCT x) share ``D``."""
+    groups: dict[Query, list[DistinctAggregate]] = {}
+    for aggregate in aggregates:
+        groups.setdefault(replace(aggregate.query, name=""), []).append(aggregate)
+    return [tuple(group) for group in groups.values()]
 
 
 def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
@@ -67,11 +75,15 @@ def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
     return (Component(distinct.name, distinct.ring if distinct.kind == "sum" else "integer"), number)
 
 
-def _hang(distinct: DistinctAggregate, program: Program, result: View) -> Program:
-    """The program of a distinct aggregate, its root's appear and vanish changing the result."""
+def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View) -> Program:
+    """The program of distinct aggregates over the same values, its root's appear and vanish changing the
+    result."""
     root = program.output
     assert root is not None
-    names = {view.name: f"{distinct.name}_{view.name}" for view in program.views}
+    names = {view.name: f"{alike[0].name}_{view.name}" for view in program.views}
+
+    def effects(source: str, key: tuple[str, ...], sign: int) -> tuple[Statement, ...]:
+        return tuple(s for distinct in alike for s in _effect(distinct, source, result, key, sign))
 
     def change(statement: Statement) -> tuple[Statement, ...]:
         match statement:
@@ -89,8 +101,8 @@ def _hang(distinct: DistinctAggregate, program: Program, result: View) -> Progra
                     replace(
                         statement,
                         view=names[view],
-                        appear=_effect(distinct, names[view], result, key, 1),
-                        vanish=_effect(distinct, names[view], result, key, -1),
+                        appear=effects(names[view], key, 1),
+                        vanish=effects(names[view], key, -1),
                     ),
                 )
             case Add():
@@ -101,8 +113,8 @@ def _hang(distinct: DistinctAggregate, program: Program, result: View) -> Progra
     views = []
     for view in program.views:
         if view.name == root:
-            ordered = distinct.type if distinct.kind in ("min", "max") else None
-            what = f"values of {distinct.name} by group"
+            ordered = next((d.type for d in alike if d.kind in ("min", "max")), None)
+            what = f"values of {', '.join(d.name for d in alike)} by group"
             view = replace(view, journal=False, ordered=ordered, definition=what)
         views.append(replace(view, name=names[view.name]))
     triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)

@@ -1,0 +1,63 @@
+"""Which rows have the same key: keys of one or more columns as single numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from freshviews.query.block import ColumnDef
+from freshviews.types import STRING, Dictionary
+from freshviews.types.columns import encode_arrow
+
+Numbers = npt.NDArray[np.int64]
+
+_MOST = 2**62
+
+
+def key_numbers(columns: Sequence[ColumnDef], arrays: Sequence[pa.Array]) -> Numbers:
+    """A number per row, the same for two rows where all columns are. Comparable within one call alone.
+
+    ``arrays`` are of the columns' Arrow types, of one length; NULL equals NULL.
+    """
+    numbers: Numbers | None = None
+    size = 1
+    for column, array in zip(columns, arrays, strict=True):
+        if numbers is None and len(columns) == 1 and column.type != STRING:
+            return encode_arrow(column.type, array, Dictionary())
+        here, distinct = _numbered(array)
+        if numbers is None:
+            numbers, size = here, distinct
+            continue
+        if size * distinct >= _MOST:
+            values, numbers = np.unique(numbers, return_inverse=True)
+            size = len(values)
+        numbers = numbers * np.int64(distinct) + here
+        size *= distinct
+    if numbers is None:
+        raise ValueError("a key has at least one column")
+    return numbers
+
+
+def _numbered(array: pa.Array) -> tuple[Numbers, int]:
+    encoded = array.dictionary_encode(null_encoding="encode")
+    numbers: Numbers = encoded.indices.to_numpy().astype(np.int64)
+    return numbers, max(1, len(encoded.dictionary))
+
+
+def stacked(one: pa.Array, other: pa.Array) -> pa.Array:
+    """One array under the other, of one type."""
+    return pa.concat_arrays([one, other])
+
+
+def first_null(arrays: Sequence[pa.Array]) -> npt.NDArray[np.bool_] | None:
+    """Rows where some array is null; None where there is none."""
+    found: npt.NDArray[np.bool_] | None = None
+    for array in arrays:
+        if array.null_count:
+            nulls: npt.NDArray[np.bool_] = pc.is_null(array).to_numpy(zero_copy_only=False)
+            found = nulls if found is None else found | nulls
+    return found

@@ -1,0 +1,90 @@
+"""The words of an op column, and what each asks for.
+
+=================================================================  =========================================
+words, in any case                                                 action
+=================================================================  =========================================
+insert, i, +, +i, +u, c, create, r, read, update_postimage         INSERT: one more of this row
+delete, d, -, -d, -u, update_preimage                              DELETE: one less of this row
+update, u, upsert                                                  REPLACE: this row for the one of its key
+=================================================================  =========================================
+
+They are those of Flink's row kinds (+I -U +U -D), Delta's change feed and Debezium, and plain ones. Where
+rows are told apart by key alone (upserts), INSERT counts as REPLACE, and DELETE as REMOVE: away with the row
+of this key, whatever the other columns say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from freshviews.stream.problems import Problems
+
+Actions = npt.NDArray[np.int8]
+
+INSERT, DELETE, REPLACE, REMOVE = 1, -1, 2, -2
+_BAD = 0
+
+_INSERTS = ("insert", "i", "+", "+i", "+u", "c", "create", "r", "read", "update_postimage")
+_DELETES = ("delete", "d", "-", "-d", "-u", "update_preimage")
+_UPDATES = ("update", "u", "upsert")
+
+ROW_WORDS: Mapping[str, int] = {**dict.fromkeys(_INSERTS, INSERT), **dict.fromkeys(_DELETES, DELETE)}
+"""Words for whole rows."""
+
+ALL_WORDS: Mapping[str, int] = {**ROW_WORDS, **dict.fromkeys(_UPDATES, REPLACE)}
+"""Those, and words for rows that replace the one of their key."""
+
+KEY_WORDS: Mapping[str, int] = {
+    word: REMOVE if action == DELETE else REPLACE for word, action in ALL_WORDS.items()
+}
+"""The same words where the key alone says which row is meant."""
+
+DELTA_WORDS: Mapping[str, int] = {
+    "insert": INSERT,
+    "delete": DELETE,
+    "update_preimage": DELETE,
+    "update_postimage": INSERT,
+}
+"""Words of a Delta change feed."""
+
+
+def actions_of(name: str, column: pa.Array, words: Mapping[str, int], problems: Problems) -> Actions:
+    """The action of each row; 0 where the row is bad. Only the distinct words are looked at.
+
+    A column of one-byte or longer text, plain or dictionary-encoded; BadChange for any other type.
+    """
+    encoded = column if pa.types.is_dictionary(column.type) else _encoded(name, column, problems)
+    distinct: list[Any] = encoded.dictionary.to_pylist()
+    known = [words.get(str(word).strip().lower(), _BAD) for word in distinct]
+    actions = np.array([*known, _BAD], np.int8)
+    indices = encoded.indices
+    if indices.null_count:
+        indices = indices.cast(pa.int64()).fill_null(len(distinct))
+    places: npt.NDArray[np.integer[Any]] = indices.to_numpy()
+    found: Actions = actions[places]
+    if _BAD in known or indices is not encoded.indices:
+        for row in np.flatnonzero(found == _BAD).tolist():
+            value = column[row].as_py()
+            problems.add(row, name, value, _reason(value, words))
+    return found
+
+
+def _encoded(name: str, column: pa.Array, problems: Problems) -> pa.Array:
+    kind = column.type
+    if pa.types.is_string_view(kind):
+        column = column.cast(pa.large_string())
+    elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
+        problems.whole(name, f"an op column holds words such as insert and delete, not {kind}")
+    return column.cast(pa.string()).dictionary_encode() if pa.types.is_null(kind) else column.dictionary_encode()
+
+
+def _reason(value: object, words: Mapping[str, int]) -> str:
+    accepted = f"accepted are {', '.join(words)}, in any case"
+    if value is not None and str(value).strip().lower() in _UPDATES:
+        return f"it replaces the row of its key, for which the table needs a PRIMARY KEY; without one {accepted}"
+    return accepted

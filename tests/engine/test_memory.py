@@ -1,0 +1,62 @@
+"""Memory that really runs out, at many points of a commit."""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+import freshviews as fv
+from tests.engine.shop import seen
+
+
+def rows(count: int) -> pa.Table:
+    return pa.table({"a": np.random.default_rng(1).permutation(count), "b": np.arange(count)})
+
+
+def stay_the_same_under_limits() -> None:
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE t (a BIGINT, b BIGINT);"
+        "CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n, SUM(b) AS s FROM t GROUP BY a;"
+        "CREATE MATERIALIZED VIEW w AS SELECT n, COUNT(*) AS c FROM v GROUP BY n"
+    )
+    db.insert("t", rows(100))
+    before = seen(db)
+    large = rows(1_000_000)
+    found = re.search(r"VmSize:\s+(\d+)", Path("/proc/self/status").read_text())
+    assert found is not None
+    held = int(found[1]) << 10
+    refused = 0
+    for megabytes in range(5, 250, 30):
+        resource.setrlimit(resource.RLIMIT_AS, (held + (megabytes << 20), -1))
+        try:
+            db.insert("t", large)
+        except fv.OutOfMemory:
+            refused += 1
+            resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+            assert seen(db) == before
+        else:
+            break
+    assert refused > 3
+    resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+    db.insert("t", rows(10))
+    assert sorted(db.view("w")) == [(1, 90), (2, 10)]
+
+
+def test_wherever_memory_runs_out_the_version_is_as_it_was() -> None:
+    child = os.fork()
+    if child == 0:
+        try:
+            stay_the_same_under_limits()
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
