@@ -14,15 +14,15 @@ from llvmlite import ir
 from numba import types as numba_types
 
 from freshviews.kernel.mem import inlined, jit, load, load8, load32, mul_wrapping, primitive, store
-from freshviews.kernel.string_slots import code_of, unaligned
+from freshviews.kernel.string_slots import UNKNOWN, code_of, short_text
 from freshviews.types.sqltype import NULL
 
 # Words of Arrow's C structure of an array.
 LENGTH = 0
+NULL_COUNT = 1
 OFFSET = 2
 BUFFERS = 5
 CHILDREN = 6
-DICTIONARY = 7
 RELEASE = 8
 ARRAY_WORDS = 10
 
@@ -44,9 +44,6 @@ DOUBLE = 9
 BOOLEAN = 10
 STRING, LARGE_STRING, STRING_VIEW = 11, 12, 13
 OTHER = 14  # left to the caller
-
-UNKNOWN = -1
-"""What stands for the code of a string that has none yet."""
 
 _NAN = 0x7FF8000000000000
 _INFINITY = 0x7FF0000000000000
@@ -179,13 +176,22 @@ def strings(kind: int, buffers: int, bits: int, start: int, n: int, slots: int, 
             continue
         text, size = _text(kind, buffers, start + i)
         # Neighbours are often equal.
-        if size != before_size or size > 8 or unaligned(text, size) != before:
+        if size != before_size or size > 8 or short_text(text, size) != before:
             code = code_of(slots, text, size)
             before_size = size
-            before = unaligned(text, size) if size <= 8 else 0
+            before = short_text(text, size) if size <= 8 else 0
         unknown += code == UNKNOWN
         store(out, i, code)
     return unknown
+
+
+@jit
+def any_null(bits: int, start: int, n: int) -> bool:
+    """Whether one of the rows has its bit of validity not set."""
+    for i in range(start, start + n):
+        if _bit(bits, i) == 0:
+            return True
+    return False
 
 
 @jit
@@ -204,7 +210,7 @@ def read_columns(array: int, columns: int, plan: int, slots: int, start: int, ta
         buffers = load(column, BUFFERS)
         offset = load(column, OFFSET) + load(array, OFFSET)
         bits = load(buffers, 0)
-        if bits != 0 and not any_null(bits, offset, n):
+        if load(column, NULL_COUNT) == 0 or (bits != 0 and not any_null(bits, offset, n)):
             bits = 0
         if bits != 0 and load(entry, NULLABLE) == 0:
             return -1
@@ -225,15 +231,6 @@ def read_columns(array: int, columns: int, plan: int, slots: int, start: int, ta
         if bad != 0:
             return -1
     return unknown
-
-
-@jit
-def any_null(bits: int, start: int, n: int) -> bool:
-    """Whether one of the rows has its bit of validity not set."""
-    for i in range(start, start + n):
-        if _bit(bits, i) == 0:
-            return True
-    return False
 
 
 @jit

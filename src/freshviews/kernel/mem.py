@@ -70,7 +70,7 @@ def signed(value: int) -> int:
     return value - 2**64 if value >> 63 else value
 
 
-def _primitive(function: Callable[..., Any], result: Any, lowering: Callable[..., Any], *kinds: Any) -> None:
+def primitive(function: Callable[..., Any], result: Any, lowering: Callable[..., Any], *kinds: Any) -> None:
     """Give a Python function a machine-code body: ``lowering(builder, *llvm arguments)``."""
 
     @type_callable(function)
@@ -126,10 +126,10 @@ def load8(address: int, index: int) -> int:
     return ctypes.c_uint8.from_address(address + index).value
 
 
-_primitive(
+primitive(
     load, types.int64, lambda b, a, i: b.load(_at(b, a, i, _WORD)), types.int64, types.int64
 )
-_primitive(
+primitive(
     store,
     types.none,
     lambda b, a, i, v: b.store(v, _at(b, a, i, _WORD)) and None,
@@ -137,14 +137,14 @@ _primitive(
     types.int64,
     types.int64,
 )
-_primitive(
+primitive(
     load32,
     types.int64,
     lambda b, a, i: b.sext(b.load(_at(b, a, i, _HALF)), _WORD),
     types.int64,
     types.int64,
 )
-_primitive(
+primitive(
     store32,
     types.none,
     lambda b, a, i, v: b.store(b.trunc(v, _HALF), _at(b, a, i, _HALF)) and None,
@@ -152,7 +152,7 @@ _primitive(
     types.int64,
     types.int64,
 )
-_primitive(
+primitive(
     load8,
     types.int64,
     lambda b, a, i: b.zext(b.load(_at(b, a, i, ir.IntType(8))), _WORD),
@@ -173,8 +173,8 @@ def bits(value: float) -> int:
     return word
 
 
-_primitive(f64, types.float64, lambda b, w: b.bitcast(w, _FLOAT), types.int64)
-_primitive(bits, types.int64, lambda b, x: b.bitcast(x, _WORD), types.float64)
+primitive(f64, types.float64, lambda b, w: b.bitcast(w, _FLOAT), types.int64)
+primitive(bits, types.int64, lambda b, x: b.bitcast(x, _WORD), types.float64)
 
 
 def allocate(words: int) -> int:
@@ -198,17 +198,17 @@ def _extern(builder: Any, name: str, result: Any, *arguments: Any) -> Any:
     return builder.call(function, arguments)
 
 
-_primitive(
+primitive(
     allocate, types.int64, lambda b, n: _extern(b, "calloc", _WORD, n, ir.Constant(_WORD, 8)), types.int64
 )
-_primitive(
+primitive(
     reallocate,
     types.int64,
     lambda b, a, n: _extern(b, "realloc", _WORD, a, b.mul(n, ir.Constant(_WORD, 8))),
     types.int64,
     types.int64,
 )
-_primitive(release, types.none, lambda b, a: _extern(b, "free", ir.VoidType(), a) and None, types.int64)
+primitive(release, types.none, lambda b, a: _extern(b, "free", ir.VoidType(), a) and None, types.int64)
 
 
 def copy_words(target: int, source: int, words: int) -> None:
@@ -216,7 +216,7 @@ def copy_words(target: int, source: int, words: int) -> None:
     ctypes.memmove(target, source, 8 * words)
 
 
-_primitive(
+primitive(
     copy_words,
     types.none,
     lambda b, t, s, n: _extern(b, "memcpy", _WORD, t, s, b.mul(n, ir.Constant(_WORD, 8))) and None,
@@ -241,9 +241,9 @@ def shift_right(a: int, n: int) -> int:
     return signed((a & _MASK) >> n)
 
 
-_primitive(add_wrapping, types.int64, lambda b, x, y: b.add(x, y), types.int64, types.int64)
-_primitive(mul_wrapping, types.int64, lambda b, x, y: b.mul(x, y), types.int64, types.int64)
-_primitive(shift_right, types.int64, lambda b, x, n: b.lshr(x, n), types.int64, types.int64)
+primitive(add_wrapping, types.int64, lambda b, x, y: b.add(x, y), types.int64, types.int64)
+primitive(mul_wrapping, types.int64, lambda b, x, y: b.mul(x, y), types.int64, types.int64)
+primitive(shift_right, types.int64, lambda b, x, n: b.lshr(x, n), types.int64, types.int64)
 
 
 def _overflowing(operation: str) -> Callable[[Any, Any, Any], Any]:
@@ -268,8 +268,8 @@ def mul_overflows(a: int, b: int) -> int:
     return int(not -(2**63) <= a * b < 2**63)
 
 
-_primitive(add_overflows, types.int64, _overflowing("sadd"), types.int64, types.int64)
-_primitive(mul_overflows, types.int64, _overflowing("smul"), types.int64, types.int64)
+primitive(add_overflows, types.int64, _overflowing("sadd"), types.int64, types.int64)
+primitive(mul_overflows, types.int64, _overflowing("smul"), types.int64, types.int64)
 
 
 def mix(state: int, word: int) -> int:
@@ -286,7 +286,7 @@ def _lower_mix(builder: Any, state: Any, word: Any) -> Any:
     return builder.xor(product, builder.lshr(product, half))
 
 
-_primitive(mix, types.int64, _lower_mix, types.int64, types.int64)
+primitive(mix, types.int64, _lower_mix, types.int64, types.int64)
 
 
 # Keys are tuples of words; the three operations on them are unrolled to the length of the tuple.

@@ -1,0 +1,77 @@
+"""Columns of the input brought to the types of the table's columns, value for value, or refused.
+
+A column is accepted as ``freshviews.types.columns`` accepts it, and as text that ``freshviews.stream.text``
+reads. A column that is of the type already is handed on as it is, without a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from freshviews.query.block import ColumnDef
+from freshviews.stream.pieces import Report, codes_of
+from freshviews.stream.text import text_codes, text_reader
+from freshviews.types import Dictionary, SqlType
+from freshviews.types.columns import arrow_type, decode_array, encode_arrow
+from freshviews.types.values import encoder_for
+
+Mask = npt.NDArray[np.bool_]
+
+NOT_NULL = "NULL in a column declared NOT NULL"
+
+
+def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask | None = None) -> pa.Array:
+    """The column as ``arrow_type(column.type)``, null where a value is bad; each bad one is reported.
+
+    ``unused`` rows have no value of this column: what they hold does not matter. Raises TypeError where no
+    value of the given type is accepted.
+    """
+    kind = column.type
+    if unused is not None and unused.any():
+        given = pc.if_else(pa.array(unused), pa.scalar(None, given.type), given)
+    if not column.nullable and given.null_count:
+        nulls = given.is_null().to_numpy(zero_copy_only=False)
+        for row in np.flatnonzero(nulls if unused is None else nulls & ~unused).tolist():
+            report(row, None, NOT_NULL)
+    if kind.name == "STRING":
+        return _strings(given)
+    if _is_text(given.type):
+        texts = given.cast(pa.string())
+        codes = codes_of(texts, lambda piece: text_codes(kind, piece), text_reader(kind), report)
+        return decode_array(kind, codes)
+    dictionary = Dictionary()
+    encode_arrow(kind, given[:0], dictionary)
+    bad = []
+
+    def found(row: int, value: object, reason: str) -> None:
+        bad.append(row)
+        report(row, value, reason)
+
+    codes = codes_of(given, lambda piece: encode_arrow(kind, piece, dictionary), _one(kind), found)
+    if given.type == arrow_type(kind) and not bad and not kind.is_float:
+        return given
+    return decode_array(kind, codes)
+
+
+def _one(kind: SqlType) -> Callable[[Any], int]:
+    return encoder_for(kind, False, Dictionary())
+
+
+def _strings(given: pa.Array) -> pa.Array:
+    if given.type == pa.string():
+        return given
+    if not _is_text(given.type) and not pa.types.is_null(given.type):
+        raise TypeError(f"STRING accepts a column of strings, not of {given.type}")
+    return given.cast(pa.string())
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -1,0 +1,131 @@
+"""Events: rows and what to do with each, in order; and what they come to as signed rows.
+
+The row that a REPLACE or a REMOVE takes out is the one that has its key at that place in the order::
+
+    order    row        action          signed rows
+    0        (1, a)     REPLACE         -1 of the row looked up for key 1; its own +1 is taken out again
+    1        (2, b)     INSERT          +1 (2, b)
+    2        (1, c)     REPLACE         +1 (1, c)
+
+so for each key the first event looks up, if it is keyed, and a row comes in unless the next event of its key is
+keyed. INSERT and DELETE are of whole rows: whether they may be, the table's own rules say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from freshviews.query.block import ColumnDef, TableDef
+from freshviews.stream.keys import key_numbers
+from freshviews.stream.problems import BadChange, Positions
+from freshviews.stream.words import DELETE, INSERT, REMOVE, REPLACE, Actions
+from freshviews.types.columns import arrow_type
+
+Lookup = Callable[[pa.RecordBatch], pa.RecordBatch | pa.Table]
+"""Given distinct keys (the primary key's columns), the stored rows that have them: the table's columns, at
+most one row per key, in any order. Keys of which no row is stored are left out."""
+
+Multiplicities = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Events:
+    """Rows in order: ``arrays`` are the table's columns, ``positions`` the rows of the input they came from."""
+
+    arrays: tuple[pa.Array, ...]
+    actions: Actions
+    positions: Positions
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    def taken(self, rows: npt.NDArray[np.int64]) -> Events:
+        """These events, in this order."""
+        indices = pa.array(rows)
+        arrays = tuple(array.take(indices) for array in self.arrays)
+        return Events(arrays, self.actions[rows], self.positions[rows])
+
+
+def primary_key(table: TableDef) -> tuple[int, ...]:
+    """Places of the primary key's columns; none where the table has no primary key."""
+    if not table.has_primary_key:
+        return ()
+    names = {name.lower() for name in table.keys[0]}
+    return tuple(i for i, column in enumerate(table.columns) if column.name.lower() in names)
+
+
+def resolved(
+    events: Events, table: TableDef, lookup: Lookup | None
+) -> tuple[tuple[pa.Array, ...], Multiplicities, Positions]:
+    """Signed rows: columns, multiplicities, and the positions they came from; looked-up rows are first.
+
+    ``lookup`` is called at most once, and only for keys of which a stored row may have to go.
+    """
+    keyed = np.abs(events.actions) == REPLACE
+    if not keyed.any():
+        return events.arrays, events.actions.astype(np.int64), events.positions
+    places = primary_key(table)
+    numbers = key_numbers([table.columns[i] for i in places], [events.arrays[i] for i in places])
+    order = np.argsort(numbers, kind="stable")
+    same = numbers[order[1:]] == numbers[order[:-1]]
+    first = np.ones(len(events), np.bool_)
+    first[order[1:]] = ~same
+    taken_out = np.zeros(len(events), np.bool_)
+    taken_out[order[:-1]] = same & keyed[order[1:]]
+    coming = (events.actions == INSERT) | (events.actions == REPLACE)
+    kept = np.flatnonzero((coming & ~taken_out) | (events.actions == DELETE))
+    old, of = _looked_up(events.taken(np.flatnonzero(first & keyed)), table, lookup)
+    new = events.taken(kept)
+    signs = np.where(new.actions == DELETE, -1, 1)
+    arrays = tuple(pa.concat_arrays([gone, come]) for gone, come in zip(old, new.arrays, strict=True))
+    multiplicities = np.concatenate([np.full(len(of), -1, np.int64), signs.astype(np.int64)])
+    return arrays, multiplicities, np.concatenate([of, new.positions])
+
+
+def _looked_up(events: Events, table: TableDef, lookup: Lookup | None) -> tuple[tuple[pa.Array, ...], Positions]:
+    """The stored rows of the events' keys, which are distinct, and the position of the event of each."""
+    places = primary_key(table)
+    none = tuple(pa.nulls(0, arrow_type(column.type)) for column in table.columns)
+    if not len(events):
+        return none, np.empty(0, np.int64)
+    if lookup is None:
+        raise TypeError(f"table {table.name}: changes by key need lookup=, which gives the stored rows of keys")
+    keys = [events.arrays[i] for i in places]
+    names = [table.columns[i].name for i in places]
+    found = whole(lookup(pa.RecordBatch.from_arrays(keys, names)))
+    rows = tuple(_stored(table, column, found) for column in table.columns)
+    if not found.num_rows:
+        return none, np.empty(0, np.int64)
+    columns = [table.columns[i] for i in places]
+    both = key_numbers(columns, [pa.concat_arrays([key, rows[i]]) for key, i in zip(keys, places, strict=True)])
+    asked, given = both[: len(events)], both[len(events) :]
+    order = np.argsort(asked)
+    at = order[np.minimum(np.searchsorted(asked, given, sorter=order), len(asked) - 1)]
+    if (asked[at] != given).any() or len(np.unique(given)) != len(given):
+        raise ValueError(f"the lookup of table {table.name} gave a key twice, or one that it was not asked for")
+    return rows, events.positions[at]
+
+
+def _stored(table: TableDef, column: ColumnDef, found: pa.RecordBatch) -> pa.Array:
+    for name, array in zip(found.schema.names, found.columns, strict=True):
+        if name.lower() == column.name.lower():
+            return array.cast(arrow_type(column.type))
+    raise ValueError(f"the lookup of table {table.name} gave no column {column.name}, but {found.schema.names}")
+
+
+def whole(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
+    """The rows as one batch. A column may hold up to 2 GB of text."""
+    if isinstance(rows, pa.RecordBatch):
+        return rows
+    if not isinstance(rows, pa.Table):
+        raise TypeError(f"rows are a pyarrow RecordBatch or Table, not {type(rows).__name__}")
+    arrays = [pa.concat_arrays(c.chunks) if c.num_chunks else pa.nulls(0, c.type) for c in rows.columns]
+    return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
+
+
+__all__ = ["REMOVE", "BadChange", "Events", "Lookup", "primary_key", "resolved", "whole"]

@@ -1,0 +1,112 @@
+"""Text to typed columns, as CSV files and Debezium's JSON have it.
+
+What Spark's CAST reads is read, but that nothing is cut off: a DECIMAL must have no more digits than its
+column, a DATE no time but midnight, a TIMESTAMP at most microseconds. An empty text is no value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from freshviews.expr.casts import (
+    string_to_bool,
+    string_to_date,
+    string_to_decimal,
+    string_to_float,
+    string_to_int,
+    string_to_timestamp,
+)
+from freshviews.types import Dictionary, SqlType
+from freshviews.types.calendar import MICROS_PER_DAY
+from freshviews.types.columns import arrow_type, encode_arrow
+from freshviews.types.values import encoder_for
+
+Codes = npt.NDArray[np.int64]
+
+_FINER = re.compile(r"\.[0-9]{6}[0-9]*[1-9]")
+
+
+def text_codes(kind: SqlType, texts: pa.Array) -> Codes:
+    """Codes of a column of texts, not for STRING. Raises ValueError where Arrow does not read one of them.
+
+    Arrow reads the common spellings; ``text_reader`` reads all that are accepted. What Arrow reads and they
+    are not is left to ``text_reader``, too.
+    """
+    return encode_arrow(kind, _ARROW.get(kind.name, _cast)(kind, texts), Dictionary())
+
+
+def _cast(kind: SqlType, texts: pa.Array) -> pa.Array:
+    return texts.cast(arrow_type(kind))
+
+
+def _integers(kind: SqlType, texts: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring(texts, "x", ignore_case=True)).as_py():
+        raise ValueError("hexadecimal integers are not accepted")
+    return _cast(kind, texts)
+
+
+def _floats(kind: SqlType, texts: pa.Array) -> pa.Array:
+    return texts.cast(pa.float64())
+
+
+def _timestamps(kind: SqlType, texts: pa.Array) -> pa.Array:
+    if pc.any(pc.equal(pc.binary_length(texts), len("2026-01-01T10"))).as_py():
+        raise ValueError("an hour alone is not accepted")
+    try:
+        return _cast(kind, texts)
+    except pa.ArrowInvalid:
+        return texts.cast(pa.timestamp("us", "UTC"))
+
+
+_ARROW: dict[str, Callable[[SqlType, pa.Array], pa.Array]] = {
+    **dict.fromkeys(("TINYINT", "SMALLINT", "INT", "BIGINT"), _integers),
+    **dict.fromkeys(("FLOAT", "DOUBLE"), _floats),
+    "TIMESTAMP": _timestamps,
+}
+
+
+def text_reader(kind: SqlType) -> Callable[[str], int]:
+    """What reads one text as a code, not for STRING; ValueError and OverflowError say what is accepted."""
+    read, encode = _READERS[kind.name if not kind.is_integer else "BIGINT"], encoder_for(kind, False, Dictionary())
+    return lambda text: encode(read(kind, text))
+
+
+def _read_integer(kind: SqlType, text: str) -> Any:
+    return string_to_int(text, *kind.bounds)
+
+
+def _read_decimal(kind: SqlType, text: str) -> Any:
+    string_to_decimal(text, 38, 0)  # refuses what is no number: Decimal itself reads more than numbers
+    return Decimal(text.strip())
+
+
+def _read_date(kind: SqlType, text: str) -> Any:
+    micros = string_to_timestamp(text)
+    if micros % MICROS_PER_DAY or "+" in text.strip()[1:]:
+        raise ValueError(f"{text!r} has a time of day or a zone; yyyy-MM-dd is accepted")
+    return np.datetime64(string_to_date(text), "D")
+
+
+def _read_timestamp(kind: SqlType, text: str) -> Any:
+    if _FINER.search(text):
+        raise ValueError(f"{text!r} is finer than microseconds; yyyy-MM-dd HH:mm:ss[.ffffff] is accepted")
+    return np.datetime64(string_to_timestamp(text), "us")
+
+
+_READERS: dict[str, Callable[[SqlType, str], Any]] = {
+    "BOOLEAN": lambda kind, text: string_to_bool(text),
+    "BIGINT": _read_integer,
+    "FLOAT": lambda kind, text: string_to_float(text),
+    "DOUBLE": lambda kind, text: string_to_float(text),
+    "DECIMAL": _read_decimal,
+    "DATE": _read_date,
+    "TIMESTAMP": _read_timestamp,
+}

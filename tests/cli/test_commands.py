@@ -1,0 +1,153 @@
+"""The command line, called as a user calls it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from freshviews.cli import main as commands
+from freshviews.cli.main import app
+
+SHOP = """CREATE TABLE orders (o_id BIGINT PRIMARY KEY, cust BIGINT, day DATE);
+CREATE TABLE items (o_id BIGINT, part STRING, qty INT);
+CREATE MATERIALIZED VIEW by_part AS
+  SELECT part, SUM(qty) AS qty FROM orders JOIN items USING (o_id) GROUP BY part;
+CREATE MATERIALIZED VIEW pairs AS
+  SELECT o_id, cust FROM orders UNION ALL SELECT o_id, qty FROM items;
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "shop.sql"
+    path.write_text(SHOP)
+    return path
+
+
+def run(*arguments: str | Path, text: str | None = None) -> Result:
+    return CliRunner().invoke(app, [str(one) for one in arguments], input=text)
+
+
+def test_check_tells_strategy_and_bounds_of_every_view(script: Path) -> None:
+    result = run("check", script)
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.stdout.splitlines()]
+    assert lines[0] == ["view", "strategy", "update", "delay", "space"]
+    assert lines[1][:2] == ["by_part", "view_tree"]
+    assert lines[2][:4] == ["pairs", "(1", "of", "2)"]
+    assert result.stdout.splitlines()[-1] == f"{script}: 2 tables, 2 views, all can be kept fresh"
+
+
+def test_check_reads_standard_input(script: Path) -> None:
+    result = run("check", "-", text="CREATE TABLE t (a INT)")
+    assert (result.exit_code, result.stdout) == (0, "-: 1 table, 0 views, all can be kept fresh\n")
+
+
+def test_an_error_is_shown_at_its_place_in_the_line(script: Path) -> None:
+    script.write_text(SHOP.replace("SUM(qty)", "SUM(qyt)"))
+    for command in ("check", "explain"):
+        result = run(command, script)
+        assert result.exit_code == 1
+        assert result.stdout == ""
+        assert result.stderr.splitlines() == [
+            f"{script}:4:20: unknown column qyt; did you mean qty?",
+            "      SELECT part, SUM(qyt) AS qty FROM orders JOIN items USING (o_id) GROUP BY part;",
+            "                       ^",
+        ]
+
+
+def test_the_caret_stands_right_after_tabs(script: Path) -> None:
+    script.write_text("CREATE TABLE t (a INT);\nCREATE MATERIALIZED VIEW v AS\n\tSELECT\tb FROM t")
+    assert run("check", script).stderr.splitlines()[1:] == ["    \tSELECT\tb FROM t", "    \t      \t^"]
+
+
+def test_text_that_is_not_sql_is_an_error_at_its_place(script: Path) -> None:
+    script.write_text("CREATE TABLE t (a INT);\nCREATE CREATE x")
+    result = run("check", script)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"{script}:2:")
+
+
+def test_a_strategy_that_cannot_be_taken_is_an_error_at_its_view(script: Path) -> None:
+    script.write_text(SHOP.replace("pairs AS", "pairs TBLPROPERTIES ('freshviews.strategy' = 'magic') AS"))
+    result = run("check", script)
+    assert result.exit_code == 1
+    assert result.stderr.startswith(f"{script}:5:")
+    assert "view_tree" in result.stderr
+
+
+def test_explain_prints_the_program_of_every_view(script: Path) -> None:
+    result = run("explain", script)
+    assert result.exit_code == 0
+    assert "view by_part(part STRING, qty BIGINT)" in result.stdout
+    assert "on items(o_id, part) += m:" in result.stdout
+    assert "view pairs(" in result.stdout
+
+
+def test_explain_of_one_view_prints_that_alone(script: Path) -> None:
+    result = run("explain", script, "--view", "BY_PART")
+    assert result.exit_code == 0
+    assert "view by_part" in result.stdout
+    assert "pairs" not in result.stdout
+
+
+def test_explain_of_an_unknown_view_names_those_there_are(script: Path) -> None:
+    result = run("explain", script, "--view", "by_prat")
+    assert (result.exit_code, result.stderr) == (1, "the script has no view by_prat; it has by_part, pairs\n")
+
+
+def test_a_file_that_cannot_be_read_is_said_to_be_so(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.sql"
+    assert run("check", missing).stderr == f"{missing}: no such file\n"
+    assert run("check", tmp_path).stderr == f"{tmp_path}: a directory; a file with SQL is accepted\n"
+    binary = tmp_path / "binary.sql"
+    binary.write_bytes(b"SELECT \xff")
+    assert run("check", binary).stderr == f"{binary}: byte 7 is not UTF-8 text\n"
+
+
+def test_an_error_inside_shows_no_traceback(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(text: str) -> None:
+        raise ZeroDivisionError("inside")
+
+    monkeypatch.setattr(commands, "plan_script", fail)
+    result = run("check", script)
+    assert result.exit_code == 1
+    assert "ZeroDivisionError: inside" in result.stderr
+    assert "Traceback" not in result.output
+    monkeypatch.setenv(commands.TRACEBACK, "1")
+    assert isinstance(run("check", script).exception, ZeroDivisionError)
+
+
+def test_the_version_is_printed_both_ways() -> None:
+    assert run("version").stdout == run("--version").stdout
+    assert run("version").stdout.startswith("freshviews")
+
+
+def test_ctrl_c_ends_without_a_traceback() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "freshviews.cli", "check", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    try:
+        # It waits for its input once it has been loaded.
+        stat = Path(f"/proc/{process.pid}/wchan")
+        until = time.monotonic() + 60
+        while stat.exists() and "pipe" not in stat.read_text() and time.monotonic() < until:
+            time.sleep(0.1)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode != 0
+    assert b"Traceback" not in errors
