@@ -22,7 +22,6 @@ TRACEBACK = "FRESHVIEWS_TRACEBACK"
 
 app = typer.Typer(
     name="freshviews",
-    help="SQL views kept fresh while their tables change.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -64,13 +63,19 @@ def version() -> None:
     print(_version())
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit()
+
+
 @app.callback()
 def options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    _: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
 ) -> None:
-    if version:
-        print(_version())
-        raise typer.Exit()
+    """SQL views kept fresh while their tables change."""
 
 
 def main() -> None:

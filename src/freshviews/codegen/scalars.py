@@ -11,19 +11,12 @@ from collections.abc import Callable
 
 from freshviews.codegen.writer import Names, Writer
 from freshviews.expr.nodes import Call, Column, Expr, Literal
-from freshviews.expr.ops import OPS
+from freshviews.expr.ops import OPS, may_fail
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import literal_code
 
 _NO_STRINGS = Dictionary()
 _DECISIVE = {"and": 0, "or": 1}
-
-
-def _may_fail(expr: Expr) -> bool:
-    """Whether an operation of the expression is fallible."""
-    return isinstance(expr, Call) and (
-        (expr.op in OPS and OPS[expr.op].fallible) or any(map(_may_fail, expr.args))
-    )
 
 
 class ScalarWriter:
@@ -46,7 +39,7 @@ class ScalarWriter:
             return self._case(expr, variable)
         if expr.op == "coalesce":
             return self._coalesce(expr, variable)
-        if expr.op in _DECISIVE and _may_fail(expr.args[1]):
+        if expr.op in _DECISIVE and may_fail(expr.args[1]):
             return self._connective(expr, variable)
         op = OPS[expr.op]
         assert op.kernel is not None, f"{expr.op} is computed before compiled code"

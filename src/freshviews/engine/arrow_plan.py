@@ -85,7 +85,10 @@ class ArrowPlan:
         for place, row in self.strings:
             new = np.flatnonzero(found[row] == ingest.UNKNOWN)
             if len(new):
-                texts = batch.column(place).take(pa.array(new)).to_pylist()
+                column = batch.column(place)
+                if pa.types.is_string_view(column.type):  # of which Arrow takes no rows
+                    column = column.cast(pa.large_string())
+                texts = column.take(pa.array(new)).to_pylist()
                 found[row, new] = [dictionary.encode(text) for text in texts]
 
 

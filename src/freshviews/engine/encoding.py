@@ -14,7 +14,9 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
+from freshviews.engine.arrow_plan import ArrowPlan, Wish, plan_of
 from freshviews.engine.batch import CodeBatch, Codes
+from freshviews.engine.string_codes import codes_of
 from freshviews.errors import BatchError
 from freshviews.query.block import ColumnDef, TableDef
 from freshviews.types import BIGINT, NULL
@@ -71,6 +73,15 @@ class _Unstored(Dictionary):
         return np.zeros(len(array), np.int64)
 
 
+@dataclass(frozen=True)
+class _Planned:
+    """The compiled way of a schema: the row of codes by column, -1 where it is not given, and of multiplicities."""
+
+    plan: ArrowPlan
+    columns: tuple[tuple[str, int], ...]
+    multiplicity: int
+
+
 class TableEncoder:
     """The encoder of one table. ``want`` says which columns are to become codes; at first, all."""
 
@@ -81,11 +92,14 @@ class TableEncoder:
         self._dictionary = dictionary
         self._places = {column.name.lower(): i for i, column in enumerate(definition.columns)}
         self._multiplicity = encoder_for(BIGINT, False, dictionary)
+        self._string_codes = codes_of(dictionary)
+        self._whole: TableEncoder | None = None
         self.want(frozenset(column.name for column in definition.columns))
 
     def want(self, names: frozenset[str]) -> None:
         """Make codes for these columns only."""
         self.wanted = names
+        self._plans: dict[bool, tuple[pa.Schema, _Planned | None]] = {}
         unstored = _Unstored()
         self._dictionaries = [self._dictionary if column.name in names else unstored for column in self._columns]
         self._encoders: list[Encoder] = [
@@ -98,9 +112,11 @@ class TableEncoder:
         """An encoder of the table that makes codes of every column."""
         if len(self.wanted) == len(self._columns):
             return self
-        return TableEncoder(self._definition, self._dictionary)
+        if self._whole is None:
+            self._whole = TableEncoder(self._definition, self._dictionary)
+        return self._whole
 
-    def encode(self, rows: list[Any] | pa.Table, sign: int) -> Encoded:
+    def encode(self, rows: list[Any] | pa.Table | pa.RecordBatch, sign: int) -> Encoded:
         """Encode a batch; ``sign`` is 1 for insert, -1 for delete, 0 where rows carry multiplicities.
 
         Raises BatchError that names the row, the column, the value and the rule.
@@ -174,7 +190,57 @@ class TableEncoder:
                 values[place] = value
         return values
 
-    def _arrow(self, table: pa.Table, sign: int) -> Encoded:
+    def _arrow(self, rows: pa.Table | pa.RecordBatch, sign: int) -> Encoded:
+        planned = self._planned(rows.schema, sign == 0)
+        if planned is not None:
+            found = self._compiled(planned, rows, sign)
+            if found is not None:
+                return found
+        return self._general(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows]), sign)
+
+    def _planned(self, schema: pa.Schema, signed: bool) -> _Planned | None:
+        """How rows of a schema are read in one compiled pass; None where they are not."""
+        known = self._plans.get(signed)
+        if known is None or not schema.equals(known[0], check_metadata=True):
+            known = self._plans[signed] = (schema, self._plan(schema, signed))
+        return known[1]
+
+    def _plan(self, schema: pa.Schema, signed: bool) -> _Planned | None:
+        wishes = []
+        places = []
+        for i, name in enumerate(schema.names):
+            if signed and name == MULTIPLICITY:
+                place, column = -1, ColumnDef(MULTIPLICITY, BIGINT, nullable=False)
+            else:
+                place = self._places.get(name.lower(), -2)
+                column = self._columns[place]
+            if place == -2 or place in places:
+                return None
+            places.append(place)
+            wishes.append(Wish(i, column, place == -1 or column.name in self.wanted))
+        absent = [column for i, column in enumerate(self._columns) if i not in places]
+        if (signed and -1 not in places) or not all(column.nullable for column in absent):
+            return None
+        plan = plan_of(schema, wishes)
+        if plan is None:
+            return None
+        rows = {places[number]: row for number, row in plan.targets.items()}
+        kept = tuple((name, rows.get(place, -1)) for place, name in self._kept)
+        return _Planned(plan, kept, rows.get(-1, -1))
+
+    def _compiled(self, planned: _Planned, rows: pa.Table | pa.RecordBatch, sign: int) -> Encoded | None:
+        batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches()
+        codes = planned.plan.read(batches, self._string_codes, self._dictionary)
+        if codes is None:
+            return None
+        count = rows.num_rows
+        columns = {name: codes[row] if row >= 0 else np.full(count, NULL, np.int64) for name, row in planned.columns}
+        if sign:
+            return Encoded(CodeBatch(self._table, columns, np.full(count, sign, np.int64)))
+        return self._present(columns, codes[planned.multiplicity])
+
+    def _general(self, table: pa.Table, sign: int) -> Encoded:
+        """Column by column: types that are converted, and the wording of every refusal."""
         given: dict[int, pa.ChunkedArray] = {}
         from_pandas = b"pandas" in (table.schema.metadata or {})
         for name, column in zip(table.column_names, table.columns, strict=True):
@@ -211,7 +277,10 @@ class TableEncoder:
             self._refuse(None, place, str(given.type), error)
 
     def _encoded(self, codes: list[Codes], multiplicities: Codes) -> Encoded:
-        columns = {name: codes[i] for i, name in self._kept}
+        return self._present({name: codes[i] for i, name in self._kept}, multiplicities)
+
+    def _present(self, columns: dict[str, Codes], multiplicities: Codes) -> Encoded:
+        """Without the rows of multiplicity zero."""
         present = multiplicities != 0
         if present.all():
             return Encoded(CodeBatch(self._table, columns, multiplicities))

@@ -1,4 +1,4 @@
-"""What a user may hand over as rows, brought to one of two shapes: a list of rows, or an Arrow table."""
+"""What a user may hand over as rows, brought to one of two shapes: a list of rows, or Arrow."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ ACCEPTED = (
 )
 
 
-def accepted(rows: Any, table: str) -> list[Any] | pa.Table:
-    """The rows as a list or an Arrow table; raises BatchError for what is neither.
+def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
+    """The rows as a list, an Arrow table or a record batch; raises BatchError for what is none of them.
 
     Iterables and readers are read to their end: a batch is one version, so it is whole before it counts.
     """

@@ -16,6 +16,7 @@ from freshviews.engine.recompute import StoredRows
 from freshviews.engine.runtime import BlockState
 from freshviews.expr.host import Evaluator, HostFailure
 from freshviews.expr.nodes import Column
+from freshviews.expr.ops import may_fail
 from freshviews.kernel.failure import ERRORS
 from freshviews.kernel.payload import PAYLOAD_ERRORS
 from freshviews.plan.explain import explain
@@ -118,6 +119,18 @@ class Maintained:
             self._wants_change = wanted
             for part in self._parts:
                 part.state.want_changes(wanted)
+
+    @property
+    def strategies(self) -> tuple[str, ...]:
+        """The strategies at work, each once."""
+        return tuple(dict.fromkeys(part.plan.strategy for part in self._parts))
+
+    @property
+    def may_fail_in_output(self) -> bool:
+        """Whether an output expression may have no value for a row, which shows when the change is taken."""
+        exprs = [e for b in self.view.blocks for e in (*(o.expr for o in b.outputs), b.having) if e is not None]
+        averages = any(r.function == "avg" and r.type.is_decimal for b in self.view.blocks for r in b.results)
+        return averages or any(map(may_fail, exprs))
 
     def apply(self, batch: CodeBatch) -> None:
         """Run the triggers of a relation. See ``failure`` for what could not be computed."""

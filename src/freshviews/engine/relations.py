@@ -102,8 +102,8 @@ class ViewState:
         return contents_of(self.maintained, rows)
 
     def want_change(self) -> None:
-        """Have changes kept exactly while somebody takes them."""
-        wanted = bool(self.dependents or self.subscriptions)
+        """Have changes kept while somebody takes them, or while taking one is what finds an error."""
+        wanted = bool(self.dependents or self.subscriptions) or self.maintained.may_fail_in_output
         if self.maintained.wants_change != wanted:
             self.maintained.wants_change = wanted
 
@@ -112,12 +112,10 @@ class ViewState:
             rows: int | None = sum(int(batch.multiplicities.sum()) for batch in self.batches(1 << 16))
         except EvaluationError:
             rows = None
-        # One strategy per block; most views have one block.
-        strategies = dict.fromkeys(part.plan.strategy for part in self.maintained._parts)
         return {
             "rows": rows,
             "bytes": self.maintained.bytes(),
-            "strategy": ", ".join(strategies),
+            "strategy": ", ".join(self.maintained.strategies),
             "updates": self.updates,
             "seconds": self.seconds,
         }

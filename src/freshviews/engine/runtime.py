@@ -131,8 +131,8 @@ class BlockState:
                     start = self.compiled.read_rows(self.state, start, limit, out)
                 else:
                     assert self.compiled.enumerate is not None
-                    found = self.compiled.enumerate(self.state, address(frame), limit, out)
-                    start = 0 if found == limit else -1
+                    self.compiled.enumerate(self.state, address(frame), limit, out)
+                    start = 0 if frame[0] else -1
                 yield words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), self.width)
         finally:
             buffers.free_buffer(out)

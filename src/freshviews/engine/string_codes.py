@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary, ref
+
 import numpy as np
 
 from freshviews.engine.batch import address_of
@@ -15,7 +17,7 @@ class StringCodes:
     """``address`` is that of the block that ``kernel.string_slots`` reads; it holds from ``refresh`` to ``refresh``."""
 
     def __init__(self, dictionary: Dictionary) -> None:
-        self._dictionary = dictionary
+        self._dictionary = ref(dictionary)
         self._entered = 0
         self._slots = np.zeros(_FIRST_SLOTS, np.int64)
         self._block = np.zeros(kernel.BLOCK_WORDS, np.int64)
@@ -25,10 +27,12 @@ class StringCodes:
 
     def refresh(self) -> None:
         """Enter the strings that came since the last call."""
-        size = len(self._dictionary)
+        dictionary = self._dictionary()
+        assert dictionary is not None, "whoever encodes holds the dictionary"
+        size = len(dictionary)
         if size == self._entered:
             return
-        offsets, data = self._heap = self._dictionary.heap()
+        offsets, data = self._heap = dictionary.heap()
         self._block[kernel.OFFSETS] = address_of(offsets)[0]
         self._block[kernel.DATA] = data.__array_interface__["data"][0]
         if 2 * size > len(self._slots):
@@ -41,3 +45,14 @@ class StringCodes:
     def _point(self) -> None:
         self._block[kernel.SLOTS] = address_of(self._slots)[0]
         self._block[kernel.MASK] = len(self._slots) - 1
+
+
+_shared: WeakKeyDictionary[Dictionary, StringCodes] = WeakKeyDictionary()
+
+
+def codes_of(dictionary: Dictionary) -> StringCodes:
+    """The one of a dictionary."""
+    found = _shared.get(dictionary)
+    if found is None:
+        found = _shared[dictionary] = StringCodes(dictionary)
+    return found

@@ -99,6 +99,7 @@ from types import MappingProxyType
 from typing import Any
 
 from freshviews.expr import casts, strings
+from freshviews.expr.nodes import Call, Expr
 
 DATE_UNITS = MappingProxyType({"year": 0, "quarter": 1, "month": 2, "week": 3})
 """Codes of the unit argument of ``trunc_date``."""
@@ -238,3 +239,11 @@ _ALL = [
 
 OPS: MappingProxyType[str, Op] = MappingProxyType({op.name: op for op in _ALL})
 """Every operation by name."""
+
+
+def may_fail(expr: Expr) -> bool:
+    """Whether an operation of the expression may have no answer for a row."""
+    if not isinstance(expr, Call):
+        return False
+    op = OPS.get(expr.op)
+    return (op is not None and op.fallible) or any(map(may_fail, expr.args))

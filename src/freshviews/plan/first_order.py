@@ -202,8 +202,8 @@ def _term(
     if summed:
         parts = tuple(Monomial((Part("u", c.name),)) for c in components)
         body = (Sum("u", components, body, (Add(RESULT, free, component_names, parts),)),)
-    for equality in reversed(equalities):
-        body = (If(equality, body),)
+    for same in reversed(equalities):
+        body = (If(same, body),)
     return body
 
 

@@ -6,9 +6,6 @@ reads. A column that is of the type already is handed on as it is, without a cop
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -17,9 +14,8 @@ import pyarrow.compute as pc
 from freshviews.query.block import ColumnDef
 from freshviews.stream.pieces import Report, codes_of
 from freshviews.stream.text import text_codes, text_reader
-from freshviews.types import Dictionary, SqlType
+from freshviews.types import Dictionary
 from freshviews.types.columns import arrow_type, decode_array, encode_arrow
-from freshviews.types.values import encoder_for
 
 Mask = npt.NDArray[np.bool_]
 
@@ -47,20 +43,16 @@ def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask |
         return decode_array(kind, codes)
     dictionary = Dictionary()
     encode_arrow(kind, given[:0], dictionary)
-    bad = []
+    bad: list[int] = []
 
     def found(row: int, value: object, reason: str) -> None:
         bad.append(row)
         report(row, value, reason)
 
-    codes = codes_of(given, lambda piece: encode_arrow(kind, piece, dictionary), _one(kind), found)
+    codes = codes_of(given, lambda piece: encode_arrow(kind, piece, dictionary), None, found)
     if given.type == arrow_type(kind) and not bad and not kind.is_float:
         return given
     return decode_array(kind, codes)
-
-
-def _one(kind: SqlType) -> Callable[[Any], int]:
-    return encoder_for(kind, False, Dictionary())
 
 
 def _strings(given: pa.Array) -> pa.Array:

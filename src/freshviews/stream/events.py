@@ -22,8 +22,8 @@ import pyarrow as pa
 
 from freshviews.query.block import ColumnDef, TableDef
 from freshviews.stream.keys import key_numbers
-from freshviews.stream.problems import BadChange, Positions
-from freshviews.stream.words import DELETE, INSERT, REMOVE, REPLACE, Actions
+from freshviews.stream.problems import Positions
+from freshviews.stream.words import DELETE, INSERT, REPLACE, Actions
 from freshviews.types.columns import arrow_type
 
 Lookup = Callable[[pa.RecordBatch], pa.RecordBatch | pa.Table]
@@ -127,5 +127,3 @@ def whole(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
     arrays = [pa.concat_arrays(c.chunks) if c.num_chunks else pa.nulls(0, c.type) for c in rows.columns]
     return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
 
-
-__all__ = ["REMOVE", "BadChange", "Events", "Lookup", "primary_key", "resolved", "whole"]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from freshviews.query.block import ColumnDef
 from freshviews.types import STRING, Dictionary
@@ -46,18 +45,3 @@ def _numbered(array: pa.Array) -> tuple[Numbers, int]:
     encoded = array.dictionary_encode(null_encoding="encode")
     numbers: Numbers = encoded.indices.to_numpy().astype(np.int64)
     return numbers, max(1, len(encoded.dictionary))
-
-
-def stacked(one: pa.Array, other: pa.Array) -> pa.Array:
-    """One array under the other, of one type."""
-    return pa.concat_arrays([one, other])
-
-
-def first_null(arrays: Sequence[pa.Array]) -> npt.NDArray[np.bool_] | None:
-    """Rows where some array is null; None where there is none."""
-    found: npt.NDArray[np.bool_] | None = None
-    for array in arrays:
-        if array.null_count:
-            nulls: npt.NDArray[np.bool_] = pc.is_null(array).to_numpy(zero_copy_only=False)
-            found = nulls if found is None else found | nulls
-    return found

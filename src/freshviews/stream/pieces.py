@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from freshviews.types import NULL
+from freshviews.types.values import BadValue
 
 Codes = npt.NDArray[np.int64]
 Report = Callable[[int, object, str], None]
@@ -25,51 +26,42 @@ _FEW = 16
 
 
 def codes_of(
-    values: Sequence[Any], whole: Callable[[Any], Codes], one: Callable[[Any], int], report: Report
+    values: Sequence[Any], whole: Callable[[Any], Codes], one: Callable[[Any], int] | None, report: Report
 ) -> Codes:
-    """Codes of a column: by ``whole`` where it takes a piece of it, else value by value with ``one``.
+    """Codes of a column: by ``whole`` where it takes a piece of it, else value by value.
 
-    ``values`` is a list or an Arrow array; ``one`` takes what is in the list, or a Python value of the array.
-    Where ``one`` raises, too, the value is reported and its code is NULL.
+    ``values`` is a list or an Arrow array. ``one`` takes a value that is in the list, or a Python value of the
+    array; if it raises, too, the value is reported and its code is NULL. Where there is no ``one``, what
+    ``whole`` raises of a single value is the reason.
     """
     found = np.empty(len(values), np.int64)
     waiting = [(0, len(values))]
+    few = _FEW if one is not None else 1
     while waiting:
         start, stop = waiting.pop()
         piece = values[start:stop]
         try:
             found[start:stop] = whole(piece)
             continue
-        except REFUSED:
-            pass
-        if stop - start > _FEW:
+        except REFUSED as error:
+            failure: Exception = error
+        if stop - start > few:
             middle = (start + stop) // 2
             # The first half is on top, so that bad rows are reported in order.
             waiting += [(middle, stop), (start, middle)]
-            continue
-        for row, value in enumerate(piece if isinstance(piece, list) else _listed(piece), start):
-            try:
-                found[row] = NULL if value is None else one(value)
-            except REFUSED as error:
-                found[row] = NULL
-                report(row, value, str(error))
+        elif one is None:
+            found[start] = NULL
+            value, reason = (failure.value, failure.reason) if isinstance(failure, BadValue) else (None, str(failure))
+            report(start, value, reason)
+        else:
+            _one_by_one(piece, start, one, found, report)
     return found
 
 
-def _listed(piece: Any) -> list[Any]:
-    try:
-        values: list[Any] = piece.to_pylist()
-    except REFUSED:  # Python has no dates past the year 9999, and no nanoseconds without pandas
-        return [_python(value) for value in piece]
-    return values
-
-
-def _python(value: Any) -> Any:
-    try:
-        return value.as_py()
-    except REFUSED:
-        return _Unheld(f"{value.value} as {value.type}")
-
-
-class _Unheld(str):
-    """A value that Python's types do not hold, as text that no conversion takes."""
+def _one_by_one(piece: Any, start: int, one: Callable[[Any], int], found: Codes, report: Report) -> None:
+    for row, value in enumerate(piece if isinstance(piece, list) else piece.to_pylist(), start):
+        try:
+            found[row] = NULL if value is None else one(value)
+        except REFUSED as error:
+            found[row] = NULL
+            report(row, value, str(error))

@@ -89,10 +89,10 @@ def _read_decimal(kind: SqlType, text: str) -> Any:
 
 
 def _read_date(kind: SqlType, text: str) -> Any:
-    micros = string_to_timestamp(text)
-    if micros % MICROS_PER_DAY or "+" in text.strip()[1:]:
-        raise ValueError(f"{text!r} has a time of day or a zone; yyyy-MM-dd is accepted")
-    return np.datetime64(string_to_date(text), "D")
+    days = string_to_date(text)
+    if re.search("[ T]", text.strip()) and string_to_timestamp(text) != days * MICROS_PER_DAY:
+        raise ValueError(f"{text!r} has a time of day; yyyy-MM-dd is accepted")
+    return np.datetime64(days, "D")
 
 
 def _read_timestamp(kind: SqlType, text: str) -> Any:

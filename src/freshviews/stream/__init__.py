@@ -1,0 +1,54 @@
+"""Streams of changes: batches in a change format become signed rows that a database applies.
+
+::
+
+    from freshviews.stream import format_for, signed_rows
+
+    form = format_for("op", batch.schema.names)              # or "delta", "debezium", "upsert", ...
+    signed = signed_rows(batch, table, form)                 # BadChange names row, column, value and reason
+    db.apply("orders", signed.rows)
+
+    signed = signed_rows(batch, table, form, set_aside=True)
+    signed.bad                                               # row, column, value, reason, input
+
+``formats`` lists the formats, ``words`` what an op column may say, ``events`` how changes by key find the row
+they replace.
+"""
+
+from freshviews.stream.events import Lookup
+from freshviews.stream.formats import (
+    AppendOnly,
+    ChangeFormat,
+    DebeziumJson,
+    DeltaFeed,
+    FormatError,
+    Multiplicities,
+    OpColumn,
+    Snapshots,
+    Upserts,
+    format_for,
+    looks_up,
+    own_columns,
+)
+from freshviews.stream.problems import BAD_SCHEMA, BadChange
+from freshviews.stream.signed import SignedRows, signed_rows
+
+__all__ = [
+    "BAD_SCHEMA",
+    "AppendOnly",
+    "BadChange",
+    "ChangeFormat",
+    "DebeziumJson",
+    "DeltaFeed",
+    "FormatError",
+    "Lookup",
+    "Multiplicities",
+    "OpColumn",
+    "SignedRows",
+    "Snapshots",
+    "Upserts",
+    "format_for",
+    "looks_up",
+    "own_columns",
+    "signed_rows",
+]

@@ -1,0 +1,62 @@
+"""What a Kafka Connect schema says of the fields of a row: how its numbers and strings are to be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+_UNITS = {
+    "io.debezium.time.Timestamp": "ms",
+    "org.apache.kafka.connect.data.Timestamp": "ms",
+    "io.debezium.time.MicroTimestamp": "us",
+    "io.debezium.time.NanoTimestamp": "ns",
+}
+_DECIMAL = "org.apache.kafka.connect.data.Decimal"
+
+
+@dataclass(frozen=True)
+class FieldReading:
+    """How one field is written in JSON.
+
+    ``unit``: of a timestamp that is a number; None where nobody said. ``base64``: a decimal that is a string
+    holds the base64 of its unscaled bytes, the most significant first, of ``scale`` (None: the column's).
+    """
+
+    unit: str | None = None
+    base64: bool = False
+    scale: int | None = None
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Of each field, by its name in lower case; of others, ``rest``."""
+
+    rest: FieldReading
+    fields: dict[str, FieldReading] = field(default_factory=dict)
+
+    def of(self, name: str) -> FieldReading:
+        return self.fields.get(name.lower(), self.rest)
+
+
+def readings_of(schema: Any, rest: FieldReading) -> Readings:
+    """The readings that a Connect schema of an envelope (or None) gives; a schema of any other shape says nothing."""
+    fields: dict[str, FieldReading] = {}
+    for image in _fields(schema):
+        if image.get("field") in ("before", "after"):
+            for column in _fields(image):
+                fields[str(column.get("field")).lower()] = _reading(column, rest)
+    return Readings(rest, fields)
+
+
+def _fields(schema: Any) -> list[dict[str, Any]]:
+    found = schema.get("fields") if isinstance(schema, dict) else None
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+
+
+def _reading(column: dict[str, Any], rest: FieldReading) -> FieldReading:
+    name = column.get("name")
+    if name == _DECIMAL:
+        parameters = column.get("parameters")
+        scale = parameters.get("scale") if isinstance(parameters, dict) else None
+        return FieldReading(rest.unit, True, None if scale is None else int(scale))
+    return FieldReading(_UNITS.get(str(name), rest.unit), False if name is None else rest.base64)

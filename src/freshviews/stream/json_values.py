@@ -1,0 +1,150 @@
+"""Columns of values out of JSON: what Debezium's connectors write for each type, as codes.
+
+=========  ==========================================================================================
+BOOLEAN    true, false, 0, 1, text
+integers   an integer, text
+floats     a number, text (NaN and Infinity are not JSON)
+DECIMAL    text, a number, base64 of the unscaled bytes, or {"scale": n, "value": base64}
+STRING     a string
+DATE       days since 1970-01-01, text
+TIMESTAMP  milli-, micro- or nanoseconds since 1970-01-01 by the field's unit, text
+=========  ==========================================================================================
+
+A column whose values are of one kind goes through Arrow, any other value by value.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from freshviews.stream.connect import FieldReading
+from freshviews.stream.pieces import Report, codes_of
+from freshviews.stream.text import text_codes, text_reader
+from freshviews.types import Dictionary, SqlType
+from freshviews.types.columns import decode_array, encode_arrow
+from freshviews.types.values import encoder_for
+
+Codes = npt.NDArray[np.int64]
+
+UNAVAILABLE = "__debezium_unavailable_value"
+"""What Debezium writes for a large value that an update left alone, and that it was not told."""
+
+_NOT_TOLD = (
+    "the database did not tell this value, as the update left it alone; give the source table "
+    "REPLICA IDENTITY FULL, or have the connector reselect such columns"
+)
+
+
+def json_column(kind: SqlType, values: list[Any], reading: FieldReading, report: Report) -> pa.Array:
+    """The values as ``arrow_type(kind)``, null where one is bad; each bad one is reported by its place."""
+    if kind.name == "STRING":
+        return _strings(values, report)
+    one = _reader(kind, reading)
+    codes = codes_of(values, lambda piece: _codes(kind, piece, reading), one, report)
+    return decode_array(kind, codes)
+
+
+def _strings(values: list[Any], report: Report) -> pa.Array:
+    kinds = set(map(type, values)) - {str, type(None)}
+    if kinds or UNAVAILABLE in values:
+        values = list(values)
+        for row, value in enumerate(values):
+            if value == UNAVAILABLE:
+                report(row, value, _NOT_TOLD)
+            elif value is not None and not isinstance(value, str):
+                report(row, value, f"STRING accepts a JSON string, not {_name(value)}")
+                values[row] = None
+    return pa.array(values, pa.string())
+
+
+def _codes(kind: SqlType, values: list[Any], reading: FieldReading) -> Codes:
+    """Codes of values of one kind that Arrow reads as the column's; ValueError for any other."""
+    kinds = set(map(type, values)) - {type(None)}
+    if not kinds:
+        return encode_arrow(kind, pa.nulls(len(values)), Dictionary())
+    if kinds == {str} and not (kind.is_decimal and reading.base64):
+        return text_codes(kind, pa.array(values, pa.string()))
+    if kinds == {bool} and kind.name == "BOOLEAN":
+        given = pa.array(values, pa.bool_())
+    elif kinds == {int} and (kind.is_integer or kind.is_decimal):
+        given = pa.array(values, pa.int64())
+    elif kinds <= {int, float} and kind.is_float:
+        given = pa.array(values, pa.float64())
+    elif kinds == {int} and kind.name == "DATE":
+        given = pa.array(values, pa.date32())
+    elif kinds == {int} and kind.name == "TIMESTAMP" and reading.unit is not None:
+        given = pa.array(values, pa.timestamp(reading.unit))
+    else:
+        raise ValueError("values of several kinds")
+    return encode_arrow(kind, given, Dictionary())
+
+
+def _reader(kind: SqlType, reading: FieldReading) -> Callable[[Any], int]:
+    """What reads one value, not None, as a code."""
+    encode, text = encoder_for(kind, False, Dictionary()), text_reader(kind)
+
+    def read(value: Any) -> int:
+        if kind.is_decimal and isinstance(value, str | dict) and (reading.base64 or isinstance(value, dict)):
+            return encode(_decimal(value, kind.scale if reading.scale is None else reading.scale))
+        if isinstance(value, str):
+            return text(_told(value, kind))
+        if isinstance(value, bool) == (kind.name == "BOOLEAN"):
+            return encode(_native(kind, value, reading))
+        if value in (0, 1) and kind.name == "BOOLEAN":
+            return int(value)
+        raise TypeError(f"{kind} accepts no JSON {_name(value)}")
+
+    return read
+
+
+def _told(value: str, kind: SqlType) -> str:
+    if value == UNAVAILABLE:
+        raise ValueError(_NOT_TOLD)
+    if kind.is_decimal:
+        try:
+            text_reader(kind)(value)
+        except ValueError as error:
+            raise ValueError(
+                f"{error}; if the connector writes decimals as bytes (decimal.handling.mode=precise), say "
+                "decimals='base64', or have it write strings"
+            ) from None
+    return value
+
+
+def _native(kind: SqlType, value: Any, reading: FieldReading) -> Any:
+    if isinstance(value, int) and kind.name == "DATE":
+        return np.datetime64(value, "D")
+    if isinstance(value, int) and kind.name == "TIMESTAMP":
+        if reading.unit is None:
+            raise ValueError(
+                "the unit of this timestamp is not known: say timestamps='ms', 'us' or 'ns', or have the connector "
+                "write its schema beside the payload"
+            )
+        return np.datetime64(value, reading.unit)
+    if isinstance(value, float) and kind.is_decimal:
+        return Decimal(repr(value))
+    return value
+
+
+def _decimal(value: Any, scale: int) -> Decimal:
+    if isinstance(value, dict):
+        scale, value = value.get("scale"), value.get("value")
+    try:
+        digits = int.from_bytes(base64.b64decode(value, validate=True), "big", signed=True)
+        return Decimal(digits).scaleb(-scale)
+    except (binascii.Error, TypeError):
+        raise ValueError("a decimal in base64 accepts the bytes of its unscaled value") from None
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    return {int: "number", float: "number", str: "string", list: "array", dict: "object"}.get(type(value), "value")

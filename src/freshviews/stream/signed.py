@@ -1,0 +1,287 @@
+"""From a batch in a change format to signed rows: the way in for every stream.
+
+::
+
+    table = TableDef("orders", (ColumnDef("o_id", BIGINT, False), ColumnDef("qty", INT)), (("o_id",),), True)
+    signed = signed_rows(batch, table, format_for("op", batch.schema.names))
+    db.apply("orders", signed.rows)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from freshviews.engine.encoding import MULTIPLICITY
+from freshviews.query.block import ColumnDef, TableDef
+from freshviews.stream.conform import Mask, conformed
+from freshviews.stream.debezium import envelope_events
+from freshviews.stream.events import Events, Lookup, primary_key, resolved, whole
+from freshviews.stream.formats import (
+    COMMIT_VERSION,
+    AppendOnly,
+    ChangeFormat,
+    DebeziumJson,
+    DeltaFeed,
+    Multiplicities,
+    OpColumn,
+    Snapshots,
+    Upserts,
+    check_format,
+    own_columns,
+)
+from freshviews.stream.problems import Positions, Problems
+from freshviews.stream.snapshots import difference
+from freshviews.stream.words import ALL_WORDS, DELTA_WORDS, KEY_WORDS, REMOVE, REPLACE, ROW_WORDS, actions_of
+from freshviews.types import BIGINT
+from freshviews.types.columns import arrow_type
+
+Numbers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class SignedRows:
+    """Changes of a table as ``Database.apply`` takes them.
+
+    ``rows``: the table's columns, of the Arrow types of their SQL types, and a BIGINT ``_multiplicity``. Rows may
+    cancel out: what counts is the sum. ``positions[i]``: the row of the input that row i came from (of a stored
+    row that goes: the row that makes it go; -1 where a row is in no input any more), None where it is i itself.
+    ``bad``: the rows set aside, as ``problems.BAD_SCHEMA``; empty otherwise.
+    """
+
+    rows: pa.RecordBatch
+    positions: Positions | None
+    bad: pa.RecordBatch
+
+
+@dataclass(frozen=True)
+class _Input:
+    """A batch, by the names of its columns in lower case."""
+
+    batch: pa.RecordBatch
+    table: TableDef
+    problems: Problems
+    columns: dict[str, pa.Array]
+
+    def __len__(self) -> int:
+        return int(self.batch.num_rows)
+
+    def column(self, name: str) -> pa.Array:
+        found = self.columns.get(name.lower())
+        if found is None:
+            self.problems.whole(name, f"the input has no column {name}; it has {', '.join(self.batch.schema.names)}")
+        return found
+
+    def conformed(self, column: ColumnDef, unused: Mask | None = None) -> pa.Array:
+        """A column of the input as its SQL type; bad rows are in ``problems``."""
+
+        def report(row: int, value: object, reason: str) -> None:
+            self.problems.add(row, column.name, value, reason)
+
+        try:
+            return conformed(column, self.column(column.name), report, unused)
+        except TypeError as error:
+            self.problems.whole(column.name, str(error))
+
+    def arrays(self, unused: Mask | None = None) -> tuple[pa.Array, ...]:
+        """The table's columns; ``unused`` rows need only the primary key."""
+        keys = primary_key(self.table)
+        return tuple(
+            self.conformed(column, None if place in keys else unused)
+            for place, column in enumerate(self.table.columns)
+        )
+
+
+def signed_rows(
+    batch: pa.RecordBatch | pa.Table,
+    table: TableDef,
+    form: ChangeFormat,
+    *,
+    lookup: Lookup | None = None,
+    previous: pa.RecordBatch | pa.Table | None = None,
+    set_aside: bool = False,
+) -> SignedRows:
+    """The changes of ``table`` that are in ``batch``, in the format ``form``, as signed rows.
+
+    The batch has the table's columns by name, in any case and order, and those of the format, and no others
+    (but a Debezium batch, of which the one column is read). ``lookup`` gives the stored rows of keys, where
+    ``formats.looks_up`` says that they may be needed. ``previous`` is needed by Snapshots alone: the batch
+    before, empty the first time.
+
+    Raises FormatError where table and format do not go together, and BadChange for the first bad row. With
+    ``set_aside`` bad rows are left out instead and come back with their reasons; BadChange then means that the
+    batch as a whole is wrong (a column is missing, unknown or of a type never accepted).
+    """
+    check_format(form, table)
+    given = _input(whole(batch), table, form, set_aside)
+    if isinstance(form, Snapshots):
+        if previous is None:
+            raise TypeError("Snapshots need previous=, the contents before; an empty batch the first time")
+        return _snapshot(given, _input(whole(previous), table, form, set_aside))
+    if isinstance(form, AppendOnly):
+        return _plain(given, lambda: np.ones(len(given), np.int64))
+    if isinstance(form, Multiplicities):
+        column = ColumnDef(form.column, BIGINT, nullable=False)
+        return _plain(given, lambda: given.conformed(column))
+    if isinstance(form, DeltaFeed):
+        return _delta(given, form)
+    if isinstance(form, OpColumn):
+        return _words(given, form, lookup)
+    if isinstance(form, Upserts):
+        return _upserts(given, form, lookup)
+    texts = _texts(given, form)
+    return _resolve(given, envelope_events(texts, form, table, given.problems), lookup)
+
+
+def _input(batch: pa.RecordBatch, table: TableDef, form: ChangeFormat, set_aside: bool) -> _Input:
+    problems = Problems(table.name, set_aside)
+    known = {column.name.lower() for column in table.columns} | {name.lower() for name in own_columns(form)}
+    if isinstance(form, Upserts) and form.order is not None:
+        known.add(form.order.lower())
+    columns: dict[str, pa.Array] = {}
+    for name, array in zip(batch.schema.names, batch.columns, strict=True):
+        if name.lower() not in known and not isinstance(form, DebeziumJson):
+            names = ", ".join([*(c.name for c in table.columns), *own_columns(form)])
+            problems.whole(name, f"the table has no column {name}; accepted are {names}")
+        if name.lower() in columns:
+            problems.whole(name, f"column {name} is given twice")
+        columns[name.lower()] = array
+    return _Input(batch, table, problems, columns)
+
+
+def _plain(given: _Input, multiplicities: Callable[[], pa.Array | Numbers]) -> SignedRows:
+    """Rows that come out as they are, in their order."""
+    return _finished(given, given.arrays(), multiplicities(), None)
+
+
+def _delta(given: _Input, form: DeltaFeed) -> SignedRows:
+    actions = actions_of(form.column, given.column(form.column), DELTA_WORDS, given.problems).astype(np.int64)
+    arrays = given.arrays()
+    if COMMIT_VERSION not in given.columns:
+        return _finished(given, arrays, actions, None)
+    commits = given.conformed(ColumnDef(COMMIT_VERSION, BIGINT, nullable=False)).fill_null(0).to_numpy()
+    if (commits[1:] >= commits[:-1]).all():
+        return _finished(given, arrays, actions, None)
+    order = np.argsort(commits, kind="stable")
+    indices = pa.array(order)
+    return _finished(given, tuple(array.take(indices) for array in arrays), actions[order], order)
+
+
+def _words(given: _Input, form: OpColumn, lookup: Lookup | None) -> SignedRows:
+    words = ALL_WORDS if given.table.has_primary_key else ROW_WORDS
+    actions = actions_of(form.column, given.column(form.column), words, given.problems)
+    arrays = given.arrays()
+    if not (actions == REPLACE).any():
+        return _finished(given, arrays, actions.astype(np.int64), None)
+    return _resolve(given, Events(arrays, actions, np.arange(len(given))), lookup)
+
+
+def _upserts(given: _Input, form: Upserts, lookup: Lookup | None) -> SignedRows:
+    if form.column is None:
+        actions = np.full(len(given), REPLACE, np.int8)
+    else:
+        actions = actions_of(form.column, given.column(form.column), KEY_WORDS, given.problems)
+    arrays = given.arrays(unused=actions == REMOVE)
+    for place in primary_key(given.table):
+        if arrays[place].null_count:
+            for row in np.flatnonzero(arrays[place].is_null().to_numpy(zero_copy_only=False)).tolist():
+                given.problems.add(row, given.table.columns[place].name, None, "NULL in the primary key")
+    events = Events(arrays, actions, np.arange(len(given)))
+    if form.order is not None:
+        events = events.taken(_order(given, form.order))
+    return _resolve(given, events, lookup)
+
+
+def _order(given: _Input, name: str) -> Numbers:
+    """Rows in the order of a column; those where it is NULL are bad."""
+    column = given.column(name)
+    if pa.types.is_string(column.type):
+        for definition in given.table.columns:
+            if definition.name.lower() == name.lower() and definition.type.name != "STRING":
+                column = given.conformed(definition)
+    kind = column.type
+    if not (
+        pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
+    ):
+        given.problems.whole(name, f"rows are ordered by integers, decimals, dates or timestamps, not by {kind}")
+    if column.null_count:
+        for row in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)).tolist():
+            given.problems.add(row, name, None, "the column says the order of the rows, so it cannot be NULL")
+    order: Numbers = pc.array_sort_indices(column).to_numpy().astype(np.int64)
+    return order
+
+
+def _texts(given: _Input, form: DebeziumJson) -> pa.Array:
+    column = given.column(form.column)
+    kind = column.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        try:
+            return column.cast(pa.large_string())
+        except pa.ArrowInvalid:
+            return _decoded(given, form.column, column)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return column
+    given.problems.whole(form.column, f"Debezium envelopes are JSON text (strings or bytes), not {kind}")
+
+
+def _decoded(given: _Input, name: str, column: pa.Array) -> pa.Array:
+    texts: list[str | None] = []
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            texts.append(None if value is None else value.decode())
+        except UnicodeDecodeError as error:
+            given.problems.add(row, name, value, f"it is not UTF-8: {error.reason}")
+            texts.append(None)
+    return pa.array(texts, pa.large_string())
+
+
+def _snapshot(given: _Input, before: _Input) -> SignedRows:
+    # What the contents before had of bad rows was set aside then, so it is not taken out now.
+    old, new = _good(before, before.arrays(), None), _good(given, given.arrays(), np.arange(len(given)))
+    assert new[1] is not None
+    arrays, multiplicities, positions = difference(old[0], new[0], new[1])
+    return _signed(given, tuple(arrays), multiplicities, positions)
+
+
+def _resolve(given: _Input, events: Events, lookup: Lookup | None) -> SignedRows:
+    """Good events to signed rows."""
+    good = given.problems.good(len(given))
+    if good is not None:
+        events = events.taken(np.flatnonzero(good[events.positions]))
+    return _signed(given, *resolved(events, given.table, lookup))
+
+
+def _good(
+    given: _Input, arrays: tuple[pa.Array, ...], positions: Positions | None
+) -> tuple[tuple[pa.Array, ...], Positions | None]:
+    good = given.problems.good(len(given))
+    if good is None:
+        return arrays, positions
+    kept = np.flatnonzero(good if positions is None else good[positions])
+    indices = pa.array(kept)
+    return tuple(a.take(indices) for a in arrays), kept if positions is None else positions[kept]
+
+
+def _finished(
+    given: _Input, arrays: tuple[pa.Array, ...], multiplicities: pa.Array | Numbers, positions: Positions | None
+) -> SignedRows:
+    """One signed row per good row of the input."""
+    if not isinstance(multiplicities, pa.Array):
+        multiplicities = pa.array(multiplicities)
+    (*columns, signs), positions = _good(given, (*arrays, multiplicities), positions)
+    return _signed(given, tuple(columns), signs, positions)
+
+
+def _signed(
+    given: _Input, arrays: tuple[pa.Array, ...], multiplicities: pa.Array | Numbers, positions: Positions | None
+) -> SignedRows:
+    fields = [pa.field(c.name, arrow_type(c.type), c.nullable) for c in given.table.columns]
+    schema = pa.schema([*fields, pa.field(MULTIPLICITY, pa.int64(), nullable=False)])
+    signs = multiplicities if isinstance(multiplicities, pa.Array) else pa.array(multiplicities)
+    rows = pa.RecordBatch.from_arrays([*arrays, signs], schema=schema)
+    return SignedRows(rows, positions, given.problems.set_aside(given.batch))
