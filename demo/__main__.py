@@ -19,6 +19,7 @@ from demo.verify import differences
 
 SCRIPT = Path(__file__).with_name("views.sql")
 SHOWN = {
+    "delay_by_weather": "cancelled",
     "toll_of_weather": "minutes",
     "delay_by_plane": "flights",
     "delay_handed_on": "next_flights",

@@ -108,12 +108,16 @@ def test_every_module_says_what_it_is_for() -> None:
         assert ast.get_docstring(ast.parse(path.read_text())) or not path.read_text(), path
 
 
+def is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+
+
 def texts() -> list[Path]:
     """Files of the repository, or of the folder where it is none."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     names = listed.stdout.split("\0") if listed.returncode == 0 else []
-    paths = [ROOT / name for name in names if name] or [p for p in ROOT.rglob("*") if ".venv" not in p.parts]
+    paths = [ROOT / name for name in names if name] or [path for path in ROOT.rglob("*") if not is_hidden(path)]
     return [p for p in paths if p.is_file() and p.suffix in {".py", ".md", ".toml", ".sql", ".txt", ".json", ""}]
 
 

@@ -1,13 +1,15 @@
 """A secondary index: from part of a table's key to the rows that have it.
 
 Each group (rows that agree on the indexed positions) has its row numbers in one contiguous block of half
-words, so that a loop over a slice is a scan. A block of up to two rows lies in the group itself. A row keeps
-one word per index, ``group << 32 | position``, so that removal is O(1): the last row of the block moves into
+words, so that a loop over a slice is a scan. A block of up to two rows lies in the group itself; of a larger
+one the group knows the distance, so that groups and blocks that were read from a file together are used as
+they lie, wherever that is. A row keeps one word per index, ``group << 32 | position``, so that removal is O(1): the last row of the block moves into
 the gap.
 """
 
 from __future__ import annotations
 
+from freshviews.kernel.mapping import release_block, widen_block
 from freshviews.kernel.mem import (
     allocate,
     hash_key,
@@ -17,7 +19,7 @@ from freshviews.kernel.mem import (
     load,
     load32,
     mix,
-    reallocate,
+    out_of_line,
     release,
     shift_right,
     store,
@@ -34,12 +36,14 @@ FREE = 6  # first free group + 1, chained through word 0
 LIVE = 7
 COUNT = 8  # positions of the key that are indexed
 ROW_WORD = 9  # which word of a row belongs to this index
-POSITIONS = 10  # the positions follow
+LOW = 10  # first address of the mapping that arrays and blocks may lie in; see mapping.py
+HIGH = 11  # the address past its end
+POSITIONS = 12  # the positions follow
 
 # Words of a group: the key, then these.
 ROWS_COUNT = 0
 BLOCK_CAPACITY = 1
-BLOCK = 2  # address of the block, or the block itself where the capacity is INLINE
+BLOCK = 2  # bytes from the group's count to the block, or the block itself where the capacity is INLINE
 GROUP_EXTRA = 3
 
 INLINE = 2
@@ -72,9 +76,9 @@ def index_release(x: int) -> None:
     for g in range(load(x, USED)):
         group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA) + 8 * count
         if load(group, BLOCK_CAPACITY) > INLINE:
-            release(load(group, BLOCK))
-    release(load(x, SLOTS))
-    release(load(x, GROUPS))
+            release_block(slice_rows(group), load(x, LOW), load(x, HIGH))
+    release_block(load(x, SLOTS), load(x, LOW), load(x, HIGH))
+    release_block(load(x, GROUPS), load(x, LOW), load(x, HIGH))
     release(x)
 
 
@@ -108,7 +112,7 @@ def slice_rows(group: int) -> int:
     """Address of the row numbers of a slice, half words."""
     if group == 0:
         return 0
-    return load(group, BLOCK) if load(group, BLOCK_CAPACITY) > INLINE else group + 8 * BLOCK
+    return group + (load(group, BLOCK) if load(group, BLOCK_CAPACITY) > INLINE else 8 * BLOCK)
 
 
 @jit
@@ -147,6 +151,7 @@ def group_of(x: int, row: int, h: int) -> int:
 @jit
 def grow_group_slots(x: int) -> int:
     """Double the slots; 0 where memory is out."""
+    out_of_line()
     mask = load(x, MASK)
     old = load(x, SLOTS)
     slots = allocate(2 * (mask + 1))
@@ -160,7 +165,7 @@ def grow_group_slots(x: int) -> int:
             while load(slots, j) != 0:
                 j = (j + 1) & new_mask
             store(slots, j, slot)
-    release(old)
+    release_block(old, load(x, LOW), load(x, HIGH))
     store(x, SLOTS, slots)
     store(x, MASK, new_mask)
     store(x, WORDS, load(x, WORDS) + mask + 1)
@@ -168,8 +173,32 @@ def grow_group_slots(x: int) -> int:
 
 
 @jit
+def grow_groups(x: int) -> int:
+    """Make room for half as many groups again; 0 where memory is out."""
+    used = load(x, USED)
+    count = load(x, COUNT)
+    width = count + GROUP_EXTRA
+    old = load(x, GROUPS)
+    capacity = used + (used >> 1) + FIRST_GROUPS
+    groups = widen_block(old, used * width, capacity * width, load(x, LOW), load(x, HIGH))
+    if groups == 0:
+        return 0
+    if groups != old:
+        # Blocks stay where they are, so their distance changes.
+        for g in range(used):
+            group = groups + 8 * g * width + 8 * count
+            if load(group, BLOCK_CAPACITY) > INLINE:
+                store(group, BLOCK, load(group, BLOCK) - (groups - old))
+    store(x, GROUPS, groups)
+    store(x, WORDS, load(x, WORDS) + (capacity - used) * width)
+    store(x, CAPACITY, capacity)
+    return 1
+
+
+@jit
 def new_group(x: int, row: int, h: int) -> int:
     """Number of a fresh group for a row's key, or -1 where memory is out."""
+    out_of_line()
     live = load(x, LIVE)
     if 4 * (live + 1) > 3 * (load(x, MASK) + 1) and grow_group_slots(x) == 0:
         return -1
@@ -180,14 +209,8 @@ def new_group(x: int, row: int, h: int) -> int:
         store(x, FREE, load(load(x, GROUPS) + 8 * g * width, 0))
     else:
         g = load(x, USED)
-        if g == load(x, CAPACITY):
-            capacity = g + (g >> 1) + FIRST_GROUPS
-            groups = reallocate(load(x, GROUPS), capacity * width)
-            if groups == 0:
-                return -1
-            store(x, GROUPS, groups)
-            store(x, WORDS, load(x, WORDS) + (capacity - g) * width)
-            store(x, CAPACITY, capacity)
+        if g == load(x, CAPACITY) and grow_groups(x) == 0:
+            return -1
         store(x, USED, g + 1)
     group = load(x, GROUPS) + 8 * g * width
     for k in range(count):
@@ -208,6 +231,7 @@ def new_group(x: int, row: int, h: int) -> int:
 @jit
 def grow_block(x: int, group: int) -> int:
     """Make room for half as many rows again in a group's block; 0 where memory is out."""
+    out_of_line()
     capacity = load(group, BLOCK_CAPACITY)
     wider = (capacity + (capacity >> 1) + 3) & -2
     if capacity == INLINE:
@@ -215,10 +239,10 @@ def grow_block(x: int, group: int) -> int:
         if block != 0:
             store(block, 0, load(group, BLOCK))
     else:
-        block = reallocate(load(group, BLOCK), wider >> 1)
+        block = widen_block(slice_rows(group), capacity >> 1, wider >> 1, load(x, LOW), load(x, HIGH))
     if block == 0:
         return 0
-    store(group, BLOCK, block)
+    store(group, BLOCK, block - group)
     store(group, BLOCK_CAPACITY, wider)
     store(x, WORDS, load(x, WORDS) + ((wider - capacity) >> 1))
     return 1
@@ -248,6 +272,7 @@ def index_insert(x: int, t: int, number: int) -> int:
 @jit
 def drop_group(x: int, g: int) -> None:
     """Take an empty group out of the slots; its number becomes free."""
+    out_of_line()
     count = load(x, COUNT)
     group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA)
     state = 0
@@ -271,7 +296,7 @@ def drop_group(x: int, g: int) -> None:
     store(slots, hole, 0)
     capacity = load(group, count + BLOCK_CAPACITY)
     if capacity > INLINE:
-        release(load(group, count + BLOCK))
+        release_block(slice_rows(group + 8 * count), load(x, LOW), load(x, HIGH))
         store(x, WORDS, load(x, WORDS) - ((capacity - INLINE) >> 1))
     store(group, count + BLOCK_CAPACITY, INLINE)
     store(group, count + ROWS_COUNT, 0)

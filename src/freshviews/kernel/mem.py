@@ -47,7 +47,8 @@ _libc.free.argtypes = [ctypes.c_void_p]
 
 def jit(function: F) -> F:
     """Compile a kernel with Numba, cached on disk; in plain-Python mode, leave it as it is."""
-    return _compiled(function)
+    # Told outright: a function compiled on behalf of an inlined one would inherit its flag.
+    return _compiled(function, forceinline=False)
 
 
 def inlined(function: F) -> F:
@@ -159,6 +160,13 @@ primitive(
     types.int64,
     types.int64,
 )
+
+
+def out_of_line() -> None:
+    """Called in a function of the rare paths: LLVM is told to inline it nowhere, so that triggers stay small."""
+
+
+primitive(out_of_line, types.none, lambda b: b.function.attributes.add("noinline"))
 
 
 def f64(word: int) -> float:

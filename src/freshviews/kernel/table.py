@@ -23,6 +23,7 @@ looks at the flag once, after its batch.
 from __future__ import annotations
 
 from freshviews.kernel.index import index_insert, index_release, index_remove, new_index
+from freshviews.kernel.mapping import release_block, widen_block
 from freshviews.kernel.mem import (
     allocate,
     copy_words,
@@ -32,6 +33,7 @@ from freshviews.kernel.mem import (
     key_equals,
     load,
     mix,
+    out_of_line,
     reallocate,
     release,
     shift_right,
@@ -61,7 +63,9 @@ SCRATCH = 17  # address of a row to write to when memory is out
 FAILED = 18
 ORDERED = 19  # number of ordered indexes
 ORDERED_LIST = 20  # address of the list of ordered-index handles
-HEADER = 21
+LOW = 21  # first address of the mapping that arrays may lie in; see mapping.py
+HIGH = 22  # the address past its end
+HEADER = 23
 
 FIRST_CAPACITY = 8
 
@@ -104,8 +108,8 @@ def free_table(t: int) -> None:
         release(load(load(t, ORDERED_LIST), i))
     release(load(t, INDEX_LIST))
     release(load(t, ORDERED_LIST))
-    release(load(t, ROWS))
-    release(load(t, SLOTS))
+    release_block(load(t, ROWS), load(t, LOW), load(t, HIGH))
+    release_block(load(t, SLOTS), load(t, LOW), load(t, HIGH))
     release(load(t, JOURNAL))
     release(load(t, SCRATCH))
     release(t)
@@ -144,6 +148,7 @@ def find(t: int, key: tuple[int, ...]) -> int:
 @jit
 def grow_slots(t: int) -> int:
     """Double the slots; 0 where memory is out."""
+    out_of_line()
     old = load(t, SLOTS)
     mask = load(t, MASK)
     slots = allocate(2 * (mask + 1))
@@ -158,7 +163,7 @@ def grow_slots(t: int) -> int:
             while load(slots, j) != 0:
                 j = (j + 1) & new_mask
             store(slots, j, slot)
-    release(old)
+    release_block(old, load(t, LOW), load(t, HIGH))
     store(t, SLOTS, slots)
     store(t, MASK, new_mask)
     return 1
@@ -167,6 +172,7 @@ def grow_slots(t: int) -> int:
 @jit
 def take_row(t: int) -> int:
     """Number of a fresh row with a zero payload, or -1 where memory is out."""
+    out_of_line()
     free = load(t, FREE)
     if free != 0:
         row = row_at(t, free - 1)
@@ -176,7 +182,9 @@ def take_row(t: int) -> int:
     width = load(t, WIDTH)
     if used == load(t, CAPACITY):
         capacity = used + (used >> 1) + FIRST_CAPACITY
-        rows = reallocate(load(t, ROWS), capacity * width) if capacity < 2**31 else 0
+        rows = 0
+        if capacity < 2**31:
+            rows = widen_block(load(t, ROWS), used * width, capacity * width, load(t, LOW), load(t, HIGH))
         if rows == 0:
             store(t, FAILED, 1)
             return -1
@@ -192,6 +200,7 @@ def take_row(t: int) -> int:
 @jit
 def link_row(t: int, number: int) -> None:
     """Enter a row, whose key is written, into the indexes."""
+    out_of_line()
     for i in range(load(t, INDEXES)):
         if index_insert(load(load(t, INDEX_LIST), i), t, number) == 0:
             store(t, FAILED, 1)
@@ -211,6 +220,7 @@ def fill_slot(t: int, number: int, h: int) -> None:
 @jit
 def insert_row(t: int, h: int) -> int:
     """Number of a new row entered under a hash, its key still to be written; -1 where memory is out."""
+    out_of_line()
     live = load(t, LIVE)
     if 4 * (live + 1) > 3 * (load(t, MASK) + 1) and grow_slots(t) == 0:
         return -1
@@ -262,6 +272,7 @@ def hash_words(address: int, words: int) -> int:
 @jit
 def remove_row(t: int, row: int) -> None:
     """Take a row out of slots and indexes; its number becomes free and its payload zero."""
+    out_of_line()
     if row == load(t, SCRATCH):
         return
     number = row_number(t, row)
@@ -294,6 +305,7 @@ def remove_row(t: int, row: int) -> None:
 @jit
 def journal_row(t: int, row: int) -> None:
     """Write the payload of a row into the journal: the slow path of ``touch``."""
+    out_of_line()
     payload = load(t, PAYLOAD)
     entry = payload + 1
     n = load(t, JOURNALED)

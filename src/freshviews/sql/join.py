@@ -87,12 +87,24 @@ def joined(sources: tuple[Source, ...], conjuncts: Iterable[Expr]) -> Join:
         else:
             conditions.append(conjunct)
     _repeat_filters(filters, shared)
+    for condition in conditions:
+        # What is computed at a leaf is computed before the condition is: it must not meet the NULLs that the
+        # rest of the query is told cannot occur.
+        rejected = rejects_null(condition)
+        for node in nodes_of(condition):
+            if isinstance(node, Column) and node.name in rejected:
+                _keep_known(filters[alias_of(node.name)], node)
     for one in _strict(equalities, shared):
         for alias, term in one.members.items():
-            known = frozenset[str]().union(*map(rejects_null, filters[alias]))
-            if sharpened(term, known).nullable:
-                filters[alias].append(call("is_not_null", (term,), BOOLEAN))
+            _keep_known(filters[alias], term)
     return Join(sources, {alias: tuple(found) for alias, found in filters.items()}, shared, tuple(conditions))
+
+
+def _keep_known(filters: list[Expr], term: Expr) -> None:
+    """Add a filter that the term is not NULL, unless the source's filters say so already."""
+    known = frozenset[str]().union(*map(rejects_null, filters))
+    if sharpened(term, known).nullable:
+        filters.append(call("is_not_null", (term,), BOOLEAN))
 
 
 def _joins(conjunct: Call) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-_UNITS = {
+Unit = Literal["ms", "us", "ns"]
+
+_UNITS: dict[str, Unit] = {
     "io.debezium.time.Timestamp": "ms",
     "org.apache.kafka.connect.data.Timestamp": "ms",
     "io.debezium.time.MicroTimestamp": "us",
@@ -22,7 +24,7 @@ class FieldReading:
     holds the base64 of its unscaled bytes, the most significant first, of ``scale`` (None: the column's).
     """
 
-    unit: str | None = None
+    unit: Unit | None = None
     base64: bool = False
     scale: int | None = None
 

@@ -16,14 +16,13 @@ matched in any case.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import orjson
 import pyarrow as pa
 
-from freshviews.query.block import ColumnDef, TableDef
+from freshviews.query.block import TableDef
 from freshviews.stream.conform import NOT_NULL
 from freshviews.stream.connect import FieldReading, Readings, readings_of
 from freshviews.stream.events import Events, primary_key
@@ -37,22 +36,71 @@ Image = dict[str, Any]
 
 _PAYLOAD = '"payload":'
 _OPS = "c, u, d and r"
-_AFTER = frozenset("cur")
-_BEFORE = frozenset("ud")
 
 
-@dataclass
+_WAITING = 1000
+"""Images taken apart at once: parsed JSON is dropped while it is in the caches, and before it is many objects."""
+
+
 class _Images:
-    """Images in order, the positions of their messages, and what to do with each."""
+    """Images in order, taken apart into the values of the table's columns.
 
-    images: list[Image] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)
-    actions: list[int] = field(default_factory=list)
+    ``positions`` are those of their messages, ``actions`` what to do with each. A field that an image lacks is a
+    problem, unless the image is there for its key alone.
+    """
+
+    def __init__(self, table: TableDef, problems: Problems) -> None:
+        self.table = table
+        self.positions: list[int] = []
+        self.actions: list[int] = []
+        self.values: list[list[Any]] = [[] for _ in table.columns]
+        self._problems = problems
+        self._keys = primary_key(table)
+        self._spelled = [column.name for column in table.columns]
+        self._waiting: list[Image] = []
 
     def add(self, image: Image, position: int, action: int) -> None:
-        self.images.append(image)
+        self._waiting.append(image)
         self.positions.append(position)
         self.actions.append(action)
+        if len(self._waiting) == _WAITING:
+            self.take_apart()
+
+    def take_apart(self) -> None:
+        """Bring the values up to the images."""
+        waiting = self._waiting
+        self._waiting = []
+        for place, values in enumerate(self.values):
+            name = self._spelled[place]
+            try:
+                values += [image[name] for image in waiting]
+            except KeyError:
+                values += self._one_by_one(place, waiting)
+
+    def _one_by_one(self, place: int, waiting: list[Image]) -> list[Any]:
+        """The values of a field that is spelled otherwise in some images, or is not there."""
+        column = self.table.columns[place].name
+        found = []
+        for event, image in enumerate(waiting, len(self.values[place])):
+            name = _spelled(column, image)
+            if name is not None:
+                self._spelled[place] = name
+            elif self.needs(event, place):
+                reason = f"the row has no field {column}; its fields are {', '.join(image)}"
+                self._problems.add(self.positions[event], column, None, reason)
+            found.append(None if name is None else image[name])
+        return found
+
+    def needs(self, event: int, place: int) -> bool:
+        """Whether the column's value matters to an event."""
+        return self.actions[event] != REMOVE or place in self._keys
+
+
+def _spelled(column: str, image: Image) -> str | None:
+    """The name of the column as the image spells it; None where it has no such field."""
+    if column in image:
+        return column
+    return next((name for name in image if name.lower() == column.lower()), None)
 
 
 def envelope_events(texts: pa.Array, form: DebeziumJson, table: TableDef, problems: Problems) -> Events:
@@ -62,11 +110,14 @@ def envelope_events(texts: pa.Array, form: DebeziumJson, table: TableDef, proble
     read: dict[str | None, _Images] = {}
     readings: dict[str | None, Readings] = {None: Readings(rest)}
     for position, schema, envelope in _envelopes(texts, form.column, rest, readings, problems):
-        images = read.setdefault(schema, _Images())
+        images = read.get(schema)
+        if images is None:
+            images = read[schema] = _Images(table, problems)
         reason = _add(images, position, envelope, form.by_key)
         if reason is not None:
-            problems.add(position, form.column, envelope, reason)
-    groups = [_events(images, readings[schema], table, problems) for schema, images in read.items()]
+            op = envelope.get("op") if isinstance(envelope, dict) else None
+            problems.add(position, form.column, op, reason)
+    groups = [_events(images, readings[schema], problems) for schema, images in read.items()]
     if len(groups) == 1:
         return groups[0]
     return _merged(groups, table)
@@ -80,25 +131,29 @@ def _envelopes(
     for position, text in enumerate(texts.to_pylist()):
         if text is None:
             continue
-        schema: str | None = None
-        try:
-            before, found, payload = text.partition(_PAYLOAD)
-            if found and (before in readings or _is_schema(before, rest, readings)):
-                # What is cut off is the brace that closes the wrapper.
-                schema, body = before, payload.rstrip()
-                if not body.endswith("}"):
-                    raise orjson.JSONDecodeError("unexpected end of data", text, len(text))
-                envelope = loads(body[:-1])
+        start, found, rest_of_text = text.partition(_PAYLOAD)
+        if found and (start in readings or _is_schema(start, rest, readings)):
+            body = rest_of_text.rstrip()
+            try:
+                # Without the brace that closes the wrapper. Where the payload is not last, all is read below.
+                envelope = loads(body[:-1]) if body.endswith("}") else None
+            except orjson.JSONDecodeError:
+                pass
             else:
-                envelope = loads(text)
-                if isinstance(envelope, dict) and "payload" in envelope and "op" not in envelope:
-                    schema = orjson.dumps(envelope.get("schema")).decode()
-                    readings.setdefault(schema, readings_of(envelope.get("schema"), rest))
-                    envelope = envelope["payload"]
+                if envelope is not None:
+                    yield position, start, envelope
+                    continue
+        try:
+            envelope = loads(text)
         except orjson.JSONDecodeError as error:
             if text.strip():
                 problems.add(position, column, text, f"it is not JSON: {error}; a Debezium envelope is accepted")
             continue
+        schema: str | None = None
+        if isinstance(envelope, dict) and "payload" in envelope and "op" not in envelope:
+            schema = orjson.dumps(envelope.get("schema")).decode()
+            readings.setdefault(schema, readings_of(envelope.get("schema"), rest))
+            envelope = envelope["payload"]
         if envelope is not None:
             yield position, schema, envelope
 
@@ -124,59 +179,39 @@ def _add(images: _Images, position: int, envelope: Any, by_key: bool) -> str | N
         return None
     if op == "t":
         return "op t truncates the table and names no row of it; delete the rows, or start from a new snapshot"
-    if not isinstance(op, str) or op not in _AFTER | _BEFORE:
+    if op not in ("c", "r", "u", "d"):
         return f"op {op!r} is unknown; accepted are {_OPS}"
-    if op in _AFTER and not isinstance(after, dict):
+    goes, comes = isinstance(before, dict) and op in ("u", "d"), isinstance(after, dict) and op != "d"
+    if not comes and op != "d":
         return f"op {op} has no row in after"
-    if op in _BEFORE and not isinstance(before, dict) and not (by_key and op == "u"):
+    if not goes and (op == "d" or (op == "u" and not by_key)):
         hint = "" if by_key else "; have the source write whole rows (REPLICA IDENTITY FULL), or use debezium-upsert"
         return f"op {op} has no row in before{hint}"
-    if op in _BEFORE and isinstance(before, dict):
+    if goes:
         images.add(before, position, REMOVE if by_key else DELETE)
-    if op in _AFTER and isinstance(after, dict):
+    if comes:
         images.add(after, position, REPLACE if by_key else INSERT)
     return None
 
 
-def _events(images: _Images, readings: Readings, table: TableDef, problems: Problems) -> Events:
-    actions = np.array(images.actions, np.int8)
-    keys = primary_key(table)
-    arrays = []
-    for place, column in enumerate(table.columns):
-        needed = None if place in keys else (actions != REMOVE)
-        arrays.append(_column(column, images, needed, readings, problems))
-    return Events(tuple(arrays), actions, np.array(images.positions, np.int64))
+def _events(images: _Images, readings: Readings, problems: Problems) -> Events:
+    images.take_apart()
+    arrays = tuple(_column(images, place, readings, problems) for place in range(len(images.values)))
+    return Events(arrays, np.array(images.actions, np.int8), np.array(images.positions, np.int64))
 
 
-def _column(
-    column: ColumnDef, images: _Images, needed: Any, readings: Readings, problems: Problems
-) -> pa.Array:
-    name = _spelled(column.name, images.images)
-    positions = images.positions
+def _column(images: _Images, place: int, readings: Readings, problems: Problems) -> pa.Array:
+    column, values = images.table.columns[place], images.values[place]
 
-    def report(row: int, value: object, reason: str) -> None:
-        if needed is None or needed[row]:
-            problems.add(positions[row], column.name, value, reason)
+    def report(event: int, value: object, reason: str) -> None:
+        if images.needs(event, place):
+            problems.add(images.positions[event], column.name, value, reason)
 
-    try:
-        values = [image[name] for image in images.images]
-    except KeyError:
-        values = [image.get(name) for image in images.images]
-        for row, image in enumerate(images.images):
-            if name not in image:
-                report(row, None, f"the row has no field {column.name}; its fields are {', '.join(image)}")
-    if not column.nullable:
-        for row, value in enumerate(values):
+    if not column.nullable and None in values:
+        for event, value in enumerate(values):
             if value is None:
-                report(row, None, NOT_NULL)
-    return json_column(column.type, values, readings.of(name), report)
-
-
-def _spelled(name: str, images: list[Image]) -> str:
-    """The column's name as the first image spells it."""
-    if not images or name in images[0]:
-        return name
-    return next((given for given in images[0] if given.lower() == name.lower()), name)
+                report(event, None, NOT_NULL)
+    return json_column(column.type, values, readings.of(column.name), report)
 
 
 def _merged(groups: list[Events], table: TableDef) -> Events:

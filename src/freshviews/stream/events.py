@@ -103,12 +103,15 @@ def _looked_up(events: Events, table: TableDef, lookup: Lookup | None) -> tuple[
         return none, np.empty(0, np.int64)
     columns = [table.columns[i] for i in places]
     both = key_numbers(columns, [pa.concat_arrays([key, rows[i]]) for key, i in zip(keys, places, strict=True)])
-    asked, given = both[: len(events)], both[len(events) :]
-    order = np.argsort(asked)
-    at = order[np.minimum(np.searchsorted(asked, given, sorter=order), len(asked) - 1)]
-    if (asked[at] != given).any() or len(np.unique(given)) != len(given):
+    # Sorted by key, each row found comes right after the event that asked for it, for that is first.
+    order = np.argsort(both, kind="stable")
+    at = np.flatnonzero(order >= len(events))
+    before = order[at - 1]
+    if at[0] == 0 or (before >= len(events)).any() or (both[before] != both[order[at]]).any():
         raise ValueError(f"the lookup of table {table.name} gave a key twice, or one that it was not asked for")
-    return rows, events.positions[at]
+    positions = np.empty(len(at), np.int64)
+    positions[order[at] - len(events)] = events.positions[before]
+    return rows, positions
 
 
 def _stored(table: TableDef, column: ColumnDef, found: pa.RecordBatch) -> pa.Array:
@@ -126,4 +129,3 @@ def whole(rows: pa.RecordBatch | pa.Table) -> pa.RecordBatch:
         raise TypeError(f"rows are a pyarrow RecordBatch or Table, not {type(rows).__name__}")
     arrays = [pa.concat_arrays(c.chunks) if c.num_chunks else pa.nulls(0, c.type) for c in rows.columns]
     return pa.RecordBatch.from_arrays(arrays, schema=rows.schema)
-

@@ -17,10 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from freshviews.engine.encoding import MULTIPLICITY
 from freshviews.errors import FreshviewsError
 from freshviews.query.block import TableDef
+from freshviews.stream.connect import Unit
 
 CHANGE_TYPE = "_change_type"
 COMMIT_VERSION = "_commit_version"
@@ -74,8 +76,8 @@ class DebeziumJson:
 
     column: str = "value"
     by_key: bool = False
-    timestamps: str | None = None
-    decimals: str = "text"
+    timestamps: Unit | None = None
+    decimals: Literal["text", "base64"] = "text"
 
     def __post_init__(self) -> None:
         if self.timestamps not in (None, "ms", "us", "ns"):

@@ -37,9 +37,18 @@ Codes = npt.NDArray[np.int64]
 UNAVAILABLE = "__debezium_unavailable_value"
 """What Debezium writes for a large value that an update left alone, and that it was not told."""
 
+_EXACT_DIGITS = 15
+"""Decimals of so many digits are told apart by doubles, which is what JSON's numbers are read as."""
+
 _NOT_TOLD = (
     "the database did not tell this value, as the update left it alone; give the source table "
     "REPLICA IDENTITY FULL, or have the connector reselect such columns"
+)
+
+
+_BYTES_HINT = (
+    "; if the connector writes decimals as bytes (decimal.handling.mode=precise), say decimals='base64', or have "
+    "it write strings"
 )
 
 
@@ -89,13 +98,13 @@ def _codes(kind: SqlType, values: list[Any], reading: FieldReading) -> Codes:
 
 def _reader(kind: SqlType, reading: FieldReading) -> Callable[[Any], int]:
     """What reads one value, not None, as a code."""
-    encode, text = encoder_for(kind, False, Dictionary()), text_reader(kind)
+    encode, text = encoder_for(kind, False, Dictionary()), _text_reader(kind)
 
     def read(value: Any) -> int:
         if kind.is_decimal and isinstance(value, str | dict) and (reading.base64 or isinstance(value, dict)):
             return encode(_decimal(value, kind.scale if reading.scale is None else reading.scale))
         if isinstance(value, str):
-            return text(_told(value, kind))
+            return text(value)
         if isinstance(value, bool) == (kind.name == "BOOLEAN"):
             return encode(_native(kind, value, reading))
         if value in (0, 1) and kind.name == "BOOLEAN":
@@ -105,18 +114,18 @@ def _reader(kind: SqlType, reading: FieldReading) -> Callable[[Any], int]:
     return read
 
 
-def _told(value: str, kind: SqlType) -> str:
-    if value == UNAVAILABLE:
-        raise ValueError(_NOT_TOLD)
-    if kind.is_decimal:
+def _text_reader(kind: SqlType) -> Callable[[str], int]:
+    read = text_reader(kind)
+
+    def read_told(text: str) -> int:
+        if text == UNAVAILABLE:
+            raise ValueError(_NOT_TOLD)
         try:
-            text_reader(kind)(value)
+            return read(text)
         except ValueError as error:
-            raise ValueError(
-                f"{error}; if the connector writes decimals as bytes (decimal.handling.mode=precise), say "
-                "decimals='base64', or have it write strings"
-            ) from None
-    return value
+            raise ValueError(f"{error}{_BYTES_HINT if kind.is_decimal else ''}") from None
+
+    return read_told
 
 
 def _native(kind: SqlType, value: Any, reading: FieldReading) -> Any:
@@ -130,17 +139,21 @@ def _native(kind: SqlType, value: Any, reading: FieldReading) -> Any:
             )
         return np.datetime64(value, reading.unit)
     if isinstance(value, float) and kind.is_decimal:
+        if abs(value) >= 10 ** (_EXACT_DIGITS - kind.scale):
+            raise ValueError(
+                f"as a JSON number, {kind} is exact to {_EXACT_DIGITS} digits; have the source write strings"
+            )
         return Decimal(repr(value))
     return value
 
 
 def _decimal(value: Any, scale: int) -> Decimal:
-    if isinstance(value, dict):
-        scale, value = value.get("scale"), value.get("value")
     try:
+        if isinstance(value, dict):
+            scale, value = int(value["scale"]), value["value"]
         digits = int.from_bytes(base64.b64decode(value, validate=True), "big", signed=True)
         return Decimal(digits).scaleb(-scale)
-    except (binascii.Error, TypeError):
+    except (binascii.Error, TypeError, KeyError):
         raise ValueError("a decimal in base64 accepts the bytes of its unscaled value") from None
 
 

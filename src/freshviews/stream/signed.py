@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,8 +91,7 @@ class _Input:
         """The table's columns; ``unused`` rows need only the primary key."""
         keys = primary_key(self.table)
         return tuple(
-            self.conformed(column, None if place in keys else unused)
-            for place, column in enumerate(self.table.columns)
+            self.conformed(column, None if place in keys else unused) for place, column in enumerate(self.table.columns)
         )
 
 
@@ -111,7 +109,7 @@ def signed_rows(
     The batch has the table's columns by name, in any case and order, and those of the format, and no others
     (but a Debezium batch, of which the one column is read). ``lookup`` gives the stored rows of keys, where
     ``formats.looks_up`` says that they may be needed. ``previous`` is needed by Snapshots alone: the batch
-    before, empty the first time.
+    before; the first time ``pa.table({})``.
 
     Raises FormatError where table and format do not go together, and BadChange for the first bad row. With
     ``set_aside`` bad rows are left out instead and come back with their reasons; BadChange then means that the
@@ -121,13 +119,13 @@ def signed_rows(
     given = _input(whole(batch), table, form, set_aside)
     if isinstance(form, Snapshots):
         if previous is None:
-            raise TypeError("Snapshots need previous=, the contents before; an empty batch the first time")
+            raise TypeError("Snapshots need previous=, the contents before; the first time pa.table({})")
         return _snapshot(given, _input(whole(previous), table, form, set_aside))
     if isinstance(form, AppendOnly):
-        return _plain(given, lambda: np.ones(len(given), np.int64))
+        return _finished(given, given.arrays(), np.ones(len(given), np.int64), None)
     if isinstance(form, Multiplicities):
-        column = ColumnDef(form.column, BIGINT, nullable=False)
-        return _plain(given, lambda: given.conformed(column))
+        signs = given.conformed(ColumnDef(form.column, BIGINT, nullable=False))
+        return _finished(given, given.arrays(), signs, None)
     if isinstance(form, DeltaFeed):
         return _delta(given, form)
     if isinstance(form, OpColumn):
@@ -144,6 +142,8 @@ def _input(batch: pa.RecordBatch, table: TableDef, form: ChangeFormat, set_aside
     if isinstance(form, Upserts) and form.order is not None:
         known.add(form.order.lower())
     columns: dict[str, pa.Array] = {}
+    if not batch.num_columns and not batch.num_rows:
+        columns = {column.name.lower(): pa.nulls(0, arrow_type(column.type)) for column in table.columns}
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
         if name.lower() not in known and not isinstance(form, DebeziumJson):
             names = ", ".join([*(c.name for c in table.columns), *own_columns(form)])
@@ -152,11 +152,6 @@ def _input(batch: pa.RecordBatch, table: TableDef, form: ChangeFormat, set_aside
             problems.whole(name, f"column {name} is given twice")
         columns[name.lower()] = array
     return _Input(batch, table, problems, columns)
-
-
-def _plain(given: _Input, multiplicities: Callable[[], pa.Array | Numbers]) -> SignedRows:
-    """Rows that come out as they are, in their order."""
-    return _finished(given, given.arrays(), multiplicities(), None)
 
 
 def _delta(given: _Input, form: DeltaFeed) -> SignedRows:
@@ -187,10 +182,6 @@ def _upserts(given: _Input, form: Upserts, lookup: Lookup | None) -> SignedRows:
     else:
         actions = actions_of(form.column, given.column(form.column), KEY_WORDS, given.problems)
     arrays = given.arrays(unused=actions == REMOVE)
-    for place in primary_key(given.table):
-        if arrays[place].null_count:
-            for row in np.flatnonzero(arrays[place].is_null().to_numpy(zero_copy_only=False)).tolist():
-                given.problems.add(row, given.table.columns[place].name, None, "NULL in the primary key")
     events = Events(arrays, actions, np.arange(len(given)))
     if form.order is not None:
         events = events.taken(_order(given, form.order))
@@ -200,10 +191,9 @@ def _upserts(given: _Input, form: Upserts, lookup: Lookup | None) -> SignedRows:
 def _order(given: _Input, name: str) -> Numbers:
     """Rows in the order of a column; those where it is NULL are bad."""
     column = given.column(name)
-    if pa.types.is_string(column.type):
-        for definition in given.table.columns:
-            if definition.name.lower() == name.lower() and definition.type.name != "STRING":
-                column = given.conformed(definition)
+    for definition in given.table.columns:
+        if definition.name.lower() == name.lower():
+            column = given.conformed(definition)
     kind = column.type
     if not (
         pa.types.is_integer(kind) or pa.types.is_decimal(kind) or pa.types.is_timestamp(kind) or pa.types.is_date(kind)
@@ -250,6 +240,12 @@ def _snapshot(given: _Input, before: _Input) -> SignedRows:
 
 def _resolve(given: _Input, events: Events, lookup: Lookup | None) -> SignedRows:
     """Good events to signed rows."""
+    for place in primary_key(given.table):
+        if events.arrays[place].null_count:
+            nulls = events.arrays[place].is_null().to_numpy(zero_copy_only=False)
+            for event in np.flatnonzero(nulls & (np.abs(events.actions) == REPLACE)).tolist():
+                row, name = int(events.positions[event]), given.table.columns[place].name
+                given.problems.add(row, name, None, "NULL in the primary key, which says what row to replace")
     good = given.problems.good(len(given))
     if good is not None:
         events = events.taken(np.flatnonzero(good[events.positions]))

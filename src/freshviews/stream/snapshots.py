@@ -30,6 +30,7 @@ def difference(
     net: Numbers = groups.column("sign_sum").to_numpy()
     changed = np.flatnonzero(net)
     found = groups.take(pa.array(changed))
-    columns = [pa.concat_arrays(found.column(name).chunks) if changed.size else arrays[i][:0]
-               for i, name in enumerate(names)]
+    columns = [
+        pa.concat_arrays(found.column(name).chunks) if changed.size else arrays[i][:0] for i, name in enumerate(names)
+    ]
     return columns, net[changed], found.column("place_max").to_numpy()

@@ -39,9 +39,7 @@ ROW_WORDS: Mapping[str, int] = {**dict.fromkeys(_INSERTS, INSERT), **dict.fromke
 ALL_WORDS: Mapping[str, int] = {**ROW_WORDS, **dict.fromkeys(_UPDATES, REPLACE)}
 """Those, and words for rows that replace the one of their key."""
 
-KEY_WORDS: Mapping[str, int] = {
-    word: REMOVE if action == DELETE else REPLACE for word, action in ALL_WORDS.items()
-}
+KEY_WORDS: Mapping[str, int] = {word: REMOVE if action == DELETE else REPLACE for word, action in ALL_WORDS.items()}
 """The same words where the key alone says which row is meant."""
 
 DELTA_WORDS: Mapping[str, int] = {
