@@ -143,7 +143,7 @@ class Expressions:
             return made("int", "abs({0})", a)
         if choice == "div":
             return made("int", "({0} DIV 2)", a, duck="({0} // 2)")
-        b = self.any("int", depth)
+        b = self.divisor(depth)
         return made(
             "int",
             "CASE WHEN {1} <> 0 THEN {0} DIV {1} END",
@@ -156,7 +156,12 @@ class Expressions:
         a = self.any("int", depth)
         if self.choose.chance(50):
             return made("ratio", "({0} / 3)", a)
-        return made("ratio", "CASE WHEN {1} <> 0 THEN {0} / {1} END", a, self.any("int", depth))
+        return made("ratio", "CASE WHEN {1} <> 0 THEN {0} / {1} END", a, self.divisor(depth))
+
+    def divisor(self, depth: int) -> Term:
+        """An integer that is no constant: a constant division by zero is refused at CREATE, guarded or not."""
+        found = self.any("int", depth)
+        return found if has_column(found) else self.column("int") or made("int", "2")
 
     def decimals(self, kind: str, depth: int) -> Term:
         a = self.any("decimal", depth)

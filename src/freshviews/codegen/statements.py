@@ -147,6 +147,7 @@ class StatementWriter:
             self._hoist(table, rows, width)
             head = f"for {at} in range(slice_count({group})):"
             place = f"load32({numbers}, {at})"
+            self.foresee(loop, group, at, f"{row} = {rows} + {place} * {width}")
         else:
             self._hoist(table, rows, width)
             head = f"for {at} in range(load({table}, USED)):"
@@ -160,6 +161,19 @@ class StatementWriter:
                     self.writer.line("continue")
             self.bind(loop)
             self.body(loop.body)
+
+    def foresee(self, loop: Loop, group: str, at: str, set_row: str) -> None:
+        """Have the first rows of a slice fetched, and then what the loop's body looks up first: these addresses
+        are known long before the loop, which waits for one after the other, comes to them."""
+        self.need("foresee_rows")
+        self.writer.line(f"foresee_rows({group}, {self.table(loop.view)})")
+        first = loop.body[0]
+        if isinstance(first, Lookup):
+            self.need("foresee", "foreseen")
+            with self.writer.block(f"for {at} in range(foreseen({group})):"):
+                self.writer.line(set_row)
+                self.bind(loop)
+                self.writer.line(f"foresee({self.table(first.view)}, {self.key(first.key)})")
 
     def bind(self, loop: Loop) -> None:
         """Read the variables a loop binds off its row."""

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from freshviews.codegen.block import CompiledBlock, compile_block
 from freshviews.engine.batch import CodeBatch, Codes, address_of
 from freshviews.engine.host import HostColumns, evaluate_columns, lift_program
+from freshviews.engine.image import read_image, write_image
 from freshviews.engine.output import Projection, consolidate, project, projection_of
 from freshviews.engine.recompute import StoredRows
 from freshviews.engine.runtime import BlockState
@@ -259,6 +261,31 @@ class Maintained:
         self._difference.clear()
         for part in self._parts:
             part.state.clear()
+
+    def write_image(self, path: Path, *, sync: bool = True) -> None:
+        """Write all state to a file, whole or not at all; the strings of its codes are left to their owner.
+
+        ``sync``: it is on the disk before this returns. ValueError where there is a change to be taken,
+        StoreError where the file cannot be written.
+        """
+        if self._difference:
+            raise ValueError(f"view {self.view.name} has a change: take it, or discard it, before an image is written")
+        states = [part.state for part in self._parts]
+        stored = {} if self._stored is None else self._stored.rows
+        write_image(path, self.view.name, states, stored, self._dictionary, sync)
+
+    def read_image(self, path: Path, *, verify: bool = False) -> None:
+        """Take the state from a file, which may be deleted but must not change as long as the view lives.
+
+        The dictionary must have the strings that it had when the image was written, under the same codes, since
+        before ``prepare``. Large arrays are mapped and read as they are touched; ``verify`` reads them at once to
+        see that they are as they were written. Raises StoreError, OtherProgram where the view was kept by other
+        programs when the image was written; the state is as before then.
+        """
+        stored = read_image(path, self.view.name, [p.state for p in self._parts], self._dictionary, verify)
+        self._difference.clear()
+        if self._stored is not None:
+            self._stored.take(stored)
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Rows and bytes of each stored view of the program."""

@@ -35,6 +35,15 @@ class StoredRows:
             if len(rows)
         ]
 
+    @property
+    def rows(self) -> dict[str, Codes]:
+        """The rows by relation, their multiplicities last."""
+        return self._rows
+
+    def take(self, rows: dict[str, Codes]) -> None:
+        """Hold these rows instead, as ``rows`` gave them."""
+        self._rows = rows
+
     def clear(self) -> None:
         for name, rows in self._rows.items():
             self._rows[name] = rows[:0]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from freshviews.codegen.triggers import real_scratch
 from freshviews.engine.batch import Codes
 from freshviews.kernel import buffer as buffers
 from freshviews.kernel import mem, ordered, table
+from freshviews.kernel.image import Mapping, array_count, take_image
+from freshviews.kernel.mapping import unmap
 from freshviews.kernel.output import any_failed
 from freshviews.kernel.real import REAL_WORDS
 from freshviews.program.nodes import Program, View
@@ -71,7 +74,8 @@ class BlockState:
             block = np.zeros(2 + 2 * len(trigger.columns), np.int64)
             entry = (trigger.run, block, address(block), trigger.columns)
             self._by_relation.setdefault(trigger.relation, []).append(entry)
-        self._free = weakref.finalize(self, _free, self.tables, self.changes)
+        self._mappings: list[Mapping] = []
+        self._free = weakref.finalize(self, _free, self.tables, self.changes, self._mappings)
         self.reset_status()
 
     def close(self) -> None:
@@ -106,6 +110,11 @@ class BlockState:
         if mem.load(self.changes, buffers.FAILED):
             return True
         return bool(any_failed(self.state, FIRST_TABLE, len(self.tables)))
+
+    def has_changes(self) -> bool:
+        """Whether something of the change was not taken."""
+        journaled = any(mem.load(handle, table.JOURNALED) for handle in self.tables)
+        return journaled or mem.load(self.changes, buffers.COUNT) != 0
 
     def take_changes(self) -> Codes:
         """Raw rows of the change since the last call, shape (n, width)."""
@@ -152,9 +161,22 @@ class BlockState:
             self.tables[i] = _new_table(view)
             self._state[FIRST_TABLE + i] = self.tables[i]
             mem.store(self.tables[i], table.JOURNALING, journaling)
+        _unmap(self._mappings)
         buffers.clear_buffer(self.changes)
         self.reset_status()
         self._strings = None
+
+    def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping) -> None:
+        """Go on as the state whose tables' kept words and arrays these are; see ``kernel.image``.
+
+        The mapping becomes the state's own.
+        """
+        self.clear()
+        self._mappings.append(mapping)
+        places = iter(mapping.places)
+        for handle, words in zip(self.tables, kept, strict=True):
+            own = tuple(next(places) for _ in range(array_count(handle)))
+            take_image(handle, words, replace(mapping, places=own))
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Rows and bytes by view."""
@@ -195,7 +217,14 @@ def _new_table(view: View) -> int:
     return handle
 
 
-def _free(tables: list[int], changes: int) -> None:
+def _free(tables: list[int], changes: int, mappings: list[Mapping]) -> None:
     for handle in tables:
         table.free_table(handle)
     buffers.free_buffer(changes)
+    _unmap(mappings)
+
+
+def _unmap(mappings: list[Mapping]) -> None:
+    for mapping in mappings:
+        unmap(mapping.low, mapping.high - mapping.low)
+    mappings.clear()

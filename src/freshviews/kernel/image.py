@@ -39,7 +39,7 @@ class Array:
 
     words: int
     room: int
-    pieces: Callable[[], Iterator[memoryview]]
+    pieces: Callable[[], Iterator[memoryview | bytes]]
 
 
 @dataclass(frozen=True)

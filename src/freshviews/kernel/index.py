@@ -2,9 +2,9 @@
 
 Each group (rows that agree on the indexed positions) has its row numbers in one contiguous block of half
 words, so that a loop over a slice is a scan. A block of up to two rows lies in the group itself; of a larger
-one the group knows the distance, so that groups and blocks that were read from a file together are used as
-they lie, wherever that is. A row keeps one word per index, ``group << 32 | position``, so that removal is O(1): the last row of the block moves into
-the gap.
+one the group knows the distance, so that groups and blocks that were read from a file are used as they lie,
+wherever that is. A row keeps one word per index, ``group << 32 | position``, so that removal is O(1): the last
+row of the block moves into the gap.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from freshviews.kernel.mem import (
     load32,
     mix,
     out_of_line,
+    prefetch,
     release,
     shift_right,
     store,
@@ -47,6 +48,7 @@ BLOCK = 2  # bytes from the group's count to the block, or the block itself wher
 GROUP_EXTRA = 3
 
 INLINE = 2
+AHEAD = 16
 FIRST_GROUPS = 8
 # Words of a table's header that an index reads; see table.py.
 TABLE_ROWS = 0
@@ -113,6 +115,22 @@ def slice_rows(group: int) -> int:
     if group == 0:
         return 0
     return group + (load(group, BLOCK) if load(group, BLOCK_CAPACITY) > INLINE else 8 * BLOCK)
+
+
+@inlined
+def foreseen(group: int) -> int:
+    """How many rows at the beginning of a slice are fetched ahead of the loop over it."""
+    return min(slice_count(group), AHEAD)
+
+
+@inlined
+def foresee_rows(group: int, t: int) -> None:
+    """Have the first rows of a slice of table ``t`` fetched."""
+    numbers = slice_rows(group)
+    rows = load(t, TABLE_ROWS)
+    width = 8 * load(t, TABLE_WIDTH)
+    for i in range(foreseen(group)):
+        prefetch(rows + load32(numbers, i) * width)
 
 
 @jit

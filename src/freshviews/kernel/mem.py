@@ -162,6 +162,21 @@ primitive(
 )
 
 
+def prefetch(address: int) -> None:
+    """Tell the processor that the memory at an address will be read soon; no address does harm."""
+
+
+def _lower_prefetch(builder: Any, address: Any) -> None:
+    half, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [pointer, half, half, half])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    # For reading, kept in all caches, data.
+    builder.call(function, [builder.inttoptr(address, pointer), *(ir.Constant(half, n) for n in (0, 3, 1))])
+
+
+primitive(prefetch, types.none, _lower_prefetch, types.int64)
+
+
 def out_of_line() -> None:
     """Called in a function of the rare paths: LLVM is told to inline it nowhere, so that triggers stay small."""
 

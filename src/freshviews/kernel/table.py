@@ -34,6 +34,7 @@ from freshviews.kernel.mem import (
     load,
     mix,
     out_of_line,
+    prefetch,
     reallocate,
     release,
     shift_right,
@@ -143,6 +144,12 @@ def find(t: int, key: tuple[int, ...]) -> int:
             if key_equals(row, key):
                 return row
         i = (i + 1) & mask
+
+
+@inlined
+def foresee(t: int, key: tuple[int, ...]) -> None:
+    """Have the slot fetched where ``find`` will begin to look for a key."""
+    prefetch(load(t, SLOTS) + 8 * (hash_key(key) & load(t, MASK)))
 
 
 @jit

@@ -174,7 +174,9 @@ def _add(images: _Images, position: int, envelope: Any, by_key: bool) -> str | N
     """Add the images of an envelope; or the reason why it is bad."""
     if not isinstance(envelope, dict) or "op" not in envelope:
         return "it has no field op; a Debezium envelope with op, before and after is accepted"
-    op, before, after = envelope["op"], envelope.get("before"), envelope.get("after")
+    op = envelope["op"]
+    before: Any = envelope.get("before")
+    after: Any = envelope.get("after")
     if op == "m":
         return None
     if op == "t":

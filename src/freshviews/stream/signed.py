@@ -111,7 +111,7 @@ def signed_rows(
     ``formats.looks_up`` says that they may be needed. ``previous`` is needed by Snapshots alone: the batch
     before; the first time ``pa.table({})``.
 
-    Raises FormatError where table and format do not go together, and BadChange for the first bad row. With
+    Raises FormatError where table and format do not go together, and BadChange for a bad row. With
     ``set_aside`` bad rows are left out instead and come back with their reasons; BadChange then means that the
     batch as a whole is wrong (a column is missing, unknown or of a type never accepted).
     """

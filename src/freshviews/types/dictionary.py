@@ -79,22 +79,41 @@ class Dictionary:
                 raise ValueError(f"{text!r} is in the dictionary already")
             self.encode(text)
 
+    def extend_flat(self, offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> None:
+        """Adds many strings that must be new, laid out as ``heap`` does, from offset 0 on; ``ValueError`` if not."""
+        count = len(offsets) - 1
+        array = pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(data))
+        array.validate(full=True)
+        texts = array.to_pylist()
+        if len(set(texts)) < count or not self._codes.keys().isdisjoint(texts):
+            raise ValueError("a string is given twice, or is in the dictionary already")
+        self.heap()
+        self._codes.update(zip(texts, range(len(self), len(self) + count), strict=True))
+        self._codes.entries += texts
+        if count:
+            self._lengthen_heap(offsets[1:], data)
+
     def heap(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
         """All strings as UTF-8: where each code's bytes start, ``offsets[code]`` to ``offsets[code + 1]``, and
         the bytes. The arrays have room to grow and are the same ones until they have to move."""
-        offsets, data = self._heap
         new = self.entries_since(self._in_heap)
         if new:
             texts = [text.encode() for text in new]
-            ends = int(offsets[self._in_heap]) + np.cumsum([len(text) for text in texts])
-            offsets = _with_room(offsets, len(self) + 1)
-            data = _with_room(data, int(ends[-1]))
-            start = int(offsets[self._in_heap])
-            data[start : int(ends[-1])] = np.frombuffer(b"".join(texts), np.uint8)
-            offsets[self._in_heap + 1 : len(self) + 1] = ends
-            self._in_heap = len(self)
-            self._heap = (offsets, data)
+            ends = np.cumsum([len(text) for text in texts], dtype=np.int64)
+            self._lengthen_heap(ends, np.frombuffer(b"".join(texts), np.uint8))
         return self._heap
+
+    def _lengthen_heap(self, ends: npt.NDArray[np.int64], texts: npt.NDArray[np.uint8]) -> None:
+        """Add the next strings to the heap: their bytes, and where each ends among them."""
+        offsets, data = self._heap
+        start = int(offsets[self._in_heap])
+        size = self._in_heap + len(ends)
+        offsets = _with_room(offsets, size + 1)
+        data = _with_room(data, start + len(texts))
+        data[start : start + len(texts)] = texts
+        offsets[self._in_heap + 1 : size + 1] = start + ends
+        self._in_heap = size
+        self._heap = (offsets, data)
 
     def encode_arrow(self, array: pa.Array) -> npt.NDArray[np.int64]:
         """Codes of an array of strings (plain, large, view, or dictionary-encoded), NULL for nulls.

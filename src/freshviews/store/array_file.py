@@ -1,0 +1,220 @@
+"""Files of arrays: written at once, opened by mapping them.
+
+::
+
+    preamble    magic 8 | format 4 | crc32 of the footer 4 | offset of the footer 8 | its length 8 |
+                crc32 of the preamble so far 4
+    arrays      one after the other, words in the byte order of x86 and ARM
+    footer      JSON: "about", what the writer says of the arrays, and "arrays": offset, words, words of
+                room and crc32 of each
+
+Where an array is large it begins at a multiple of ``ALIGN``, and nothing else is in its last page: it is mapped
+as it lies in the file, so that opening takes the time of a few system calls, and its pages are read as they
+are touched. Small arrays are read. A file that has its name is whole, and it must never change while it is
+mapped; it may be deleted.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from freshviews.errors import StoreError
+from freshviews.kernel.image import Array, Mapping
+from freshviews.kernel.mapping import map_file, reserve, unmap
+from freshviews.store.files import TEMPORARY, sync_directory
+
+MAGIC = b"\xf5fvarr\r\n"
+FORMAT = 1
+"""To be counted up when the layout of this file changes, or of the arrays of tables and indexes."""
+
+ALIGN = 1 << 16
+"""A multiple of every page size in use."""
+MAPPED = 1 << 18
+"""Bytes from which an array is mapped."""
+
+_PREAMBLE = struct.Struct("<8sIIQQ")
+_CHECK = struct.Struct("<I")
+_PREAMBLE_BYTES = _PREAMBLE.size + _CHECK.size
+_SMALL_ALIGN = 64
+_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where an array lies in the file; offset in bytes."""
+
+    offset: int
+    words: int
+    room: int
+    crc: int
+
+    @property
+    def mapped(self) -> bool:
+        return 8 * self.words >= MAPPED
+
+
+def write_arrays(path: Path, about: dict[str, Any], arrays: Iterable[Array], sync: bool) -> None:
+    """Write a file of arrays, whole or not at all; ``about`` is anything that JSON can say.
+
+    ``sync``: the file is on the disk before this returns. Raises StoreError.
+    """
+    temporary = path.with_name(path.name + TEMPORARY)
+    try:
+        with temporary.open("wb") as file:
+            file.write(bytes(_PREAMBLE_BYTES))
+            places = [_write(file, array) for array in arrays]
+            told = {"about": about, "arrays": [[p.offset, p.words, p.room, p.crc] for p in places]}
+            footer = json.dumps(told, separators=(",", ":")).encode()
+            offset = file.tell()
+            file.write(footer)
+            preamble = _PREAMBLE.pack(MAGIC, FORMAT, zlib.crc32(footer), offset, len(footer))
+            file.seek(0)
+            file.write(preamble + _CHECK.pack(zlib.crc32(preamble)))
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+        if sync:
+            sync_directory(path.parent)
+    except (OSError, MemoryError) as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreError(f"{path} could not be written: {error}") from error
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _write(file: BinaryIO, array: Array) -> _Place:
+    mapped = 8 * array.words >= MAPPED
+    offset = _pad(file, ALIGN if mapped else _SMALL_ALIGN)
+    crc = 0
+    for piece in array.pieces():
+        # In chunks that stay in the processor's cache between the two.
+        for start in range(0, len(piece), _CHUNK):
+            chunk = piece[start : start + _CHUNK]
+            crc = zlib.crc32(chunk, crc)
+            file.write(chunk)
+    assert file.tell() == offset + 8 * array.words
+    if mapped:
+        _pad(file, ALIGN)
+    return _Place(offset, array.words, array.room, crc)
+
+
+def _pad(file: BinaryIO, align: int) -> int:
+    """Write zeros up to a multiple of ``align``; the position."""
+    position = file.tell()
+    file.write(bytes(-position % align))
+    return position + -position % align
+
+
+class ArrayFile:
+    """An open file of arrays; a context. StoreError where it cannot be read, is damaged, or of another format."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._file = path.open("rb")
+        except OSError as error:
+            raise StoreError(f"{path} could not be opened: {error.strerror}") from error
+        try:
+            told = self._footer()
+        except BaseException:
+            self._file.close()
+            raise
+        self.about: dict[str, Any] = told["about"]
+        """What the writer said."""
+        self._places = [_Place(*place) for place in told["arrays"]]
+
+    def _footer(self) -> dict[str, Any]:
+        head = self._file.read(_PREAMBLE_BYTES)
+        if head[: len(MAGIC)] != MAGIC:
+            raise StoreError(f"{self.path} is no file of arrays that freshviews wrote")
+        if len(head) < _PREAMBLE_BYTES or _CHECK.unpack(head[_PREAMBLE.size :])[0] != zlib.crc32(
+            head[: _PREAMBLE.size]
+        ):
+            raise self.damaged(0)
+        _, written_as, crc, offset, length = _PREAMBLE.unpack(head[: _PREAMBLE.size])
+        if written_as != FORMAT:
+            raise StoreError(
+                f"{self.path} is of format {written_as}; this freshviews reads format {FORMAT}: "
+                "open it with the freshviews that wrote it"
+            )
+        if os.fstat(self._file.fileno()).st_size != offset + length:
+            raise self.damaged(offset)
+        self._file.seek(offset)
+        footer = self._file.read(length)
+        if zlib.crc32(footer) != crc:
+            raise self.damaged(offset)
+        told: dict[str, Any] = json.loads(footer)
+        return told
+
+    def damaged(self, offset: int) -> StoreError:
+        """The error for what is not as it was written."""
+        return StoreError(f"{self.path}, offset {offset}: the file is damaged; restore it from a copy")
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def map(self, first: int, count: int, verify: bool) -> Mapping:
+        """Arrays ``first`` to ``first + count`` in memory of their own, each with its room.
+
+        What is written there stays out of the file. ``verify``: read large arrays whole, too, to see that they
+        are as they were written. Whoever asks gives the memory back with ``unmap``. Raises StoreError.
+        """
+        chosen = self._places[first : first + count]
+        starts = []
+        size = 0
+        for place in chosen:
+            align = ALIGN if place.mapped else _SMALL_ALIGN
+            size += -size % align
+            starts.append(size)
+            size += 8 * max(place.words, place.room, 1)
+            size += -size % align
+        try:
+            low = reserve(max(size, 1))
+        except OSError as error:
+            raise StoreError(f"{self.path} could not be mapped: {error.strerror}") from error
+        try:
+            for place, start in zip(chosen, starts, strict=True):
+                self._bring(place, low + start, verify)
+        except OSError as error:
+            unmap(low, max(size, 1))
+            raise StoreError(f"{self.path} could not be mapped: {error.strerror}") from error
+        except BaseException:
+            unmap(low, max(size, 1))
+            raise
+        return Mapping(low, low + max(size, 1), tuple(low + start for start in starts))
+
+    def _bring(self, place: _Place, address: int, verify: bool) -> None:
+        if place.words == 0:
+            return
+        memory = memoryview((ctypes.c_char * (8 * place.words)).from_address(address)).cast("B")
+        if place.mapped:
+            map_file(address, 8 * place.words, self._file.fileno(), place.offset)
+            verified = not verify or zlib.crc32(memory) == place.crc
+        else:
+            self._file.seek(place.offset)
+            verified = self._file.readinto(memory) == len(memory) and zlib.crc32(memory) == place.crc
+        if not verified:
+            raise self.damaged(place.offset)
+
+    def close(self) -> None:
+        """Close the file; mappings stay."""
+        self._file.close()
+
+    def __enter__(self) -> ArrayFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

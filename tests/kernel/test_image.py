@@ -1,0 +1,228 @@
+"""A table that goes on from its image is the table that was never interrupted."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from freshviews.kernel import index, table
+from freshviews.kernel.image import Array, image_of, shape_of, take_image
+from freshviews.kernel.index import slice_of
+from freshviews.kernel.mapping import map_file, release_block, reserve, unmap, widen_block
+from freshviews.kernel.mem import PURE_PYTHON, load, store
+from freshviews.kernel.ordered import INTEGER_ORDER, ordered_first, ordered_last
+from freshviews.kernel.table import LIVE, clear_table, free_table, table_bytes
+from freshviews.store import array_file
+from freshviews.store.array_file import FORMAT, ArrayFile, write_arrays
+from tests.kernel.relation import Key, Payload, Relation, relation
+
+STEPS = 150 if PURE_PYTHON else 1500
+
+
+@pytest.fixture(params=[1, 1 << 18], ids=["mapped", "read"])
+def image_file(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where to write an image, its arrays to be mapped however small, or read where they are small."""
+    monkeypatch.setattr(array_file, "MAPPED", request.param)
+    return tmp_path / "table"
+
+
+@contextmanager
+def reopened(r: Relation, path: Path) -> Iterator[Relation]:
+    """The relation as it is after a detour through a file; the first one is left as it is."""
+    before = image_of(r.t)
+    write_arrays(path, {"kept": before.kept}, before.arrays, sync=False)
+    kind, journal = INTEGER_ORDER if r.ordered else None, load(r.t, table.JOURNALING) == 1
+    other = Relation(load(r.t, table.KEY), load(r.t, table.PAYLOAD), r.positions, kind, journal)
+    assert shape_of(other.t) == before.shape
+    with ArrayFile(path) as file:
+        mapping = file.map(0, len(file), verify=True)
+        take_image(other.t, file.about["kept"], mapping)
+    path.unlink()
+    other.model = dict(r.model)
+    try:
+        yield other
+    finally:
+        free_table(other.t)
+        unmap(mapping.low, mapping.high - mapping.low)
+
+
+def steps_of(order: random.Random, words: int, present: dict[Key, Payload], growing: bool) -> Iterator[tuple[Key, int]]:
+    """Rows to add and how often; ``present`` is looked at as it changes."""
+    for _ in range(STEPS):
+        if not growing and present and order.random() < 0.8:
+            key = next(iter(present))
+            yield key, -present[key][0]
+        else:
+            yield tuple(order.randrange(40) for _ in range(words)), order.choice([-1, 1, 1])
+
+
+SHAPES = pytest.mark.parametrize(
+    "words, indexes, ordered, journal",
+    [
+        (1, (), None, False),
+        (2, ((0,), (1,)), None, True),
+        (3, ((2,), (0, 1), ()), INTEGER_ORDER, False),
+        (0, (), None, True),
+    ],
+)
+
+
+@SHAPES
+def test_a_table_goes_on_from_its_image_as_if_nothing_had_happened(
+    image_file: Path, words: int, indexes: tuple[tuple[int, ...], ...], ordered: int | None, journal: bool
+) -> None:
+    order = random.Random(words)
+    with relation(words, 1, indexes, ordered, journal) as r:
+        for phase in range(6):
+            with reopened(r, image_file) as other:
+                other.agree()
+                for key, m in steps_of(order, words, r.model, growing=phase % 2 == 0):
+                    r.add(key, (m,))
+                    other.add(key, (m,))
+                other.agree()
+                for one in (r, other):
+                    one.end_batch()
+                    one.agree()
+                assert image_of(other.t).kept[1:] == image_of(r.t).kept[1:]
+                assert table_bytes(other.t) == table_bytes(r.t)
+                if ordered is not None:
+                    for *prefix, _ in list(r.model)[:20]:
+                        for end in (ordered_first, ordered_last):
+                            assert end(other.ordered, other.t, tuple(prefix)) == end(r.ordered, r.t, tuple(prefix))
+
+
+def test_an_image_of_an_image_of_a_table_is_the_same(image_file: Path) -> None:
+    order = random.Random(1)
+    with relation(2, 2, ((0,), (1, 0))) as r:
+        for key, m in steps_of(order, 2, r.model, growing=True):
+            r.add(key, (m, 1))
+        with reopened(r, image_file) as one, reopened(one, image_file) as two:
+            kept = image_of(one.t).kept
+            assert image_of(two.t).kept == kept
+            assert [contents(a) for a in image_of(two.t).arrays] == [contents(a) for a in image_of(r.t).arrays]
+
+
+def contents(array: Array) -> bytes:
+    return b"".join(bytes(piece) for piece in array.pieces())
+
+
+@pytest.mark.parametrize("end", ["shrinks", "clears", "grows"])
+def test_a_mapped_table_gives_its_mapping_neither_to_free_nor_to_realloc(image_file: Path, end: str) -> None:
+    order = random.Random(end)
+    with relation(2, 1, ((0,), (1,))) as r:
+        for key, m in steps_of(order, 2, r.model, growing=True):
+            r.add(key, (m,))
+        for _ in range(3 if PURE_PYTHON else 10):
+            with reopened(r, image_file) as other:
+                if end == "grows":
+                    # Every array is copied out: new keys, and large blocks that become larger.
+                    for i in range(STEPS):
+                        other.add((i % 3, 1000 + i), (1,))
+                        other.add((1000 + i, i % 3), (1,))
+                elif end == "shrinks":
+                    for key in list(other.model):
+                        other.add(key, (-other.model[key][0],))
+                    assert load(other.t, LIVE) == 0
+                else:
+                    clear_table(other.t)
+                    other.model.clear()
+                other.agree()
+                other.add((5, 5), (1,))
+                other.agree()
+        r.agree()
+
+
+def test_rows_have_room_to_stay_in_their_mapping(image_file: Path) -> None:
+    with relation(1, 1) as r:
+        for i in range(300):
+            r.add((i,), (1,))
+        with reopened(r, image_file) as other:
+            rows = load(other.t, table.ROWS)
+            for i in range(300, 590):
+                other.add((i,), (1,))
+            assert load(other.t, table.ROWS) == rows
+            with reopened(other, image_file) as again:
+                assert load(again.t, table.CAPACITY) <= 2 * 590
+
+
+def test_a_block_larger_than_what_is_gathered_at_once_is_written_whole(
+    image_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("freshviews.kernel.image._CHUNK", 8)
+    with relation(2, 1, ((0,),)) as r:
+        for i in range(200):
+            r.add((i % 2 * (i % 7), i), (1,))
+        with reopened(r, image_file) as other:
+            other.agree()
+
+
+def test_blocks_move_with_their_groups_and_stay_apart_from_them(image_file: Path) -> None:
+    """Blocks made before the groups moved, and after: all are found."""
+    with relation(2, 1, ((0,),)) as r:
+        for i in range(60):
+            r.add((i % 6, i), (1,))
+        with reopened(r, image_file) as other:
+            groups = load(other.indexes[0], index.GROUPS)
+            for i in range(STEPS):
+                other.add((i, -i), (1,))
+                other.add((i % 6, 100 + i), (1,))
+            assert load(other.indexes[0], index.GROUPS) != groups
+            other.agree()
+            assert slice_of(other.indexes[0], (-1,)) == 0
+
+
+def test_blocks_of_a_mapping_are_copied_when_widened_and_left_when_released() -> None:
+    low = reserve(1 << 16)
+    high = low + (1 << 16)
+    store(low, 3, 33)
+    wider = widen_block(low, 4, 100, low, high)
+    assert not low <= wider < high and load(wider, 3) == 33
+    again = widen_block(wider, 100, 200, low, high)
+    assert load(again, 3) == 33
+    release_block(low, low, high)
+    release_block(again, low, high)
+    release_block(0, 0, 0)
+    assert load(low, 3) == 33
+    unmap(low, 1 << 16)
+
+
+def test_what_is_written_to_a_mapping_stays_out_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"12345678" * 8192)
+    low = reserve(1 << 17)
+    with path.open("rb") as file:
+        map_file(low, 1 << 16, file.fileno(), 0)
+    store(low, 0, 7)
+    store(low, 1 << 13, 8)
+    assert load(low, 0) == 7 and load(low, 1) == int.from_bytes(b"12345678", "little")
+    assert path.read_bytes() == b"12345678" * 8192
+    unmap(low, 1 << 17)
+    with pytest.raises(OSError):
+        reserve(1 << 62)
+
+
+def test_the_layout_of_arrays_is_that_of_the_format(golden: Callable[[str, str], None]) -> None:
+    """Where this fails, the format of files of arrays has changed: count ``FORMAT`` up, and regenerate."""
+    digest = hashlib.sha256()
+    order = random.Random(5)
+    with relation(2, 2, ((0,), (1,)), INTEGER_ORDER) as r:
+        for _ in range(400):
+            r.add((order.randrange(30), order.randrange(30)), (order.choice([-1, 1]), 1))
+        found = image_of(r.t)
+        digest.update(repr((found.shape, found.kept)).encode())
+        for array in found.arrays:
+            digest.update(contents(array))
+    golden("arrays.txt", f"format {FORMAT}: {digest.hexdigest()}\n")
+
+
+def test_an_image_needs_a_table_of_its_shape() -> None:
+    shapes = set()
+    for positions, ordered in [((0,), None), ((1,), None), ((0,), INTEGER_ORDER)]:
+        with relation(2, 1, (positions,), ordered) as r:
+            shapes.add(shape_of(r.t))
+    assert len(shapes) == 3

@@ -1,0 +1,106 @@
+"""Upserts: what a row replaces is found by primary key."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from freshviews.stream import BadChange, Upserts, signed_rows
+from tests.stream.tables import Stored, batch, net, table
+
+ITEMS = table("CREATE TABLE items (id BIGINT PRIMARY KEY, part STRING NOT NULL, at TIMESTAMP)")
+PAIRS = table("CREATE TABLE pairs (a STRING, b INT, v INT, PRIMARY KEY (a, b))")
+
+
+def items(ids, parts, **more):
+    return batch(id=ids, part=pa.array(parts, pa.string()), at=pa.nulls(len(ids), pa.timestamp("us")), **more)
+
+
+def test_a_row_replaces_the_stored_row_of_its_key():
+    stored = Stored(ITEMS, (1, "old", None))
+    signed = signed_rows(items([1, 2], ["new", "first"]), ITEMS, Upserts(), lookup=stored)
+    assert net(signed) == {(1, "old", None): -1, (1, "new", None): 1, (2, "first", None): 1}
+    assert signed.positions.tolist() == [0, 0, 1]
+
+
+def test_the_last_row_of_a_key_in_a_batch_wins_and_the_key_is_asked_for_once():
+    stored = Stored(ITEMS, (1, "old", None))
+    signed = signed_rows(items([1, 2, 1, 1], ["a", "b", "c", "d"]), ITEMS, Upserts(), lookup=stored)
+    assert net(signed) == {(1, "old", None): -1, (1, "d", None): 1, (2, "b", None): 1}
+    assert stored.asked == [1, 2]
+    assert signed.rows.num_rows == 3
+
+
+def test_the_same_row_again_changes_nothing():
+    stored = Stored(ITEMS, (1, "same", None))
+    assert net(signed_rows(items([1], ["same"]), ITEMS, Upserts(), lookup=stored)) == {}
+
+
+def test_an_order_column_says_which_row_is_last():
+    stored = Stored(ITEMS)
+    given = items([1, 1, 1], ["third", "first", "second"], version=[3, 1, 2])
+    assert net(signed_rows(given, ITEMS, Upserts(order="version"), lookup=stored)) == {(1, "third", None): 1}
+
+
+def test_the_order_may_be_a_column_of_the_table_and_ties_go_by_position():
+    stored = Stored(ITEMS)
+    given = batch(id=[1, 1, 1], part=["a", "b", "c"], at=["2026-01-02", "2026-01-02", "2026-01-01"])
+    found = net(signed_rows(given, ITEMS, Upserts(order="at"), lookup=stored))
+    assert [row[1] for row in found] == ["b"]
+
+
+def test_an_order_of_text_or_null_is_refused():
+    with pytest.raises(BadChange, match="ordered by integers, decimals, dates or timestamps, not by string"):
+        signed_rows(items([1], ["a"], v=["10"]), ITEMS, Upserts(order="v"), lookup=Stored(ITEMS))
+    with pytest.raises(BadChange, match="row 1, column v: NULL: the column says the order"):
+        signed_rows(items([1, 1], ["a", "b"], v=[1, None]), ITEMS, Upserts(order="v"), lookup=Stored(ITEMS))
+
+
+def test_a_delete_removes_by_key_and_needs_no_other_column():
+    stored = Stored(ITEMS, (1, "old", None), (2, "other", None))
+    given = items([1, 3], [None, None], op=["D", "D"])
+    assert net(signed_rows(given, ITEMS, Upserts("op"), lookup=stored)) == {(1, "old", None): -1}
+
+
+@pytest.mark.parametrize(
+    ("ops", "parts", "left"),
+    [
+        (["I", "D", "I"], ["a", None, "c"], "c"),
+        (["D", "I", "D"], [None, "b", None], None),
+        (["-U", "+U", "u"], ["x", "b", "c"], "c"),
+    ],
+)
+def test_inserts_and_deletes_of_one_key_end_as_the_last_says(ops, parts, left):
+    stored = Stored(ITEMS, (1, "old", None))
+    expected = {(1, "old", None): -1} | ({} if left is None else {(1, left, None): 1})
+    assert net(signed_rows(items([1] * 3, parts, op=ops), ITEMS, Upserts("op"), lookup=stored)) == expected
+
+
+def test_a_key_of_several_columns_is_compared_as_a_whole():
+    asked = []
+
+    def lookup(keys):
+        asked.append(keys.to_pylist())
+        return pa.table({"a": ["y"], "v": [7], "b": [1]})
+
+    given = batch(a=["x", "y", "x", "y", "x"], b=[1, 1, 2, 1, 1], v=[1, 2, 3, 4, 5])
+    signed = signed_rows(given, PAIRS, Upserts(), lookup=lookup)
+    assert net(signed) == {("y", 1, 7): -1, ("x", 2, 3): 1, ("y", 1, 4): 1, ("x", 1, 5): 1}
+    assert asked == [[{"a": "x", "b": 1}, {"a": "y", "b": 1}, {"a": "x", "b": 2}]]
+
+
+def test_a_null_key_is_refused():
+    with pytest.raises(BadChange, match="row 1, column id: NULL"):
+        signed_rows(items([1, None], ["a", "b"]), ITEMS, Upserts(), lookup=Stored(ITEMS))
+
+
+@pytest.mark.parametrize("rows", [[(1, "a", None), (1, "b", None)], [(0, "a", None)], [(5, "a", None)]])
+def test_a_lookup_that_gives_other_rows_than_it_was_asked_for_is_found_out(rows):
+    with pytest.raises(ValueError, match="gave a key twice, or one that it was not asked for"):
+        signed_rows(items([1, 2], ["a", "b"]), ITEMS, Upserts(), lookup=lambda keys: Stored(ITEMS).batch(rows))
+
+
+def test_a_lookup_is_needed_only_when_there_is_something_to_look_up():
+    assert net(signed_rows(items([], []), ITEMS, Upserts())) == {}
+    with pytest.raises(TypeError, match="changes by key need lookup="):
+        signed_rows(items([1], ["a"]), ITEMS, Upserts())

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from freshviews.stream import (
+    AppendOnly,
+    DebeziumJson,
+    DeltaFeed,
+    FormatError,
+    Multiplicities,
+    OpColumn,
+    Snapshots,
+    Upserts,
+    format_for,
+    looks_up,
+    own_columns,
+    signed_rows,
+)
+from tests.stream.tables import BAG, ORDERS, batch, table
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("append", AppendOnly()),
+        ("signed", Multiplicities()),
+        ("_multiplicity", Multiplicities()),
+        ("Delta", DeltaFeed()),
+        ("_change_type", DeltaFeed()),
+        ("debezium", DebeziumJson()),
+        ("debezium-upsert", DebeziumJson(by_key=True)),
+        ("UPSERT", Upserts()),
+        ("snapshot", Snapshots()),
+        ("op", OpColumn("op")),
+    ],
+)
+def test_a_format_has_a_name_or_is_named_by_its_column(name, form):
+    assert format_for(name) == form
+
+
+def test_without_a_name_the_reserved_columns_tell_the_format():
+    assert format_for(None, ["id", "part"]) == AppendOnly()
+    assert format_for(None, ["id", "_multiplicity"]) == Multiplicities()
+    assert format_for(None, ["id", "_change_type", "_commit_version"]) == DeltaFeed()
+    with pytest.raises(FormatError, match="name the one that counts"):
+        format_for(None, ["_multiplicity", "_change_type"])
+
+
+def test_an_unknown_name_is_refused_with_the_names_and_the_columns():
+    with pytest.raises(FormatError, match=r"'opp' is unknown; accepted are append, .*, one of id, op$"):
+        format_for("opp", ["id", "op"])
+    assert format_for("OP", ["id", "op"]) == OpColumn("op")
+
+
+@pytest.mark.parametrize("form", [Upserts(), DebeziumJson(by_key=True)])
+def test_changes_by_key_are_refused_for_a_table_without_one(form):
+    with pytest.raises(FormatError, match="table bag: changes by key need a PRIMARY KEY"):
+        signed_rows(batch(id=[1], part=["a"]), BAG, form)
+
+
+def test_a_column_is_either_the_formats_or_the_tables():
+    both = table("CREATE TABLE t (id BIGINT, op STRING)")
+    with pytest.raises(FormatError, match="column op is the format's"):
+        signed_rows(batch(id=[1], op=["I"]), both, OpColumn("op"))
+
+
+def test_a_format_says_its_columns_and_whether_it_looks_up():
+    assert own_columns(DeltaFeed()) == ("_change_type", "_commit_version", "_commit_timestamp")
+    assert own_columns(Upserts("op", order="at")) == ("op",)
+    assert own_columns(AppendOnly()) == ()
+    assert looks_up(Upserts(), ORDERS) and looks_up(OpColumn(), ORDERS) and looks_up(DebeziumJson(by_key=True), ORDERS)
+    assert not looks_up(OpColumn(), BAG) and not looks_up(DebeziumJson(), ORDERS) and not looks_up(DeltaFeed(), ORDERS)
+
+
+def test_wrong_options_are_refused_where_they_are_given():
+    with pytest.raises(FormatError, match="accepted are 'ms', 'us' and 'ns'"):
+        DebeziumJson(timestamps="s")  # type: ignore[arg-type]
