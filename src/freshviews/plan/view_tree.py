@@ -11,7 +11,8 @@ tree and is enumerated top-down, every row of W_X being sure to lead to a result
 
 Departures. A view is stored only where a sibling's update or the enumeration reads it. A delta climbs tuple by
 tuple; where a join at X loops and the loop's variables are summed out at once, the tuple that climbs on is the
-sum. Conditions and lifts across atoms are computed at the node that first has their variables.
+sum. Conditions and lifts across atoms are computed at the node that first has their variables. In a factorised
+tree, free variables that hang one below the other in a chain are bound by one loop over the lowest join.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}, kept factorised::
 
@@ -193,6 +194,11 @@ class _Builder:
         if is_open:
             joined = self._joined(node, tuple(branches), components)
         tree = Tree(node.variable, key, tuple(branches), self.pending(node.factors), joined)
+        only = branches[0].tree
+        if is_open and len(branches) == 1 and branches[0].open and only is not None and not node.factors:
+            # A chain: the rows below bind this variable too, no view is needed between.
+            self.taken.discard(branches[0].view.name)
+            tree = replace(only, key=key)
         view = View(self.name(f"V_{node.variable}"), key, components, definition=f"{node.variable} summed out")
         return Branch(view, None, tree, is_open)
 
