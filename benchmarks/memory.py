@@ -15,7 +15,7 @@ from freshviews.kernel.mem import jit, load, mix, shift_right, store
 from freshviews.kernel.table import LIVE, add_index, new_table, table_bytes, upsert
 
 TITLE = "memory"
-CASES = ("500,000 rows", "1,000,000 rows", "1,500,000 rows", "2,000,000 rows", "3,000,000 rows")
+CASES = ("750,000 rows", "800,000 rows", "1,000,000 rows", "1,500,000 rows", "1,600,000 rows", "3,000,000 rows")
 STRATEGIES = ("freshviews",)
 UNIT = "bytes/row"
 TARGETS = dict.fromkeys(CASES, 64.0)

@@ -43,14 +43,16 @@ def _same_rows(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -
 
 
 def _same(a: str, b: str) -> bool:
-    """Equal, or numbers equal to six digits: DuckDB divides decimals as doubles, Spark as decimals."""
+    """Equal; or as near as the last of six or more digits tells: DuckDB divides as doubles, Spark as decimals."""
     if a == b:
         return True
     try:
         x, y = Decimal(a), Decimal(b)
     except InvalidOperation:
         return False
-    return x == y or abs(x - y) <= Decimal("1e-6") * max(abs(x), abs(y))
+    digits = min(-int(x.as_tuple().exponent), -int(y.as_tuple().exponent))
+    last_digit = Decimal(1).scaleb(-digits) if digits >= 6 else Decimal(0)
+    return abs(x - y) <= max(last_digit, Decimal("1e-9") * max(abs(x), abs(y)))
 
 
 def table(measured: Sequence[Measured]) -> str:

@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from freshviews.engine.batch import CodeBatch
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
-from freshviews.plan.planner import plan_block
 from tests.agreement.duckdb_peer import DuckDb, comparable
 from tests.agreement.evaluators import Engine, Interpreter, Oracle, Rows, change_of, updates_of
 from tests.agreement.scenario import Row, Scenario
@@ -72,14 +71,15 @@ def check_strategy(definitions: Definitions, steps: list[Step], interpreted: boo
     engine = Engine(definitions)
     try:
         if interpreted:
-            _check_interpreter(definitions, steps)
+            _check_interpreter(engine, definitions, steps)
         _check_engine(engine, definitions, steps)
     finally:
         engine.close()
 
 
 def _check_engine(engine: Engine, definitions: Definitions, steps: list[Step]) -> None:
-    before: dict[str, Rows] = {view.name: engine.contents(view.name, _RAW_ROWS) for view in definitions.views}
+    before = start = {view.name: engine.contents(view.name, _RAW_ROWS) for view in definitions.views}
+    stored = engine.stored_rows()
     for batches, after in steps:
         changes = engine.apply(batches)
         for view in definitions.views:
@@ -94,8 +94,15 @@ def _check_engine(engine: Engine, definitions: Definitions, steps: list[Step]) -
             expected = updates_of(change_of(view.name, before[view.name], found, definitions))
             assert sums == Counter(dict(expected)), f"the change of {place}: {sums} is not {dict(expected)}"
             _check_get(engine, definitions, view.name, found)
-            before[view.name] = found
-    _check_empties(engine, definitions, steps)
+            before = before | {view.name: found}
+    # Taking everything back leaves each view as it was, and no row stored.
+    for batches, _ in reversed(steps):
+        engine.apply({name: batch.negated() for name, batch in reversed(batches.items())})
+    for view in definitions.views:
+        found = engine.contents(view.name, _RAW_ROWS)
+        assert found == start[view.name], _difference(f"{view.name} taken back and at first", found, start[view.name])
+    left = engine.stored_rows()
+    assert left == stored, f"stored after everything was taken back: {left}, at first: {stored}"
 
 
 def _check_get(engine: Engine, definitions: Definitions, view: str, rows: Rows) -> None:
@@ -111,40 +118,19 @@ def _check_get(engine: Engine, definitions: Definitions, view: str, rows: Rows) 
     assert maintained.get(absent) == []
 
 
-def _check_empties(engine: Engine, definitions: Definitions, steps: list[Step]) -> None:
-    """Taking everything back leaves each view as it was, and no row stored."""
-    fresh = Engine(definitions)
-    try:
-        start = {view.name: fresh.contents(view.name, _RAW_ROWS) for view in definitions.views}
-        stored = fresh.stored_rows()
-    finally:
-        fresh.close()
-    for batches, _ in reversed(steps):
-        engine.apply({name: batch.negated() for name, batch in reversed(batches.items())})
-    for view in definitions.views:
-        found = engine.contents(view.name, _RAW_ROWS)
-        assert found == start[view.name], _difference(f"{view.name} taken back and at first", found, start[view.name])
-    left = engine.stored_rows()
-    assert left == stored, f"stored after everything was taken back: {left}, at first: {stored}"
-
-
-def _check_interpreter(definitions: Definitions, steps: list[Step]) -> None:
+def _check_interpreter(engine: Engine, definitions: Definitions, steps: list[Step]) -> None:
     """The programs of every block, fed with the oracle's changes of the block's inputs."""
     running = [
-        (
-            view.name,
-            block,
-            Interpreter(block, plan_block(view, block, definitions.inputs(view)).program, definitions),
-        )
+        (view.name, Interpreter(block, plan.program, definitions))
         for view in definitions.views
-        for block in view.blocks
+        for block, plan in zip(view.blocks, engine.views[view.name].plans, strict=True)
     ]
     before: dict[str, Rows] = {name: Counter() for name in definitions.relations}
     if any(block.kind == "global" for view in definitions.views for block in view.blocks):
         oracle = Oracle(definitions)
         oracle.apply({})
         start = {view.name: oracle.relations[view.name].rows for view in definitions.views}
-        for _, _, interpreter in running:
+        for _, interpreter in running:
             interpreter.apply({n: change_of(n, Counter(), rows, definitions) for n, rows in start.items()})
         before |= start
     for _, after in steps:
@@ -153,7 +139,7 @@ def _check_interpreter(definitions: Definitions, steps: list[Step]) -> None:
             name: Relation(tuple(c.name for c in definitions.relations[name].columns), rows)
             for name, rows in after.items()
         }
-        for name, _, interpreter in running:
+        for name, interpreter in running:
             interpreter.apply(changes)
             found, expected = interpreter.output(), interpreter.expected(relations)
             assert found == expected, f"interpreter and oracle on {name}: {found} is not {expected}"

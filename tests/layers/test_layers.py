@@ -15,7 +15,7 @@ SOURCE = ROOT / "src" / "freshviews"
 
 ORDER = (
     "errors", "types", "kernel", "expr", "ring", "query", "program", "plan", "codegen", "sql", "store", "engine",
-    "stream", "cli",
+    "stream", "spark", "cli",
 )  # fmt: skip
 """Each may import itself and what stands before it."""
 
@@ -83,7 +83,8 @@ def test_planning_never_sees_arrays(room: str) -> None:
         assert seen.isdisjoint(NUMBERS_ABOVE[room]), path
 
 
-ALONE = [("sqlglot", "sql"), ("typer", "cli"), ("rich", "cli"), ("llvmlite", "kernel"), ("numba", "kernel")]
+ALONE = [("sqlglot", "sql"), ("typer", "cli"), ("rich", "cli"), ("llvmlite", "kernel"), ("numba", "kernel"),
+         ("pyspark", "spark")]  # fmt: skip
 
 
 @pytest.mark.parametrize("package, room", ALONE)

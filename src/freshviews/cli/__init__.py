@@ -1,1 +1,1 @@
-"""The command line: ``freshviews check``, ``explain`` and ``version``."""
+"""The command line: ``freshviews check``, ``explain``, ``run``, ``status``, ``query`` and ``version``."""

@@ -13,6 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from freshviews.cli.pipeline import query_script, run_script, show_status
 from freshviews.cli.report import check_table, counts, error_text
 from freshviews.cli.script import PlannedScript, ScriptError, only, plan_script, read
 from freshviews.errors import FreshviewsError
@@ -55,6 +56,47 @@ def explain(
         if view is not None:
             planned = only(planned, view)
         print("\n".join(explanation(one.view, one.plans, {}) for one in planned.views), end="")
+
+
+_PIPELINE = "A file with CREATE STREAMING TABLE and CREATE MATERIALIZED VIEW."
+
+PipelineScript = Annotated[str, typer.Argument(metavar="SCRIPT", help=_PIPELINE)]
+Checkpoint = Annotated[
+    str | None, typer.Option(metavar="FOLDER", help="Where the state is; shop.sql has shop.checkpoint beside it.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, an object per line.")]
+
+
+@app.command()
+def run(
+    script: PipelineScript,
+    once: Annotated[bool, typer.Option("--once", help="Take what is there, commit, and end.")] = False,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="Spark's master; local mode without it.")] = None,
+    checkpoint: Checkpoint = None,
+    as_json: Json = False,
+) -> None:
+    """Keep the views of a streaming script fresh on Spark, until it is stopped."""
+    with _errors_told():
+        raise typer.Exit(run_script(script, once, master, checkpoint, as_json))
+
+
+@app.command()
+def status(script: PipelineScript, checkpoint: Checkpoint = None, as_json: Json = False) -> None:
+    """Version, rows, bad rows, bytes and last error of a pipeline."""
+    with _errors_told():
+        show_status(script, checkpoint, as_json)
+
+
+@app.command()
+def query(
+    script: PipelineScript,
+    sql: Annotated[str, typer.Argument(metavar="SELECT", help="Over the script's views.")],
+    checkpoint: Checkpoint = None,
+    as_json: Json = False,
+) -> None:
+    """Print a SELECT over the views, at the last committed version."""
+    with _errors_told():
+        query_script(script, sql, checkpoint, as_json)
 
 
 @app.command()

@@ -10,6 +10,7 @@ from freshviews.errors import FreshviewsError, PlanError, SqlError
 from freshviews.plan.planner import Plan, plan_block
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql import Catalog, ViewDefs, parse_script
+from freshviews.sql.streaming import plain
 
 STANDARD_INPUT = "-"
 
@@ -73,6 +74,7 @@ def plan_script(text: str) -> PlannedScript:
     tables: list[TableDef] = []
     views: list[PlannedView] = []
     try:
+        text = plain(text)
         statements = parse_script(text, catalog)
     except SqlError as error:
         message = str(error).removeprefix(f"line {error.line}, column {error.column}: ")

@@ -7,13 +7,15 @@ compiled, and worker processes are often forked.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import importlib.util
 import os
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 
 from freshviews.kernel import mem
@@ -43,12 +45,25 @@ def build(source: str, functions: dict[str, str]) -> dict[str, Function]:
             module = _load(source.replace("__HASH__", f"_{digest}"), digest)
             _loaded[digest] = module
     compiled: dict[str, Function] = {}
-    for name, signature in functions.items():
-        made = getattr(module, f"{name}_{digest}")
-        if not mem.PURE_PYTHON and signature and not made.signatures:
-            made.compile(signature)
-        compiled[name] = made
+    with _no_collection():
+        for name, signature in functions.items():
+            made = getattr(module, f"{name}_{digest}")
+            if not mem.PURE_PYTHON and signature and not made.signatures:
+                made.compile(signature)
+            compiled[name] = made
     return compiled
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without collections of garbage: a compiler makes many objects, and nearly all of them stay."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _load(source: str, digest: str) -> ModuleType:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from freshviews.codegen.imports import IMPORTABLE
+
 
 class Writer:
     """Lines of source with an indentation that follows the nesting of ``with writer.block(...)``."""
@@ -38,7 +40,7 @@ class Names:
 
     def __init__(self, reserved: frozenset[str] = frozenset()) -> None:
         self._names: dict[tuple[str, str], str] = {}
-        self._taken: set[str] = set(reserved)
+        self._taken: set[str] = {*IMPORTABLE, *reserved}
 
     def of(self, kind: str, name: str) -> str:
         """The Python name of a thing; asking again gives the same."""

@@ -16,6 +16,7 @@ import pyarrow as pa
 from freshviews.engine.batch import Codes, address_of
 from freshviews.engine.string_codes import StringCodes
 from freshviews.kernel import ingest
+from freshviews.kernel.string_slots import UNKNOWN
 from freshviews.query.block import ColumnDef
 from freshviews.types import NULL
 from freshviews.types.calendar import MICROS_PER_DAY
@@ -83,7 +84,7 @@ class ArrowPlan:
     def _name(self, batch: pa.RecordBatch, found: Codes, dictionary: Dictionary) -> None:
         """Give the strings of a batch that have no code one."""
         for place, row in self.strings:
-            new = np.flatnonzero(found[row] == ingest.UNKNOWN)
+            new = np.flatnonzero(found[row] == UNKNOWN)
             if len(new):
                 column = batch.column(place)
                 if pa.types.is_string_view(column.type):  # of which Arrow takes no rows
@@ -126,7 +127,7 @@ def _way(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] | None:
         return (ingest.DOUBLE, 1, 0, 0) if pa.types.is_float64(given) else None
     if (kind.is_integer or kind.is_decimal) and given in _INTEGERS:
         return _scaled(_INTEGERS[given], 10**kind.scale if kind.is_decimal else 1, *kind.bounds)
-    if kind.is_decimal and pa.types.is_decimal128(given) and 0 <= kind.scale - given.scale:
+    if kind.is_decimal and pa.types.is_decimal128(given) and given.scale <= kind.scale:
         return _scaled(ingest.DECIMAL128, 10 ** (kind.scale - given.scale), *kind.bounds)
     if kind.name == "DATE" and pa.types.is_date32(given):
         return ingest.INT32, 1, _LEAST, _GREATEST

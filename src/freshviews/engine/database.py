@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import RLock
 from types import TracebackType
 from typing import Any
@@ -15,7 +16,7 @@ from freshviews.engine.batches import Batch
 from freshviews.engine.change import Change
 from freshviews.engine.commit import Broken, commit
 from freshviews.engine.draft import Draft
-from freshviews.engine.durability import batch_payload, has_unstored_rows, snapshot_records
+from freshviews.engine.durability import batch_payload, snapshot_records, write_state
 from freshviews.engine.encoding import Encoded, TableEncoder
 from freshviews.engine.failures import OutOfMemory
 from freshviews.engine.inputs import accepted
@@ -197,7 +198,7 @@ class Database:
         def write_log() -> None:
             reach("batch applied")
             if self._directory is not None:
-                self._log(BATCH, self._version + 1, *batch_payload(changes))
+                self._log(BATCH, self._version + 1, batch_payload(changes))
 
         try:
             told = commit(changes, self._relations, write_log)
@@ -224,8 +225,10 @@ class Database:
     def snapshot(self) -> None:
         """Write a snapshot now, so that the log before it is not needed to open the database.
 
-        Rows of trusted tables are not stored, thus in no snapshot: while such a table has had rows, the log
-        is kept. Raises StoreError where it cannot be written or the database lives in memory.
+        It has the rows of the stored tables, and images of the views, by which the database opens without
+        filling them again. Rows of trusted tables are not stored, so the views that read them live on in these
+        images alone, which only a freshviews that plans the views in the same way can read. Raises
+        StoreError where it cannot be written or the database lives in memory.
         """
         with self._lock:
             self._check_usable()
@@ -236,7 +239,8 @@ class Database:
 
     def _write_snapshot(self, directory: Directory) -> None:
         records = snapshot_records(self._scripts, self._relations)
-        directory.write_snapshot(self._version, records, has_unstored_rows(self._relations))
+        write = partial(write_state, relations=self._relations, dictionary=self._dictionary)
+        directory.write_snapshot(self._version, records, write)
 
     def _snapshot_if_possible(self) -> None:
         """The batch is committed; that no snapshot could be written only makes the log longer."""
@@ -247,11 +251,11 @@ class Database:
             self._directory.postpone_snapshot()
             _LOGGER.warning("no snapshot was written: %s", error)
 
-    def _log(self, kind: int, version: int, payload: bytes, flags: int = 0) -> None:
+    def _log(self, kind: int, version: int, payload: bytes) -> None:
         if self._directory is None:
             return
         try:
-            self._directory.append(kind, version, payload, flags)
+            self._directory.append(kind, version, payload)
         except LogUncertain as error:
             self._unusable = str(error)
             raise

@@ -25,6 +25,10 @@ from freshviews.sql.script import parse_script
 from freshviews.types.dictionary import Dictionary
 
 
+def _fill_every_one(view: ViewState, relations: Relations) -> bool:
+    return False
+
+
 class Draft:
     """``whole`` guards each step that must not be interrupted; ``everything`` as of ``Relations.connect``."""
 
@@ -64,10 +68,16 @@ class Draft:
                 for name in (statement.name, *statement.internal):
                     self._dropped.append(self._views.pop(name.lower()))
 
-    def replay(self, scripts: Iterable[str], load: Callable[[Relations], None]) -> None:
+    def replay(
+        self,
+        scripts: Iterable[str],
+        load: Callable[[Relations], None],
+        restore: Callable[[ViewState, Relations], bool],
+    ) -> None:
         """Make what is left of scripts executed one after the other, without the detours.
 
-        ``load`` gives the tables their rows before the views are filled.
+        ``load`` gives the tables their rows before the views are made; ``restore`` gives a view what it holds,
+        or tells that it is to be filled.
         """
         catalog = self.relations.catalog
         numbers: dict[str, int] = {}
@@ -81,7 +91,7 @@ class Draft:
             self.make_table(table, numbers[table.name])
         load(self.relations)
         for view in catalog.views.values():
-            self.make_view(view)
+            self.make_view(view, restore)
 
     def make_table(self, definition: TableDef, number: int) -> None:
         """Make an empty table."""
@@ -95,8 +105,10 @@ class Draft:
                 known = {name: (one.definition, one.stored) for name, one in self._tables.items()}
                 table.foreign = tuple(links_of(definition, stored, known))
 
-    def make_view(self, definition: ViewDef) -> None:
-        """Plan and compile a view, and fill it from what its inputs hold."""
+    def make_view(
+        self, definition: ViewDef, restore: Callable[[ViewState, Relations], bool] = _fill_every_one
+    ) -> None:
+        """Plan and compile a view, and fill it from what its inputs hold, unless ``restore`` gives it that."""
         inputs: dict[str, TableDef | ViewDef] = {}
         for name in definition.inputs:
             source = self.relations.get(name)
@@ -112,7 +124,8 @@ class Draft:
             view = ViewState(definition, maintained, self._decoder(definition))
             self._fresh.append(view)
             maintained.prepare()
-        fill(view, self.relations, self._whole)
+        if not restore(view, self.relations):
+            fill(view, self.relations, self._whole)
         if view.maintained.may_fail_in_output:
             # A view that cannot be read now could not be left by any batch: the old row has no value.
             for _ in view.batches(ROWS):

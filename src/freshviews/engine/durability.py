@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -11,27 +13,34 @@ from freshviews.engine.encoding import Encoded
 from freshviews.engine.relations import Relations, TableState
 from freshviews.errors import FreshviewsError, StoreError
 from freshviews.store.payload import Part, parts_of, parts_to_bytes
-from freshviews.store.record import SCRIPT, TABLE, UNSTORED, Record
+from freshviews.store.record import IMAGES, SCRIPT, TABLE, Record
+from freshviews.store.steps import reach
+from freshviews.store.strings import write_strings
+from freshviews.types.dictionary import Dictionary
 
 ROWS = 1 << 16
 """Rows of a table in one record of a snapshot."""
 
+STRINGS = "strings"
+"""Name of the file of strings beside the images."""
 
-def batch_payload(changes: Changes) -> tuple[bytes, int]:
-    """The payload and flags of the record of a batch. Every column must have been encoded."""
+
+def batch_payload(changes: Changes) -> bytes:
+    """The payload of the record of a batch. Every column must have been encoded."""
     parts = [
         Part(table.number, table.name, table.decoder.change(encoded.batch))
         for table, encoded in changes
         if len(encoded.batch)
     ]
-    unstored = any(table.stored is None and len(encoded.batch) for table, encoded in changes)
-    return parts_to_bytes(parts), UNSTORED if unstored else 0
+    return parts_to_bytes(parts)
 
 
 def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple[int, bytes]]:
     """Kinds and payloads of a snapshot of now."""
     for script in scripts:
         yield SCRIPT, script.encode()
+    unstored = [table.number for table in relations.tables.values() if table.stored is None and table.written]
+    yield IMAGES, json.dumps({"views": _image_names(relations), "unstored": unstored}).encode()
     for table in relations.tables.values():
         if table.stored is not None:
             for batch in table.stored.batches(ROWS):
@@ -39,12 +48,22 @@ def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple
                 yield TABLE, parts_to_bytes([Part(table.number, table.name, rows)])
 
 
-def has_unstored_rows(relations: Relations) -> bool:
-    """Whether some trusted table has had rows: the log is then needed beside a snapshot."""
-    return any(table.stored is None and table.written for table in relations.tables.values())
+def write_state(folder: Path, relations: Relations, dictionary: Dictionary) -> None:
+    """Write the strings and the image of every view into the folder of a snapshot of now."""
+    write_strings(folder / STRINGS, dictionary, 0)
+    reach("strings written")
+    names = _image_names(relations)
+    for view in relations.views.values():
+        view.maintained.write_image(folder / names[view.name])
+        reach("image written")
 
 
-def changes_of(record: Record, relations: Relations, only_unstored: bool) -> list[tuple[TableState, Encoded]]:
+def _image_names(relations: Relations) -> dict[str, str]:
+    """The file of each view's image."""
+    return {view.name: f"view-{i}" for i, view in enumerate(relations.views.values(), 1)}
+
+
+def changes_of(record: Record, relations: Relations) -> list[tuple[TableState, Encoded]]:
     """The changes a record holds, encoded again; rows of tables dropped since are left out.
 
     Raises StoreError where the record does not fit the tables.
@@ -54,7 +73,7 @@ def changes_of(record: Record, relations: Relations, only_unstored: bool) -> lis
     try:
         for part in parts_of(record.payload):
             table = by_number.get(part.number)
-            if table is None or (only_unstored and table.stored is not None):
+            if table is None:
                 continue
             rows = pa.Table.from_batches([part.rows])
             changes.append((table, table.encoder.encode(rows, 0)))

@@ -100,6 +100,11 @@ class Maintained:
             part.state.close()
         self._parts.clear()
 
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """What the planner decided for each block."""
+        return tuple(part.plan for part in self._parts)
+
     def needed(self, relation: str) -> frozenset[str]:
         """Columns of a relation that the view reads."""
         columns: set[str] = set()

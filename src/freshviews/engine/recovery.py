@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from freshviews.engine.commit import commit
 from freshviews.engine.draft import Draft
-from freshviews.engine.durability import changes_of
-from freshviews.engine.relations import Relations
+from freshviews.engine.durability import STRINGS, changes_of
+from freshviews.engine.image import OtherProgram
+from freshviews.engine.relations import Relations, ViewState
 from freshviews.errors import FreshviewsError, StoreError
 from freshviews.sql.script import parse_script
 from freshviews.store.directory import Directory
-from freshviews.store.record import SCRIPT, UNSTORED, Record
+from freshviews.store.record import IMAGES, SCRIPT, Record
+from freshviews.store.strings import read_strings
 from freshviews.types.dictionary import Dictionary
 
 
@@ -49,21 +53,23 @@ def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
     version = replayed = 0
     try:
         if directory.snapshot is not None:
+            images = _Images(directory.snapshot.state)
             records = list[Record]()
             for record in directory.snapshot.records():
                 snapshot_version = version = record.version
                 if record.kind == SCRIPT:
                     scripts.append(record.payload.decode())
+                elif record.kind == IMAGES:
+                    images = _Images(directory.snapshot.state, **json.loads(record.payload))
                 else:
                     records.append(record)
-            relations = _from_snapshot(scripts, records, dictionary)
-        for held, record in directory.records():
+            relations = _from_snapshot(scripts, records, images, dictionary)
+        for record in directory.records():
             if record.kind == SCRIPT:
-                if not held:
-                    scripts.append(record.payload.decode())
-                    relations = _executed(scripts[-1], relations, dictionary)
-            elif not held or record.flags & UNSTORED:
-                commit(changes_of(record, relations, only_unstored=held), relations, _no_log)
+                scripts.append(record.payload.decode())
+                relations = _executed(scripts[-1], relations, dictionary)
+            else:
+                commit(changes_of(record, relations), relations, _no_log)
                 replayed += 1
             version = max(version, record.version)
     except StoreError:
@@ -83,22 +89,52 @@ def _no_log() -> None:
     """What is replayed is in the log."""
 
 
-def _from_snapshot(scripts: list[str], records: list[Record], dictionary: Dictionary) -> Relations:
-    """The relations a snapshot holds. Its rows were checked when they came, so they are just stored."""
+@dataclass(frozen=True)
+class _Images:
+    """The images of a snapshot: their folder, file by view, and the numbers of trusted tables that had rows."""
+
+    folder: Path
+    views: dict[str, str] = field(default_factory=dict)
+    unstored: tuple[int, ...] = ()
+
+
+def _from_snapshot(
+    scripts: list[str], records: list[Record], images: _Images, dictionary: Dictionary
+) -> Relations:
+    """The relations a snapshot holds. Its rows were checked when they came, so they are just stored.
+
+    A view that other programs keep by now is filled from its inputs, if these are stored.
+    """
 
     def load(relations: Relations) -> None:
         for record in records:
-            for table, encoded in changes_of(record, relations, only_unstored=False):
+            for table, encoded in changes_of(record, relations):
                 assert table.stored is not None
                 if table.stored.add(encoded.batch) is not None:
                     raise StoreError(f"memory ran out while table {table.name} was loaded")
                 table.stored.settle()
                 table.written = True
 
+    def restore(view: ViewState, relations: Relations) -> bool:
+        try:
+            view.maintained.read_image(images.folder / images.views[view.name], verify=True)
+        except OtherProgram:
+            for name in view.maintained.inputs:
+                table = relations.tables.get(name.lower())
+                if table is not None and table.number in images.unstored:
+                    raise
+            return False
+        return True
+
+    if images.views:
+        read_strings(images.folder / STRINGS, dictionary)
     draft = Draft(Relations(), dictionary, nullcontext, everything=True)
     try:
-        draft.replay(scripts, load)
-        return draft.finish()
+        draft.replay(scripts, load, restore)
+        relations = draft.finish()
+        for table in relations.tables.values():
+            table.written = table.written or table.number in images.unstored
+        return relations
     except BaseException:
         draft.abandon()
         raise

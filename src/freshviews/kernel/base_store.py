@@ -26,6 +26,7 @@ from freshviews.kernel.mem import (
     shift_right,
     store,
 )
+from freshviews.kernel.outside import outside
 from freshviews.kernel.table import (
     EPOCH,
     FAILED,
@@ -133,7 +134,7 @@ def add_count(t: int, key: int, words: int, change: int) -> int:
     return DONE | again
 
 
-@jit
+@outside
 def add_sides(spec: int, key: int, change: int) -> int:
     """Count a row, whose columns lie at ``key``, in every side."""
     scratch = load(spec, SCRATCH_KEY)
@@ -356,7 +357,6 @@ def matching_row(t: int, positions: int, count: int, key: int, start: int) -> in
     return -1
 
 
-@jit
 def start_journal(t: int) -> None:
     """Keep a journal from now on."""
     store(t, JOURNALING, 1)

@@ -18,6 +18,7 @@ from freshviews.kernel.mem import (
     shift_right,
     store,
 )
+from freshviews.kernel.outside import outside
 from freshviews.kernel.table import hash_words
 
 # Words of the header; the scratch row follows it.
@@ -31,7 +32,6 @@ HEADER = 5
 FIRST_CAPACITY = 16
 
 
-@jit
 def new_buffer(width: int) -> int:
     """Handle of an empty buffer of rows of ``width`` words; 0 without memory."""
     buffer = allocate(HEADER + width)
@@ -40,7 +40,6 @@ def new_buffer(width: int) -> int:
     return buffer
 
 
-@jit
 def free_buffer(buffer: int) -> None:
     """Give the memory of a buffer back; handle 0 is allowed."""
     if buffer != 0:
@@ -48,14 +47,13 @@ def free_buffer(buffer: int) -> None:
         release(buffer)
 
 
-@jit
 def clear_buffer(buffer: int) -> None:
     """Forget the rows and the failure; the room stays."""
     store(buffer, COUNT, 0)
     store(buffer, FAILED, 0)
 
 
-@jit
+@outside
 def grow_buffer(buffer: int) -> int:
     """Make room for as many rows again; 0 where memory is out."""
     capacity = 2 * load(buffer, CAPACITY) + FIRST_CAPACITY

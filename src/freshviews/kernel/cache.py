@@ -60,8 +60,27 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
         return cls()
 
 
+SYMBOL_PREFIX = "freshviews_outside_"
+
+symbols: dict[str, Callable[[], None]] = {}
+"""Symbols that compiled code may refer to, and what enters each into the process; see ``outside.py``."""
+
+
 class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
+    """Keeps with a function the symbols it refers to, which must be there when it is loaded."""
+
     _locator_classes = [_Locator]  # noqa: RUF012
+
+    def reduce(self, data: Any) -> Any:
+        functions = data.library._final_module.functions
+        used = [f.name for f in functions if f.is_declaration and f.name.startswith(SYMBOL_PREFIX)]
+        return used, super().reduce(data)
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        used, rest = payload
+        for symbol in used:
+            symbols[symbol]()
+        return super().rebuild(target_context, rest)
 
 
 class VersionedCache(FunctionCache):  # type: ignore[misc]

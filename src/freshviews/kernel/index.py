@@ -19,13 +19,13 @@ from freshviews.kernel.mem import (
     load,
     load32,
     mix,
-    out_of_line,
     prefetch,
     release,
     shift_right,
     store,
     store32,
 )
+from freshviews.kernel.outside import outside
 
 WORDS = 0  # words held beyond this header, for the memory account
 SLOTS = 1
@@ -55,7 +55,6 @@ TABLE_ROWS = 0
 TABLE_WIDTH = 7
 
 
-@jit
 def new_index(positions: int, count: int, row_word: int) -> int:
     """Handle of an empty index on the key positions listed in a word block."""
     x = allocate(POSITIONS + count)
@@ -120,7 +119,8 @@ def slice_rows(group: int) -> int:
 @inlined
 def foreseen(group: int) -> int:
     """How many rows at the beginning of a slice are fetched ahead of the loop over it."""
-    return min(slice_count(group), AHEAD)
+    count = slice_count(group)
+    return count if count < AHEAD else AHEAD
 
 
 @inlined
@@ -169,7 +169,6 @@ def group_of(x: int, row: int, h: int) -> int:
 @jit
 def grow_group_slots(x: int) -> int:
     """Double the slots; 0 where memory is out."""
-    out_of_line()
     mask = load(x, MASK)
     old = load(x, SLOTS)
     slots = allocate(2 * (mask + 1))
@@ -213,10 +212,9 @@ def grow_groups(x: int) -> int:
     return 1
 
 
-@jit
+@outside
 def new_group(x: int, row: int, h: int) -> int:
     """Number of a fresh group for a row's key, or -1 where memory is out."""
-    out_of_line()
     live = load(x, LIVE)
     if 4 * (live + 1) > 3 * (load(x, MASK) + 1) and grow_group_slots(x) == 0:
         return -1
@@ -249,7 +247,6 @@ def new_group(x: int, row: int, h: int) -> int:
 @jit
 def grow_block(x: int, group: int) -> int:
     """Make room for half as many rows again in a group's block; 0 where memory is out."""
-    out_of_line()
     capacity = load(group, BLOCK_CAPACITY)
     wider = (capacity + (capacity >> 1) + 3) & -2
     if capacity == INLINE:
@@ -266,7 +263,7 @@ def grow_block(x: int, group: int) -> int:
     return 1
 
 
-@jit
+@outside
 def index_insert(x: int, t: int, number: int) -> int:
     """Enter a row of table ``t`` by number; 0 where memory is out."""
     row = load(t, TABLE_ROWS) + 8 * number * load(t, TABLE_WIDTH)
@@ -287,10 +284,9 @@ def index_insert(x: int, t: int, number: int) -> int:
     return 1
 
 
-@jit
+@outside
 def drop_group(x: int, g: int) -> None:
     """Take an empty group out of the slots; its number becomes free."""
-    out_of_line()
     count = load(x, COUNT)
     group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA)
     state = 0
@@ -323,7 +319,7 @@ def drop_group(x: int, g: int) -> None:
     store(x, LIVE, load(x, LIVE) - 1)
 
 
-@jit
+@outside
 def index_remove(x: int, t: int, number: int) -> None:
     """Take a row of table ``t`` out, by number."""
     rows = load(t, TABLE_ROWS)

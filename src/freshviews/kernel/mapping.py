@@ -12,7 +12,7 @@ import mmap
 import os
 import sys
 
-from freshviews.kernel.mem import allocate, copy_words, jit, reallocate, release
+from freshviews.kernel.mem import allocate, copy_words, inlined, reallocate, release
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
@@ -60,14 +60,14 @@ def unmap(address: int, size: int) -> None:
     _libc.munmap(address, size)
 
 
-@jit
+@inlined
 def release_block(block: int, low: int, high: int) -> None:
     """Free a block, unless it belongs to the mapping from ``low`` to ``high``; address 0 is allowed."""
     if block < low or block >= high:
         release(block)
 
 
-@jit
+@inlined
 def widen_block(block: int, words: int, wider: int, low: int, high: int) -> int:
     """The block with room for ``wider`` words, new words undefined; 0 (block kept) without memory.
 

@@ -48,20 +48,24 @@ _libc.free.argtypes = [ctypes.c_void_p]
 def jit(function: F) -> F:
     """Compile a kernel with Numba, cached on disk; in plain-Python mode, leave it as it is."""
     # Told outright: a function compiled on behalf of an inlined one would inherit its flag.
-    return _compiled(function, forceinline=False)
+    made: F = compiled(function, forceinline=False)
+    return made
 
 
 def inlined(function: F) -> F:
     """As ``jit``, for the small functions of the hottest paths: LLVM is told to inline them."""
-    return _compiled(function, forceinline=True)
+    made: F = compiled(function, forceinline=True)
+    return made
 
 
-def _compiled(function: F, **options: bool) -> F:
+def compiled(function: F, *, forceinline: bool, no_cfunc_wrapper: bool = True) -> Any:
+    """The Numba dispatcher of a function, cached on disk; in plain-Python mode, the function."""
     if PURE_PYTHON:
         return function
-    compiled = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
-    compiled._cache = VersionedCache(function)
-    made: F = compiled
+    made = numba.njit(
+        nogil=True, error_model="numpy", no_cfunc_wrapper=no_cfunc_wrapper, forceinline=forceinline
+    )(function)
+    made._cache = VersionedCache(function)
     return made
 
 
@@ -74,17 +78,14 @@ def signed(value: int) -> int:
 def primitive(function: Callable[..., Any], result: Any, lowering: Callable[..., Any], *kinds: Any) -> None:
     """Give a Python function a machine-code body: ``lowering(builder, *llvm arguments)``."""
 
-    @type_callable(function)
-    def typer_of(context: Any) -> Callable[..., Any]:
-        def typer(*args: Any) -> Any:
-            return result if len(args) == len(kinds) else None
+    def typer(*args: Any) -> Any:
+        return result if len(args) == len(kinds) else None
 
-        # Numba reads the arity off the signature.
-        names = ", ".join(f"a{i}" for i in range(len(kinds)))
-        scope: dict[str, Any] = {"typer": typer}
-        exec(f"def arity({names}): return typer({names})", scope)
-        made: Callable[..., Any] = scope["arity"]
-        return made
+    # Numba reads the arity off the signature.
+    names = ", ".join(f"a{i}" for i in range(len(kinds)))
+    scope: dict[str, Any] = {"typer": typer}
+    exec(f"def arity({names}): return typer({names})", scope)
+    type_callable(function)(lambda context: scope["arity"])
 
     abstract = [types.Float if kind is types.float64 else types.Integer for kind in kinds]
 
@@ -175,13 +176,6 @@ def _lower_prefetch(builder: Any, address: Any) -> None:
 
 
 primitive(prefetch, types.none, _lower_prefetch, types.int64)
-
-
-def out_of_line() -> None:
-    """Called in a function of the rare paths: LLVM is told to inline it nowhere, so that triggers stay small."""
-
-
-primitive(out_of_line, types.none, lambda b: b.function.attributes.add("noinline"))
 
 
 def f64(word: int) -> float:

@@ -29,6 +29,7 @@ from freshviews.kernel.mem import (
     store32,
     write_key,
 )
+from freshviews.kernel.outside import outside
 from freshviews.kernel.table import (
     INDEXES,
     KEY,
@@ -159,7 +160,7 @@ def _right_link(o: int, t: int, child: int) -> int:
     return row_at(t, child - 1) + 8 * load(o, ROW_WORD) + 4
 
 
-@jit
+@outside
 def ordered_insert(o: int, t: int, number: int) -> None:
     """Enter a row of table ``t``, by number, when it appears."""
     row = row_at(t, number)
@@ -190,7 +191,7 @@ def ordered_insert(o: int, t: int, number: int) -> None:
     store32(right, 0, 0)
 
 
-@jit
+@outside
 def ordered_remove(o: int, t: int, number: int) -> None:
     """Take a row of table ``t`` out, by number, when it vanishes and before the table may remove it."""
     row = row_at(t, number)

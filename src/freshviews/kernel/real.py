@@ -21,6 +21,7 @@ from freshviews.kernel.mem import (
     shift_right,
     store,
 )
+from freshviews.kernel.outside import outside
 
 SUM_WORDS = 34
 NANS = 34  # word that counts NaN
@@ -117,7 +118,7 @@ def _add_special(target: int, code: int, k: int) -> None:
     store(target, word, add_wrapping(load(target, word), k))
 
 
-@jit
+@outside
 def real_add_double(target: int, code: int, k: int) -> None:
     """Add ``k`` times the double with a code to the sum at ``target``; ``k`` is any int64.
 
@@ -151,7 +152,7 @@ def real_add_double(target: int, code: int, k: int) -> None:
     _add_unsigned(target, word + 2, third, negative)
 
 
-@jit
+@outside
 def real_add_scaled(target: int, source: int, k: int) -> None:
     """Add ``k`` times the sum at ``source`` to the one at ``target``, another; ``k`` is any int64."""
     for word in range(NANS, REAL_WORDS):

@@ -16,6 +16,8 @@ since the last ``clear_journal``, its number and its payload before: the delta o
 ``stamp`` (the epoch of the last touch) keeps it free of repeats. Tables that never keep a journal have no
 stamp.
 
+What is done once per table is plain Python, without a decorator: compiling it would take longer.
+
 When memory runs out, ``upsert`` hands back a scratch row and raises the table's FAILED flag; the caller
 looks at the flag once, after its batch.
 """
@@ -33,7 +35,6 @@ from freshviews.kernel.mem import (
     key_equals,
     load,
     mix,
-    out_of_line,
     prefetch,
     reallocate,
     release,
@@ -41,6 +42,7 @@ from freshviews.kernel.mem import (
     store,
     write_key,
 )
+from freshviews.kernel.outside import outside
 
 # Words of the header.
 ROWS = 0  # address of the rows
@@ -71,7 +73,6 @@ HEADER = 23
 FIRST_CAPACITY = 8
 
 
-@jit
 def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) -> int:
     """Handle of an empty table; its index lists are filled by ``add_index`` and the ordered kernel."""
     t = allocate(HEADER)
@@ -90,7 +91,6 @@ def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) 
     return t
 
 
-@jit
 def add_index(t: int, positions: int, count: int) -> int:
     """Add an index on ``count`` key positions, read from the word block ``positions``; the table is empty."""
     n = load(t, INDEXES)
@@ -155,7 +155,6 @@ def foresee(t: int, key: tuple[int, ...]) -> None:
 @jit
 def grow_slots(t: int) -> int:
     """Double the slots; 0 where memory is out."""
-    out_of_line()
     old = load(t, SLOTS)
     mask = load(t, MASK)
     slots = allocate(2 * (mask + 1))
@@ -179,7 +178,6 @@ def grow_slots(t: int) -> int:
 @jit
 def take_row(t: int) -> int:
     """Number of a fresh row with a zero payload, or -1 where memory is out."""
-    out_of_line()
     free = load(t, FREE)
     if free != 0:
         row = row_at(t, free - 1)
@@ -204,10 +202,9 @@ def take_row(t: int) -> int:
     return used
 
 
-@jit
+@outside
 def link_row(t: int, number: int) -> None:
     """Enter a row, whose key is written, into the indexes."""
-    out_of_line()
     for i in range(load(t, INDEXES)):
         if index_insert(load(load(t, INDEX_LIST), i), t, number) == 0:
             store(t, FAILED, 1)
@@ -224,10 +221,9 @@ def fill_slot(t: int, number: int, h: int) -> None:
     store(slots, i, h << 32 | (number + 1))
 
 
-@jit
+@outside
 def insert_row(t: int, h: int) -> int:
     """Number of a new row entered under a hash, its key still to be written; -1 where memory is out."""
-    out_of_line()
     live = load(t, LIVE)
     if 4 * (live + 1) > 3 * (load(t, MASK) + 1) and grow_slots(t) == 0:
         return -1
@@ -276,10 +272,9 @@ def hash_words(address: int, words: int) -> int:
     return state & 0xFFFFFFFF
 
 
-@jit
+@outside
 def remove_row(t: int, row: int) -> None:
     """Take a row out of slots and indexes; its number becomes free and its payload zero."""
-    out_of_line()
     if row == load(t, SCRATCH):
         return
     number = row_number(t, row)
@@ -309,10 +304,9 @@ def remove_row(t: int, row: int) -> None:
     store(t, LIVE, load(t, LIVE) - 1)
 
 
-@jit
+@outside
 def journal_row(t: int, row: int) -> None:
     """Write the payload of a row into the journal: the slow path of ``touch``."""
-    out_of_line()
     payload = load(t, PAYLOAD)
     entry = payload + 1
     n = load(t, JOURNALED)

@@ -46,7 +46,7 @@ class Definition:
     @property
     def script(self) -> str:
         """Plain SQL that creates tables and views."""
-        return ";\n".join(one.sql for one in (*self.tables, *self.views))
+        return ";\n".join([*(table.sql for table in self.tables), *(view.sql for view in self.views)])
 
     def with_table(self, table: TableSpec) -> Definition:
         return replace(self, tables=(*self.tables, table))

@@ -73,9 +73,9 @@ def stand_in(home: Path, folder: Path) -> Path:
     program = folder / "bin" / "java"
     text = (
         "#!/bin/sh\n"
-        "for each in \"$@\"; do\n"
+        'for each in "$@"; do\n'
         "  shift\n"
-        f"  [ \"$each\" = {_FLAG} ] || set -- \"$@\" \"$each\"\n"
+        f'  [ "$each" = {_FLAG} ] || set -- "$@" "$each"\n'
         "done\n"
         f"exec '{home}/bin/java' \"$@\"\n"
     )

@@ -25,10 +25,12 @@ class Manifest:
     """A committed version.
 
     ``batch`` is Spark's number of the last micro-batch that is in it (-1: none yet) and ``query`` the id of the
-    streaming query that counted it. ``tables`` and ``views`` are the SQL of each by name; ``loaded`` names tables
-    of batch sources that are in. ``cells`` maps each cell to its state; ``changes[view]`` lists files of the
-    view's change at this version, ``contents[view]`` of its contents, where its sink wants them; ``bad[table]``
-    rows set aside. ``totals`` are counts since the beginning. File names are relative to the checkpoint.
+    streaming query that counted it. ``tables`` and ``views`` are the SQL of each by name; ``sources`` names the
+    streaming tables, in Spark's order, once a micro-batch is in, and ``loaded`` tables of batch sources. ``cells``
+    maps each cell to its state; ``changes[view]`` lists files of the view's change at this version,
+    ``contents[view]`` of its contents, where its sink wants them; ``bad[table]`` rows set aside. ``rows`` counts
+    the input per table, ``changed`` the rows of each view's change, ``bytes`` what a view keeps; ``totals`` are
+    counts since the beginning. File names are relative to the checkpoint.
     """
 
     version: int
@@ -37,6 +39,7 @@ class Manifest:
     time: float
     tables: dict[str, str]
     views: dict[str, str]
+    sources: list[str] | None = None
     loaded: list[str] = field(default_factory=list)
     cells: dict[str, Any] = field(default_factory=dict)
     changes: dict[str, list[str]] = field(default_factory=dict)
@@ -44,12 +47,14 @@ class Manifest:
     bad: dict[str, list[str]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     changed: dict[str, int] = field(default_factory=dict)
+    bytes: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def files(self) -> set[str]:
         """Every file that the version names."""
-        found = {name for listed in (self.changes, self.contents, self.bad) for names in listed.values() for name in names}
-        return found | self.state_files()
+        lists = [*self.changes.values(), *self.contents.values(), *self.bad.values()]
+        return {name for names in lists for name in names} | self.state_files()
 
     def state_files(self) -> set[str]:
         found: set[str] = set()

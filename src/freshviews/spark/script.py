@@ -71,14 +71,10 @@ def _table(one: Split, name: str, using: Using, options: dict[str, str], folder:
         if key not in options:
             raise SqlError(f"table {name}: {using.provider} needs OPTIONS (path '...')", using.line, using.column)
         options[key] = _resolved(options[key], folder)
-        if "://" not in options[key] and not any(char in options[key] for char in "*?[{"):
-            if not Path(options[key]).exists():
-                option = using.options[key]
-                raise SqlError(
-                    f"table {name}: there is no folder {options[key]}; make it, empty or with files",
-                    option.line,
-                    option.column,
-                )
+        plain = "://" not in options[key] and not any(char in options[key] for char in "*?[{")
+        if plain and not Path(options[key]).exists():
+            message = f"table {name}: there is no folder {options[key]}; make it, empty or with files"
+            raise SqlError(message, using.options[key].line, using.options[key].column)
     return TableSpec(
         name,
         one.sql,
@@ -112,7 +108,8 @@ def _view(one: Split, name: str, options: dict[str, str], folder: Path) -> ViewS
     if path in options:
         options[path] = _resolved(options[path], folder)
     elif one.using.provider in _FILES:
-        raise SqlError(f"view {name}: {one.using.provider} needs OPTIONS (path '...')", one.using.line, one.using.column)
+        message = f"view {name}: {one.using.provider} needs OPTIONS (path '...')"
+        raise SqlError(message, one.using.line, one.using.column)
     return ViewSpec(name, one.sql, one.using.provider, options, output)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
+from freshviews.kernel.cache import cache_folder
 from freshviews.spark.java import java_home
 
 SETTINGS = {
@@ -22,10 +24,22 @@ SETTINGS = {
 }
 
 
-def start_session(master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
+_QUIET = """rootLogger.level = off
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+"""
+
+
+def start_session(
+    master: str | None = None, settings: Mapping[str, str] | None = None, *, quiet: bool = False
+) -> SparkSession:
     """The running session, or a new one: local mode with all cores where ``master`` is None.
 
-    Workers run this Python, whatever PATH says. Raises JavaError where there is no fitting Java.
+    Workers run this Python, whatever PATH says. ``quiet``: Spark logs nothing. Raises JavaError where there is no
+    fitting Java.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -38,8 +52,14 @@ def start_session(master: str | None = None, settings: Mapping[str, str] | None 
     builder = SparkSession.Builder().appName("freshviews")
     if master is not None or "MASTER" not in os.environ:
         builder = builder.master(master or "local[*]")
+    if quiet:
+        log = cache_folder() / "log4j2.properties"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(_QUIET)
+        builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.as_uri()}")
+        logging.getLogger("py4j").setLevel(logging.CRITICAL)
     for name, value in {**SETTINGS, **(settings or {})}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    session.sparkContext.setLogLevel("OFF" if quiet else "ERROR")
     return session

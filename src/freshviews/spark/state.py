@@ -76,6 +76,11 @@ def loaded(root: Path, number: str, entry: Entry, tables: Mapping[str, TableDef]
             return cell
     if cell is not None:
         cell.database.close()
+    return load_cell(root, entry, tables, script)
+
+
+def load_cell(root: Path, entry: Entry, tables: Mapping[str, TableDef], script: str) -> Cell:
+    """The cell at the version an entry names, from its files."""
     cell = Cell(Database(), entry["token"], dict(tables), script)
     cell.database.execute(script)
     image = [entry["image"]] if entry["image"] else []

@@ -22,7 +22,7 @@ from freshviews.errors import BatchError, FreshviewsError
 from freshviews.query.block import TableDef
 from freshviews.spark.arrow_files import write_arrow, write_bytes
 from freshviews.spark.definition import form_of, tables_of
-from freshviews.spark.rows import Slots, place_of, split, unreadable, unreadable_error, values
+from freshviews.spark.rows import PLACE, UNREADABLE, Slots, place_of, split, unreadable, unreadable_error, values
 from freshviews.spark.state import Cell, Entry, appended, changes_schema, keep, loaded, new_token
 from freshviews.spark.steps import reach
 from freshviews.stream import signed_rows
@@ -72,12 +72,8 @@ class _Table:
     feed: Feed
     definition: TableDef
     rows: pa.RecordBatch | None
-    dropped: dict[int, str] = field(default_factory=dict)
-    """Rows set aside, with the reason."""
-
-
-class _Refused(Exception):
-    """The micro-batch cannot be; the message is for the user."""
+    dropped: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """Rows set aside, each with column, value and reason."""
 
 
 def run_cell(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -85,7 +81,7 @@ def run_cell(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Recor
     (number,) = task.cells
     try:
         result = _run(task, number, list(batches))
-    except _Refused as error:
+    except (FreshviewsError, OSError) as error:
         result = {"refused": str(error)}
     yield pa.RecordBatch.from_arrays([pa.array([json.dumps(result)])], schema=RESULT)
 
@@ -98,9 +94,9 @@ def _run(task: Task, number: str, batches: list[pa.RecordBatch]) -> dict[str, An
     cell = loaded(root, number, entry, definitions, task.script)
     try:
         changes, told = _applied(task, cell, tables)
-    except FreshviewsError as error:
-        keep(root, number, cell)
-        raise _Refused(str(error)) from error
+    except FreshviewsError:
+        cell.database.close()
+        raise
     reach("rows applied")
     token = new_token()
     after = appended(root, number, entry, cell, changes, token)
@@ -157,7 +153,7 @@ def _signed(cell: Cell, table: _Table) -> tuple[pa.RecordBatch, Any]:
     for row in unreadable(found):
         if not feed.set_aside:
             raise _told(unreadable_error(definition.name, found, row), found, row)
-        table.dropped.setdefault(row, unreadable_error(definition.name, found, row).reason)
+        table.dropped[row] = {"column": None, "value": None, "reason": UNREADABLE}
     mask = np.ones(found.num_rows, np.bool_)
     mask[list(table.dropped)] = False
     kept = np.flatnonzero(mask)
@@ -175,8 +171,8 @@ def _signed(cell: Cell, table: _Table) -> tuple[pa.RecordBatch, Any]:
         )
     except BatchError as error:
         raise _told(error, found, None if error.row is None else int(kept[error.row])) from error
-    for row, reason in zip(signed.bad.column("row").to_pylist(), signed.bad.column("reason").to_pylist(), strict=True):
-        table.dropped[int(kept[row])] = reason
+    for bad in signed.bad.to_pylist():
+        table.dropped[int(kept[bad["row"]])] = {name: bad[name] for name in ("column", "value", "reason")}
     positions = np.arange(signed.rows.num_rows) if signed.positions is None else signed.positions
     origin = np.where(positions >= 0, kept[np.clip(positions, 0, None)] if len(kept) else -1, -1)
     return signed.rows, origin
@@ -186,9 +182,10 @@ def _stored(cell: Cell, table: TableDef, keys: pa.RecordBatch) -> pa.Table:
     """Stored rows that have one of the keys; costs a scan of the table."""
     names = [table.columns[i].name for i in primary_key(table)]
     wanted = pa.Table.from_batches([keys])
-    found = [pa.table([pa.nulls(0, f.type) for f in (s := cell.database.table(table.name).schema)], schema=s)]
+    stored = cell.database.table(table.name)
+    found = [stored.schema.empty_table()]
     first = pc.unique(wanted.column(names[0]))
-    for batch in cell.database.table(table.name).to_batches():
+    for batch in stored.to_batches():
         part = batch.filter(pc.is_in(batch.column(names[0]), value_set=first))
         if part.num_rows:
             found.append(pa.Table.from_batches([part]))
@@ -208,8 +205,8 @@ def _set_aside(error: BatchError, tables: list[_Table], signed: dict[str, tuple[
     if not table.feed.set_aside:
         raise _told(error, table.rows, row)
     if len(table.dropped) >= MOST_BAD:
-        raise _told(error, table.rows, row, f"; {MOST_BAD} rows of the micro-batch were bad before it, more are too many")
-    table.dropped[row] = str(error)
+        raise _told(error, table.rows, row, f"; {MOST_BAD} rows were bad before it, and more are too many")
+    table.dropped[row] = {"column": error.column, "value": None, "reason": str(error)}
 
 
 def _told(error: BatchError, rows: pa.RecordBatch, row: int | None, more: str = "") -> FreshviewsError:
@@ -222,13 +219,13 @@ def _told(error: BatchError, rows: pa.RecordBatch, row: int | None, more: str = 
 def _write_bad(root: Path, version: int, table: _Table) -> str:
     assert table.rows is not None
     lines = []
-    for row, reason in sorted(table.dropped.items()):
+    for row, problem in sorted(table.dropped.items(), key=lambda found: found[0]):
         place = place_of(table.rows, row)
         file = place.rpartition(", row ")[0] or None
         given = table.rows.slice(row, 1).to_pylist()[0]
-        given = {name: value for name, value in given.items() if not name.startswith("_") or name.startswith("_c")}
+        given = {name: value for name, value in given.items() if name not in PLACE}
         number = int(place.rpartition(", row ")[2]) if place else row + 1
-        told = {"table": table.feed.table, "version": version, "file": file, "row": number, "reason": reason}
+        told = {"table": table.feed.table, "version": version, "file": file, "row": number, **problem}
         lines.append(json.dumps({**told, "input": given}, default=str, ensure_ascii=False))
     return write_bytes(root, "bad", table.feed.table, ".json", ("\n".join(lines) + "\n").encode())
 
@@ -252,7 +249,7 @@ def _written(root: Path, task: Task, cell: Cell, told: dict[str, list[pa.Table]]
         if found is not None and found.num_rows:
             changes[name] = write_arrow(root, f"changes/{name}", str(task.version), found.schema, found.to_batches())
             changed[name] = found.num_rows
-        if name in task.complete:
+        if name in task.complete and found is not None:
             contents[name] = write_arrow(root, "contents", name, view.schema, view.to_batches())
         sizes[name] = {"bytes": _bytes(cell, name)}
     return {"changes": changes, "changed": changed, "contents": contents, "sizes": sizes}

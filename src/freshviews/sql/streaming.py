@@ -11,6 +11,7 @@ becomes plain SQL, in which every character that was taken off is a blank, so th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ from sqlglot.errors import TokenError
 from freshviews.errors import SqlError
 from freshviews.sql.parse import SqlText, parse
 
+_STREAMING = re.compile(r"\bCREATE\s+STREAMING\s+TABLE\b", re.IGNORECASE)
 _ACCEPTED = "CREATE STREAMING TABLE and CREATE MATERIALIZED VIEW are accepted; to drop one, take it out of the file"
 
 
@@ -86,6 +88,11 @@ def split_streaming(text: str) -> Streaming:
     return Streaming("".join(plain), tuple(statements))
 
 
+def plain(text: str) -> str:
+    """The text without sources and sinks, where it is a streaming script; else as it is. Raises SqlError."""
+    return split_streaming(text).sql if _STREAMING.search(text) else text
+
+
 def _statements(tokens: Sequence[Any]) -> list[list[Any]]:
     found: list[list[Any]] = [[]]
     for token in tokens:
@@ -116,7 +123,7 @@ def _statement(sql: SqlText, tokens: list[Any]) -> tuple[str, str | None, Using 
     name = _name(tokens, words)
     if kind == "table" and not streaming and at is None:
         raise SqlError(
-            f"table {name} has no source; CREATE STREAMING TABLE {name} (...) USING csv OPTIONS (path '...') is accepted",
+            f"table {name} has no source; CREATE STREAMING TABLE {name} (...) USING csv OPTIONS (...) is accepted",
             *_at(sql, tokens[0]),
         )
     if at is None:

@@ -6,10 +6,10 @@
     lock                        locked while a process has the directory open; holds the process id
     log-<sequence>.fvlog        segments of the log
     snapshot-<sequence>.fvsnap  the newest snapshot
+    state-<sequence>            its images of the views, and the strings that their codes stand for
     *.tmp                       never counted; deleted when the directory is opened
 
-Batches of trusted tables are in no snapshot, as their rows are not stored: while such a table has rows, the
-whole log is kept beside the snapshots.
+The rows of trusted tables are not stored and thus in no snapshot, but what they made of the views is.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from freshviews.errors import StoreError
 from freshviews.store import snapshot as snapshots
-from freshviews.store.files import TEMPORARY, lock, write_whole
+from freshviews.store.files import TEMPORARY, lock, sync_directory, write_whole
 from freshviews.store.log import Log
 from freshviews.store.record import FORMAT, Record
 from freshviews.store.steps import reach
@@ -52,13 +52,14 @@ class Directory:
             for leftover in self.path.glob(f"*{TEMPORARY}"):
                 leftover.unlink()
             self.snapshot = snapshots.latest(self.path)
+            snapshots.delete_states(self.path, self.snapshot)
             self.log = Log(self.path)
             self._check_complete()
         except BaseException:
             self.close()
             raise
         self._since_snapshot = 0
-        self._snapshot_size = 0 if self.snapshot is None else self.snapshot.path.stat().st_size
+        self._snapshot_size = 0 if self.snapshot is None else self.snapshot.bytes
 
     def _check_format(self) -> None:
         meta = self.path / _META
@@ -76,7 +77,7 @@ class Directory:
             raise StoreError(f"{self.path} is a database of format {found}; this freshviews reads {FORMAT}")
 
     def _check_complete(self) -> None:
-        needed = 1 if self.snapshot is None else self.snapshot.log_from()
+        needed = 1 if self.snapshot is None else self.snapshot.sequence + 1
         first = self.log.first_sequence
         if first is not None and first > needed:
             raise StoreError(
@@ -85,24 +86,21 @@ class Directory:
         if first is None and self.snapshot is not None:
             raise StoreError(f"{self.path}: the log from record {needed} on is missing")
 
-    def records(self) -> Iterator[tuple[bool, Record]]:
-        """The log's records, each with whether the snapshot holds its effect already.
-
-        Of a batch that is held, only rows of trusted tables are still to be applied.
-        """
+    def records(self) -> Iterator[Record]:
+        """The log's records that the snapshot does not hold already."""
         held = 0 if self.snapshot is None else self.snapshot.sequence
         for record in self.log.records():
-            yield record.sequence <= held, record
             if record.sequence > held:
+                yield record
                 self._since_snapshot += len(record.payload)
         if self.log.sequence < held:
             raise StoreError(f"{self.path}: the log from record {self.log.sequence + 1} on is missing")
         if self.log.dropped:
             _LOGGER.warning(self.log.dropped)
 
-    def append(self, kind: int, version: int, payload: bytes, flags: int = 0) -> None:
+    def append(self, kind: int, version: int, payload: bytes) -> None:
         """Make a record durable; errors as of ``Log.append``."""
-        self.log.append(Record(kind, self.log.sequence + 1, version, payload, flags))
+        self.log.append(Record(kind, self.log.sequence + 1, version, payload))
         self._since_snapshot += len(payload)
 
     @property
@@ -118,20 +116,33 @@ class Directory:
         """Count the log's growth anew: after a snapshot that failed."""
         self._since_snapshot = 0
 
-    def write_snapshot(self, version: int, records: Iterable[tuple[int, bytes]], keep_log: bool) -> None:
-        """Write a snapshot of now, given as kinds and payloads; older files go, the log unless kept."""
+    def write_snapshot(
+        self, version: int, records: Iterable[tuple[int, bytes]], write_state: Callable[[Path], None]
+    ) -> None:
+        """Write a snapshot of now, given as kinds and payloads; older files go, and the log.
+
+        ``write_state`` writes the images of the views into a folder. Raises StoreError.
+        """
         sequence = self.log.sequence
-        first = self.log.first_sequence
-        log_from = first if keep_log and first is not None else sequence + 1
+        state = snapshots.state_folder(self.path, sequence)
         made = (Record(kind, sequence, version, payload) for kind, payload in records)
-        self.snapshot = snapshots.write(self.path, sequence, log_from, made)
-        self._snapshot_size = self.snapshot.path.stat().st_size
+        try:
+            state.mkdir(exist_ok=True)
+            write_state(state)
+            sync_directory(self.path)
+            reach("images written")
+            self.snapshot = snapshots.write(self.path, sequence, made)
+        except BaseException as error:
+            snapshots.delete_states(self.path, self.snapshot)
+            if isinstance(error, OSError):
+                raise StoreError(f"{state} could not be written: {error}") from error
+            raise
+        self._snapshot_size = self.snapshot.bytes
         self._since_snapshot = 0
         self.log.begin_segment(sequence + 1)
         reach("segment begun")
         snapshots.delete_before(self.path, self.snapshot)
-        if not keep_log:
-            self.log.delete_before(sequence + 1)
+        self.log.delete_before(sequence + 1)
         reach("segments deleted")
 
     def close(self) -> None:

@@ -2,7 +2,7 @@
 
 A record is a header of 40 bytes and a payload::
 
-    magic 4 | kind 1 | flags 1 | format 2 | length 8 | sequence 8 | version 8 | crc32 of the payload 4 |
+    magic 4 | kind 1 | zero 1 | format 2 | length 8 | sequence 8 | version 8 | crc32 of the payload 4 |
     crc32 of the header so far 4
 
 ``sequence`` counts the records of a database, so that a missing one is noticed; ``version`` is the version
@@ -31,9 +31,7 @@ BATCH = 1  # changes of tables
 SCRIPT = 2  # SQL text that was executed
 TABLE = 3  # in a snapshot: contents of a table, in one or several records
 END = 4  # in a snapshot: the last record
-
-# Flags.
-UNSTORED = 1  # the batch has rows of a trusted table, which no snapshot holds
+IMAGES = 5  # in a snapshot: which files hold the views
 
 
 @dataclass(frozen=True)
@@ -42,13 +40,12 @@ class Record:
     sequence: int
     version: int
     payload: bytes
-    flags: int = 0
 
     def to_bytes(self) -> bytes:
         head = _HEADER.pack(
             MAGIC,
             self.kind,
-            self.flags,
+            0,
             FORMAT,
             len(self.payload),
             self.sequence,
@@ -68,7 +65,7 @@ def read_record(file: BinaryIO, size: int) -> Record | None:
         return None
     if _CHECK.unpack(head[_HEADER.size :])[0] != zlib.crc32(head[: _HEADER.size]):
         return None
-    _, kind, flags, written_as, length, sequence, version, crc = _HEADER.unpack(head[: _HEADER.size])
+    _, kind, _, written_as, length, sequence, version, crc = _HEADER.unpack(head[: _HEADER.size])
     if written_as != FORMAT:
         raise StoreError(f"{file.name} has records of format {written_as}; this freshviews reads {FORMAT}")
     if length > size - file.tell():
@@ -76,7 +73,7 @@ def read_record(file: BinaryIO, size: int) -> Record | None:
     payload = file.read(length)
     if zlib.crc32(payload) != crc:
         return None
-    return Record(kind, sequence, version, payload, flags)
+    return Record(kind, sequence, version, payload)
 
 
 def valid_after(path: Path, offset: int) -> bool:

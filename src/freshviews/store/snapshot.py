@@ -1,14 +1,16 @@
-"""Snapshots: everything up to one record of the log, in one file.
+"""Snapshots: everything up to one record of the log.
 
 A snapshot ``snapshot-<sequence>.fvsnap`` holds the scripts that were executed, the contents of the stored
-tables with their multiplicities, and an END record that says how many records there are and from which
-record on the log is needed beside it. It is written under a temporary name, synced, renamed, and the
-directory synced: a snapshot that has its name is whole, so one that cannot be read is corrupt.
+tables with their multiplicities, the names of the files that hold the views, and an END record that says how
+many records there are. The images of the views lie beside it in the folder ``state-<sequence>`` and are written
+before it. It is written under a temporary name, synced, renamed, and the directory synced: a snapshot that has
+its name is whole, so one that cannot be read is corrupt.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +21,7 @@ from freshviews.store.files import TEMPORARY, sync_directory
 from freshviews.store.record import END, Record, read_record
 from freshviews.store.steps import reach
 
-_END = struct.Struct("<QQ")
+_END = struct.Struct("<Q")
 
 
 @dataclass(frozen=True)
@@ -46,18 +48,15 @@ class Snapshot:
             if file.tell() != size or _END.unpack(record.payload)[0] != count:
                 raise self._corrupt(offset)
 
-    def log_from(self) -> int:
-        """The first record of the log that must be there beside the snapshot."""
-        size = self.path.stat().st_size
-        length = len(Record(END, 0, 0, bytes(_END.size)).to_bytes())
-        offset = max(size - length, 0)
-        with self.path.open("rb") as file:
-            file.seek(offset)
-            record = read_record(file, size)
-        if record is None or record.kind != END:
-            raise self._corrupt(offset)
-        sequence: int = _END.unpack(record.payload)[1]
-        return sequence
+    @property
+    def state(self) -> Path:
+        """The folder that holds the images of the views."""
+        return state_folder(self.path.parent, self.sequence)
+
+    @property
+    def bytes(self) -> int:
+        """Size of the snapshot, images included."""
+        return sum(path.stat().st_size for path in (self.path, *self.state.glob("*")))
 
     def _corrupt(self, offset: int) -> StoreError:
         return StoreError(f"{self.path}, offset {offset}: the snapshot is corrupt; restore the file from a copy")
@@ -74,8 +73,16 @@ def latest(directory: Path) -> Snapshot | None:
         raise StoreError(f"{found[-1]}: not the name of a snapshot") from None
 
 
-def write(directory: Path, sequence: int, log_from: int, records: Iterable[Record]) -> Snapshot:
-    """Write a snapshot and make it the newest. What fails leaves the directory as it was."""
+def state_folder(directory: Path, sequence: int) -> Path:
+    """The folder for the images of a snapshot."""
+    return directory / f"state-{sequence:012}"
+
+
+def write(directory: Path, sequence: int, records: Iterable[Record]) -> Snapshot:
+    """Write a snapshot, whose images are written, and make it the newest.
+
+    What fails leaves the directory as it was.
+    """
     path = directory / f"snapshot-{sequence:012}.fvsnap"
     temporary = path.with_name(path.name + TEMPORARY)
     try:
@@ -87,7 +94,7 @@ def write(directory: Path, sequence: int, log_from: int, records: Iterable[Recor
                 count, version = count + 1, record.version
             file.flush()
             reach("snapshot half written")
-            file.write(Record(END, sequence, version, _END.pack(count, log_from)).to_bytes())
+            file.write(Record(END, sequence, version, _END.pack(count)).to_bytes())
             file.flush()
             os.fsync(file.fileno())
         reach("snapshot synced")
@@ -102,7 +109,15 @@ def write(directory: Path, sequence: int, log_from: int, records: Iterable[Recor
 
 
 def delete_before(directory: Path, snapshot: Snapshot) -> None:
-    """Delete the snapshots that are older than one."""
+    """Delete the snapshots that are older than one, and all images but its own."""
     for path in directory.glob("snapshot-*.fvsnap"):
         if path != snapshot.path:
             path.unlink()
+    delete_states(directory, snapshot)
+
+
+def delete_states(directory: Path, snapshot: Snapshot | None) -> None:
+    """Delete the images of all snapshots but one: older ones, and such as were never finished."""
+    for folder in directory.glob("state-*"):
+        if snapshot is None or folder != snapshot.state:
+            shutil.rmtree(folder)

@@ -18,6 +18,9 @@ COMMIT = (
 """Steps of a commit, in order."""
 
 SNAPSHOT = (
+    "strings written",
+    "image written",  # of each view
+    "images written",
     "snapshot begun",
     "snapshot half written",
     "snapshot synced",

@@ -1,0 +1,36 @@
+"""The pipeline on Spark: change streams in, views kept exact, their changes out.
+
+::
+
+    from freshviews.spark import Pipeline
+
+    p = Pipeline(spark, checkpoint="ckpt")
+    p.table("items", items_stream_df, changes="op")
+    p.view("by_part", "SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
+    query = p.start()
+
+It needs pyspark: ``pip install 'freshviews[spark]'``. ``docs/pipeline.md`` says what is promised.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from freshviews.spark.data_source import register
+    from freshviews.spark.pipeline import Pipeline
+    from freshviews.spark.query import Query
+    from freshviews.spark.session import start_session
+
+__all__ = ["Pipeline", "Query", "register", "start_session"]
+
+_PLACES = {"Pipeline": "pipeline", "Query": "query", "register": "data_source", "start_session": "session"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs pyspark when it is asked for, so that reading a script does not."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)

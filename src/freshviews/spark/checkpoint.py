@@ -1,0 +1,130 @@
+"""A checkpoint's folder: who may go on with it, and what of it is not needed any more.
+
+::
+
+    <checkpoint>/spark/      Spark's own: offsets of the sources, numbers of micro-batches
+    <checkpoint>/manifest/   a file per version
+    <checkpoint>/state/  changes/  contents/  bad/    what manifests name
+    <checkpoint>/delivered   the last version that went to the sinks
+    <checkpoint>/lock        held by the process that runs the pipeline
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from freshviews.errors import StoreError
+from freshviews.spark.definition import Definition, tables_of, views_of
+from freshviews.spark.manifest import Manifest, Manifests
+
+KEEP_VERSIONS = 200
+"""Versions whose changes are kept, for those who read them as a stream."""
+KEEP_STATES = 10
+"""Versions whose state is kept, for those who read while new versions come."""
+ORPHAN_SECONDS = 3600.0
+"""Age at which a file that no manifest names is surely of no running try."""
+
+_FOLDERS = ("state", "changes", "contents", "bad")
+
+
+class CheckpointError(StoreError):
+    """The checkpoint cannot be continued so; the message says what to do."""
+
+
+def checkpoint_path(name: str) -> Path:
+    """The folder of a checkpoint. Raises CheckpointError for what is no path of a file system."""
+    plain = name.removeprefix("file://") if name.startswith("file://") else name.removeprefix("file:")
+    if "://" in plain:
+        raise CheckpointError(
+            f"checkpoint {name}: a folder that all workers see under the same path is accepted (a local one in "
+            "local mode, a shared one on a cluster), not an object store"
+        )
+    return Path(plain).absolute()
+
+
+def spark_query(root: Path) -> str | None:
+    """The id of Spark's streaming query in a checkpoint; None where there is none."""
+    try:
+        return str(json.loads((root / "spark" / "metadata").read_text())["id"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError) as error:
+        raise CheckpointError(f"{root / 'spark' / 'metadata'} cannot be read: {error}") from None
+
+
+def check_query(root: Path, manifest: Manifest) -> None:
+    """Refuse a checkpoint whose Spark part is not the one that its versions were made with."""
+    if manifest.query is None:
+        return
+    found = spark_query(root)
+    if found is None:
+        raise CheckpointError(
+            f"{root / 'spark'} is gone, so nobody knows which input is in version {manifest.version}; put it back, "
+            "or begin with a new checkpoint, which reads all input anew"
+        )
+    if found != manifest.query:
+        raise CheckpointError(
+            f"{root / 'spark'} is of another streaming query than the versions beside it; put the right one back, "
+            "or begin with a new checkpoint, which reads all input anew"
+        )
+
+
+def check_definition(manifest: Manifest, definition: Definition, streaming: Sequence[str]) -> list[str]:
+    """The views that are new. Raises CheckpointError where a table or view is not what it was."""
+    before = tables_of(";\n".join(manifest.tables.values()))
+    now = tables_of(";\n".join(table.sql for table in definition.tables))
+    for name, table in now.items():
+        if name in before and before[name] != table:
+            raise CheckpointError(
+                f"table {name} is not what it was in this checkpoint; it was: {_short(manifest.tables[name])}; "
+                "write it so again, or begin with a new checkpoint"
+            )
+    if manifest.sources is not None and list(streaming) != manifest.sources:
+        for name in sorted(set(streaming) ^ set(manifest.sources)):
+            what = "is new" if name in streaming else "is not there any more"
+            raise CheckpointError(
+                f"streaming table {name} {what}, and the streams of a checkpoint are fixed once it has begun; "
+                "begin with a new checkpoint"
+            )
+    known = views_of(";\n".join([*manifest.tables.values(), *manifest.views.values()]))
+    wanted = views_of(definition.script)
+    for name, view in wanted.items():
+        if name in known and known[name].blocks != view.blocks:
+            raise CheckpointError(
+                f"view {name} has another SELECT than in this checkpoint; give the new one another name, "
+                "or run once without it, which drops the old one"
+            )
+    return [name for name in wanted if name not in known]
+
+
+def _short(sql: str) -> str:
+    return " ".join(sql.split())
+
+
+def collect(
+    root: Path,
+    manifests: Manifests,
+    versions: int = KEEP_VERSIONS,
+    states: int = KEEP_STATES,
+    orphan_seconds: float = ORPHAN_SECONDS,
+) -> int:
+    """Delete manifests but the last ``versions``, and old files that no kept one needs; how many files went."""
+    kept = manifests.versions()
+    for version in kept[:-versions]:
+        (manifests.folder / f"{version:012d}.json").unlink(missing_ok=True)
+    kept = kept[-versions:]
+    needed: set[str] = set()
+    for place, version in enumerate(kept):
+        manifest = manifests.read(version)
+        needed |= manifest.files() if place >= len(kept) - states else manifest.files() - manifest.state_files()
+    old = time.time() - orphan_seconds
+    gone = 0
+    for folder in _FOLDERS:
+        for path in (root / folder).rglob("*"):
+            if path.is_file() and str(path.relative_to(root)) not in needed and path.stat().st_mtime < old:
+                path.unlink(missing_ok=True)
+                gone += 1
+    return gone

@@ -1,0 +1,150 @@
+"""The data source ``freshviews``: views of a checkpoint, read by Spark.
+
+::
+
+    spark.read.format("freshviews").option("checkpoint", "ckpt").option("view", "by_part").load()
+    spark.readStream.format("freshviews").options(checkpoint="ckpt", view="by_part", changes="true").load()
+
+``register(spark)`` makes it known first; a Pipeline does that too. The first gives the contents at the last committed
+version, or at ``option("version", n)`` where its state is kept. The second gives the view's changes, with
+``_multiplicity`` and ``_version``; summed up they are the contents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import types as T
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from freshviews.engine.encoding import MULTIPLICITY
+from freshviews.errors import FreshviewsError
+from freshviews.spark import reading
+from freshviews.spark.checkpoint import checkpoint_path
+from freshviews.spark.manifest import Manifests
+
+VERSION = "_version"
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format ``freshviews`` known to a session."""
+    spark.dataSource.register(ViewSource)
+
+
+class ViewSource(DataSource):
+    """A view of a checkpoint."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "freshviews"
+
+    def schema(self) -> T.StructType:
+        return from_arrow_schema(self._columns())
+
+    def reader(self, schema: T.StructType) -> DataSourceReader:
+        root, view = self._place()
+        version = self.options.get("version")
+        return _Contents(root, view, int(version) if version else reading.latest(root).version)
+
+    def streamReader(self, schema: T.StructType) -> DataSourceStreamReader:
+        root, view = self._place()
+        if VERSION not in schema.fieldNames():
+            raise FreshviewsError(
+                "a stream is one of changes, which have two more columns; add option('changes', 'true')"
+            )
+        return _Changes(root, view)
+
+    def _columns(self) -> pa.Schema:
+        """Spark asks for the schema without saying whether it reads a stream, so an option says it."""
+        root, view = self._place()
+        schema = reading.view_schema(reading.latest(root), view)[1]
+        if self.options.get("changes", "false").lower() == "true":
+            return _with_changes(schema)
+        return schema
+
+    def _place(self) -> tuple[Path, str]:
+        for name in ("checkpoint", "view"):
+            if name not in self.options:
+                raise FreshviewsError(f"the format freshviews needs option('{name}', ...)")
+        return checkpoint_path(self.options["checkpoint"]), self.options["view"]
+
+
+def _with_changes(schema: pa.Schema) -> pa.Schema:
+    return schema.append(pa.field(MULTIPLICITY, pa.int64())).append(pa.field(VERSION, pa.int64()))
+
+
+@dataclass
+class _Range(InputPartition):
+    """Versions after ``start`` up to ``end``; ``whole``: the contents at ``end`` in their place."""
+
+    start: int
+    end: int
+    whole: bool
+
+
+class _Contents(DataSourceReader):
+    def __init__(self, root: Path, view: str, version: int) -> None:
+        self._root = root
+        self._view = view
+        self._version = version
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [_Range(0, self._version, True)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Range)
+        manifest = Manifests(self._root).read(partition.end)
+        yield from reading.contents(self._root, manifest, self._view).to_batches()
+
+
+class _Changes(DataSourceStreamReader):
+    def __init__(self, root: Path, view: str) -> None:
+        self._root = root
+        self._view = view
+
+    def initialOffset(self) -> dict[str, int]:
+        return {"version": 0}
+
+    def latestOffset(self) -> dict[str, int]:
+        return {"version": reading.latest(self._root).version}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        manifests = Manifests(self._root)
+        kept = manifests.versions()
+        first, last = start["version"], end["version"]
+        if first == last:
+            return []
+        if first == 0 and (not kept or kept[0] > 1):
+            return [_Range(0, last, True)]
+        return [_Range(first, last, False)]
+
+    def commit(self, end: dict[str, int]) -> None:
+        """Versions are collected by the pipeline, not by those who read."""
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Range)
+        manifests = Manifests(self._root)
+        if partition.whole:
+            found = reading.contents(self._root, manifests.read(partition.end), self._view)
+            yield from _versioned(found, [1] * found.num_rows, partition.end)
+            return
+        for version in range(partition.start + 1, partition.end + 1):
+            manifest = manifests.read(version)
+            if self._view.lower() not in (name.lower() for name in manifest.views):
+                continue
+            name, _ = reading.view_schema(manifest, self._view)
+            change = reading.changes(self._root, manifest, name)
+            if change is not None:
+                yield from _versioned(change.drop_columns([MULTIPLICITY]), change.column(MULTIPLICITY), version)
+
+
+def _versioned(rows: pa.Table, signs: object, version: int) -> Iterator[pa.RecordBatch]:
+    whole = rows.append_column(MULTIPLICITY, pa.chunked_array([signs]) if isinstance(signs, list) else signs)
+    whole = whole.append_column(VERSION, pa.array([version] * whole.num_rows, pa.int64()))
+    fields = [pa.field(field.name, field.type) for field in whole.schema]
+    yield from whole.cast(pa.schema(fields)).to_batches()

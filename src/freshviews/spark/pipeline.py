@@ -1,0 +1,200 @@
+"""The pipeline: tables from DataFrames or a script, views over them, kept fresh by a streaming query."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from freshviews.errors import SqlError
+from freshviews.spark.checkpoint import checkpoint_path
+from freshviews.spark.data_source import register
+from freshviews.spark.definition import OUTPUTS, Definition, TableSpec, ViewSpec, catalog_of, tables_of
+from freshviews.spark.query import Query
+from freshviews.spark.run import Listener, Run, note_error
+from freshviews.spark.script import read_script
+from freshviews.spark.sinks import Receiver
+from freshviews.spark.sources import Source, SourceError, open_source, source_of, sql_type
+from freshviews.store.files import lock
+from freshviews.stream import own_columns
+from freshviews.stream.formats import check_format, format_for
+
+
+class Pipeline:
+    """Views over change streams, kept fresh on Spark.
+
+    ::
+
+        p = Pipeline(spark, checkpoint="ckpt")
+        p.table("orders", orders_stream_df, changes="op", primary_key=["o_id"])
+        p.view("by_part", "SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
+        query = p.start()
+
+    ``checkpoint`` is a folder that the driver and all workers see under the same path.
+    """
+
+    def __init__(self, spark: SparkSession, checkpoint: str | os.PathLike[str]) -> None:
+        self._spark = spark
+        self._root = checkpoint_path(os.fspath(checkpoint))
+        self._definition = Definition()
+        self._frames: dict[str, DataFrame] = {}
+        self._receivers: dict[str, Receiver] = {}
+        register(spark)
+
+    @classmethod
+    def from_script(
+        cls, spark: SparkSession, path: str | os.PathLike[str], checkpoint: str | os.PathLike[str] | None = None
+    ) -> Pipeline:
+        """The pipeline of a file of SQL; the checkpoint is the file's name with ``.checkpoint`` unless given."""
+        file = Path(path)
+        definition = read_script(file.read_text(encoding="utf-8-sig"), file.absolute().parent)
+        return cls.of(spark, definition, checkpoint if checkpoint is not None else default_checkpoint(file))
+
+    @classmethod
+    def of(cls, spark: SparkSession, definition: Definition, checkpoint: str | os.PathLike[str]) -> Pipeline:
+        """The pipeline of a definition that was read already."""
+        made = cls(spark, checkpoint)
+        made._definition = definition
+        return made
+
+    def table(
+        self,
+        name: str,
+        frame: DataFrame,
+        *,
+        changes: str | None = None,
+        primary_key: Sequence[str] = (),
+        bad_rows: str | None = None,
+        options: Mapping[str, str] | None = None,
+    ) -> Pipeline:
+        """Add a table: its rows are those of a streaming DataFrame as they come, or of a batch one, taken once.
+
+        ``changes`` names the change format or the column with the op; the table's columns are the others.
+        ``bad_rows`` is a folder where bad rows are set aside. ``options`` are those of the format: order, column,
+        timestamps, decimals. Raises SourceError where a column has a type that a table cannot have, SqlError
+        where the name cannot be.
+        """
+        form = format_for(changes, frame.columns)
+        own = {column.lower() for column in own_columns(form)}
+        kinds = {f.name: sql_type(f.dataType) for f in frame.schema if f.name.lower() not in own}
+        wrong = [column for column, kind in kinds.items() if kind is None]
+        if wrong:
+            raise SourceError(
+                f"table {name}: column {wrong[0]} is {frame.schema[wrong[0]].dataType.simpleString()}, "
+                "which no column of a table can be; select or cast it away"
+            )
+        columns = [f"`{column}` {kind}" for column, kind in kinds.items()]
+        if primary_key:
+            columns.append(f"PRIMARY KEY ({', '.join(f'`{key}`' for key in primary_key)})")
+        sql = f"CREATE TABLE {name} ({', '.join(columns)})"
+        self._define(
+            self._definition.with_table(TableSpec(name, sql, None, {}, changes, dict(options or {}), bad_rows))
+        )
+        check_format(form, tables_of(sql)[name])
+        self._frames[name] = frame
+        return self
+
+    def table_of(
+        self, sql: str, frame: DataFrame, *, changes: str | None = None, bad_rows: str | None = None
+    ) -> Pipeline:
+        """As ``table``, with ``CREATE TABLE name (...)`` written out: types, NOT NULL and keys as declared."""
+        (name,) = tables_of(sql)
+        self._define(self._definition.with_table(TableSpec(name, sql, None, {}, changes, {}, bad_rows)))
+        self._frames[name] = frame
+        return self
+
+    def view(
+        self,
+        name: str,
+        sql: str,
+        *,
+        sink: Receiver | None = None,
+        format: str | None = None,
+        path: str | os.PathLike[str] | None = None,
+        output: str = "changes",
+        options: Mapping[str, str] | None = None,
+    ) -> Pipeline:
+        """Add a view of a SELECT.
+
+        ``sink`` is called with a DataFrame and the version; or ``format`` and ``path`` name where its output goes;
+        without either it is kept and can be read. ``output``: changes or complete. Raises SqlError.
+        """
+        if output not in OUTPUTS:
+            raise SqlError(f"output is 'changes' or 'complete', not {output!r}")
+        body = re.sub(r";\s*$", "", sql)
+        held = dict(options or {})
+        if path is not None:
+            held["path"] = str(Path(path).absolute()) if "://" not in str(path) else str(path)
+        made = ViewSpec(name, f"CREATE MATERIALIZED VIEW {name} AS {body}", format, held, output)
+        self._define(self._definition.with_view(made))
+        if sink is not None:
+            self._receivers[name] = sink
+        return self
+
+    def start(
+        self, *, once: bool = False, trigger: Mapping[str, Any] | None = None, listener: Listener | None = None
+    ) -> Query:
+        """Start; the query goes on until it is stopped, or ends with what is there where ``once``.
+
+        ``trigger`` is that of a DataStreamWriter, such as ``{"processingTime": "10 seconds"}``. ``listener`` is
+        called with the manifest of each version. Raises SourceError; CheckpointError where the checkpoint cannot
+        be continued; PipelineError where what is there at the start cannot be applied; StoreError where another
+        process runs it.
+        """
+        self._root.mkdir(parents=True, exist_ok=True)
+        held = lock(self._root / "lock")
+        try:
+            note_error(self._root, None)
+            return self._start(held, once, trigger, listener)
+        except BaseException as error:
+            note_error(self._root, error)
+            held.close()
+            raise
+
+    def _start(self, held: BinaryIO, once: bool, trigger: Mapping[str, Any] | None, listener: Listener | None) -> Query:
+        sources = self._sources()
+        streaming = [source for source in sources if source.is_streaming]
+        static = [source for source in sources if not source.is_streaming]
+        run = Run(self._spark, self._root, self._definition, self._receivers, listener)
+        run.begin(streaming, static)
+        if not streaming:
+            held.close()
+            return Query(run, None, held)
+        frame, feeds = run.frame_of(streaming)
+
+        def each(rows: DataFrame, batch: int) -> None:
+            run.micro_batch(rows, batch, streaming, feeds)
+
+        writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", str(self._root / "spark"))
+        if once:
+            writer = writer.trigger(availableNow=True)
+        elif trigger:
+            writer = writer.trigger(**trigger)
+        query: StreamingQuery = writer.start()
+        return Query(run, query, held)
+
+    def _sources(self) -> list[Source]:
+        """All sources by name, so that the order of a script does not matter to Spark's checkpoint."""
+        definitions = catalog_of(self._definition.script).tables
+        found = []
+        for spec in sorted(self._definition.tables, key=lambda spec: spec.name.lower()):
+            table = definitions[spec.name]
+            if spec.name in self._frames:
+                found.append(source_of(self._frames[spec.name], spec, table))
+            else:
+                found.append(open_source(self._spark, spec, table))
+        return found
+
+    def _define(self, definition: Definition) -> None:
+        catalog_of(definition.script)
+        self._definition = definition
+
+
+def default_checkpoint(file: Path) -> Path:
+    """``shop.sql`` keeps its checkpoint in ``shop.checkpoint`` beside it."""
+    return file.absolute().with_suffix(".checkpoint")

@@ -1,0 +1,100 @@
+"""A running pipeline, with the ways of a StreamingQuery."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, BinaryIO
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming import StreamingQuery
+
+from freshviews.spark.run import PipelineError, Run, cause
+
+
+class Query:
+    """A running pipeline. One without streaming tables has ended when ``start`` returns."""
+
+    def __init__(self, run: Run, query: StreamingQuery | None, held: BinaryIO) -> None:
+        self._run = run
+        self._query = query
+        self._held = held
+
+    @property
+    def id(self) -> str | None:
+        """The id of Spark's streaming query; None where there is none."""
+        return None if self._query is None else str(self._query.id)
+
+    @property
+    def version(self) -> int:
+        """The last committed version."""
+        return 0 if self._run.latest is None else self._run.latest.version
+
+    @property
+    def isActive(self) -> bool:
+        """Whether it runs."""
+        return self._query is not None and bool(self._query.isActive)
+
+    @property
+    def lastProgress(self) -> dict[str, Any] | None:
+        """The last version: its number, input rows per table, changed rows per view, seconds, bytes per view,
+        rows set aside since the beginning, and Spark's own progress under ``spark``."""
+        latest = self._run.latest
+        if latest is None:
+            return None
+        return {
+            "version": latest.version,
+            "batch": latest.batch,
+            "rows": latest.rows,
+            "changed": latest.changed,
+            "bytes": latest.bytes,
+            "seconds": latest.seconds,
+            "bad": latest.totals.get("bad", {}),
+            "spark": None if self._query is None else self._query.lastProgress,
+        }
+
+    def exception(self) -> BaseException | None:
+        """Why it ended; None where it runs or was stopped. A FreshviewsError where a micro-batch was refused."""
+        if self._run.error is not None:
+            return self._run.error
+        if self._query is None or self._run.stopping:
+            return None
+        found: BaseException | None = self._query.exception()
+        return found
+
+    def awaitTermination(self, timeout: float | None = None) -> bool | None:
+        """Wait until it ends, at most ``timeout`` seconds; with a timeout, whether it has ended. Raises why."""
+        if self._query is None:
+            return None if timeout is None else True
+        try:
+            ended: bool | None = self._query.awaitTermination(*(() if timeout is None else (timeout,)))
+        except StreamingQueryException as error:
+            self._held.close()
+            if self._run.stopping and self._run.error is None:
+                return None if timeout is None else True
+            if self._run.error is not None:
+                raise self._run.error from None
+            raise PipelineError(f"Spark ended the query: {cause(error)}") from error
+        if ended is not False:
+            self._held.close()
+        return ended
+
+    def processAllAvailable(self) -> None:
+        """Wait until all input that is there now is in. For tests."""
+        if self._query is None:
+            return
+        try:
+            self._query.processAllAvailable()
+        except StreamingQueryException:
+            if self._run.error is not None:
+                raise self._run.error from None
+            raise
+
+    def stop(self) -> None:
+        """Finish the version that is being made, then stop. What has come since is read by the next start."""
+        self._run.stopping = True
+        with self._run.working:
+            pass
+        if self._query is not None:
+            with contextlib.suppress(StreamingQueryException):
+                self._query.stop()
+        self._held.close()

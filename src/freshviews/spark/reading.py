@@ -1,0 +1,129 @@
+"""Reading a checkpoint from outside: contents of a view at a committed version, and how it came to it.
+
+Nothing of Spark is needed, and nothing of a running pipeline is disturbed: what a manifest names is never written
+again, and kept while the version is one of the last few.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from freshviews.errors import CatalogError, StoreError
+from freshviews.spark.arrow_files import read_all
+from freshviews.spark.definition import tables_of, views_of
+from freshviews.spark.manifest import Manifest, Manifests
+from freshviews.spark.state import load_cell
+from freshviews.sql.catalog import near
+from freshviews.types.columns import arrow_type
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a pipeline stands. ``lag`` is the number of seconds since the last version."""
+
+    version: int
+    batch: int
+    lag: float
+    tables: dict[str, dict[str, int]]
+    """Of each table ``rows`` that came in and ``bad`` ones set aside, since the beginning."""
+    views: dict[str, dict[str, int]]
+    """Of each view ``changed`` rows since the beginning, and ``bytes`` it keeps."""
+    delivered: int
+    running: bool
+    error: str | None
+    """What ended the last run; None where it was stopped or still runs."""
+
+
+def latest(root: Path) -> Manifest:
+    """The last committed version of a checkpoint. Raises StoreError where there is none."""
+    manifest = Manifests(root).latest()
+    if manifest is None:
+        raise StoreError(f"{root} has no version yet; run the pipeline first")
+    return manifest
+
+
+def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
+    """A view's name as it is spelled, and its columns. Raises CatalogError where there is none of that name."""
+    found = views_of(_script(manifest))
+    for name, definition in found.items():
+        if name.lower() == view.lower():
+            return name, pa.schema([pa.field(c.name, arrow_type(c.type)) for c in definition.columns])
+    raise CatalogError(f"unknown view {view}{near(view, found)}")
+
+
+def contents(root: Path, manifest: Manifest, view: str) -> pa.Table:
+    """The contents of a view at a version. Its cells are loaded for it, so it costs by the state."""
+    name, schema = view_schema(manifest, view)
+    parts = []
+    for entry in manifest.cells.values():
+        tables = tables_of(";\n".join(manifest.tables.values()))
+        cell = load_cell(root, entry, tables, _script(manifest))
+        try:
+            parts.append(cell.database.view(name).to_arrow())
+        finally:
+            cell.database.close()
+    return pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
+
+
+def changes(root: Path, manifest: Manifest, view: str) -> pa.Table | None:
+    """The change of a view at a version: its columns and ``_multiplicity``; None where nothing changed."""
+    return read_all(root, manifest.changes.get(view, []))
+
+
+def status(root: Path) -> Status:
+    """How the pipeline of a checkpoint stands. Raises StoreError where it has no version yet."""
+    manifest = latest(root)
+    totals = manifest.totals
+    return Status(
+        manifest.version,
+        manifest.batch,
+        time.time() - manifest.time,
+        {
+            name: {"rows": totals.get("rows", {}).get(name, 0), "bad": totals.get("bad", {}).get(name, 0)}
+            for name in manifest.tables
+        },
+        {
+            name: {"changed": totals.get("changed", {}).get(name, 0), "bytes": manifest.bytes.get(name, 0)}
+            for name in manifest.views
+        },
+        _delivered(root),
+        is_running(root),
+        last_error(root),
+    )
+
+
+def is_running(root: Path) -> bool:
+    """Whether a process holds the checkpoint."""
+    path = root / "lock"
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
+
+
+def last_error(root: Path) -> str | None:
+    """What ended the last run."""
+    try:
+        return (root / "error").read_text() or None
+    except FileNotFoundError:
+        return None
+
+
+def _delivered(root: Path) -> int:
+    try:
+        return int((root / "delivered").read_text())
+    except FileNotFoundError:
+        return 0
+
+
+def _script(manifest: Manifest) -> str:
+    return ";\n".join([*manifest.tables.values(), *manifest.views.values()])

@@ -1,0 +1,207 @@
+"""Sources: DataFrames of change streams, and all of them as one for a single shuffle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from freshviews.errors import FreshviewsError
+from freshviews.query.block import TableDef
+from freshviews.spark.definition import TableSpec, form_of
+from freshviews.spark.rows import CORRUPT, PLACE, TABLE, Slots, slots_of
+from freshviews.stream import (
+    ChangeFormat,
+    DebeziumJson,
+    DeltaFeed,
+    Multiplicities,
+    Snapshots,
+    Upserts,
+    looks_up,
+    own_columns,
+)
+from freshviews.types import SqlType
+
+TEXT_FILES = ("csv", "json")
+FILES = (*TEXT_FILES, "parquet", "orc", "text")
+_INT64 = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
+
+
+class SourceError(FreshviewsError):
+    """A source cannot be read, or has not the columns that its table needs."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A table's rows. ``columns`` are those that the change format needs, by name with their Spark types."""
+
+    table: TableDef
+    spec: TableSpec
+    form: ChangeFormat
+    frame: DataFrame
+    columns: dict[str, str]
+    from_files: bool
+
+    @property
+    def is_streaming(self) -> bool:
+        return bool(self.frame.isStreaming)
+
+
+def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source:
+    """Open the source of a table of a script. Raises SourceError."""
+    form = form_of(spec.changes, spec.form_options, ())
+    batch = isinstance(form, Snapshots)
+    provider = spec.provider or "parquet"
+    try:
+        reader: Any = spark.read if batch else spark.readStream
+        reader = reader.format(provider).options(**_reader_options(spec))
+        schema = _schema(spark, spec, table, form)
+        if schema is not None:
+            reader = reader.schema(schema)
+        return source_of(reader.load(), spec, table, provider in FILES)
+    except PySparkException as error:
+        message = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise SourceError(f"table {table.name}: {provider} cannot be read: {message}") from error
+
+
+def source_of(frame: DataFrame, spec: TableSpec, table: TableDef, from_files: bool = False) -> Source:
+    """A DataFrame as the source of a table. Raises SourceError where a column is missing."""
+    form = form_of(spec.changes, spec.form_options, tuple(frame.columns) if spec.changes is None else ())
+    there = {name.lower(): name for name in frame.columns}
+    wanted = [] if isinstance(form, DebeziumJson) else [column.name for column in table.columns]
+    optional = {"_commit_version", "_commit_timestamp"} if isinstance(form, DeltaFeed) else set()
+    wanted += [name for name in own_columns(form) if name.lower() not in optional or name.lower() in there]
+    if isinstance(form, Upserts) and form.order is not None:
+        wanted.append(form.order)
+    if CORRUPT in there:
+        wanted.append(CORRUPT)
+    columns: dict[str, str] = {}
+    for name in dict.fromkeys(name.lower() for name in wanted):
+        if name not in there:
+            have = ", ".join(frame.columns)
+            raise SourceError(f"table {table.name}: the source has no column {name}; its columns are {have}")
+        kind = frame.schema[there[name]].dataType
+        columns[there[name]] = "timestamp_ntz" if isinstance(kind, T.TimestampType) else kind.simpleString()
+    return Source(table, spec, form, frame, columns, from_files)
+
+
+def one_frame(sources: Sequence[Source]) -> tuple[DataFrame, list[Slots]]:
+    """The rows of several sources as one DataFrame, and the slots of each."""
+    slots = slots_of([source.columns for source in sources])
+    kinds = {slot: s.columns[name] for s, names in zip(sources, slots, strict=True) for name, slot in names.items()}
+    frames = []
+    for number, (source, names) in enumerate(zip(sources, slots, strict=True)):
+        places = [column.alias(name) for name, column in zip(PLACE[:-1], _places(source), strict=True)]
+        held = {slot: name for name, slot in names.items()}
+        filled = [
+            (F.col(f"`{held[slot]}`") if slot in held else F.lit(None)).cast(kind).alias(slot)
+            for slot, kind in sorted(kinds.items())
+        ]
+        frames.append(source.frame.select(F.lit(number).alias(TABLE), *places, *filled))
+    whole = frames[0]
+    for frame in frames[1:]:
+        whole = whole.union(frame)
+    return whole, slots
+
+
+def needs_order(source: Source) -> bool:
+    """Whether the order of a table's rows within a micro-batch matters."""
+    return looks_up(source.form, source.table)
+
+
+def _places(source: Source) -> list[Column]:
+    if not source.from_files:
+        return [F.lit(0).cast("bigint"), F.lit(None).cast("string"), F.lit(0).cast("bigint")]
+    return [
+        F.unix_micros(F.col("_metadata.file_modification_time")),
+        F.col("_metadata.file_path"),
+        F.col("_metadata.file_block_start"),
+    ]
+
+
+def _reader_options(spec: TableSpec) -> dict[str, str]:
+    options = dict(spec.options)
+    given = {name.lower() for name in options}
+    if spec.provider in TEXT_FILES and "mode" not in given:
+        options["mode"] = "PERMISSIVE"
+        options["columnNameOfCorruptRecord"] = CORRUPT
+    if spec.provider == "csv" and "enforceschema" not in given and _has_header(spec):
+        # By name: a file with other columns, or in another order, is an error and not another meaning.
+        options["enforceSchema"] = "false"
+    return options
+
+
+def _has_header(spec: TableSpec) -> bool:
+    return any(name.lower() == "header" and value.lower() == "true" for name, value in spec.options.items())
+
+
+def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeFormat) -> T.StructType | None:
+    """The schema to read with; None where the source has its own."""
+    if spec.provider not in FILES or spec.provider == "text":
+        return None
+    if spec.provider not in TEXT_FILES:
+        found = _schema_of_files(spark, spec)
+        if found is not None:
+            return found
+    declared = {column.name: spark_type(column.type) for column in table.columns}
+    if isinstance(form, DebeziumJson):
+        declared = {form.column: "string"}
+    else:
+        for name in own_columns(form):
+            declared[name] = "bigint" if isinstance(form, Multiplicities) or name == "_commit_version" else "string"
+        if isinstance(form, Upserts) and form.order is not None:
+            declared.setdefault(form.order, "string")
+    if spec.provider == "csv" and _has_header(spec):
+        header = _schema_of_files(spark, spec)
+        if header is not None:
+            kinds = {name.lower(): kind for name, kind in declared.items()}
+            declared = {name: kinds.get(name.lower(), "string") for name in header.names}
+    if isinstance(form, DeltaFeed):
+        # Read only where they are: a column of nothing would be a commit version that is NULL.
+        files = _schema_of_files(spark, spec)
+        there = {name.lower() for name in files.names} if files is not None else set()
+        declared = {n: kind for n, kind in declared.items() if not n.startswith("_commit_") or n.lower() in there}
+    fields = ", ".join(f"`{name}` {kind}" for name, kind in declared.items())
+    if spec.provider in TEXT_FILES:
+        fields += f", `{CORRUPT}` string"
+    return T.StructType.fromDDL(fields)
+
+
+def _schema_of_files(spark: SparkSession, spec: TableSpec) -> T.StructType | None:
+    """What the files that are there already say; None where there are none."""
+    try:
+        return spark.read.format(str(spec.provider)).options(**spec.options).load().schema
+    except PySparkException as error:
+        if error.getCondition() in ("UNABLE_TO_INFER_SCHEMA", "PATH_NOT_FOUND"):
+            return None
+        raise
+
+
+def spark_type(kind: SqlType) -> str:
+    """A SQL type in Spark's words; timestamps have no zone."""
+    return "timestamp_ntz" if kind.name == "TIMESTAMP" else str(kind).lower()
+
+
+def sql_type(kind: T.DataType) -> str | None:
+    """The SQL type of a column of a DataFrame; None where there is none."""
+    if isinstance(kind, T.DecimalType):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    known: dict[type[T.DataType], str] = {
+        T.BooleanType: "BOOLEAN",
+        T.ByteType: "TINYINT",
+        T.ShortType: "SMALLINT",
+        T.IntegerType: "INT",
+        T.LongType: "BIGINT",
+        T.FloatType: "FLOAT",
+        T.DoubleType: "DOUBLE",
+        T.StringType: "STRING",
+        T.DateType: "DATE",
+        T.TimestampType: "TIMESTAMP",
+        T.TimestampNTZType: "TIMESTAMP",
+    }
+    return known.get(type(kind))

@@ -1,0 +1,173 @@
+"""The table of cases that run under every strategy: shapes x payloads, and failures found at random.
+
+Each row is a scenario without versions; its name is the claim that it makes. A scenario that failed at random is
+cut down and becomes a row of ``FOUND``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
+
+_VALUES = (
+    TableColumn("x", "INT"),
+    TableColumn("y", "DECIMAL(6, 2)"),
+    TableColumn("z", "DOUBLE"),
+    TableColumn("w", "STRING"),
+)
+
+
+def _edges(name: str, first: str, second: str) -> BaseTable:
+    """A table of edges from one join column to another, with a value of each ring."""
+    return BaseTable(name, (TableColumn(first, "BIGINT"), TableColumn(second, "BIGINT"), *_VALUES))
+
+
+R, S, T = _edges("r", "a", "b"), _edges("s", "b", "c"), _edges("t", "c", "a")
+KEYED = BaseTable("keyed", (TableColumn("b", "BIGINT", False), TableColumn("c", "BIGINT"), *_VALUES), ("b",))
+TRUSTED = BaseTable("trusted", R.columns, trusted=True)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A FROM (and WHERE) whose sources p and q have the values that payloads are made of."""
+
+    tables: tuple[BaseTable, ...]
+    source: str
+
+
+SHAPES: dict[str, Shape] = {
+    "a join": Shape((R, S), "r AS p JOIN s AS q USING (b)"),
+    "a path": Shape((R, S, T), "r AS p JOIN s ON p.b = s.b JOIN t AS q ON s.c = q.c"),
+    "a star": Shape((R, S, T), "r AS p JOIN t AS q ON p.a = q.a JOIN r AS o ON p.a = o.a"),
+    "a triangle": Shape((R, S, T), "r AS p JOIN s AS q ON p.b = q.b JOIN t ON q.c = t.c AND t.a = p.a"),
+    "a triangle of one table": Shape((R,), "r AS p, r AS q, r AS o WHERE p.b = q.a AND q.b = o.a AND o.b = p.a"),
+    "a self join": Shape((R,), "r AS p JOIN r AS q ON p.b = q.a"),
+    "a condition across tables": Shape((R, S), "r AS p JOIN s AS q ON p.b = q.b WHERE p.a < q.c OR p.x <> q.x"),
+    "an inequality join": Shape((R, S), "r AS p, s AS q WHERE p.b < q.b"),
+    "a product": Shape((R, S), "r AS p CROSS JOIN s AS q"),
+    "a join on a key": Shape((R, KEYED), "r AS p JOIN keyed AS q USING (b)"),
+    "a join over Z": Shape((TRUSTED, S), "trusted AS p JOIN s AS q USING (b)"),
+}
+
+_UNSCALED = "CAST(SUM(CAST(p.y * 100 AS BIGINT)) AS HUGEINT) * 10000"
+_AVERAGE = (
+    f"CAST(CAST(sign({_UNSCALED}) * ((2 * abs({_UNSCALED}) + COUNT(p.y)) // (2 * nullif(COUNT(p.y), 0)))"
+    " AS BIGINT) AS DECIMAL(18, 0)) * CAST(0.000001 AS DECIMAL(6, 6))"
+)
+
+_BOTH = "CASE WHEN p.x IS NOT NULL AND q.w IS NOT NULL THEN (p.x, q.w) END"
+
+PAYLOADS: dict[str, tuple[str | Text, ...]] = {
+    "counts": ("COUNT(*)", "COUNT(p.x)", Text("COUNT(p.x, q.w)", f"COUNT({_BOTH})")),
+    "integers": ("SUM(p.x)", "SUM(p.x * q.x)", "AVG(q.x)", "SUM(p.x + q.x)"),
+    "decimals": ("SUM(q.y)", "SUM(p.y * q.y)", Text("AVG(p.y)", _AVERAGE)),
+    "doubles": ("SUM(p.z)", "SUM(p.z * q.z)", "AVG(q.z)"),
+    "extremes": ("MIN(p.x)", "MAX(q.y)", "MIN(q.z)", "MAX(p.w)"),
+    "distinct values": (
+        "COUNT(DISTINCT p.x)",
+        "SUM(DISTINCT q.y)",
+        Text("COUNT(DISTINCT p.x, q.w)", f"COUNT(DISTINCT {_BOTH})"),
+    ),
+}
+
+
+def shaped(shape: str, *payloads: str) -> Scenario:
+    """Views of a shape: its payloads by group and in all, or, without payloads, its rows and distinct rows."""
+    source = SHAPES[shape]
+    if not payloads:
+        texts = [
+            Text.same(f"SELECT p.a AS a, p.x AS x, q.y AS y, q.w AS w FROM {source.source}"),
+            Text.same(f"SELECT DISTINCT p.a AS a, q.w AS w FROM {source.source}"),
+        ]
+    else:
+        items = [Text.same(i) if isinstance(i, str) else i for name in payloads for i in PAYLOADS[name]]
+        spark = ", ".join(f"{item.spark} AS c{i}" for i, item in enumerate(items))
+        duck = ", ".join(f"{item.duck} AS c{i}" for i, item in enumerate(items))
+        rest = f"FROM {source.source}"
+        texts = [
+            Text(f"SELECT p.a AS a, {spark} {rest} GROUP BY p.a", f"SELECT p.a AS a, {duck} {rest} GROUP BY p.a"),
+            Text(f"SELECT {spark} {rest}", f"SELECT {duck} {rest}"),
+        ]
+    views = tuple(NamedView(f"v{i}", text) for i, text in enumerate(texts, 1))
+    return Scenario(source.tables, views)
+
+
+def _scenario(*definitions: BaseTable | str) -> Scenario:
+    """Tables and the queries of views v1, v2, ... over them."""
+    tables = tuple(one for one in definitions if isinstance(one, BaseTable))
+    queries = [one for one in definitions if isinstance(one, str)]
+    views = tuple(NamedView(f"v{i}", Text.same(query)) for i, query in enumerate(queries, 1))
+    return Scenario(tables, views)
+
+
+FOUND: dict[str, Scenario] = {
+    "a sum at a leaf never meets the NULLs that a condition across tables keeps out": _scenario(
+        R, S, "SELECT SUM(abs(r.a)) AS c1, COUNT(*) AS c2 FROM r, s WHERE r.a < s.b"
+    ),
+    "a column may be called like a function of a kernel": _scenario(
+        BaseTable("k", tuple(TableColumn(name, "BIGINT") for name in ("find", "load", "range", "abs_int"))),
+        "SELECT find, abs(find) AS d, SUM(load) AS store, MAX(abs_int) AS plus FROM k GROUP BY find",
+        "SELECT p.find, abs(q.abs_int) AS range FROM k AS p JOIN k AS q ON p.abs_int = q.find WHERE p.load < q.range",
+    ),
+    "a group over Z is there where it counts above zero": _scenario(
+        TRUSTED,
+        "SELECT a, SUM(x) AS x, MIN(z) AS z FROM trusted GROUP BY a",
+        "SELECT DISTINCT b FROM trusted",
+        "SELECT COUNT(*) AS n, COUNT(DISTINCT a) AS d FROM trusted",
+        "SELECT v1.x, v2.b FROM v1 JOIN v2 ON v1.a = v2.b",
+    ),
+    "a self join of a shared store sums doubles under first-order deltas": _scenario(
+        R, "SELECT p.a, SUM(0.5E0 * 0.5E0) AS z FROM r AS p JOIN r AS q ON p.b = q.b GROUP BY p.a"
+    ),
+    "a view reads the one row of aggregates without groups from the start": _scenario(
+        R,
+        "SELECT COUNT(*) AS n, SUM(x) AS x FROM r",
+        "SELECT n + 1 AS n1, x FROM v1",
+        "SELECT v1.n, r.a FROM v1 JOIN r ON v1.n = r.b",
+    ),
+    "a view and its input read one table in one version": _scenario(
+        R,
+        S,
+        "SELECT b, COUNT(*) AS n FROM r GROUP BY b",
+        "SELECT r.a, v1.n, s.c FROM v1 JOIN r ON v1.b = r.b JOIN s ON s.b = r.b",
+        "SELECT DISTINCT v2.n FROM v2 JOIN v1 ON v1.n = v2.n",
+    ),
+    "branches of a union take rows from each other's tables": _scenario(
+        R, S, "SELECT a, x FROM r UNION ALL SELECT c, x FROM s UNION ALL SELECT r.a, s.x FROM r JOIN s USING (b)"
+    ),
+}
+
+
+def _grid() -> dict[str, Scenario]:
+    found = {f"{shape}, {payload}": shaped(shape, payload) for shape in SHAPES for payload in PAYLOADS}
+    found |= {f"{shape}, all payloads": shaped(shape, *PAYLOADS) for shape in ("a path", "a triangle", "a join over Z")}
+    return found | {f"{shape}, rows": shaped(shape) for shape in SHAPES}
+
+
+CASES: dict[str, Scenario] = {**FOUND, **_grid()}
+"""All rows of the table, by name."""
+
+
+def _first_view(scenario: Scenario, position: int) -> Scenario:
+    return Scenario(scenario.tables, (scenario.views[position],))
+
+
+COMPILED: dict[str, Scenario] = {
+    name: _first_view(CASES[name], position)
+    for name, position in (
+        ("a join, doubles", 0),
+        ("a join on a key, rows", 0),
+        ("a join over Z, counts", 0),
+        ("a join over Z, rows", 0),
+        ("a path, rows", 0),
+        ("a star, integers", 0),
+        ("a triangle, decimals", 1),
+        ("a triangle of one table, integers", 1),
+        ("a self join, extremes", 0),
+        ("a condition across tables, distinct values", 0),
+        ("an inequality join, doubles", 1),
+        ("a product, rows", 1),
+    )
+}
+"""One view each, for compiling takes its seconds: every shape, and every payload."""

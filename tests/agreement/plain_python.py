@@ -1,0 +1,61 @@
+"""Agreement with kernels and generated code run as plain Python: started by ``test_agreement.py``.
+
+Compiling a random query takes Numba a second and more; as plain Python its scenario takes a tenth of that. Only a
+share of all tests runs in one process.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from freshviews.kernel import mem
+from tests.agreement.agreement import check
+from tests.agreement.cases import CASES
+from tests.agreement.choices import seeded
+from tests.agreement.profile import SCENARIOS, SHARE, SHARES
+from tests.agreement.random_tables import versions
+from tests.agreement.scenario import Scenario
+from tests.agreement.shrinking import shrunk
+from tests.agreement.sql_queries import scenario, scenarios
+
+_SHRINKABLE = SCENARIOS // SHARES // 5
+_SEEDED = SCENARIOS // SHARES - _SHRINKABLE
+_QUIET = settings(deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+
+
+def test_this_runs_as_plain_python() -> None:
+    assert mem.PURE_PYTHON
+
+
+@pytest.mark.parametrize("name", sorted(CASES)[SHARE::SHARES])
+def test_every_strategy_agrees_on_the_table_of_cases(name: str) -> None:
+    case = CASES[name]
+    for seed in range(3):
+        wild = seed == 2
+        stream = versions(seeded(seed), case.tables, wild)
+        check(replace(case, versions=stream, duckdb=not wild))
+
+
+@settings(_QUIET, max_examples=_SEEDED, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(st.integers(0, 2**63))
+def test_every_strategy_agrees_on_random_views_and_streams(seed: int) -> None:
+    _check(scenario(seeded(seed)))
+
+
+@settings(_QUIET, max_examples=_SHRINKABLE)
+@given(scenarios())
+def test_every_strategy_agrees_on_drawn_views_and_streams(drawn: Scenario) -> None:
+    check(drawn)
+
+
+def _check(found: Scenario) -> None:
+    """Check; a failure is told with the least stream that shows it."""
+    try:
+        check(found)
+    except Exception as failure:
+        least = shrunk(found, type(failure))
+        raise AssertionError(f"fails, and so does its least stream:\n{least}") from failure

@@ -1,0 +1,65 @@
+"""Less of a scenario that fails: fewer versions, updates and views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tests.agreement.agreement import check
+from tests.agreement.scenario import Scenario
+
+
+def shrunk(scenario: Scenario, failure: type[Exception]) -> Scenario:
+    """A scenario that fails in the same way and from which nothing can be left out."""
+    smaller = True
+    while smaller:
+        smaller = False
+        for less in _with_less(scenario):
+            if _fails(less, failure):
+                scenario, smaller = less, True
+                break
+    return scenario
+
+
+def _with_less(scenario: Scenario) -> Iterator[Scenario]:
+    if len(scenario.views) > 1:
+        yield replace(scenario, views=scenario.views[:-1])
+    versions = scenario.versions
+    for i in range(len(versions)):
+        yield replace(scenario, versions=(*versions[:i], *versions[i + 1 :]))
+    for i, version in enumerate(versions):
+        for j, (table, updates) in enumerate(version):
+            for k in range(len(updates)):
+                fewer = (table, (*updates[:k], *updates[k + 1 :]))
+                changed = (*version[:j], *([fewer] if fewer[1] else []), *version[j + 1 :])
+                yield replace(scenario, versions=(*versions[:i], changed, *versions[i + 1 :]))
+
+
+def _fails(scenario: Scenario, failure: type[Exception]) -> bool:
+    if not _is_allowed(scenario):
+        return False
+    try:
+        check(scenario)
+    except failure:
+        return True
+    except Exception:
+        return False
+    return False
+
+
+def _is_allowed(scenario: Scenario) -> bool:
+    """Whether checked tables hold no row less than never, and no key twice, after each version."""
+    present: dict[str, dict[tuple[object, ...], int]] = {table.name: {} for table in scenario.tables}
+    for version in scenario.versions:
+        for name, updates in version:
+            rows = present[name]
+            for row, m in updates:
+                rows[row] = rows.get(row, 0) + m
+            table = scenario.table(name)
+            if table.trusted:
+                continue
+            here = [row for row, m in rows.items() for _ in range(m)]
+            keys = [table.key_of(row) for row in here if table.key_of(row) is not None]
+            if min(rows.values(), default=0) < 0 or len(keys) != len(set(keys)):
+                return False
+    return True

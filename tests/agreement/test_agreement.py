@@ -1,0 +1,66 @@
+"""The engine, the interpreter, the oracle and DuckDB agree, on a table of cases and on random views and streams.
+
+Compiled code runs a part of the table over many streams; all of it, and the random scenarios, run with kernels and
+generated code as plain Python in processes of their own. See ``profile.py`` for how much.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.agreement.agreement import check
+from tests.agreement.cases import COMPILED
+from tests.agreement.choices import seeded
+from tests.agreement.profile import SCENARIOS, SHARES
+from tests.agreement.random_tables import versions
+from tests.agreement.sql_queries import scenario
+
+STRATEGIES = (None, "first_order", "change_propagation", "higher_order", "view_tree", "recompute")
+STREAMS = 12
+TIME_LIMIT = 1800
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_compiled_code_agrees_over_many_streams(name: str, strategy: str | None) -> None:
+    case = COMPILED[name]
+    for seed in range(STREAMS):
+        wild = seed % 4 == 3
+        stream = versions(seeded(seed), case.tables, wild)
+        check(replace(case, versions=stream, duckdb=not wild), [strategy], interpreted=False)
+
+
+@pytest.mark.parametrize("seed", range(min(8, SCENARIOS // 100)))
+def test_compiled_code_agrees_on_random_views(seed: int) -> None:
+    check(scenario(seeded(seed)), [None], interpreted=False)
+
+
+def test_plain_python_agrees_on_all_cases_and_on_random_views_and_streams() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]
+    running = []
+    for share in range(SHARES):
+        env = os.environ | {"FRESHVIEWS_PURE_PYTHON": "1", "FRESHVIEWS_AGREEMENT_SHARE": str(share)}
+        running.append(
+            subprocess.Popen(
+                [*command, "tests/agreement/plain_python.py"],
+                cwd=ROOT,
+                env=env,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+        )
+    try:
+        told = [process.communicate(timeout=TIME_LIMIT)[0] for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    for process, text in zip(running, told, strict=True):
+        assert process.returncode == 0, text[-20_000:]

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from freshviews.kernel.mem import PURE_PYTHON, allocate, jit, load, release, store
+from freshviews.kernel.outside import outside
+
+SCRIPT = """
+from freshviews.kernel.mem import allocate, jit
+from freshviews.kernel.table import new_table, upsert
+@jit
+def fill(t, n):
+    for i in range(n):
+        upsert(t, (i,))
+    return n
+fill(new_table(1, 1, 0, 0, 0), 1000)
+print(sum(fill.stats.cache_hits.values()), sum(upsert.stats.cache_hits.values()))
+"""
+
+
+@outside
+def add_up(address: int, words: int) -> int:
+    """Sum of words."""
+    total = 0
+    for i in range(words):
+        total += load(address, i)
+    return total
+
+
+@outside
+def fill_up(address: int, words: int) -> None:
+    """Words 0, 1, ..."""
+    for i in range(words):
+        store(address, i, i)
+
+
+@jit
+def both(address: int, words: int) -> int:
+    """One after the other, from compiled code."""
+    fill_up(address, words)
+    return add_up(address, words)
+
+
+def test_a_kernel_called_by_name_does_the_same_from_python_and_from_compiled_code() -> None:
+    block = allocate(10)
+    assert both(block, 10) == 45
+    fill_up(block, 5)
+    assert add_up(block, 10) == add_up(address=block, words=10) == 45
+    release(block)
+
+
+def test_two_kernels_of_one_name_are_refused() -> None:
+    if not PURE_PYTHON:
+        with pytest.raises(AssertionError, match="add_up"):
+            outside(add_up)
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
+def test_code_from_the_cache_finds_the_kernels_it_calls_by_name(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    told = [
+        subprocess.run(
+            [sys.executable, str(script)],
+            env=os.environ | {"FRESHVIEWS_CACHE_DIR": str(tmp_path / "cache")},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert told == [["0", "0"], ["1", "0"]]

@@ -1,0 +1,24 @@
+"""Without pyspark all else works."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+WITHOUT = """
+import sys
+sys.modules["pyspark"] = None
+import freshviews, freshviews.spark, freshviews.cli.main, freshviews.spark.script, freshviews.spark.reading
+import freshviews.spark.worker, freshviews.spark.checkpoint
+try:
+    freshviews.spark.Pipeline
+except ImportError:
+    print("as it should be")
+"""
+
+
+def test_the_package_its_commands_and_scripts_do_without_pyspark() -> None:
+    source = str(Path(__file__).parents[2] / "src")
+    done = subprocess.run([sys.executable, "-c", WITHOUT], env={"PYTHONPATH": source}, capture_output=True, text=True)
+    assert done.stdout == "as it should be\n", done.stderr

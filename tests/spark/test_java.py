@@ -1,0 +1,57 @@
+"""The right Java is found, and a wrong one is told apart."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from freshviews.spark import java
+from freshviews.spark.java import JavaError, java_home, stand_in, version_of
+
+
+def fake(home: Path, version: str) -> Path:
+    """A program that says it is a Java of that version, and else prints its arguments."""
+    program = home / "bin" / "java"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f'#!/bin/sh\nif [ "$1" = -version ]; then echo \'openjdk version "{version}"\' >&2; else echo "$@"; fi\n'
+    )
+    program.chmod(0o755)
+    return home
+
+
+@pytest.mark.parametrize("text, version", [("17.0.15", 17), ("1.8.0_412", 8), ("21", 21)])
+def test_versions_are_read(tmp_path: Path, text: str, version: int) -> None:
+    assert version_of(fake(tmp_path, text) / "bin" / "java") == version
+
+
+def test_a_fitting_java_stays_as_it_is(tmp_path: Path) -> None:
+    home = fake(tmp_path, "17.0.1")
+    assert java_home({"JAVA_HOME": str(home)}) is None
+    assert java_home({"PATH": str(home / "bin") + ":/usr/bin:/bin"}) is None
+
+
+def test_a_wrong_version_says_which_is_needed(tmp_path: Path) -> None:
+    home = fake(tmp_path, "11.0.2")
+    with pytest.raises(JavaError, match="is version 11, but Spark 4 runs on 17 to 21"):
+        java_home({"JAVA_HOME": str(home)})
+
+
+def test_where_there_is_none_the_package_brings_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(java, "_brought", lambda: fake(tmp_path / "jdk", "21"))
+    assert java_home({"PATH": ""}) == str(tmp_path / "cache" / "java")
+
+
+def test_where_there_is_none_at_all_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(java, "_brought", lambda: None)
+    with pytest.raises(JavaError, match=r"freshviews\[java\]"):
+        java_home({"PATH": ""})
+
+
+def test_the_stand_in_leaves_out_the_flag_and_nothing_else(tmp_path: Path) -> None:
+    folder = stand_in(fake(tmp_path / "a place", "21"), tmp_path / "stand in")
+    command = [folder / "bin" / "java", "-cp", "a b", "--add-modules=jdk.incubator.vector", "Main", "x"]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "-cp a b Main x\n"

@@ -1,0 +1,74 @@
+"""Streaming SQL is read, and refused at its place, before there is any Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from freshviews.cli.script import plan_script
+from freshviews.errors import SqlError
+from freshviews.spark.script import read_script
+
+TEXT = """CREATE STREAMING TABLE t (a INT PRIMARY KEY, b STRING)
+  USING csv OPTIONS (path 'in', header 'true', "sep" = ';', changes 'upsert', order 'a', bad_rows 'bad');
+CREATE MATERIALIZED VIEW v USING parquet OPTIONS (path 'out', output 'complete') AS SELECT a FROM t;
+CREATE MATERIALIZED VIEW w AS SELECT COUNT(*) AS n FROM v
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "in").mkdir()
+    return tmp_path
+
+
+def test_options_of_ours_are_taken_and_others_left_to_spark(folder: Path) -> None:
+    definition = read_script(TEXT, folder, {})
+    (table,) = definition.tables
+    assert table.options == {"path": str(folder / "in"), "header": "true", "sep": ";"}
+    assert (table.changes, table.form_options, table.bad_rows) == ("upsert", {"order": "a"}, str(folder / "bad"))
+    v, w = definition.views
+    assert (v.provider, v.output, v.options) == ("parquet", "complete", {"path": str(folder / "out")})
+    assert w.provider is None
+
+
+def test_variables_of_the_environment_stand_in_options(folder: Path) -> None:
+    text = TEXT.replace("path 'in'", "path '${WHERE}'").replace("path 'out'", "path '${NOWHERE:-there}'")
+    definition = read_script(text, folder, {"WHERE": "in"})
+    assert definition.tables[0].options["path"] == str(folder / "in")
+    assert definition.views[0].options["path"] == str(folder / "there")
+
+
+@pytest.mark.parametrize(
+    "old, new, at, message",
+    [
+        ("SELECT a FROM t", "SELECT c FROM t", "c FROM", "unknown column c"),
+        ("path 'in'", "path '${NONE}'", "'${NONE}'", "NONE is not set"),
+        ("path 'in'", "path 'nowhere'", "'nowhere'", "there is no folder"),
+        ("path 'in', ", "", "USING csv", "needs OPTIONS (path"),
+        ("'complete'", "'some'", "'some'", "'changes' or 'complete'"),
+        ("header 'true'", "header", ', "sep"', "the value of option header"),
+        (" PRIMARY KEY", "", "'upsert'", "need a PRIMARY KEY"),
+        ("CREATE STREAMING TABLE", "DROP TABLE", "DROP TABLE", "DROP has no place here"),
+        ("header 'true'", "PATH 'in'", "PATH", "given twice"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(folder: Path, old: str, new: str, at: str, message: str) -> None:
+    assert old in TEXT
+    text = TEXT.replace(old, new)
+    with pytest.raises(SqlError) as caught:
+        read_script(text, folder, {})
+    assert message in str(caught.value)
+    line = text.splitlines()[caught.value.line - 1]
+    assert line[caught.value.column - 1 :].startswith(at)
+
+
+def test_a_table_without_a_source_is_refused(folder: Path) -> None:
+    with pytest.raises(SqlError, match="has no source"):
+        read_script("CREATE TABLE t (a INT)", folder, {})
+
+
+def test_check_and_explain_read_streaming_scripts_too() -> None:
+    planned = plan_script(TEXT)
+    assert [one.view.name for one in planned.views] == ["v", "w"]
