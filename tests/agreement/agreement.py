@@ -9,10 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from freshviews.engine.batch import CodeBatch
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
+from tests.agreement.database_run import check_database
 from tests.agreement.duckdb_peer import DuckDb, comparable
 from tests.agreement.evaluators import Engine, Interpreter, Oracle, Rows, change_of, updates_of
 from tests.agreement.scenario import Row, Scenario
@@ -28,15 +31,31 @@ _RAW_ROWS = 3
 Step = tuple[dict[str, CodeBatch], dict[str, Rows]]
 
 
-def check(scenario: Scenario, strategies: Iterable[str | None] = EVERY_STRATEGY, interpreted: bool = True) -> None:
-    """All evaluators agree on every view after every version, and on the change that led there."""
+def check(
+    scenario: Scenario,
+    strategies: Iterable[str | None] = EVERY_STRATEGY,
+    interpreted: bool = True,
+    database: str | None = None,
+) -> None:
+    """All evaluators agree on every view after every version, and on the change that led there.
+
+    ``database`` adds the public API: "live", "late" (views are created over tables with rows) or "durable" (it is
+    opened again after every version).
+    """
     definitions = definitions_of(scenario)
     steps = list(_oracle_steps(scenario, definitions))
     for strategy in strategies:
         try:
             check_strategy(definitions.under(strategy), steps, interpreted)
         except PlanError:
+            # A strategy may say that it cannot keep a view, the planner may not.
             assert strategy is not None
+    contents = [after for _, after in steps]
+    if database == "durable":
+        with TemporaryDirectory() as directory:
+            check_database(scenario, definitions, contents, directory=Path(directory))
+    elif database is not None:
+        check_database(scenario, definitions, contents, late=database == "late")
 
 
 def _oracle_steps(scenario: Scenario, definitions: Definitions) -> Iterable[Step]:

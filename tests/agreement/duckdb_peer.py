@@ -60,9 +60,9 @@ def literal(value: Any) -> str:
 
 def comparable(row: Row) -> Row:
     """The row with doubles cut to eleven digits, as sums in another order may differ in the last ones."""
-    return tuple(float(f"{v:.11g}") + 0.0 if isinstance(v, float) and v == v else _known(v) for v in row)
+    return tuple(float(f"{v:.11g}") + 0.0 if isinstance(v, float) and v == v else v for v in exact(row))
 
 
-def _known(value: Any) -> Any:
-    """NaN as a value that equals itself."""
-    return "NaN" if isinstance(value, float) else value
+def exact(row: Row) -> Row:
+    """The row with NaN as a value that equals itself."""
+    return tuple("NaN" if isinstance(v, float) and v != v else v for v in row)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -61,4 +64,51 @@ def test_killed_at_every_step_it_goes_on_exactly(tmp_path: Path) -> None:
     version = latest(tmp_path / "shop.checkpoint").version
     assert run(tmp_path, None).returncode == 0
     assert latest(tmp_path / "shop.checkpoint").version == version
+    check(tmp_path, shop)
+
+
+KILLS = int(os.environ.get("KILLS", "4"))
+"""Random kills; ``KILLS=100 pytest tests/spark/test_kills.py -k random`` is the long form."""
+
+
+def descendants(process: int) -> list[int]:
+    """Processes below one: the JVM, and the Python workers below that."""
+    parents: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents.setdefault(int(fields[1]), []).append(int(path.parent.name))
+    found = list(parents.get(process, []))
+    for one in found:
+        found += parents.get(one, [])
+    return found
+
+
+def test_killed_at_random_moments_it_goes_on_exactly(tmp_path: Path) -> None:
+    """The driver, the JVM or a Python worker, while input keeps coming."""
+    shop = Shop(tmp_path)
+    chance = random.Random(int(os.environ.get("KILLS_SEED", "7")))
+    for _ in range(KILLS):
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+        command = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--master", "local[2]", "--json"]
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen(
+            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=quiet, text=True
+        ) as process:
+            assert process.stdout is not None
+            shop.write()
+            process.stdout.readline()
+            until = time.time() + chance.uniform(0, 4)
+            while time.time() < until and process.poll() is None:
+                shop.write(10, 30)
+                time.sleep(0.2)
+            victim = chance.choice([process.pid, *descendants(process.pid)])
+            os.kill(victim, signal.SIGKILL)
+            if victim != process.pid:
+                time.sleep(chance.uniform(0, 2))
+            process.kill()
+    done = run(tmp_path, None)
+    assert done.returncode == 0, done.stderr
     check(tmp_path, shop)

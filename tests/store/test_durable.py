@@ -210,7 +210,7 @@ def test_snapshots_are_written_as_the_log_grows(tmp_path: Path) -> None:
         assert list(db.table("t")) == [(1, "kept")] and db.version == 201
 
 
-def test_trusted_tables_come_back_through_the_whole_log(tmp_path: Path) -> None:
+def test_views_of_trusted_tables_come_back_from_snapshots_and_log(tmp_path: Path) -> None:
     with fv.Database(tmp_path) as db:
         db.execute(TRUSTED)
         db.insert("clicks", [("ann", 1), ("bob", 2)])

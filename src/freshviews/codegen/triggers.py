@@ -164,6 +164,16 @@ def real_scratch(program: Program) -> dict[tuple[str, str], int]:
     return found
 
 
+def _foresee_changes(trigger: Trigger, statements: StatementWriter) -> None:
+    """Have fetched, while the rest runs, what the update itself is added to at the end."""
+    parameters = {parameter.name for parameter in trigger.parameters}
+    for statement in trigger.body[1:]:
+        if isinstance(statement, Add) and statement.key and parameters.issuperset(statement.key):
+            statements.need("foresee")
+            key = statements.key(statement.key)
+            statements.writer.line(f"foresee({statements.table(statement.view)}, {key})")
+
+
 def _write_row(trigger: Trigger, statements: StatementWriter, raw: dict[str, str]) -> None:
     """Filters first, then the parameters that the body uses, then the body."""
     writer = statements.writer
@@ -174,6 +184,7 @@ def _write_row(trigger: Trigger, statements: StatementWriter, raw: dict[str, str
             if parameter.name in used:
                 code = statements.scalars.write(parameter.expr, raw.__getitem__)
                 writer.line(f"{statements.variable(parameter.name)} = {code}")
+        _foresee_changes(trigger, statements)
         statements.body(trigger.body)
 
     def nested(filters: tuple[Expr, ...]) -> None:

@@ -246,9 +246,9 @@ def new_group(x: int, row: int, h: int) -> int:
 
 @jit
 def grow_block(x: int, group: int) -> int:
-    """Make room for half as many rows again in a group's block; 0 where memory is out."""
+    """Make room for a quarter as many rows again in a group's block; 0 where memory is out."""
     capacity = load(group, BLOCK_CAPACITY)
-    wider = (capacity + (capacity >> 1) + 3) & -2
+    wider = (capacity + (capacity >> 2) + 4) & -2
     if capacity == INLINE:
         block = allocate(wider >> 1)
         if block != 0:

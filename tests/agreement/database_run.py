@@ -1,0 +1,99 @@
+"""A scenario through the public API: what a user sees of the views equals what the oracle has."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from freshviews import BatchError, Database
+from freshviews.engine.change import Change
+from tests.agreement.duckdb_peer import exact
+from tests.agreement.evaluators import Rows
+from tests.agreement.scenario import Row, Scenario, Version
+from tests.agreement.views_of_script import Definitions
+
+
+def check_database(
+    scenario: Scenario,
+    definitions: Definitions,
+    contents: list[dict[str, Rows]],
+    late: bool = False,
+    directory: Path | None = None,
+) -> None:
+    """Commit every version and compare every view.
+
+    ``late``: the views are created once half of the versions are in, so that they are filled from the tables.
+    ``directory``: the database is kept there, and opened again after every version.
+    """
+    half = len(scenario.versions) // 2 if late and not any(t.trusted for t in scenario.tables) else 0
+    database = Database(directory)
+    database.execute("; ".join(table.text.spark for table in scenario.tables))
+    sums: dict[str, Counter[Row]] = {}
+    for i, (version, after) in enumerate(zip(scenario.versions, contents, strict=True)):
+        if i == half:
+            _create_views(database, scenario, sums)
+        _commit(database, version)
+        _refuse(database, scenario, version)
+        if i >= half:
+            for view in scenario.views:
+                expected = _values(definitions, view.name, after[view.name])
+                found = Counter(map(exact, database.view(view.name)))
+                seen = Counter({row: m for row, m in expected.items() if m > 0})
+                assert found == seen, f"{view.name} in the database: {found} is not {seen}"
+                told = {row: m for row, m in sums[view.name].items() if m}
+                assert told == expected, f"changes of {view.name} add up to {told}, not to {expected}"
+        if directory is not None:
+            database.close()
+            database = Database(directory)
+            if i >= half:
+                _subscribe(database, scenario, sums)
+    database.close()
+
+
+def _create_views(database: Database, scenario: Scenario, sums: dict[str, Counter[Row]]) -> None:
+    database.execute(";\n".join(view.text.spark for view in scenario.views))
+    for view in scenario.views:
+        sums[view.name] = Counter(map(exact, database.view(view.name)))
+    _subscribe(database, scenario, sums)
+
+
+def _subscribe(database: Database, scenario: Scenario, sums: dict[str, Counter[Row]]) -> None:
+    """Have the changes of every view added up."""
+
+    def add(change: Change) -> None:
+        for *row, m in zip(*(column.to_pylist() for column in change.to_arrow().columns), strict=True):
+            sums[change.view][exact(tuple(row))] += m
+
+    for view in scenario.views:
+        database.view(view.name).subscribe(add)
+
+
+def _commit(database: Database, version: Version) -> None:
+    if len(version) == 1:
+        ((table, updates),) = version
+        database.apply(table, [(*row, m) for row, m in updates])
+        return
+    with database.batch() as batch:
+        for table, updates in version:
+            batch.apply(table, [(*row, m) for row, m in updates])
+
+
+def _refuse(database: Database, scenario: Scenario, version: Version) -> None:
+    """A version with a delete of what is not there is refused whole."""
+    for table, updates in version:
+        if scenario.table(table).trusted:
+            continue
+        with pytest.raises(BatchError), database.batch() as batch:
+            for name, more in version:
+                batch.apply(name, [(*row, abs(m)) for row, m in more])
+            batch.apply(table, [(*updates[0][0], -1000)])
+
+
+def _values(definitions: Definitions, view: str, rows: Rows) -> dict[Row, int]:
+    found: Counter[Any] = Counter()
+    for key, m in rows.items():
+        found[exact(definitions.values(view, key))] += m
+    return dict(found)
