@@ -6,12 +6,13 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test lint clean
+.PHONY: help setup demo test lint clean bench
 
 help:
 	@echo "make demo    views over a year of flights stay fresh; ends with a check against DuckDB"
 	@echo "make test    all tests"
 	@echo "make lint    ruff and mypy"
+	@echo "make bench   all benchmarks; writes docs/benchmarks.md"
 	@echo "make setup   .venv alone"
 	@echo "make clean   delete .venv and caches"
 
@@ -51,3 +52,7 @@ lint: $(READY)
 clean:
 	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+bench: $(READY)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@$(RUN) -m benchmarks

@@ -1,5 +1,5 @@
-"""From CREATE to the first answer of a view over three relations: on a machine that never ran freshviews (both
-caches of compiled code empty), and in the next process.
+"""From CREATE to the first answer of a view over three relations: on a machine that never ran freshviews (the
+cache of compiled code empty), and in the next process.
 
 The time to import the package is stated apart.
 """
@@ -36,7 +36,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
     if case == "once":
         return _once()
     with tempfile.TemporaryDirectory() as folder:
-        caches = {"FRESHVIEWS_CACHE_DIR": f"{folder}/programs", "NUMBA_CACHE_DIR": f"{folder}/kernels"}
+        caches = {"FRESHVIEWS_CACHE_DIR": folder}
         found = in_own_process("first_use", "once", strategy, caches)
         if case == "second process":
             found = in_own_process("first_use", "once", strategy, caches)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,8 +99,7 @@ def keep_fresh(stream: Stream, *, checked: bool = False) -> dict[str, Any]:
         warm.delete(stream.steps[0].table, stream.steps[0].rows)
         answer(warm.view("v"))
     with fresh() as db:
-        calls: list[Callable[[str, pa.RecordBatch], int]] = [db.delete, db.insert, db.insert]
-        batches = [(calls[step.sign + 1 if step.sign > 0 else 0], step.table, step.rows) for step in stream.steps]
+        batches = [(db.insert if step.sign > 0 else db.delete, step.table, step.rows) for step in stream.steps]
         compared = frozenset(stream.compared)
         answers = {}
         gc.collect()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
+from tests.agreement.sql_aggregates import average_texts
 
 _VALUES = (
     TableColumn("x", "INT"),
@@ -50,18 +51,13 @@ SHAPES: dict[str, Shape] = {
     "a join over Z": Shape((TRUSTED, S), "trusted AS p JOIN s AS q USING (b)"),
 }
 
-_UNSCALED = "CAST(SUM(CAST(p.y * 100 AS BIGINT)) AS HUGEINT) * 10000"
-_AVERAGE = (
-    f"CAST(CAST(sign({_UNSCALED}) * ((2 * abs({_UNSCALED}) + COUNT(p.y)) // (2 * nullif(COUNT(p.y), 0)))"
-    " AS BIGINT) AS DECIMAL(18, 0)) * CAST(0.000001 AS DECIMAL(6, 6))"
-)
-
+_AVERAGE = Text(*(text.format("p.y", rows="") for text in average_texts(2)))
 _BOTH = "CASE WHEN p.x IS NOT NULL AND q.w IS NOT NULL THEN (p.x, q.w) END"
 
 PAYLOADS: dict[str, tuple[str | Text, ...]] = {
     "counts": ("COUNT(*)", "COUNT(p.x)", Text("COUNT(p.x, q.w)", f"COUNT({_BOTH})")),
     "integers": ("SUM(p.x)", "SUM(p.x * q.x)", "AVG(q.x)", "SUM(p.x + q.x)"),
-    "decimals": ("SUM(q.y)", "SUM(p.y * q.y)", Text("AVG(p.y)", _AVERAGE)),
+    "decimals": ("SUM(q.y)", "SUM(p.y * q.y)", _AVERAGE),
     "doubles": ("SUM(p.z)", "SUM(p.z * q.z)", "AVG(q.z)"),
     "extremes": ("MIN(p.x)", "MAX(q.y)", "MIN(q.z)", "MAX(p.w)"),
     "distinct values": (

@@ -51,6 +51,8 @@ def literal(value: Any) -> str:
         return "TRUE" if value else "FALSE"
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
+    if isinstance(value, dt.datetime):
+        return f"TIMESTAMP '{value}'"
     if isinstance(value, dt.date):
         return f"DATE '{value}'"
     if isinstance(value, float):

@@ -14,25 +14,32 @@ from typing import Any
 
 from tests.agreement.choices import Choices
 from tests.agreement.scenario import BaseTable, Row, TableColumn, Update, Version
-from tests.agreement.sql_expressions import DATES, STRINGS
+from tests.agreement.sql_expressions import DATES, STRINGS, TIMESTAMPS
 
 TYPES = {
-    "int": ("BIGINT", "BIGINT", "INT"),
-    "decimal": ("DECIMAL(6, 2)",),
-    "double": ("DOUBLE",),
+    "int": ("BIGINT", "BIGINT", "BIGINT", "INT", "INT", "SMALLINT", "TINYINT"),
+    "decimal": ("DECIMAL(6, 2)", "DECIMAL(6, 2)", "DECIMAL(15, 3)", "DECIMAL(20, 1)"),
+    "double": ("DOUBLE", "DOUBLE", "FLOAT"),
     "string": ("STRING",),
     "date": ("DATE",),
     "bool": ("BOOLEAN",),
+    "timestamp": ("TIMESTAMP",),
 }
 """The SQL types of each kind."""
 _DOMAINS: dict[str, tuple[Any, ...]] = {
     "BIGINT": (0, 1, 0, 1, 2),
     "INT": (0, 1, 0, 1, -1),
+    "SMALLINT": (0, 1, 2),
+    "TINYINT": (0, 1, -1),
     "DECIMAL(6, 2)": tuple(map(Decimal, ("0.50", "1.00", "-1.25"))),
+    "DECIMAL(15, 3)": tuple(map(Decimal, ("0.500", "1.000", "123456789.125"))),
+    "DECIMAL(20, 1)": tuple(map(Decimal, ("0.5", "1.0", "1000000000000.5"))),
     "DOUBLE": (0.5, 2.0, -1.5, 0.0),
+    "FLOAT": (0.5, 1.0, -0.25),
     "STRING": STRINGS,
     "DATE": tuple(map(dt.date.fromisoformat, DATES)),
     "BOOLEAN": (True, False),
+    "TIMESTAMP": tuple(map(dt.datetime.fromisoformat, TIMESTAMPS)),
 }
 _WILD = (0.1, 0.7, 1e16, float("inf"), float("-inf"), float("nan"), -0.0)
 
@@ -41,7 +48,7 @@ def table(choose: Choices, name: str, edges: bool) -> BaseTable:
     """With ``edges``, its first two columns join like those of a graph."""
     columns = [TableColumn("k", "BIGINT", choose.chance(30))]
     for i in range(1, choose.between(1, 3) + 1):
-        kind = choose.pick(("int", "int", "int", "decimal", "double", "string", "date", "bool"))
+        kind = choose.pick(("int", "int", "int", "decimal", "double", "string", "date", "bool", "timestamp"))
         type_ = "BIGINT" if edges and i == 1 else choose.pick(TYPES[kind])
         columns.append(TableColumn("abc"[i - 1], type_, choose.chance(35)))
     key: tuple[str, ...] = ()

@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 from tests.agreement.choices import Choices
 from tests.agreement.scenario import Text
 
-KINDS = ("int", "decimal", "double", "string", "date", "bool")
+KINDS = ("int", "decimal", "double", "string", "date", "bool", "timestamp")
 SUMMABLE = ("int", "decimal", "double")
 DATES = ("2024-01-30", "2024-01-31", "2024-02-29")
+TIMESTAMPS = ("2024-01-30 23:59:59", "2024-01-31 00:00:00", "2024-02-29 12:30:00.5")
 STRINGS = ("a", "b", "ab", "")
 
 
@@ -56,6 +57,8 @@ def constant(choose: Choices, kind: str) -> Term:
             return made("string", "'" + choose.pick(STRINGS[:3]) + "'")
         case "date":
             return made("date", f"DATE '{choose.pick(DATES)}'")
+        case "timestamp":
+            return made("timestamp", f"TIMESTAMP '{choose.pick(TIMESTAMPS)}'")
         case _:
             return made("bool", choose.pick(("TRUE", "FALSE")))
 
@@ -95,7 +98,7 @@ class Expressions:
         if depth == 0 or self.choose.chance(45):
             return self.leaf(kind)
         below = depth - 1
-        general = [self.case, self.coalesce]
+        general = [self.case, self.coalesce, self.nullif]
         own: dict[str, list[Callable[[str, int], Term]]] = {
             "int": [self.arithmetic, self.arithmetic, self.integer],
             "decimal": [self.decimals],
@@ -103,6 +106,7 @@ class Expressions:
             "string": [self.string],
             "date": [self.dates],
             "bool": [self.predicate, self.predicate],
+            "timestamp": [self.timestamp],
         }
         return self.choose.pick([*own[kind], *general])(kind, below)
 
@@ -118,6 +122,20 @@ class Expressions:
         first, other = self.any(kind, depth), self.leaf(kind)
         return _wider(made(kind, "COALESCE({0}, {1})", first, other), first, other)
 
+    def nullif(self, kind: str, depth: int) -> Term:
+        first = self.any(kind, depth)
+        if self.choose.chance(50) and kind != "bool":
+            function = self.choose.pick(("greatest", "least"))
+            other = self.leaf(kind)
+            return _wider(made(kind, f"{function}({{0}}, {{1}})", first, other), first, other)
+        made_ = made(kind, "NULLIF({0}, {1})", first, self.leaf(kind))
+        return replace(made_, precision=first.precision, scale=first.scale)
+
+    def timestamp(self, kind: str, depth: int) -> Term:
+        if self.choose.chance(50):
+            return made("timestamp", "CAST({0} AS TIMESTAMP)", self.any("date", depth))
+        return made("timestamp", "({0} + INTERVAL '1' HOUR)", self.any("timestamp", depth))
+
     def arithmetic(self, kind: str, depth: int) -> Term:
         a = self.any(kind, depth)
         if self.choose.chance(10):
@@ -126,7 +144,7 @@ class Expressions:
         return made(kind, f"({{0}} {op} {{1}})", a, self.any(kind, depth))
 
     def integer(self, kind: str, depth: int) -> Term:
-        choice = self.choose.pick(("mod", "abs", "div", "guarded", "length", "part", "diff"))
+        choice = self.choose.pick(("mod", "abs", "div", "guarded", "length", "part", "diff", "hour", "sign", "cast"))
         if choice == "length":
             return made("int", "length({0})", self.any("string", depth))
         if choice == "part":
@@ -136,7 +154,18 @@ class Expressions:
         if choice == "diff":
             dates = self.any("date", depth), self.any("date", depth)
             return made("int", "datediff({0}, {1})", *dates, duck="({0} - {1})")
+        if choice == "hour":
+            part = self.choose.pick(("hour", "minute", "day"))
+            return made("int", f"{part}({{0}})", self.any("timestamp", depth))
+        if choice == "cast":
+            of = self.choose.pick(("bool", "decimal", "double"))
+            duck = "CAST({0} AS INT)" if of == "bool" else "CAST(trunc({0}) AS BIGINT)"
+            a = self.any(of, depth)
+            # The decimals that columns hold fit an INT; their sums may not.
+            return made("int", "CAST({0} AS INT)" if of != "decimal" else "CAST({0} AS BIGINT)", a, duck=duck)
         a = self.any("int", depth)
+        if choice == "sign":
+            return made("int", "CASE {0} WHEN 0 THEN 0 WHEN 1 THEN {0} ELSE 2 END", a)
         if choice == "mod":
             return made("int", "({0} % 3)", a)
         if choice == "abs":
@@ -194,11 +223,17 @@ class Expressions:
 
     def string(self, kind: str, depth: int) -> Term:
         a = self.any("string", depth)
-        choice = self.choose.pick(("upper", "concat", "substring", "cast", "dates"))
+        choice = self.choose.pick(("upper", "concat", "substring", "cast", "dates", "lower", "trim", "replace", "bool"))
         if choice == "upper":
             return made("string", "upper({0})", a)
         if choice == "concat":
             return made("string", "({0} || {1})", a, self.any("string", depth))
+        if choice in ("lower", "trim"):
+            return made("string", f"{choice}({{0}})", a)
+        if choice == "replace":
+            return made("string", "replace({0}, 'a', 'bb')", a)
+        if choice == "bool":
+            return made("string", "CAST({0} AS STRING)", self.any("bool", depth))
         if choice == "substring":
             return made("string", "substring({0}, 1, 1)", a)
         if choice == "cast":
@@ -206,6 +241,8 @@ class Expressions:
         return made("string", "CAST({0} AS STRING)", self.any("date", depth))
 
     def dates(self, kind: str, depth: int) -> Term:
+        if self.choose.chance(20):
+            return made("date", "CAST({0} AS DATE)", self.any("timestamp", depth))
         a = self.any("date", depth)
         if self.choose.chance(50):
             return made("date", "date_add({0}, 1)", a, duck="({0} + 1)")

@@ -108,6 +108,15 @@ def test_a_bad_row_stops_the_pipeline_with_its_place_and_applies_nothing(spark: 
     assert latest(tmp_path / "shop.checkpoint") == before
 
 
+def test_a_file_with_other_columns_stops_the_pipeline_with_its_name(spark: Any, tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.write(3, 3)
+    run_once(spark, tmp_path)
+    (tmp_path / "in" / "items" / "other.csv").write_text("part,o_id,op,qty\nbolt,1,+,2\n")
+    with pytest.raises(PipelineError, match=r"CSV header does not conform|other\.csv"):
+        run_once(spark, tmp_path)
+
+
 def test_bad_rows_are_set_aside_with_the_reason_and_counted(spark: Any, tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     (tmp_path / "shop.sql").write_text(SCRIPT.replace("changes 'op')", "changes 'op', bad_rows 'bad')"))

@@ -90,7 +90,7 @@ class ArrowPlan:
                 if pa.types.is_string_view(column.type):  # of which Arrow takes no rows
                     column = column.cast(pa.large_string())
                 texts = column.take(pa.array(new)).to_pylist()
-                found[row, new] = [dictionary.encode(text) for text in texts]
+                found[row, new] = dictionary.encode_valid(texts)
 
 
 def plan_of(schema: pa.Schema, wishes: Sequence[Wish]) -> ArrowPlan | None:

@@ -291,19 +291,16 @@ def base_bytes(spec: int) -> int:
     return total
 
 
-@jit
 def live_rows(t: int) -> int:
     """Rows of a settled table, each counted once whatever its multiplicity."""
     return load(t, LIVE)
 
 
-@jit
 def used_rows(t: int) -> int:
     """The end of a scan of a table."""
     return load(t, USED)
 
 
-@jit
 def journal_length(t: int) -> int:
     """Rows that were touched since the journal was emptied."""
     return load(t, JOURNALED)

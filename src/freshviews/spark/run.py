@@ -17,6 +17,7 @@ from threading import Lock
 from typing import Any
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -204,7 +205,7 @@ class Run:
 
         try:
             found = whole.repartition(1).mapInArrow(work, "result string").collect()
-        except PySparkException as error:
+        except (PySparkException, Py4JJavaError) as error:
             raise PipelineError(f"version {task.version} cannot be made: {cause(error)}") from error
         return [json.loads(row["result"]) for row in found]
 
@@ -226,12 +227,18 @@ class Run:
 
 
 def cause(error: Exception) -> str:
-    """The line of Spark's message that says what was wrong, without its stacks."""
+    """What Spark says was wrong, without its stacks."""
+    java = getattr(error, "java_exception", None)
+    if java is not None:
+        messages = []
+        while java is not None:
+            messages.append(" ".join(str(java.getMessage()).split()))
+            java = java.getCause()
+        return ": ".join(dict.fromkeys([messages[0], messages[-1]]))
     text = str(error).partition("=== Streaming Query ===")[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     kept = [line for line in lines if not line.startswith(("at ", "File ", "Driver stacktrace", "Traceback"))]
-    causes = [line.removeprefix("Caused by: ") for line in kept if line.startswith("Caused by: ")]
-    return (causes or kept or [type(error).__name__])[0 if not causes else -1]
+    return (kept or [type(error).__name__])[0]
 
 
 def note_error(root: Path, error: BaseException | None) -> None:

@@ -115,6 +115,14 @@ class Dictionary:
         self._in_heap = size
         self._heap = (offsets, data)
 
+    def encode_valid(self, texts: list[str]) -> list[int]:
+        """Codes of many strings that are known to be valid Unicode, as those of Arrow are."""
+        codes = self._codes
+        new = [text for text in dict.fromkeys(texts) if text not in codes]
+        codes.update(zip(new, range(len(codes.entries), len(codes.entries) + len(new)), strict=True))
+        codes.entries += new
+        return [codes[text] for text in texts]
+
     def encode_arrow(self, array: pa.Array) -> npt.NDArray[np.int64]:
         """Codes of an array of strings (plain, large, view, or dictionary-encoded), NULL for nulls.
 

@@ -1,0 +1,80 @@
+"""Random aggregates in both spellings of SQL."""
+
+from __future__ import annotations
+
+from tests.agreement.choices import Choices
+from tests.agreement.scenario import Text
+from tests.agreement.sql_expressions import SUMMABLE, Expressions, Term, made
+
+
+def aggregate(choose: Choices, expressions: Expressions, kind: str | None = None) -> Term:
+    """An aggregate, of a kind where one is given."""
+    kind = kind or choose.pick(("int", "int", "decimal", "double", "ratio", "string", "date", "bool"))
+    rows = Text.same("")
+    if choose.chance(10):
+        rows = made("bool", " FILTER (WHERE {0})", expressions.predicate(depth=1)).text
+    return _aggregate(choose, expressions, kind, rows)
+
+
+def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text) -> Term:
+    """``rows``: FILTER (WHERE ...), or nothing."""
+
+    def call(of: str, spark: str, *args: Term, duck: str | None = None, precision: int = 0, scale: int = 0) -> Term:
+        other = (spark if duck is None else duck).format(*(a.text.duck for a in args), rows=rows.duck)
+        text = Text(spark.format(*(a.text.spark for a in args), rows=rows.spark), other)
+        return Term(text, of, precision, scale)
+
+    if kind == "ratio":
+        return call("ratio", "AVG({0}){rows}", expressions.any(choose.pick(("int", "double")), 1))
+    functions = ["MIN", "MAX"]
+    if kind == "int":
+        functions += ["COUNT", "COUNT", "COUNT", "SUM", "SUM", "SUM", "PAIRS"]
+    elif kind in SUMMABLE:
+        functions += ["SUM", "SUM", "SUM", "AVG"] if kind == "decimal" else ["SUM", "SUM", "SUM"]
+    function = choose.pick(functions)
+    distinct = "DISTINCT " if choose.chance(20) else ""
+    if function == "COUNT":
+        if choose.chance(40):
+            return call("int", "COUNT(*){rows}")
+        of = choose.pick([c.kind for c in expressions.columns])
+        return call("int", f"COUNT({distinct}{{0}}){{rows}}", expressions.any(of, 1))
+    if function == "PAIRS":
+        a, b = choose.pick(expressions.columns), choose.pick(expressions.columns)
+        known = "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN ({0}, {1}) END"
+        return call("int", f"COUNT({distinct}{{0}}, {{1}}){{rows}}", a, b, duck=f"COUNT({distinct}{known}){{rows}}")
+    argument = _factor(choose, expressions, kind) if function == "SUM" else expressions.any(kind, 1)
+    if function in ("MIN", "MAX"):
+        return call(kind, f"{function}({{0}}){{rows}}", argument, precision=argument.precision, scale=argument.scale)
+    if kind != "decimal":
+        return call(kind, f"{function}({distinct}{{0}}){{rows}}", argument)
+    if argument.precision > 18:
+        return call(kind, "MAX({0}){rows}", argument, precision=argument.precision, scale=argument.scale)
+    if function == "SUM":
+        precision = argument.precision + 10
+        duck = f"CAST(SUM({distinct}{{0}}){{rows}} AS DECIMAL({precision}, {argument.scale}))"
+        return call(
+            kind, f"SUM({distinct}{{0}}){{rows}}", argument, duck=duck, precision=precision, scale=argument.scale
+        )
+    spark, duck = average_texts(argument.scale, distinct)
+    return call(kind, spark, argument, duck=duck, precision=argument.precision + 4, scale=argument.scale + 4)
+
+
+def average_texts(scale: int, distinct: str = "") -> tuple[str, str]:
+    """AVG of a decimal {0}: Spark's has four more digits, rounded HALF_UP; DuckDB's is a DOUBLE, so it is spelt
+    out."""
+    unscaled = f"CAST(SUM({distinct}CAST({{0}} * {10**scale} AS BIGINT)){{rows}} AS HUGEINT) * 10000"
+    number = f"COUNT({distinct}{{0}}){{rows}}"
+    rounded = f"sign({unscaled}) * ((2 * abs({unscaled}) + {number}) // (2 * nullif({number}, 0)))"
+    unit = f"CAST(1E-{scale + 4} AS DECIMAL({scale + 4}, {scale + 4}))"
+    duck = f"(CAST(CAST({rounded} AS BIGINT) AS DECIMAL(18, 0)) * {unit})"
+    return f"AVG({distinct}{{0}}){{rows}}", duck
+
+
+def _factor(choose: Choices, expressions: Expressions, kind: str) -> Term:
+    """The argument of a SUM: often a product of columns, which may come from several tables."""
+    if kind == "decimal" or choose.chance(50):
+        return expressions.any(kind, choose.between(0, 2))
+    product = made(kind, "{0} * {1}", expressions.leaf(kind), expressions.leaf(kind))
+    if choose.chance(25):
+        product = made(kind, "{0} * {1}", product, expressions.leaf(kind))
+    return product
