@@ -116,6 +116,12 @@ FOUND: dict[str, Scenario] = {
     "a self join of a shared store sums doubles under first-order deltas": _scenario(
         R, "SELECT p.a, SUM(0.5E0 * 0.5E0) AS z FROM r AS p JOIN r AS q ON p.b = q.b GROUP BY p.a"
     ),
+    "a sum of NULLs alone is NULL, filtered across tables or not": _scenario(
+        R,
+        S,
+        "SELECT SUM(NULLIF(1.5, 1.5)) FILTER (WHERE r.a <= s.c) AS y, AVG(NULLIF(1E0, 1E0)) AS z,"
+        " COUNT(NULLIF(1, 1)) FILTER (WHERE r.a < s.c) AS n FROM r CROSS JOIN s",
+    ),
     "a view reads the one row of aggregates without groups from the start": _scenario(
         R,
         "SELECT COUNT(*) AS n, SUM(x) AS x FROM r",

@@ -53,12 +53,10 @@ def _query(
     choose: Choices, relations: Sequence[Readable], preferred: Sequence[Readable]
 ) -> tuple[Text, tuple[Term, ...]]:
     """A SELECT, or a UNION of two, perhaps over a WITH; its text and its columns."""
-    if choose.chance(8):
+    if choose.chance(8) and all(r.text.spark != "w" for r in relations):
         inner, inside = _select(choose, relations, (), 2, None)
         text, columns = _query(choose, [*relations, Readable(Text.same("w"), inside, 1)], ())
-        if not text.spark.startswith("WITH"):
-            text = Text(f"WITH w AS ({inner.spark}) {text.spark}", f"WITH w AS ({inner.duck}) {text.duck}")
-        return text, columns
+        return Text(f"WITH w AS ({inner.spark}) {text.spark}", f"WITH w AS ({inner.duck}) {text.duck}"), columns
     text, columns = _select(choose, relations, preferred, 4, None)
     if choose.chance(12):
         other, more = _select(choose, relations, preferred, 2, [c.kind for c in columns])

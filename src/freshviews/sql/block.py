@@ -233,7 +233,8 @@ class _Builder:
         return call("case", (call("gt", (rows, integer(0)), BOOLEAN), value, null(value.type)), value.type)
 
     def _added(self, counts: Sequence[Expr]) -> Expr:
-        return reduce(lambda a, b: call("add_int", (a, b), BIGINT), counts)
+        """Their sum; there are none for an argument that is NULL in every row."""
+        return reduce(lambda a, b: call("add_int", (a, b), BIGINT), counts) if counts else integer(0)
 
     def _result(self, call_: AggregateCall, components: tuple[str, ...]) -> Column:
         name = free_name(call_.label, [result.name for result in self.results])
