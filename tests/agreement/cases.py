@@ -116,6 +116,12 @@ FOUND: dict[str, Scenario] = {
     "a self join of a shared store sums doubles under first-order deltas": _scenario(
         R, "SELECT p.a, SUM(0.5E0 * 0.5E0) AS z FROM r AS p JOIN r AS q ON p.b = q.b GROUP BY p.a"
     ),
+    "rows over Z that a projection makes one cancel out for a reader": _scenario(
+        TRUSTED,
+        R,
+        "SELECT r.x, abs(trusted.x) AS y FROM trusted JOIN r USING (b)",
+        "SELECT a FROM trusted UNION ALL SELECT a FROM r",
+    ),
     "a sum of NULLs alone is NULL, filtered across tables or not": _scenario(
         R,
         S,

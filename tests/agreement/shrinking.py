@@ -9,13 +9,13 @@ from tests.agreement.agreement import check
 from tests.agreement.scenario import Scenario
 
 
-def shrunk(scenario: Scenario, failure: type[Exception]) -> Scenario:
+def shrunk(scenario: Scenario, failure: type[Exception], database: str | None = None) -> Scenario:
     """A scenario that fails in the same way and from which nothing can be left out."""
     smaller = True
     while smaller:
         smaller = False
         for less in _with_less(scenario):
-            if _fails(less, failure):
+            if _fails(less, failure, database):
                 scenario, smaller = less, True
                 break
     return scenario
@@ -35,11 +35,11 @@ def _with_less(scenario: Scenario) -> Iterator[Scenario]:
                 yield replace(scenario, versions=(*versions[:i], changed, *versions[i + 1 :]))
 
 
-def _fails(scenario: Scenario, failure: type[Exception]) -> bool:
+def _fails(scenario: Scenario, failure: type[Exception], database: str | None) -> bool:
     if not _is_allowed(scenario):
         return False
     try:
-        check(scenario)
+        check(scenario, database=database)
     except failure:
         return True
     except Exception:

@@ -14,21 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from tests.agreement.agreement import check
+from tests.agreement.agreement import EVERY_STRATEGY, check
+from tests.agreement.bulk import check_bulk
 from tests.agreement.cases import COMPILED
 from tests.agreement.choices import seeded
 from tests.agreement.profile import SCENARIOS, SHARES
 from tests.agreement.random_tables import versions
 from tests.agreement.sql_queries import scenario
 
-STRATEGIES = (None, "first_order", "change_propagation", "higher_order", "view_tree", "recompute")
 STREAMS = 12
 TIME_LIMIT = 1800
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", COMPILED)
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", EVERY_STRATEGY)
 def test_compiled_code_agrees_over_many_streams(name: str, strategy: str | None) -> None:
     case = COMPILED[name]
     for seed in range(STREAMS):
@@ -37,9 +37,15 @@ def test_compiled_code_agrees_over_many_streams(name: str, strategy: str | None)
         check(replace(case, versions=stream, duckdb=not wild), [strategy], interpreted=False)
 
 
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_code_agrees_with_duckdb_on_many_rows(name: str) -> None:
+    cubic = ("triangle", "star", "product", "inequality", "path")
+    check_bulk(COMPILED[name], EVERY_STRATEGY, rows=150 if any(word in name for word in cubic) else 400, seed=1)
+
+
 @pytest.mark.parametrize("seed", range(min(8, SCENARIOS // 100)))
 def test_compiled_code_agrees_on_random_views(seed: int) -> None:
-    check(scenario(seeded(seed)), [None], interpreted=False)
+    check(scenario(seeded(seed)), [None], interpreted=False, database=("live", "late", "durable")[seed % 3])
 
 
 def test_plain_python_agrees_on_all_cases_and_on_random_views_and_streams() -> None:

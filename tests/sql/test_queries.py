@@ -44,7 +44,7 @@ PRINTED = [
         "any other compares variables",
         "SELECT r.a FROM r JOIN s ON r.a = s.a WHERE r.b * 2 > s.b",
         """v: a INT NOT NULL
-  bag v(a) = r(a, mul_b=check_range(mul_int(b, 2), -2147483648, 2147483647) | is_not_null(a)) s(a, b | is_not_null(a)) if gt(mul_b, b)
+  bag v(a) = r(a, mul_b=check_range(mul_int(b, 2), -2147483648, 2147483647) | is_not_null(b) & is_not_null(a)) s(a, b | is_not_null(a)) if gt(mul_b, b)
   -> a""",
     ),
     (

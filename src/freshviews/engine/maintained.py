@@ -22,7 +22,7 @@ from freshviews.expr.ops import may_fail
 from freshviews.kernel.failure import ERRORS
 from freshviews.kernel.payload import PAYLOAD_ERRORS
 from freshviews.plan.explain import explain
-from freshviews.plan.planner import Plan, plan_block
+from freshviews.plan.planner import Plan, may_be_negative, plan_block
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.types.dictionary import Dictionary
 
@@ -71,6 +71,7 @@ class Maintained:
         self._host_failure: Failure | None = None
         self._stored: StoredRows | None = None
         self._difference: list[Codes] = []
+        self._cancels = False
 
     def prepare(self) -> None:
         """Plan and compile. Raises PlanError where the named strategy cannot keep the view."""
@@ -92,7 +93,14 @@ class Maintained:
             self._parts.append(_Part(plan, projection, compiled, state, host, evaluators, names))
         if any(part.plan.strategy == "recompute" for part in self._parts):
             self._stored = StoredRows({name: tuple(sorted(self.needed(name))) for name in self.inputs})
+        self._cancels = self._can_cancel()
         self.planning_seconds = time.perf_counter() - start
+
+    def _can_cancel(self) -> bool:
+        """Whether two raw rows may be one row of the view, with multiplicities of either sign."""
+        signed = any(may_be_negative(relation) for relation in self._definitions.values())
+        apart = len(self._parts) == 1 and self._parts[0].projection.injective
+        return signed and not apart and any(block.kind == "bag" for block in self.view.blocks)
 
     def close(self) -> None:
         """Give all memory back."""
@@ -233,8 +241,13 @@ class Maintained:
     def contents(self, rows: int) -> Iterator[CodeBatch]:
         """The contents in batches of at most ``rows`` rows, multiplicities included.
 
-        The view must not change until the iterator is done.
+        The view must not change until the iterator is done. Over Z, where rows may cancel out, all of them are
+        merged first.
         """
+        if self._cancels:
+            merged = consolidate(self._rows())
+            yield from (self._batch(merged[at : at + rows]) for at in range(0, len(merged), rows))
+            return
         for part in self._parts:
             for raw in part.state.rows(rows):
                 found = project(part.projection, part.compiled, part.state.state, raw)

@@ -71,6 +71,8 @@ HIGH = 22  # the address past its end
 HEADER = 23
 
 FIRST_CAPACITY = 8
+FULL = 25
+"""So many of 32 slots are taken when their number is doubled: more would make misses long, fewer rows dear."""
 
 
 def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) -> int:
@@ -225,7 +227,7 @@ def fill_slot(t: int, number: int, h: int) -> None:
 def insert_row(t: int, h: int) -> int:
     """Number of a new row entered under a hash, its key still to be written; -1 where memory is out."""
     live = load(t, LIVE)
-    if 4 * (live + 1) > 3 * (load(t, MASK) + 1) and grow_slots(t) == 0:
+    if 32 * (live + 1) > FULL * (load(t, MASK) + 1) and grow_slots(t) == 0:
         return -1
     number = take_row(t)
     if number >= 0:

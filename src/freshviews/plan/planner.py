@@ -31,7 +31,7 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     kind = classify(block.query, dependencies)
     if view.strategy is not None:
         return _named(view, block, dependencies, kind)
-    in_z = sorted(name for name, relation in inputs.items() if _may_be_negative(relation))
+    in_z = sorted(name for name, relation in inputs.items() if may_be_negative(relation))
     if block.kind == "bag" and not in_z and _worth_factorising(kind):
         program = view_tree.plan_factorised(block.query, dependencies)
         if program is not None:
@@ -80,7 +80,7 @@ def _keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tuple[str
     }
 
 
-def _may_be_negative(relation: TableDef | ViewDef) -> bool:
+def may_be_negative(relation: TableDef | ViewDef) -> bool:
     """Whether rows of the relation may have a negative multiplicity for a while: those of trusted tables,
     and of bags, which may come from such tables."""
     if isinstance(relation, TableDef):
