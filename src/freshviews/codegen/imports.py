@@ -9,8 +9,10 @@ _MODULES = (table, index_kernel, buffer, output, ordered, payload, real, results
 _ALWAYS = ("jit", "load", "load32", "store")
 _TABLE_WORDS = ("INDEX_LIST", "JOURNAL", "JOURNALED", "LIVE", "ORDERED_LIST", "ROWS", "SCRATCH", "USED", "WIDTH")
 
+_BUILTINS = ("abs", "bool", "float", "int", "len", "max", "min", "range")
+
 IMPORTABLE = frozenset(
-    (*_ALWAYS, *_TABLE_WORDS, "NULL", "range", *(name for module in _MODULES for name in vars(module)))
+    (*_ALWAYS, *_TABLE_WORDS, "NULL", *_BUILTINS, *(name for module in _MODULES for name in vars(module)))
 )
 """Names that mean something in a generated module, so that no local variable may have them."""
 
