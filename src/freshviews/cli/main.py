@@ -13,7 +13,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
-from freshviews.cli.pipeline import query_script, run_script, show_status
+from freshviews.cli.pipeline import explain_cells, query_script, run_script, show_status
 from freshviews.cli.report import check_table, counts, error_text
 from freshviews.cli.script import PlannedScript, ScriptError, only, plan_script, read
 from freshviews.errors import FreshviewsError
@@ -49,9 +49,15 @@ def check(script: Script) -> None:
 def explain(
     script: Script,
     view: Annotated[str | None, typer.Option(metavar="NAME", help="This view alone.")] = None,
+    cells: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="How N engines would share the rows, instead.")
+    ] = None,
 ) -> None:
     """Print the plan of each view: class, reason, strategy, bounds, the program, what it stores."""
     with _errors_told():
+        if cells is not None:
+            print(explain_cells(script, cells), end="")
+            return
         planned = _planned(script)
         if view is not None:
             planned = only(planned, view)
@@ -73,11 +79,15 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Take what is there, commit, and end.")] = False,
     master: Annotated[str | None, typer.Option(metavar="URL", help="Spark's master; local mode without it.")] = None,
     checkpoint: Checkpoint = None,
+    cells: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Engines that share the rows, fixed at the first run; one per core."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Keep the views of a streaming script fresh on Spark, until it is stopped."""
     with _errors_told():
-        raise typer.Exit(run_script(script, once, master, checkpoint, as_json))
+        raise typer.Exit(run_script(script, once, master, checkpoint, as_json, cells))
 
 
 @app.command()

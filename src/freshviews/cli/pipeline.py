@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib.util
 import json
 import os
-import signal
+import subprocess
 import sys
-import time
+import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.live import Live
 from rich.table import Table
 
+from freshviews.cells import describe, plan_cells
+from freshviews.cli.progress import Progress, duration, size
 from freshviews.cli.report import error_text
 from freshviews.cli.script import ReadError, ScriptError, Source, read
+from freshviews.cli.stopping import Stopping, java_process
 from freshviews.errors import FreshviewsError, SqlError
 from freshviews.spark.checkpoint import checkpoint_path
-from freshviews.spark.definition import Definition
-from freshviews.spark.manifest import Manifest
+from freshviews.spark.definition import Definition, catalog_of, declared_rows
+from freshviews.spark.manifest import Manifests
 from freshviews.spark.reading import latest, status
 from freshviews.spark.script import read_script
+from freshviews.sql.streaming import plain
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from freshviews.spark.query import Query
 
 
 def definition_of(name: str) -> Definition:
@@ -47,62 +56,138 @@ def checkpoint_of(name: str, given: str | None) -> Path:
     return checkpoint_path(given) if given is not None else Path(name).absolute().with_suffix(".checkpoint")
 
 
-def run_script(name: str, once: bool, master: str | None, checkpoint: str | None, as_json: bool) -> int:
+def run_script(
+    name: str, once: bool, master: str | None, checkpoint: str | None, as_json: bool, cells: int | None = None
+) -> int:
     """Run a script until it is stopped, or until what is there is in; the exit code comes back."""
     definition = definition_of(name)
     root = checkpoint_of(name, checkpoint)
-    _need_spark()
+    check_writable(root)
+    need_spark()
     from freshviews.spark.pipeline import Pipeline
     from freshviews.spark.session import start_session
 
-    spark = start_session(master, quiet=True)
-    told = _Told(list(definition.views), as_json)
     resume = _resume(name, once, master, checkpoint)
+    progress = Progress(definition, as_json)
+    spark = None
+
+    def at_once() -> str:
+        # Whatever is being made has no manifest yet, so nothing of it counts.
+        progress.close()
+        version = Manifests(root).versions()[-1:]
+        return f"stopped at once at version {version[0] if version else 0}; go on with: {resume}"
+
+    with Stopping(at_once) as stopping, progress:
+        try:
+            spark = start_session(master, quiet=True)
+            stopping.install()
+            if stopping.asked:
+                return 0
+            query = Pipeline.of(spark, definition, root, cells=cells).start(once=once, listener=progress.version)
+            return _wait(query, progress, stopping, resume)
+        except (FreshviewsError, OSError) as error:
+            progress.close()
+            print(_told(error, root, resume), file=sys.stderr)
+            return 1
+        finally:
+            progress.close()
+            if spark is not None:
+                _end_session(spark)
+
+
+def explain_cells(name: str, cells: int) -> str:
+    """How so many cells would share the rows of a script. Its sources are looked at where it has any."""
+    source = read(name)
     try:
-        with told:
-            query = Pipeline.of(spark, definition, root).start(once=once, listener=told.version)
-            return _wait(query, told, resume)
-    except (FreshviewsError, OSError) as error:
-        print(str(error), file=sys.stderr)
-        return 1
+        streaming = plain(source.text) != source.text
+        if not streaming:
+            catalog = catalog_of(source.text)
+            declared = declared_rows(catalog)
+            return describe(plan_cells(catalog, cells, declared), catalog, declared)
+    except SqlError as error:
+        raise ReadError(_placed(source, error)) from error
+    definition = definition_of(name)
+    need_spark()
+    from freshviews.spark.explain import explain_cells as explained
+    from freshviews.spark.session import start_session
+
+    spark = start_session("local[*]", quiet=True)
+    try:
+        return explained(spark, definition, cells)
     finally:
-        spark.stop()
+        _end_session(spark)
 
 
-def _need_spark() -> None:
+def need_spark() -> None:
+    """Raises ReadError where pyspark is not installed."""
     if importlib.util.find_spec("pyspark") is None:
         raise ReadError("this needs pyspark: pip install 'freshviews[spark]' (and [java], where there is no Java)")
 
 
-def _wait(query: Any, told: _Told, resume: str) -> int:
-    asked = 0
-
-    def interrupted(number: int, frame: FrameType | None) -> None:
-        nonlocal asked
-        asked += 1
-        if asked > 1:
-            # Whatever is being made has no manifest yet, so nothing of it counts.
-            told.__exit__()
-            print(f"stopped at once at version {query.version}; go on with: {resume}", file=sys.stderr, flush=True)
-            _end()
-
-    old = [signal.signal(one, interrupted) for one in (signal.SIGINT, signal.SIGTERM)]
+def check_writable(root: Path) -> None:
+    """Make the checkpoint's folder, before seconds go into starting Spark. Raises ReadError where that fails."""
     try:
-        while not asked:
+        root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=root):
+            pass
+    except OSError as error:
+        raise ReadError(
+            f"the checkpoint {root} cannot be written: {error.strerror}; make room or give it the right owner, or "
+            "name another folder with --checkpoint"
+        ) from error
+
+
+def _wait(query: Query, progress: Progress, stopping: Stopping, resume: str) -> int:
+    """Until it ends or a stop is asked for."""
+    while not stopping.asked:
+        try:
             if query.awaitTermination(0.5):
                 return 0
-        print("finishing the micro-batch; once more stops at once", file=sys.stderr, flush=True)
-        query.stop()
-        told.__exit__()
-        print(f"stopped at version {query.version}; go on with: {resume}", file=sys.stderr, flush=True)
-        return 0
-    finally:
-        for one, handler in zip((signal.SIGINT, signal.SIGTERM), old, strict=True):
-            signal.signal(one, handler)
+        except Exception as error:
+            if isinstance(error, FreshviewsError) or not _java_is_gone():
+                raise
+            raise FreshviewsError(
+                f"Spark's Java process has ended, killed or out of memory; nothing is lost: go on with: {resume}"
+            ) from None
+    query.stop()
+    progress.close()
+    failed = query.exception()
+    if failed is not None:
+        raise failed
+    print(f"stopped at version {query.version}; go on with: {resume}", file=sys.stderr, flush=True)
+    return 0
 
 
-def _end() -> None:
-    os._exit(130)
+def _java_is_gone() -> bool:
+    """Whether Spark's Java process has ended, or is just about to."""
+    process = java_process()
+    if process is None:
+        return False
+    try:
+        process.wait(2)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _end_session(spark: SparkSession) -> None:
+    """Stop Spark, be it that its Java process has died before."""
+    if not _java_is_gone_now():
+        with contextlib.suppress(Exception):
+            spark.stop()
+
+
+def _java_is_gone_now() -> bool:
+    process = java_process()
+    return process is not None and process.poll() is not None
+
+
+def _told(error: Exception, root: Path, resume: str) -> str:
+    """An error as the user is told, with what to do where a disk is full."""
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    if full or os.strerror(errno.ENOSPC) in str(error):
+        return f"{error}; every version that was made is safe in {root}: make room, then go on with: {resume}"
+    return str(error)
 
 
 def _resume(name: str, once: bool, master: str | None, checkpoint: str | None) -> str:
@@ -113,95 +198,44 @@ def _resume(name: str, once: bool, master: str | None, checkpoint: str | None) -
     return " ".join(words)
 
 
-class _Told:
-    """What is shown while it runs: a live table on a terminal, else a line per version."""
-
-    def __init__(self, views: list[Any], as_json: bool) -> None:
-        self._views = [view.name for view in views]
-        self._json = as_json
-        self._live: Live | None = None
-        self._begun = time.time()
-        if sys.stdout.isatty() and not as_json:
-            self._live = Live(console=Console(), refresh_per_second=4, transient=False)
-
-    def __enter__(self) -> _Told:
-        if self._live is not None:
-            self._live.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
-
-    def version(self, manifest: Manifest) -> None:
-        rows = sum(manifest.rows.values())
-        lag = time.time() - manifest.time
-        rate = rows / manifest.seconds if manifest.seconds else 0.0
-        bad = sum(manifest.totals.get("bad", {}).values())
-        if self._json:
-            told = {
-                "version": manifest.version,
-                "batch": manifest.batch,
-                "rows": manifest.rows,
-                "changed": manifest.changed,
-                "bytes": manifest.bytes,
-                "seconds": round(manifest.seconds, 3),
-                "bad": manifest.totals.get("bad", {}),
-            }
-            print(json.dumps(told), flush=True)
-        elif self._live is not None:
-            table = Table("view", "changes out", "in all", "state", box=None, pad_edge=False)
-            for name in self._views:
-                total = manifest.totals.get("changed", {}).get(name, 0)
-                changed = manifest.changed.get(name, 0)
-                table.add_row(name, f"{changed:,}", f"{total:,}", _size(manifest.bytes.get(name, 0)))
-            total_in = sum(manifest.totals.get("rows", {}).values())
-            table.title = (
-                f"version {manifest.version}: {rows:,} rows in, {total_in:,} in all, {rate:,.0f} rows/s, "
-                f"lag {lag:.1f} s" + (f", {bad:,} bad rows set aside" if bad else "")
-            )
-            self._live.update(table)
-        else:
-            changed_text = ", ".join(f"{name} {manifest.changed.get(name, 0)}" for name in self._views)
-            aside = f"; {bad} bad rows set aside" if bad else ""
-            print(
-                f"version {manifest.version}: {rows} rows in {manifest.seconds:.2f} s; changes: {changed_text}{aside}",
-                flush=True,
-            )
-
-
-def _size(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
-
-
 def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
     """Print how the pipeline of a script stands."""
-    found = status(checkpoint_of(name, checkpoint))
+    found = status(checkpoint_of(name, checkpoint), _definition_if_fine(name))
     if as_json:
         print(json.dumps(asdict(found)))
         return
     state = "running" if found.running else "not running"
-    print(f"version {found.version} ({state}), made {found.lag:.0f} s ago, delivered up to {found.delivered}")
+    print(f"version {found.version} ({state}), made {duration(found.age)} ago, delivered up to {found.delivered}")
+    print(f"lag {duration(found.lag)} from the newest input to its version; {_behind(found.waiting)}")
     for table, numbers in found.tables.items():
         aside = f", {numbers['bad']:,} set aside" if numbers["bad"] else ""
         print(f"table {table}: {numbers['rows']:,} rows in{aside}")
     for view, numbers in found.views.items():
-        print(f"view {view}: {numbers['changed']:,} changes out, {_size(numbers['bytes'])}")
+        print(f"view {view}: {numbers['changed']:,} changes out, {size(numbers['bytes'])}")
     if found.error:
         print(f"last error: {found.error}")
+
+
+def _behind(waiting: dict[str, int]) -> str:
+    if not waiting:
+        return "what waits is not known"
+    files = ", ".join(f"{count:,} of {table}" for table, count in waiting.items() if count)
+    return f"files that wait: {files}" if files else "no files wait"
+
+
+def _definition_if_fine(name: str) -> Definition | None:
+    """The script, which only says where to look for files that wait; a checkpoint stands without it."""
+    try:
+        return definition_of(name)
+    except FreshviewsError:
+        return None
 
 
 def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> None:
     """Print the result of a SELECT over the views at the last committed version. Spark evaluates it."""
     root = checkpoint_of(name, checkpoint)
     latest(root)
-    _need_spark()
+    need_spark()
     from freshviews.spark.select import select
 
     found = select(root, sql)

@@ -8,13 +8,15 @@ once the whole batch is in, so that they hold for its net effect.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from freshviews.engine.batch import CodeBatch, Codes, address_of
 from freshviews.kernel import base_store as kernel
+from freshviews.kernel.image import Mapping, array_count, take_image
+from freshviews.kernel.mapping import unmap
 from freshviews.kernel.mem import allocate, load, release
 from freshviews.kernel.table import free_table, new_table
 from freshviews.query.block import TableDef
@@ -55,14 +57,15 @@ class BaseTable:
         whole_rows = not any(column.nullable for column in definition.columns)
         counted: list[Side] = []
         keys: list[Side] = []
-        for key in definition.keys:
+        for number, key in enumerate(definition.keys):
             # A key of all columns of a table without NULLs is what the row table counts already.
             if whole_rows and set(key) == set(self.columns):
                 positions = np.arange(words, dtype=np.int64)
                 keys.append(Side(self.columns, self._rows, positions))
             else:
-                keys.append(self._side(key, counted))
+                keys.append(self._side(key, counted, locates=number == 0 and definition.has_primary_key))
         self.keys = tuple(keys)
+        self.primary_key = keys[0] if definition.has_primary_key else None
         self.foreign = tuple(self._side(key.columns, counted) for key in definition.foreign_keys)
         self._scratch = allocate(2 * words)
         width = kernel.SIDE_POSITIONS + words
@@ -80,11 +83,13 @@ class BaseTable:
         self._spec = address_of(spec)[0]
         self._places = np.zeros(2 * words, np.int64)
         self._places_address = address_of(self._places)[0]
-        handles = [self._rows, *(side.handle for side in counted)]
-        self._free = weakref.finalize(self, _free, handles, self._scratch)
+        self.handles = (self._rows, *(side.handle for side in counted))
+        """Its native tables; together they are all that an image of it needs."""
+        self._mappings: list[Mapping] = []
+        self._free = weakref.finalize(self, _free, self.handles, self._scratch, self._mappings)
 
-    def _side(self, columns: tuple[str, ...], counted: list[Side]) -> Side:
-        handle = new_table(len(columns), 1, 0, 0, 1)
+    def _side(self, columns: tuple[str, ...], counted: list[Side], locates: bool = False) -> Side:
+        handle = new_table(len(columns), 1 + locates, 0, 0, 1)
         kernel.start_journal(handle)
         positions = np.array([self.columns.index(name) for name in columns], np.int64)
         side = Side(columns, handle, positions)
@@ -130,6 +135,25 @@ class BaseTable:
             kernel.copy_rows(self._rows, number, number + 1, address_of(row)[0])
             yield tuple(row[:-1].tolist())
 
+    def with_keys(self, keys: Sequence[Codes]) -> CodeBatch:
+        """The rows that have one of the keys, each once. The table is settled and has a primary key.
+
+        ``keys`` are codes of the columns of ``primary_key``, in its order. Costs by the keys, not by the table.
+        """
+        side = self.primary_key
+        if side is None:
+            raise ValueError(f"table {self.name} has no primary key")
+        count = len(keys[0])
+        where = np.array([address_of(column) for column in keys], np.int64)
+        places = np.empty(count, np.int64)
+        found = kernel.places_of_keys(
+            self._rows, side.handle, address_of(where.ravel())[0], count, self._scratch, address_of(places)[0]
+        )
+        places = np.unique(places[:found])
+        rows = np.empty((len(places), self._words + 1), np.int64)
+        kernel.copy_places(self._rows, address_of(places)[0], len(places), address_of(rows)[0])
+        return self._batch(rows)
+
     def net(self) -> CodeBatch | None:
         """The batch with what cancels out left out; None where nothing does, as far as is known cheaply."""
         if not self._spec_words[kernel.MIXED]:
@@ -144,6 +168,17 @@ class BaseTable:
     def settle(self) -> None:
         """Make what came permanent."""
         kernel.settle_base(self._spec)
+
+    def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping) -> None:
+        """Go on, empty so far, as the table whose kept words and arrays these are; see ``kernel.image``.
+
+        The mapping becomes the table's own.
+        """
+        self._mappings.append(mapping)
+        places = iter(mapping.places)
+        for handle, words in zip(self.handles, kept, strict=True):
+            own = tuple(next(places) for _ in range(array_count(handle)))
+            take_image(handle, words, replace(mapping, places=own))
 
     def batches(self, rows: int) -> Iterator[CodeBatch]:
         """The contents, in batches of at most ``rows`` rows; the table must not change meanwhile."""
@@ -171,10 +206,12 @@ class BaseTable:
         self._free()
 
 
-def _free(tables: list[int], scratch: int) -> None:
+def _free(tables: Sequence[int], scratch: int, mappings: list[Mapping]) -> None:
     for handle in tables:
         free_table(handle)
     release(scratch)
+    for mapping in mappings:
+        unmap(mapping.low, mapping.high - mapping.low)
 
 
 def _words_at(address: int, count: int) -> tuple[int, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import Any
@@ -15,6 +16,7 @@ from freshviews.engine.base_check import Changes
 from freshviews.engine.batches import Batch
 from freshviews.engine.change import Change
 from freshviews.engine.commit import Broken, commit
+from freshviews.engine.database_image import read_database, write_database
 from freshviews.engine.draft import Draft
 from freshviews.engine.durability import batch_payload, snapshot_records, write_state
 from freshviews.engine.encoding import Encoded, TableEncoder
@@ -26,7 +28,8 @@ from freshviews.engine.recovery import Recovery, recover
 from freshviews.engine.relations import Relation, Relations, TableState
 from freshviews.engine.view import Table, View
 from freshviews.errors import CatalogError, FreshviewsError, StoreError
-from freshviews.sql.catalog import near
+from freshviews.query.block import TableDef
+from freshviews.sql.catalog import Statement, ViewDefs, near
 from freshviews.sql.script import parse_script
 from freshviews.store.directory import Directory
 from freshviews.store.log import LogUncertain
@@ -88,18 +91,44 @@ class Database:
             self._check_usable()
             with Uninterrupted():
                 statements = parse_script(sql, self._relations.catalog)
-            everything = self._directory is not None
-            draft = Draft(self._relations, self._dictionary, Uninterrupted, everything)
-            try:
-                draft.run(statements)
-                with Uninterrupted():
-                    if statements:
-                        self._log(SCRIPT, self._version, sql.encode())
-                        self._scripts.append(sql)
-                    self._relations = draft.finish()
-            except BaseException:
-                draft.abandon()
-                raise
+
+            def keep() -> None:
+                if statements:
+                    self._log(SCRIPT, self._version, sql.encode())
+                    self._scripts.append(sql)
+
+            self._run(statements, keep)
+
+    def define(self, statements: Sequence[Statement]) -> None:
+        """As ``execute``, for statements that were parsed (see ``freshviews.sql.parse_script``) or made.
+
+        Only for a database in memory: one that is kept has its definitions as SQL. Raises FreshviewsError.
+        """
+        with self._lock:
+            self._check_usable()
+            if self._directory is not None:
+                raise FreshviewsError(f"{self._directory.path} keeps its definitions as SQL; use execute")
+            catalog = self._relations.catalog
+            for statement in statements:
+                if isinstance(statement, TableDef | ViewDefs):
+                    name = statement.name if isinstance(statement, TableDef) else statement.view.name
+                    if catalog.relation(name) is not None:
+                        raise CatalogError(f"{name} exists already")
+                catalog = catalog.after(statement)
+            self._run(statements, lambda: None)
+
+    def _run(self, statements: Iterable[Statement], keep: Callable[[], None]) -> None:
+        """Execute statements; ``keep`` is called when they are known to be good, just before they count."""
+        everything = self._directory is not None
+        draft = Draft(self._relations, self._dictionary, Uninterrupted, everything)
+        try:
+            draft.run(statements)
+            with Uninterrupted():
+                keep()
+                self._relations = draft.finish()
+        except BaseException:
+            draft.abandon()
+            raise
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -237,6 +266,33 @@ class Database:
             with Uninterrupted():
                 self._write_snapshot(self._directory)
 
+    def write_image(self, folder: str | os.PathLike[str], *, sync: bool = True) -> None:
+        """Write all of the database into a folder that is not there yet, whole or not at all.
+
+        It holds strings, stored tables and views as they lie in memory, for ``from_image``; the definitions are
+        left to the caller. ``sync``: it is on the disk before this returns. Raises StoreError.
+        """
+        with self._lock:
+            self._check_usable()
+            with Uninterrupted():
+                write_database(Path(folder), self._relations, self._dictionary, sync)
+
+    @classmethod
+    def from_image(
+        cls, folder: str | os.PathLike[str], statements: Sequence[Statement], *, verify: bool = False
+    ) -> Database:
+        """A database in memory that goes on from an image; ``statements`` are what would ``define`` it.
+
+        The files are mapped, and read as they are touched; they may be deleted, but must not change. What the image
+        lacks is new: tables are empty, views are filled from what they read, as is a view whose definition is
+        another by now, or that another freshviews kept by other programs. ``verify``: read large arrays at once to
+        see that they are as they were written. The version is 0. Raises StoreError where a file is missing or
+        damaged, a table is not what it was, or a view to be filled reads a trusted table that has had rows.
+        """
+        made = cls()
+        made._relations = read_database(Path(folder), statements, made._dictionary, verify)
+        return made
+
     def _write_snapshot(self, directory: Directory) -> None:
         records = snapshot_records(self._scripts, self._relations)
         write = partial(write_state, relations=self._relations, dictionary=self._dictionary)
@@ -276,6 +332,17 @@ class Database:
                 "tables": {t.name: t.stats() for t in self._relations.tables.values()},
                 "views": {v.name: v.stats() for v in self._relations.views.values()},
             }
+
+    @property
+    def stored_rows(self) -> int:
+        """Rows of the stored tables, and of the views where none is stored: what an image's size goes by."""
+        with self._lock:
+            self._check_usable()
+            stored = [table.stored for table in self._relations.tables.values() if table.stored is not None]
+            if stored:
+                return sum(table.rows for table in stored)
+            sizes = [view.maintained.sizes() for view in self._relations.views.values()]
+            return sum(rows for found in sizes for rows, _ in found.values())
 
     def close(self) -> None:
         """Give memory and files back. Readers that are open keep the rows of their version."""

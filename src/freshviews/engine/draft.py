@@ -7,7 +7,7 @@ the new relations over; ``abandon`` gives back what was made. Relations that sta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 
 from freshviews.engine.backfill import ROWS, fill
@@ -20,7 +20,7 @@ from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relation, Relations, TableState, ViewState
 from freshviews.errors import CatalogError
 from freshviews.query.block import TableDef, ViewDef
-from freshviews.sql.catalog import DropTable, Statement, ViewDefs
+from freshviews.sql.catalog import Catalog, DropTable, Statement, ViewDefs
 from freshviews.sql.script import parse_script
 from freshviews.types.dictionary import Dictionary
 
@@ -74,11 +74,7 @@ class Draft:
         load: Callable[[Relations], None],
         restore: Callable[[ViewState, Relations], bool],
     ) -> None:
-        """Make what is left of scripts executed one after the other, without the detours.
-
-        ``load`` gives the tables their rows before the views are made; ``restore`` gives a view what it holds,
-        or tells that it is to be filled.
-        """
+        """Make what is left of scripts executed one after the other, without the detours; see ``remake``."""
         catalog = self.relations.catalog
         numbers: dict[str, int] = {}
         for script in scripts:
@@ -87,6 +83,20 @@ class Draft:
                 if isinstance(statement, TableDef):
                     self._count += 1
                     numbers[statement.name] = self._count
+        self.remake(catalog, numbers, load, restore)
+
+    def remake(
+        self,
+        catalog: Catalog,
+        numbers: Mapping[str, int],
+        load: Callable[[Relations], None],
+        restore: Callable[[ViewState, Relations], bool],
+    ) -> None:
+        """Make the relations of a catalog, whose tables have these numbers.
+
+        ``load`` gives the tables their rows before the views are made; ``restore`` gives a view what it holds,
+        or tells that it is to be filled.
+        """
         for table in catalog.tables.values():
             self.make_table(table, numbers[table.name])
         load(self.relations)
@@ -126,10 +136,10 @@ class Draft:
             maintained.prepare()
         if not restore(view, self.relations):
             fill(view, self.relations, self._whole)
-        if view.maintained.may_fail_in_output:
-            # A view that cannot be read now could not be left by any batch: the old row has no value.
-            for _ in view.batches(ROWS):
-                pass
+            if view.maintained.may_fail_in_output:
+                # A view that cannot be read now could not be left by any batch: the old row has no value.
+                for _ in view.batches(ROWS):
+                    pass
         self._views[definition.name.lower()] = view
 
     def _decoder(self, definition: TableDef | ViewDef) -> Decoder:

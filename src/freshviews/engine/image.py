@@ -1,9 +1,10 @@
-"""Images of views: the native state of one view in one file, and back.
+"""Images of views and base tables: the native state of one in one file, and back.
 
-An image is the arrays of every table of every block of the view, as they lie in memory (see kernel/image.py),
-and the stored rows where the view is recomputed. It is good for a view kept by the same programs, which the hash
-of their generated source tells, and for a dictionary that has the same strings under the same codes, as
-images hold codes alone.
+An image of a view is the arrays of every table of every block of the view, as they lie in memory (see
+kernel/image.py), and the stored rows where the view is recomputed. It is good for a view kept by the same programs,
+which the hash of their generated source tells. An image of a base table is the arrays of its rows and of the
+counts by its keys. Images hold codes alone, so they are good for a dictionary that has the same strings under the
+same codes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from freshviews.codegen.module import hash_of
+from freshviews.engine.base_table import BaseTable
 from freshviews.engine.batch import Codes
 from freshviews.engine.runtime import BlockState, address, words_at
 from freshviews.errors import StoreError
@@ -26,12 +28,13 @@ from freshviews.store.array_file import ArrayFile, write_arrays
 from freshviews.types.dictionary import Dictionary
 
 KIND = "view"
+TABLE_KIND = "table"
 _MARKED = 16
 """How many of the last strings tell one dictionary from another."""
 
 
 class OtherProgram(StoreError):
-    """An image was written by a view that was kept by other programs."""
+    """An image was written by a view that was kept by other programs, or by a base table kept in another way."""
 
 
 def write_image(
@@ -97,6 +100,40 @@ def read_image(
     return stored
 
 
+def write_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictionary, sync: bool) -> None:
+    """Write the image of a settled base table, whole or not at all. Raises StoreError."""
+    images = [image_of(handle) for handle in table.handles]
+    size = len(dictionary)
+    about = {
+        "kind": TABLE_KIND,
+        "table": name,
+        "strings": [size, _mark(dictionary, size)],
+        "tables": [{"shape": image.shape, "kept": image.kept} for image in images],
+    }
+    write_arrays(path, about, [array for image in images for array in image.arrays], sync)
+
+
+def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictionary, verify: bool) -> None:
+    """Have a base table, empty so far, go on where the writer of an image was.
+
+    ``verify``: see ``ArrayFile.map``. Raises StoreError, OtherProgram where the table is kept in another way; it
+    is as before then.
+    """
+    with ArrayFile(path) as file:
+        about = file.about
+        if about.get("kind") != TABLE_KIND:
+            raise StoreError(f"{path} is no image of a table")
+        if about["table"] != name:
+            raise StoreError(f"{path} is an image of table {about['table']}, not of {name}")
+        if [part["shape"] for part in about["tables"]] != [list(shape_of(handle)) for handle in table.handles]:
+            raise OtherProgram(
+                f"{path}: the image of table {name} was written by a table of other columns or keys, or by another "
+                "freshviews that keeps them in another way; open it with what wrote it"
+            )
+        _check_strings(path, f"table {name}", about, dictionary)
+        table.take_image([part["kept"] for part in about["tables"]], file.map(0, len(file), verify))
+
+
 def _check(
     path: Path, about: dict[str, Any], view: str, states: Sequence[BlockState], dictionary: Dictionary
 ) -> None:
@@ -114,10 +151,14 @@ def _check(
             "inputs or freshviews have changed; delete the image and fill the view from its inputs, or open it with "
             "what wrote it"
         )
+    _check_strings(path, f"view {view}", about, dictionary)
+
+
+def _check_strings(path: Path, what: str, about: dict[str, Any], dictionary: Dictionary) -> None:
     size, mark = about["strings"]
     if len(dictionary) < size or _mark(dictionary, size) != mark:
         raise StoreError(
-            f"{path}: the image of view {view} goes with a dictionary of {size} strings, which is not the one at hand "
+            f"{path}: the image of {what} goes with a dictionary of {size} strings, which is not the one at hand "
             f"with {len(dictionary)}; read the strings that were written with the image first"
         )
 

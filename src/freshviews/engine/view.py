@@ -14,6 +14,7 @@ from freshviews.engine.batch import CodeBatch
 from freshviews.engine.change import Change, Subscription
 from freshviews.engine.decoding import repeated
 from freshviews.engine.failures import not_readable
+from freshviews.engine.key_codes import key_codes
 from freshviews.engine.maintained import Failure
 from freshviews.engine.reading import Reader
 from freshviews.engine.relations import Relation, TableState, ViewState
@@ -95,6 +96,28 @@ class Table(Rows):
     """A stored base table."""
 
     _state: TableState
+
+    def lookup(self, keys: pa.RecordBatch | pa.Table) -> pa.Table:
+        """The stored rows whose PRIMARY KEY is one of ``keys``: all columns, each row once, in any order.
+
+        ``keys`` has the columns of the key, by name in any case; its other columns are passed over. A key of which
+        no row is stored, and one with a NULL, finds nothing. The cost is by the keys, not by the table.
+        CatalogError where the table has no PRIMARY KEY; BatchError, with the row among the keys, where a column of
+        the key is not there or cannot be of its type.
+        """
+        if not isinstance(keys, pa.RecordBatch | pa.Table):
+            raise TypeError(f"lookup takes keys as a pyarrow RecordBatch or Table, not {type(keys).__name__}")
+        state = self._state
+        with self._guard(state):
+            assert state.stored is not None
+            side = state.stored.primary_key
+            if side is None:
+                raise CatalogError(
+                    f"table {self.name} has no PRIMARY KEY to look rows up by; declare one, or filter its rows"
+                )
+            codes = key_codes(state.definition, side.columns, keys, state.decoder.dictionary)
+            found = state.stored.with_keys(codes)
+            return pa.Table.from_batches([state.decoder.rows(found)], self.schema)
 
 
 class View(Rows):

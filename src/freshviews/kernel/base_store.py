@@ -2,7 +2,9 @@
 
 A base table is a row table (key: all columns, payload: the multiplicity) and *sides*: tables that count the
 rows by part of their columns, one per key and one per foreign key. Rows in which one of those columns is
-NULL do not count. Widths are known at run time only, so keys are reached by address. Every table keeps its
+NULL do not count. The side of a primary key is its *locator* too: it has a second word of payload, the sum of
+the places of the rows that it counts, each place as often as the row is there. Where one row is left, that sum
+is its place; sums come and go with the counts, in any order, and are undone with them. Widths are known at run time only, so keys are reached by address. Every table keeps its
 journal from one ``settle_base`` to the next: the checks look only at what the journals name, and
 ``undo_base`` puts back exactly what they hold.
 
@@ -18,10 +20,12 @@ from __future__ import annotations
 
 from freshviews.kernel.mem import (
     add_overflows,
+    add_wrapping,
     copy_words,
     inlined,
     jit,
     load,
+    mul_wrapping,
     release,
     shift_right,
     store,
@@ -37,6 +41,8 @@ from freshviews.kernel.table import (
     KEY,
     LIVE,
     MASK,
+    PAYLOAD,
+    ROWS,
     SLOTS,
     USED,
     WIDTH,
@@ -107,15 +113,30 @@ def count_of(t: int, key: int, words: int) -> int:
 
 
 @inlined
-def add_count(t: int, key: int, words: int, change: int) -> int:
-    """Add to the count of a key: DONE, OUT_OF_MEMORY or OVERFLOW; 4 more where the key was touched before."""
+def place_of(t: int, row: int) -> int:
+    """What tells where a row of the row table is, while it lives: never 0, and the same when the rows move."""
+    return row - load(t, ROWS) + 8
+
+
+@inlined
+def row_in(t: int, place: int) -> int:
+    """Address of the row at a place."""
+    return load(t, ROWS) + place - 8
+
+
+@inlined
+def add_count(t: int, key: int, words: int, change: int, place: int) -> tuple[int, int]:
+    """Add to the count of a key: DONE, OUT_OF_MEMORY or OVERFLOW, and the address of its row where it is DONE.
+
+    4 more than DONE where the key was touched before. ``place`` is added as often to the sum of a locator.
+    """
     h = hash_words(key, words)
     row = find_words(t, key, words, h)
     again = 0
     if row == 0:
         number = insert_row(t, h)
         if number < 0:
-            return OUT_OF_MEMORY
+            return OUT_OF_MEMORY, 0
         row = row_at(t, number)
         for i in range(words):
             store(row, i, load(key, i))
@@ -126,17 +147,19 @@ def add_count(t: int, key: int, words: int, change: int) -> int:
         # The journal does not know the row, so nothing would take it back.
         if load(row, words) == 0:
             remove_row(t, row)
-        return OUT_OF_MEMORY
+        return OUT_OF_MEMORY, 0
     count = load(row, words)
     if add_overflows(count, change) != 0:
-        return OVERFLOW
+        return OVERFLOW, 0
     store(row, words, count + change)
-    return DONE | again
+    if load(t, PAYLOAD) == 2:
+        store(row, words + 1, add_wrapping(load(row, words + 1), mul_wrapping(change, place)))
+    return DONE | again, row
 
 
 @outside
-def add_sides(spec: int, key: int, change: int) -> int:
-    """Count a row, whose columns lie at ``key``, in every side."""
+def add_sides(spec: int, key: int, change: int, place: int) -> int:
+    """Count a row, whose columns lie at ``key``, in every side; ``place`` is that of the row."""
     scratch = load(spec, SCRATCH_KEY)
     width = SIDE_POSITIONS + load(spec, COLUMNS)
     for s in range(load(spec, SIDES)):
@@ -149,7 +172,7 @@ def add_sides(spec: int, key: int, change: int) -> int:
             if word == NULL:
                 whole = False
         if whole:
-            status = add_count(load(side, SIDE_TABLE), scratch, words, change) & 3
+            status = add_count(load(side, SIDE_TABLE), scratch, words, change, place)[0] & 3
             if status != DONE:
                 return status
     return DONE
@@ -170,11 +193,11 @@ def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) 
         change = load(multiplicities, r * stride)
         for i in range(words):
             store(key, i, load(load(columns, 2 * i), r * load(columns, 2 * i + 1)))
-        status = add_count(t, key, words, change)
+        status, row = add_count(t, key, words, change, 0)
         again |= status >> 2
         status &= 3
         if status == DONE and sides != 0:
-            status = add_sides(spec, key, change)
+            status = add_sides(spec, key, change, place_of(t, row))
         if status != DONE:
             return r << 2 | status
         if change > 0:
@@ -188,14 +211,14 @@ def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) 
 
 @inlined
 def journaled_row(t: int, entry: int) -> int:
-    """Address of the row that a journal entry names; base tables have one word of payload."""
-    return row_at(t, load(load(t, JOURNAL), 2 * entry))
+    """Address of the row that a journal entry names."""
+    return row_at(t, load(load(t, JOURNAL), (load(t, PAYLOAD) + 1) * entry))
 
 
 @inlined
 def journaled_count(t: int, entry: int) -> int:
     """The count that the row of a journal entry had before the batch."""
-    return load(load(t, JOURNAL), 2 * entry + 1)
+    return load(load(t, JOURNAL), (load(t, PAYLOAD) + 1) * entry + 1)
 
 
 @jit
@@ -243,10 +266,12 @@ def deserted(parent: int, child: int, positions: int, scratch: int) -> int:
 
 @jit
 def undo_table(t: int) -> None:
-    """Put back the counts that the journal holds, and empty it."""
+    """Put back the counts, and sums, that the journal holds, and empty it."""
     words = load(t, KEY)
+    payload = load(t, PAYLOAD)
     for entry in range(load(t, JOURNALED)):
-        store(journaled_row(t, entry), words, journaled_count(t, entry))
+        before = load(t, JOURNAL) + 8 * ((payload + 1) * entry + 1)
+        copy_words(journaled_row(t, entry) + 8 * words, before, payload)
     store(t, FAILED, 0)
     clear_journal(t)
 
@@ -335,6 +360,33 @@ def copy_rows(t: int, start: int, end: int, out: int) -> int:
             copy_words(out + 8 * rows * (words + 1), row, words + 1)
             rows += 1
     return rows
+
+
+@jit
+def places_of_keys(t: int, locator: int, keys: int, n: int, scratch: int, out: int) -> int:
+    """Write the places of the rows of ``t`` that have one of ``n`` keys to ``out``; how many there are.
+
+    ``t`` is settled. ``locator`` is the side of the keys, or ``t`` where a key is a whole row. ``keys`` has address
+    and stride of each word of a key, in the locator's order. ``scratch`` has room for a key.
+    """
+    words = load(locator, KEY)
+    found = 0
+    for k in range(n):
+        for i in range(words):
+            store(scratch, i, load(load(keys, 2 * i), k * load(keys, 2 * i + 1)))
+        row = find_words(locator, scratch, words, hash_words(scratch, words))
+        if row != 0:
+            store(out, found, place_of(t, row) if locator == t else load(row, words + 1))
+            found += 1
+    return found
+
+
+@jit
+def copy_places(t: int, places: int, n: int, out: int) -> None:
+    """Write key and count of the rows at ``n`` places to ``out``, row after row."""
+    words = load(t, KEY) + 1
+    for k in range(n):
+        copy_words(out + 8 * k * words, row_in(t, load(places, k)), words)
 
 
 @jit

@@ -12,7 +12,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 from freshviews.kernel import index, ordered, table
 from freshviews.kernel.index import BLOCK, BLOCK_CAPACITY, GROUP_EXTRA, INLINE, ROWS_COUNT, slice_rows
@@ -128,6 +128,23 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
     for o in _ordered(t):
         for word in _ORDERED_KEPT:
             store(o, word, next(words))
+
+
+@cache
+def compile_writer() -> None:
+    """Compile all that writing an image takes, for a process that must not do it later."""
+    t = table.new_table(1, 1, 1, 0, 0)
+    positions = (ctypes.c_int64 * 1)(0)
+    table.add_index(t, ctypes.addressof(positions), 1)
+    for array in image_of(t).arrays:
+        for _ in array.pieces():
+            pass
+    x = _indexes(t)[0]
+    progress = allocate(1)
+    gather_blocks(x, 0, progress, 1, progress)
+    copy_groups(x, 0, 0, 0, 0, progress)
+    release(progress)
+    table.free_table(t)
 
 
 def plain_array(address: int, words: int, room: int) -> Array:

@@ -14,11 +14,14 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, tables_of, views_of
 from freshviews.spark.manifest import Manifest, Manifests
+from freshviews.spark.state import IMAGE
+from freshviews.store.files import TEMPORARY
 
 KEEP_VERSIONS = 200
 """Versions whose changes are kept, for those who read them as a stream."""
@@ -111,20 +114,38 @@ def collect(
     states: int = KEEP_STATES,
     orphan_seconds: float = ORPHAN_SECONDS,
 ) -> int:
-    """Delete manifests but the last ``versions``, and old files that no kept one needs; how many files went."""
+    """Delete manifests but the last ``versions``, and files that no kept one needs; how many files went.
+
+    A file that no manifest names may be of a version that is being made, so it must be old; one that only versions
+    name whose state is not kept any more goes at once.
+    """
     kept = manifests.versions()
     for version in kept[:-versions]:
         (manifests.folder / f"{version:012d}.json").unlink(missing_ok=True)
     kept = kept[-versions:]
     needed: set[str] = set()
+    named: set[str] = set()
     for place, version in enumerate(kept):
         manifest = manifests.read(version)
+        named |= manifest.files()
         needed |= manifest.files() if place >= len(kept) - states else manifest.files() - manifest.state_files()
     old = time.time() - orphan_seconds
     gone = 0
     for folder in _FOLDERS:
-        for path in (root / folder).rglob("*"):
-            if path.is_file() and str(path.relative_to(root)) not in needed and path.stat().st_mtime < old:
-                path.unlink(missing_ok=True)
-                gone += 1
+        for path in list((root / folder).rglob("*")):
+            names = _names(root, path)
+            with suppress(FileNotFoundError):  # a child that writes an image renames it
+                if path.is_file() and not names & needed and (names & named or path.stat().st_mtime < old):
+                    path.unlink()
+                    gone += 1
+    for path in (root / "state").glob(f"*/{IMAGE}*"):
+        with suppress(OSError):  # not empty
+            if str(path.relative_to(root)) not in needed and path.stat().st_mtime < old:
+                path.rmdir()
     return gone
+
+
+def _names(root: Path, path: Path) -> set[str]:
+    """The names under which a manifest may know a file: its own, and that of the image it is a part of."""
+    folder = path.parent.relative_to(root)
+    return {str(path.relative_to(root)), str(folder), str(folder).removesuffix(TEMPORARY)}

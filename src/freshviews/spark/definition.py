@@ -10,6 +10,8 @@ from freshviews.stream import ChangeFormat, Upserts, format_for
 from freshviews.stream.formats import DebeziumJson, FormatError
 
 OUTPUTS = ("changes", "complete")
+ROWS = "freshviews.rows"
+"""The property of a table that declares its expected rows."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,12 @@ def catalog_of(script: str) -> Catalog:
     for statement in parse_script(script, catalog):
         catalog = catalog.after(statement)
     return catalog
+
+
+def declared_rows(catalog: Catalog) -> dict[str, float]:
+    """The expected rows of the tables that declare them."""
+    found = {table.name: dict(table.properties).get(ROWS) for table in catalog.tables.values()}
+    return {name: float(rows) for name, rows in found.items() if rows is not None}
 
 
 def tables_of(script: str) -> dict[str, TableDef]:

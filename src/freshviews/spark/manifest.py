@@ -26,11 +26,13 @@ class Manifest:
 
     ``batch`` is Spark's number of the last micro-batch that is in it (-1: none yet) and ``query`` the id of the
     streaming query that counted it. ``tables`` and ``views`` are the SQL of each by name; ``sources`` names the
-    streaming tables, in Spark's order, once a micro-batch is in, and ``loaded`` tables of batch sources. ``cells``
-    maps each cell to its state; ``changes[view]`` lists files of the view's change at this version,
-    ``contents[view]`` of its contents, where its sink wants them; ``bad[table]`` rows set aside. ``rows`` counts
-    the input per table, ``changed`` the rows of each view's change, ``bytes`` what a view keeps; ``totals`` are
-    counts since the beginning. File names are relative to the checkpoint.
+    streaming tables, in Spark's order, once a micro-batch is in, and ``loaded`` tables of batch sources. ``plan`` says
+    which rows go to which cell (``freshviews.cells``); ``cells`` maps each cell, and the merge, to its state, and
+    ``sizes`` to the bytes of each of its views. ``changes[view]`` lists files of the view's change at this version,
+    ``contents[view]``, where its sink wants them, its contents by part, which ``anew`` names where they are new;
+    ``bad[table]`` rows set aside. ``rows`` counts the input per table, ``changed`` the rows of each view's change;
+    ``arrived`` is when the newest input came, where that is known; ``totals`` are counts since the beginning. File
+    names are relative to the checkpoint.
     """
 
     version: int
@@ -41,26 +43,37 @@ class Manifest:
     views: dict[str, str]
     sources: list[str] | None = None
     loaded: list[str] = field(default_factory=list)
+    plan: str = ""
     cells: dict[str, Any] = field(default_factory=dict)
+    sizes: dict[str, dict[str, int]] = field(default_factory=dict)
     changes: dict[str, list[str]] = field(default_factory=dict)
-    contents: dict[str, list[str]] = field(default_factory=dict)
+    contents: dict[str, dict[str, str]] = field(default_factory=dict)
+    anew: list[str] = field(default_factory=list)
     bad: dict[str, list[str]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
     changed: dict[str, int] = field(default_factory=dict)
     bytes: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    arrived: float | None = None
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
 
+    @property
+    def lag(self) -> float:
+        """Seconds from the arrival of the newest input to the version; those of its making where that is not known."""
+        return self.seconds if self.arrived is None else max(0.0, self.time - self.arrived)
+
     def files(self) -> set[str]:
-        """Every file that the version names."""
-        lists = [*self.changes.values(), *self.contents.values(), *self.bad.values()]
+        """Every file, and folder of files, that the version names."""
+        contents = [list(files.values()) for files in self.contents.values()]
+        lists = [*self.changes.values(), *contents, *self.bad.values()]
         return {name for names in lists for name in names} | self.state_files()
 
     def state_files(self) -> set[str]:
+        """Files of the cells' logs, and folders of their images."""
         found: set[str] = set()
         for cell in self.cells.values():
-            parts = [*cell["log"], *([cell["image"]] if cell["image"] else [])]
-            found.update(name for part in parts for name in part["files"].values())
+            found.update(name for segment in cell["log"] for name in segment["files"].values())
+            found.update(image["folder"] for image in (cell["image"], cell.get("pending")) if image)
         return found
 
 

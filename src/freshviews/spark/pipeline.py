@@ -19,7 +19,7 @@ from freshviews.spark.query import Query
 from freshviews.spark.run import Listener, Run, note_error
 from freshviews.spark.script import read_script
 from freshviews.spark.sinks import Receiver
-from freshviews.spark.sources import Source, SourceError, open_source, source_of, sql_type
+from freshviews.spark.sources import Source, SourceError, one_frame, open_source, source_of, sql_type
 from freshviews.store.files import lock
 from freshviews.stream import own_columns
 from freshviews.stream.formats import check_format, format_for
@@ -35,11 +35,13 @@ class Pipeline:
         p.view("by_part", "SELECT part, SUM(qty) AS qty FROM items GROUP BY part")
         query = p.start()
 
-    ``checkpoint`` is a folder that the driver and all workers see under the same path.
+    ``checkpoint`` is a folder that the driver and all workers see under the same path. ``cells``: into how many
+    engines the rows are split (docs/cells.md), fixed once the checkpoint has begun; one per core unless given.
     """
 
-    def __init__(self, spark: SparkSession, checkpoint: str | os.PathLike[str]) -> None:
+    def __init__(self, spark: SparkSession, checkpoint: str | os.PathLike[str], *, cells: int | None = None) -> None:
         self._spark = spark
+        self._cells = cells
         self._root = checkpoint_path(os.fspath(checkpoint))
         self._definition = Definition()
         self._frames: dict[str, DataFrame] = {}
@@ -48,17 +50,30 @@ class Pipeline:
 
     @classmethod
     def from_script(
-        cls, spark: SparkSession, path: str | os.PathLike[str], checkpoint: str | os.PathLike[str] | None = None
+        cls,
+        spark: SparkSession,
+        path: str | os.PathLike[str],
+        checkpoint: str | os.PathLike[str] | None = None,
+        *,
+        cells: int | None = None,
     ) -> Pipeline:
         """The pipeline of a file of SQL; the checkpoint is the file's name with ``.checkpoint`` unless given."""
         file = Path(path)
         definition = read_script(file.read_text(encoding="utf-8-sig"), file.absolute().parent)
-        return cls.of(spark, definition, checkpoint if checkpoint is not None else default_checkpoint(file))
+        where = checkpoint if checkpoint is not None else default_checkpoint(file)
+        return cls.of(spark, definition, where, cells=cells)
 
     @classmethod
-    def of(cls, spark: SparkSession, definition: Definition, checkpoint: str | os.PathLike[str]) -> Pipeline:
+    def of(
+        cls,
+        spark: SparkSession,
+        definition: Definition,
+        checkpoint: str | os.PathLike[str],
+        *,
+        cells: int | None = None,
+    ) -> Pipeline:
         """The pipeline of a definition that was read already."""
-        made = cls(spark, checkpoint)
+        made = cls(spark, checkpoint, cells=cells)
         made._definition = definition
         return made
 
@@ -157,18 +172,18 @@ class Pipeline:
             raise
 
     def _start(self, held: BinaryIO, once: bool, trigger: Mapping[str, Any] | None, listener: Listener | None) -> Query:
-        sources = self._sources()
+        sources = open_sources(self._spark, self._definition, self._frames)
         streaming = [source for source in sources if source.is_streaming]
         static = [source for source in sources if not source.is_streaming]
-        run = Run(self._spark, self._root, self._definition, self._receivers, listener)
+        run = Run(self._spark, self._root, self._definition, self._receivers, listener, self._cells)
         run.begin(streaming, static)
         if not streaming:
             held.close()
             return Query(run, None, held)
-        frame, feeds = run.frame_of(streaming)
+        frame, slots = one_frame(streaming)
 
         def each(rows: DataFrame, batch: int) -> None:
-            run.micro_batch(rows, batch, streaming, feeds)
+            run.micro_batch(run.input_of(rows, streaming, slots), batch, streaming)
 
         writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", str(self._root / "spark"))
         if once:
@@ -178,21 +193,22 @@ class Pipeline:
         query: StreamingQuery = writer.start()
         return Query(run, query, held)
 
-    def _sources(self) -> list[Source]:
-        """All sources by name, so that the order of a script does not matter to Spark's checkpoint."""
-        definitions = catalog_of(self._definition.script).tables
-        found = []
-        for spec in sorted(self._definition.tables, key=lambda spec: spec.name.lower()):
-            table = definitions[spec.name]
-            if spec.name in self._frames:
-                found.append(source_of(self._frames[spec.name], spec, table))
-            else:
-                found.append(open_source(self._spark, spec, table))
-        return found
-
     def _define(self, definition: Definition) -> None:
         catalog_of(definition.script)
         self._definition = definition
+
+
+def open_sources(spark: SparkSession, definition: Definition, frames: Mapping[str, DataFrame]) -> list[Source]:
+    """All sources by name, so that the order of a script does not matter to Spark's checkpoint. Raises SourceError."""
+    tables = catalog_of(definition.script).tables
+    found = []
+    for spec in sorted(definition.tables, key=lambda spec: spec.name.lower()):
+        table = tables[spec.name]
+        if spec.name in frames:
+            found.append(source_of(frames[spec.name], spec, table))
+        else:
+            found.append(open_source(spark, spec, table))
+    return found
 
 
 def default_checkpoint(file: Path) -> Path:

@@ -8,7 +8,8 @@ from typing import Any, BinaryIO
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
-from freshviews.spark.run import PipelineError, Run, cause
+from freshviews.spark.run import Run
+from freshviews.spark.version import PipelineError, cause
 
 
 class Query:

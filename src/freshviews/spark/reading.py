@@ -14,21 +14,26 @@ from pathlib import Path
 import pyarrow as pa
 
 from freshviews.errors import CatalogError, StoreError
+from freshviews.spark.arrival import waiting
 from freshviews.spark.arrow_files import read_all
-from freshviews.spark.definition import tables_of, views_of
+from freshviews.spark.definition import Definition, views_of
+from freshviews.spark.layout import MERGE, layout_of
 from freshviews.spark.manifest import Manifest, Manifests
-from freshviews.spark.state import load_cell
+from freshviews.spark.state import EMPTY, load_cell
 from freshviews.sql.catalog import near
 from freshviews.types.columns import arrow_type
 
 
 @dataclass(frozen=True)
 class Status:
-    """How a pipeline stands. ``lag`` is the number of seconds since the last version."""
+    """How a pipeline stands."""
 
     version: int
     batch: int
+    age: float
+    """Seconds since the last version was made."""
     lag: float
+    """Seconds from the arrival of the last version's newest input until it was committed."""
     tables: dict[str, dict[str, int]]
     """Of each table ``rows`` that came in and ``bad`` ones set aside, since the beginning."""
     views: dict[str, dict[str, int]]
@@ -37,14 +42,23 @@ class Status:
     running: bool
     error: str | None
     """What ended the last run; None where it was stopped or still runs."""
+    waiting: dict[str, int]
+    """Of tables that are read from a folder, the files that no micro-batch has been planned with."""
 
 
 def latest(root: Path) -> Manifest:
     """The last committed version of a checkpoint. Raises StoreError where there is none."""
-    manifest = Manifests(root).latest()
-    if manifest is None:
-        raise StoreError(f"{root} has no version yet; run the pipeline first")
-    return manifest
+    manifests = Manifests(root)
+    while True:
+        versions = manifests.versions()
+        if not versions:
+            raise StoreError(f"{root} has no version yet; run the pipeline first")
+        try:
+            return manifests.read(versions[-1])
+        except StoreError:
+            # Collected between two looks: then there are newer ones.
+            if manifests.versions()[-1:] in ([], versions[-1:]):
+                raise
 
 
 def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
@@ -59,12 +73,14 @@ def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
 def contents(root: Path, manifest: Manifest, view: str) -> pa.Table:
     """The contents of a view at a version. Its cells are loaded for it, so it costs by the state."""
     name, schema = view_schema(manifest, view)
+    layout = layout_of(manifest)
+    output = layout.outputs[name]
+    stages = {MERGE: layout.merge_statements} if output.stage == "merge" else dict(enumerate(layout.statements))
     parts = []
-    for entry in manifest.cells.values():
-        tables = tables_of(";\n".join(manifest.tables.values()))
-        cell = load_cell(root, entry, tables, _script(manifest))
+    for number, statements in stages.items():
+        cell = load_cell(root, manifest.cells.get(str(number), EMPTY), statements)
         try:
-            parts.append(cell.database.view(name).to_arrow())
+            parts += [cell.database.view(part).to_arrow() for part in output.views if part in cell.database.views]
         finally:
             cell.database.close()
     return pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
@@ -75,14 +91,22 @@ def changes(root: Path, manifest: Manifest, view: str) -> pa.Table | None:
     return read_all(root, manifest.changes.get(view, []))
 
 
-def status(root: Path) -> Status:
-    """How the pipeline of a checkpoint stands. Raises StoreError where it has no version yet."""
+def status(root: Path, definition: Definition | None = None) -> Status:
+    """How the pipeline of a checkpoint stands; ``definition`` says where its files come from.
+
+    Raises StoreError where it has no version yet.
+    """
+    # In this order: a version that comes meanwhile makes the numbers older than the state, and no promise untrue.
+    delivered = _delivered(root)
+    running = is_running(root)
+    error = last_error(root)
     manifest = latest(root)
     totals = manifest.totals
     return Status(
         manifest.version,
         manifest.batch,
         time.time() - manifest.time,
+        manifest.lag,
         {
             name: {"rows": totals.get("rows", {}).get(name, 0), "bad": totals.get("bad", {}).get(name, 0)}
             for name in manifest.tables
@@ -91,14 +115,25 @@ def status(root: Path) -> Status:
             name: {"changed": totals.get("changed", {}).get(name, 0), "bytes": manifest.bytes.get(name, 0)}
             for name in manifest.views
         },
-        _delivered(root),
-        is_running(root),
-        last_error(root),
+        delivered,
+        running,
+        error,
+        _waiting(root, manifest, definition),
     )
 
 
+def _waiting(root: Path, manifest: Manifest, definition: Definition | None) -> dict[str, int]:
+    found = {}
+    for table in definition.tables if definition is not None else ():
+        if manifest.sources is not None and table.name in manifest.sources:
+            count = waiting(root, manifest.sources.index(table.name), table)
+            if count is not None:
+                found[table.name] = count
+    return found
+
+
 def is_running(root: Path) -> bool:
-    """Whether a process holds the checkpoint."""
+    """Whether a process holds the checkpoint. For an instant this holds the lock itself, which ``lock`` bears with."""
     path = root / "lock"
     if not path.exists():
         return False

@@ -1,12 +1,14 @@
 """Rows on their way from Spark to a cell: rows of all tables in one schema, and back.
 
-Tables of one micro-batch go through one shuffle, so their rows share a frame: ``_t`` numbers the table, and a table's
-columns lie in slots, which tables share type by type. Rows of different tables so cost no more than the widest.
+Tables of one micro-batch go through one shuffle, so their rows share a frame: ``_cell`` is where a row goes, ``_t``
+numbers the feed it belongs to (-1: none, the row only names the cell), and a table's columns lie in slots, which tables
+share type by type. Rows of different tables so cost no more than the widest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +17,7 @@ import pyarrow.compute as pc
 from freshviews.stream import BadChange
 
 TABLE = "_t"
+CELL = "_cell"
 PLACE = ("_time", "_file", "_at", "_id")
 """Where a row came from: time of the file, its path, where in it, and the row's number there."""
 CORRUPT = "_corrupt_record"
@@ -38,20 +41,42 @@ def slots_of(tables: Sequence[Mapping[str, str]]) -> list[Slots]:
     return found
 
 
-def split(batches: Iterable[pa.RecordBatch], slots: Sequence[Slots]) -> list[pa.RecordBatch | None]:
-    """Rows of each table under the names of its source columns, places first; None where it has none."""
-    pieces: list[list[pa.RecordBatch]] = [[] for _ in slots]
+def split(batches: Iterable[pa.RecordBatch], slots: Sequence[Slots]) -> dict[int, list[pa.RecordBatch | None]]:
+    """By cell: the rows for each feed under the names of its source columns, places first; None where it has none.
+
+    A cell is there if any row names it, be it one of no table.
+    """
+    pieces: dict[int, list[list[pa.RecordBatch]]] = {}
     for batch in batches:
-        numbers = batch.column(TABLE).to_numpy(zero_copy_only=False)
-        for number, names in enumerate(slots):
-            mask = numbers == number
-            if not mask.any():
-                continue
-            places = [name for name in PLACE if name in batch.schema.names]
-            columns = [*(batch.column(name) for name in places), *(batch.column(slot) for slot in names.values())]
-            piece = pa.RecordBatch.from_arrays(columns, [*places, *names])
-            pieces[number].append(piece if mask.all() else piece.filter(pa.array(mask)))
-    return [_ordered(_whole(found)) if found else None for found in pieces]
+        for cell, number, rows in _groups(batch, len(slots)):
+            found = pieces.setdefault(cell, [[] for _ in slots])
+            if number >= 0:
+                places = [name for name in PLACE if name in rows.schema.names]
+                names = slots[number]
+                columns = [*(rows.column(name) for name in places), *(rows.column(slot) for slot in names.values())]
+                found[number].append(pa.RecordBatch.from_arrays(columns, [*places, *names]))
+    return {
+        cell: [_ordered(_whole(found)) if found else None for found in by_table] for cell, by_table in pieces.items()
+    }
+
+
+def _groups(batch: pa.RecordBatch, tables: int) -> Iterator[tuple[int, int, pa.RecordBatch]]:
+    """Runs of rows of one cell and table, each in its order."""
+    if batch.num_rows == 0:
+        return
+    numbers = batch.column(TABLE).to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = batch.column(CELL).to_numpy(zero_copy_only=False) * (tables + 1) + numbers + 1
+    if (codes == codes[0]).all():
+        yield int(codes[0]) // (tables + 1), int(numbers[0]), batch
+        return
+    # Sixteen bits are sorted by radix.
+    small = codes.astype(np.int16) if codes.max() < 2**15 else codes
+    order = np.argsort(small, kind="stable")
+    taken, codes = batch.take(pa.array(order)), codes[order]
+    bounds = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+    for start, end in pairwise(bounds):
+        cell, number = divmod(int(codes[start]), tables + 1)
+        yield cell, number - 1, taken.slice(start, end - start)
 
 
 def _whole(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
@@ -67,15 +92,16 @@ def _ordered(rows: pa.RecordBatch) -> pa.RecordBatch:
     return rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in PLACE]))
 
 
-def place_of(rows: pa.RecordBatch, row: int) -> str:
-    """``file, row n`` of a row of ``split``, n from 1; nothing where places did not come along."""
-    if "_file" not in rows.schema.names:
-        return ""
-    file = rows.column("_file")[row].as_py()
-    if not file:
-        return ""
-    first = pc.index(rows.column("_file"), pa.scalar(file)).as_py()
-    return f"{file}, row {row - first + 1}"
+Place = tuple[str, int, int]
+"""A row's file, where in the file its reader began, and its number, which rows of one reader have in their order."""
+
+
+def place_of(rows: pa.RecordBatch, row: int) -> Place | None:
+    """Where a row of ``split`` came from; None where places did not come along, or it is from no file."""
+    if PLACE[0] not in rows.schema.names:
+        return None
+    _, file, at, number = (rows.column(name)[row].as_py() for name in PLACE)
+    return (file, at, number) if file else None
 
 
 def values(rows: pa.RecordBatch) -> pa.RecordBatch:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import sysconfig
 from collections.abc import Mapping
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+import freshviews
 from freshviews.kernel.cache import cache_folder
 from freshviews.spark.java import java_home
 
@@ -58,8 +61,21 @@ def start_session(
         log.write_text(_QUIET)
         builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.as_uri()}")
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    for name, value in {**SETTINGS, **(settings or {})}.items():
+    for name, value in {**SETTINGS, **executor_settings(os.environ), **(settings or {})}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF" if quiet else "ERROR")
     return session
+
+
+def executor_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """What Python workers of executors need of the environment, as executors of a cluster do not inherit it: the
+    folder of this package where it is not installed, and the folder of compiled code."""
+    found = {}
+    package = Path(freshviews.__file__).parents[1]
+    if package not in (Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("platlib"))):
+        given = [place for place in environment.get("PYTHONPATH", "").split(os.pathsep) if place]
+        found["spark.executorEnv.PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(package), *given]))
+    if "FRESHVIEWS_CACHE_DIR" in environment:
+        found["spark.executorEnv.FRESHVIEWS_CACHE_DIR"] = environment["FRESHVIEWS_CACHE_DIR"]
+    return found

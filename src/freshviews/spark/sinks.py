@@ -6,99 +6,113 @@ committed, and a file is named by its version; so to deliver again after a crash
 
 from __future__ import annotations
 
-import io
-import json
-import os
-import uuid
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from freshviews.spark.definition import ViewSpec
+from freshviews.errors import FreshviewsError
+from freshviews.spark.definition import Definition, ViewSpec
+from freshviews.spark.sink_files import FORMATS, encoded, publish
 from freshviews.spark.steps import reach
-from freshviews.store.files import sync_directory, write_whole
+from freshviews.store.files import write_whole
 
 VERSION = "_version"
-FILE_SINKS = ("parquet", "json", "csv")
 
 Receiver = Callable[[DataFrame, int], object]
 """A user's function, called as one of foreachBatch: it gets the rows and the version. After a crash it may be called
 again with the version it was last called with."""
 
 
-def deliver(spark: SparkSession, view: ViewSpec, rows: pa.Table, version: int, receiver: Receiver | None) -> None:
-    """Deliver the rows of a version to the sink of a view."""
+class SinkError(FreshviewsError):
+    """A sink did not take a version. The version is committed, and is delivered at the next start."""
+
+
+def deliver(
+    spark: SparkSession, view: ViewSpec, rows: pa.Table, version: int, receiver: Receiver | None, again: bool = False
+) -> None:
+    """Deliver the rows of a version to the sink of a view; ``again``: it may have been delivered before.
+
+    Raises SinkError.
+    """
     if view.output == "changes":
         rows = rows.append_column(pa.field(VERSION, pa.int64()), pa.array([version] * rows.num_rows, pa.int64()))
-    if receiver is not None:
-        receiver(spark.createDataFrame(rows), version)
-    elif view.provider in FILE_SINKS:
-        folder = Path(view.options["path"])
-        stem = "contents" if view.output == "complete" else f"version-{version:012d}"
-        _publish(folder / f"{stem}.{view.provider}", _encoded(str(view.provider), rows, view.options))
-    elif view.provider == "console":
-        _print(view, rows, version)
-    elif view.provider is not None:
-        frame = spark.createDataFrame(rows)
-        mode = "overwrite" if view.output == "complete" else "append"
-        frame.write.format(view.provider).options(**view.options).mode(mode).save()
+    where = view.options.get("path") or (view.provider if receiver is None else "its function")
+    try:
+        if receiver is not None:
+            receiver(spark.createDataFrame(rows), version)
+        elif view.provider in FORMATS:
+            publish(_file(view, version), encoded(str(view.provider), rows, view.options))
+        elif view.provider == "console":
+            _print(view, rows, version, again)
+        elif view.provider is not None:
+            frame = spark.createDataFrame(rows)
+            mode = "overwrite" if view.output == "complete" else "append"
+            frame.write.format(view.provider).options(**view.options).mode(mode).save()
+    except (OSError, PySparkException, Py4JJavaError) as error:
+        raise _refused(view, version, f"{where} did not take it", error) from error
+    except Exception as error:
+        if receiver is None:
+            raise
+        raise _refused(view, version, f"its function failed: {type(error).__name__}", error) from error
     reach("sink written")
 
 
-def _publish(path: Path, data: bytes) -> None:
-    """Put a file in place, whole or not at all; readers pass over names that begin with a dot."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with aside.open("wb") as file:
-            file.write(data[: len(data) // 2])
-            reach("sink half written")
-            file.write(data[len(data) // 2 :])
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(aside, path)
-    finally:
-        aside.unlink(missing_ok=True)
-    sync_directory(path.parent)
+def _refused(view: ViewSpec, version: int, what: str, error: Exception) -> SinkError:
+    reason = (str(error).strip().splitlines() or [""])[0]
+    return SinkError(
+        f"view {view.name}, version {version}: {what}: {reason}; the version is kept, and is delivered at the next "
+        "start: put right what is wrong, then start again"
+    )
+
+
+def _file(view: ViewSpec, version: int) -> Path:
+    stem = "contents" if view.output == "complete" else f"version-{version:012d}"
+    return Path(view.options["path"]) / f"{stem}.{view.provider}"
+
+
+def check_new(definition: Definition, known: Collection[str]) -> None:
+    """Refuse to add a view's changes to those of another one, or of a checkpoint that is gone: ``known`` are the views
+    that have delivered before. Raises SinkError."""
+    for view in definition.views:
+        if view.name in known or view.provider not in FORMATS or view.output != "changes":
+            continue
+        folder = Path(view.options["path"])
+        found = next(iter(sorted(folder.glob("version-*"))), None)
+        if found is not None:
+            raise SinkError(
+                f"view {view.name} is new, but {folder} has changes already, such as {found.name}, which are not of "
+                "this view or of another checkpoint, and would be counted with its own; delete them, or name another "
+                "folder"
+            )
 
 
 def publish_bad(source: Path, folder: Path, table: str, version: int) -> None:
-    """Put the rows that a version set aside where the user wants them."""
-    _publish(folder / f"{table}-{version:012d}.json", source.read_bytes())
+    """Put the rows that a version set aside where the user wants them. Raises SinkError."""
+    try:
+        publish(folder / f"{table}-{version:012d}.json", source.read_bytes())
+    except OSError as error:
+        raise SinkError(
+            f"table {table}, version {version}: {folder} did not take the rows set aside: {error}; the version is "
+            "kept, and they are written at the next start: put right what is wrong, then start again"
+        ) from error
 
 
-def _encoded(provider: str, rows: pa.Table, options: dict[str, str]) -> bytes:
-    out = io.BytesIO()
-    if provider == "parquet":
-        pa.parquet.write_table(rows, out, compression=options.get("compression", "snappy"))
-    elif provider == "csv":
-        header = options.get("header", "true").lower() == "true"
-        style = pa.csv.WriteOptions(include_header=header, delimiter=options.get("sep", ","))
-        pa.csv.write_csv(rows, out, style)
-    else:
-        for row in rows.to_pylist():
-            text = {name: _json(value) for name, value in row.items()}
-            out.write(json.dumps(text, ensure_ascii=False).encode() + b"\n")
-    return out.getvalue()
-
-
-def _json(value: Any) -> Any:
-    """As Spark writes it: decimals as numbers would lose digits, so they are text, as are dates."""
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
-
-
-def _print(view: ViewSpec, rows: pa.Table, version: int) -> None:
+def _print(view: ViewSpec, rows: pa.Table, version: int, again: bool) -> None:
+    """One write, so that a kill leaves all of a version or nothing."""
     most = int(view.options.get("numRows", "20"))
-    print(f"-- {view.name}, version {version}: {rows.num_rows} rows", flush=True)
+    doubt = " (perhaps shown before)" if again else ""
+    lines = [f"-- {view.name}, version {version}{doubt}: {rows.num_rows} rows"]
     for row in rows.slice(0, most).to_pylist():
-        print("   " + ", ".join(f"{name}={value}" for name, value in row.items()), flush=True)
+        lines.append("   " + ", ".join(f"{name}={value}" for name, value in row.items()))
     if rows.num_rows > most:
-        print(f"   and {rows.num_rows - most} more", flush=True)
+        lines.append(f"   and {rows.num_rows - most} more")
+    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.flush()
 
 
 class Delivered:

@@ -14,6 +14,7 @@ from pyspark.sql import types as T
 from freshviews.errors import FreshviewsError
 from freshviews.query.block import TableDef
 from freshviews.spark.definition import TableSpec, form_of
+from freshviews.spark.intake import Feed
 from freshviews.spark.rows import CORRUPT, PLACE, TABLE, Slots, slots_of
 from freshviews.stream import (
     ChangeFormat,
@@ -69,6 +70,18 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
         raise SourceError(f"table {table.name}: {provider} cannot be read: {message}") from error
 
 
+def batch_frame(spark: SparkSession, source: Source, files: Sequence[str] | None = None) -> DataFrame | None:
+    """The rows that the files of a streaming source hold now, or those of some files; None where there are none."""
+    options = _reader_options(source.spec)
+    if files is not None:
+        options = {name: value for name, value in options.items() if name.lower() != "path"}
+    reader = spark.read.format(str(source.spec.provider)).options(**options).schema(source.frame.schema)
+    try:
+        return reader.load() if files is None else reader.load(list(files))
+    except PySparkException:
+        return None
+
+
 def source_of(frame: DataFrame, spec: TableSpec, table: TableDef, from_files: bool = False) -> Source:
     """A DataFrame as the source of a table. Raises SourceError where a column is missing."""
     form = form_of(spec.changes, spec.form_options, tuple(frame.columns) if spec.changes is None else ())
@@ -107,6 +120,20 @@ def one_frame(sources: Sequence[Source]) -> tuple[DataFrame, list[Slots]]:
     for frame in frames[1:]:
         whole = whole.union(frame)
     return whole, slots
+
+
+def feed_of(source: Source, slots: Slots, table: str, counted: frozenset[int]) -> Feed:
+    """How workers take the rows of a source apart, for the table of a cell."""
+    return Feed(
+        table,
+        source.table.name,
+        slots,
+        source.spec.changes,
+        source.spec.form_options,
+        source.spec.bad_rows is not None,
+        isinstance(source.form, Snapshots),
+        counted,
+    )
 
 
 def needs_order(source: Source) -> bool:

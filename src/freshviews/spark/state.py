@@ -1,14 +1,20 @@
-"""The state of a cell outside Spark: an image of its tables, and the log of changes since.
+"""The state of a cell outside Spark: an image of its engine, and the log of changes since.
 
 ::
 
-    entry = {"token": t9, "image": {"token": t6, "files": {"orders": "state/0/..."}, "rows": 8000},
+    entry = {"token": t9, "image": {"token": t6, "folder": "state/0/image-...", "rows": 8000},
+             "pending": {"token": t8, "folder": "state/0/image-...", "rows": 9500},
              "log": [{"token": t7, "level": 1, "rows": 800, "files": {...}}, {"token": t9, "level": 0, ...}]}
 
-The image holds the rows of the base tables; views are filled from them when the cell is loaded. Every version
-appends one segment to the log. When ``FAN_IN`` segments of a level have gathered beyond those a lagging worker may
-need, the oldest become one of the next level; when the log is half as long as the image, a new image is written. So
-a version writes its change and, over time, a logarithm of it.
+The image holds strings, tables and views as they lie in memory and is mapped, so that loading a cell costs by the
+log. Every version appends one segment to the log. When ``FAN_IN`` segments of a level have gathered beyond those a
+lagging worker may need, the oldest become one of the next level. So a version writes its change and, over time, a
+logarithm of it.
+
+When the log has a quarter of the image's rows, a child of the worker writes a new image from the memory it
+inherits, while versions go on: it is ``pending`` until it is whole, which its name tells (see
+``engine.database_image``); the first version to see that makes it the image and drops the log up to it. Of a child
+that is killed files remain that do not count, and another is begun once nothing was written for ``STALLED`` seconds.
 
 A loaded cell is kept in the worker's memory under its token, a name that no two tries share. It is used only where
 the manifest names that token, or one from which the log leads on.
@@ -16,8 +22,9 @@ the manifest names that token, or one from which the log leads on.
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,13 +33,26 @@ import pyarrow as pa
 
 from freshviews.engine.database import Database
 from freshviews.engine.encoding import MULTIPLICITY
+from freshviews.errors import StoreError
+from freshviews.kernel.image import compile_writer
 from freshviews.query.block import TableDef
 from freshviews.spark.arrow_files import read_all, write_arrow
+from freshviews.spark.forked import can_fork, in_child
+from freshviews.sql import Statement
+from freshviews.store.files import TEMPORARY
 from freshviews.types.columns import arrow_type
 
+_LOGGER = logging.getLogger("freshviews")
+
 FAN_IN = 8
-SMALLEST_IMAGE = 20_000
+SMALLEST_IMAGE = 100_000
 """Rows of log below which no image is written."""
+LOG_SHARE = 4
+"""The image has at most so many times the rows of the log, apart from those that come while one is written."""
+STALLED = 60.0
+"""Seconds without a sign of life after which an image will not be finished."""
+IMAGE = "image-"
+"""How the names of images begin, in the folder of a cell."""
 
 Entry = dict[str, Any]
 EMPTY: Entry = {"token": "", "image": None, "log": []}
@@ -40,12 +60,16 @@ EMPTY: Entry = {"token": "", "image": None, "log": []}
 
 @dataclass
 class Cell:
-    """A cell at work: its engine, the version it is at, and the SQL it was made of."""
+    """A cell at work: its engine, the version it is at, and the statements it was made of."""
 
     database: Database
     token: str
-    tables: dict[str, TableDef]
-    script: str
+    statements: tuple[Statement, ...]
+
+    @property
+    def tables(self) -> dict[str, TableDef]:
+        """Its tables by name."""
+        return {one.name: one for one in self.statements if isinstance(one, TableDef)}
 
 
 _CELLS: dict[tuple[str, str], Cell] = {}
@@ -62,13 +86,13 @@ def changes_schema(table: TableDef) -> pa.Schema:
     return pa.schema([*fields, pa.field(MULTIPLICITY, pa.int64())])
 
 
-def loaded(root: Path, number: str, entry: Entry, tables: Mapping[str, TableDef], script: str) -> Cell:
+def loaded(root: Path, number: str, entry: Entry, statements: tuple[Statement, ...]) -> Cell:
     """The cell at the version an entry names, from memory or from its files.
 
     It is taken out of memory: ``keep`` puts it back once its state is known to be good.
     """
     cell = _CELLS.pop((str(root), number), None)
-    if cell is not None and cell.script == script:
+    if cell is not None and cell.statements == statements:
         missing = _missing(entry, cell.token)
         if missing is not None:
             _apply(root, cell, missing)
@@ -76,15 +100,19 @@ def loaded(root: Path, number: str, entry: Entry, tables: Mapping[str, TableDef]
             return cell
     if cell is not None:
         cell.database.close()
-    return load_cell(root, entry, tables, script)
+    return load_cell(root, entry, statements)
 
 
-def load_cell(root: Path, entry: Entry, tables: Mapping[str, TableDef], script: str) -> Cell:
-    """The cell at the version an entry names, from its files."""
-    cell = Cell(Database(), entry["token"], dict(tables), script)
-    cell.database.execute(script)
-    image = [entry["image"]] if entry["image"] else []
-    _apply(root, cell, [*image, *entry["log"]])
+def load_cell(root: Path, entry: Entry, statements: tuple[Statement, ...]) -> Cell:
+    """The cell at the version an entry names, from its files. Costs by its log, if the statements are as they were."""
+    entry = _settled(root, entry)
+    if entry["image"] is None:
+        database = Database()
+        database.define(statements)
+    else:
+        database = Database.from_image(root / entry["image"]["folder"], statements)
+    cell = Cell(database, entry["token"], statements)
+    _apply(root, cell, entry["log"])
     return cell
 
 
@@ -119,58 +147,111 @@ def _apply(root: Path, cell: Cell, segments: list[Any]) -> None:
 
 def appended(root: Path, number: str, entry: Entry, cell: Cell, changes: Mapping[str, pa.Table], token: str) -> Entry:
     """The entry after a change, its files written and synced. The cell must have the change already."""
-    files = {
-        name: write_arrow(root, f"state/{number}", name, rows.schema, rows.to_batches())
-        for name, rows in changes.items()
-        if rows.num_rows
-    }
+    files = _written(root, number, changes)
     if not files:
         return entry
     rows = sum(table.num_rows for table in changes.values())
     log = [*entry["log"], {"token": token, "level": 0, "rows": rows, "files": files}]
+    after = _settled(root, {**entry, "token": token, "log": log})
+    pending = after.get("pending")
+    # The file system's clock, which need not be this machine's.
+    now = (root / next(iter(files.values()))).stat().st_mtime
+    if pending is None or _is_given_up(root, pending, now):
+        after = _settled(root, {**after, "pending": _begun(root, number, after, cell)})
+    return {**after, "log": _merged(root, number, after)}
+
+
+def _written(root: Path, number: str, changes: Mapping[str, pa.Table]) -> dict[str, str]:
+    """Write a segment; its files by table."""
+    return {
+        name: write_arrow(root, f"state/{number}", name, rows.schema, rows.to_batches())
+        for name, rows in changes.items()
+        if rows.num_rows
+    }
+
+
+def _settled(root: Path, entry: Entry) -> Entry:
+    """The entry with the pending image as its image, if that is whole by now."""
+    pending = entry.get("pending")
+    if pending is None or not (root / pending["folder"]).exists():
+        return entry
+    log = entry["log"]
+    known = next((i for i, segment in enumerate(log, 1) if segment["token"] == pending["token"]), None)
+    if known is None:
+        return {**entry, "pending": None}
+    return {**entry, "image": pending, "pending": None, "log": log[known:]}
+
+
+def _begun(root: Path, number: str, entry: Entry, cell: Cell) -> dict[str, Any] | None:
+    """Begin an image of a cell as it is now, if one is due."""
     image = entry["image"]
-    if sum(part["rows"] for part in log) > max(SMALLEST_IMAGE, (image["rows"] if image else 0) // 2):
-        return {"token": token, "image": _image(root, number, cell, token), "log": []}
-    return {"token": token, "image": image, "log": _merged(root, number, log, cell.tables)}
+    if sum(part["rows"] for part in entry["log"]) <= max(SMALLEST_IMAGE, (image["rows"] if image else 0) // LOG_SHARE):
+        return None
+    name = f"state/{number}/{IMAGE}{uuid.uuid4().hex}"
+    folder = root / name
+    # There before the child is, as a sign of life.
+    folder.with_name(folder.name + TEMPORARY).mkdir(parents=True)
+    if can_fork():
+        compile_writer()
+
+    def write() -> None:
+        cell.database.write_image(folder)
+
+    def ended(code: int) -> None:
+        if code != 0:
+            _LOGGER.warning("%s was not finished (exit code %d); the log goes on until another is", folder, code)
+
+    if not in_child(write, ended):
+        try:
+            write()
+        except StoreError as error:
+            _LOGGER.warning("%s; the log goes on until an image is written", error)
+            return None
+    return {"token": entry["token"], "folder": name, "rows": cell.database.stored_rows}
 
 
-def _image(root: Path, number: str, cell: Cell, token: str) -> dict[str, Any]:
-    files: dict[str, str] = {}
-    total = 0
-    for name, table in cell.tables.items():
-        schema = changes_schema(table)
-        counted = 0
-
-        def batches(name: str = name, schema: pa.Schema = schema) -> Any:
-            nonlocal counted
-            for batch in cell.database.table(name).to_batches():
-                counted += batch.num_rows
-                ones = pa.array([1] * batch.num_rows, pa.int64())
-                yield pa.RecordBatch.from_arrays([*batch.columns, ones], schema=schema)
-
-        files[name] = write_arrow(root, f"state/{number}", name, schema, batches())
-        total += counted
-    return {"token": token, "files": files, "rows": total}
+def _is_given_up(root: Path, pending: Mapping[str, Any], now: float) -> bool:
+    """Whether nothing has come of an image that is not whole for so long that nothing will."""
+    folder = root / pending["folder"]
+    aside = folder.with_name(folder.name + TEMPORARY)
+    try:
+        latest = max(path.stat().st_mtime for path in (aside, *aside.iterdir()))
+    except FileNotFoundError:
+        # Renamed between two looks, or gone.
+        return not folder.exists()
+    return bool(latest < now - STALLED)
 
 
-def _merged(root: Path, number: str, log: list[Any], tables: Mapping[str, TableDef]) -> list[Any]:
-    """The log with the oldest ``FAN_IN`` segments of a level made one, where twice as many have gathered."""
+def _merged(root: Path, number: str, entry: Entry) -> list[Any]:
+    """The log with the oldest ``FAN_IN`` segments of a level made one, where twice as many have gathered.
+
+    Those up to a pending image stay as they are: they are soon gone, and none may reach beyond it.
+    """
+    tokens = [segment["token"] for segment in entry["log"]]
+    pending = entry.get("pending")
+    first = tokens.index(pending["token"]) + 1 if pending is not None else 0
+    before, log = entry["log"][:first], entry["log"][first:]
     level = 0
     while any(segment["level"] >= level for segment in log):
         here = [segment for segment in log if segment["level"] == level]
         if len(here) >= 2 * FAN_IN:
-            oldest, at = here[:FAN_IN], log.index(here[0])
-            files = {}
-            for name in tables:
-                rows = read_all(root, [s["files"][name] for s in oldest if name in s["files"]])
-                if rows is not None:
-                    files[name] = write_arrow(root, f"state/{number}", name, rows.schema, rows.to_batches())
-            whole = {
-                "token": oldest[-1]["token"],
-                "level": level + 1,
-                "rows": sum(segment["rows"] for segment in oldest),
-                "files": files,
-            }
-            log = [*log[:at], whole, *log[at + FAN_IN :]]
+            at = log.index(here[0])
+            log = [*log[:at], _one_of(root, number, here[:FAN_IN]), *log[at + FAN_IN :]]
         level += 1
-    return log
+    return [*before, *log]
+
+
+def _one_of(root: Path, number: str, segments: Sequence[Any]) -> dict[str, Any]:
+    """Segments of a level as one of the next."""
+    names = dict.fromkeys(name for segment in segments for name in segment["files"])
+    changes: dict[str, pa.Table] = {}
+    for name in names:
+        rows = read_all(root, [segment["files"][name] for segment in segments if name in segment["files"]])
+        assert rows is not None
+        changes[name] = rows.combine_chunks()
+    return {
+        "token": segments[-1]["token"],
+        "level": segments[0]["level"] + 1,
+        "rows": sum(segment["rows"] for segment in segments),
+        "files": _written(root, number, changes),
+    }

@@ -12,7 +12,7 @@ from freshviews.sql.catalog import Catalog, NameProblem, column_named, near, sam
 from freshviews.sql.parse import Node, SqlText
 from freshviews.sql.typenames import type_of
 
-TABLE_PROPERTIES = ("freshviews.trusted",)
+TABLE_PROPERTIES = ("freshviews.trusted", "freshviews.rows")
 VIEW_PROPERTIES = ("freshviews.strategy",)
 
 _CONSTRAINTS = "accepted are NOT NULL, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
@@ -62,6 +62,7 @@ def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
         _flag(text, node, properties.get("freshviews.trusted", "false")),
         tuple(properties.items()),
     )
+    _check_rows(text, node, properties.get("freshviews.rows", "0"))
     foreign = tuple(_foreign_key(text, made, catalog, *one) for one in table.foreign)
     return replace(made, foreign_keys=foreign)
 
@@ -192,6 +193,11 @@ def properties_of(text: SqlText, node: exp.Create, known: Sequence[str]) -> dict
                 raise text.error(part, f"unknown property {name}; known are {', '.join(known)}")
         found[name] = value
     return found
+
+
+def _check_rows(text: SqlText, node: Node, value: str) -> None:
+    if not value.isdecimal():
+        raise text.error(node, f"freshviews.rows is the expected number of rows, not {value!r}")
 
 
 def _flag(text: SqlText, node: Node, value: str) -> bool:

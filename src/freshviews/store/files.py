@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 from typing import BinaryIO
 
 from freshviews.errors import StoreError
 
+PATIENCE = 0.2
+"""Seconds to wait for a lock: those who only look whether it is held hold it for an instant."""
 TEMPORARY = ".tmp"
 """Suffix of files that do not count yet; they are deleted when a directory is opened."""
 
@@ -39,9 +42,15 @@ def lock(path: Path) -> BinaryIO:
     Raises StoreError that names the process that holds it.
     """
     file = path.open("a+b")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError:
+            if time.monotonic() < until:
+                time.sleep(0.01)
+                continue
         file.seek(0)
         holder = file.read().decode(errors="replace").strip() or "unknown"
         file.close()

@@ -1,0 +1,31 @@
+"""Views kept by several engines, *cells*, each with its part of the rows.
+
+``plan_cells`` decides which rows go to which cells (HyperCube) and what is merged; the functions of
+``freshviews.cells.statements`` say which tables and views a cell and the second stage, *merge*, keep; ``cells_of``
+routes a row. Nothing here looks at data, or knows Spark.
+"""
+
+from freshviews.cells.cell_plan import CellPlan, Dim, HeavyValues, Output, Part, Role, Values
+from freshviews.cells.describe import describe
+from freshviews.cells.planning import extended, plan_cells
+from freshviews.cells.routing import cells_of, loads
+from freshviews.cells.statements import cell_statements, merge_inputs, merge_statements, outputs
+
+__all__ = [
+    "CellPlan",
+    "Dim",
+    "HeavyValues",
+    "Output",
+    "Part",
+    "Role",
+    "Values",
+    "cell_statements",
+    "cells_of",
+    "describe",
+    "extended",
+    "loads",
+    "merge_inputs",
+    "merge_statements",
+    "outputs",
+    "plan_cells",
+]

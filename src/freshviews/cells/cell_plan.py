@@ -1,0 +1,242 @@
+"""A plan for cells: which rows of which table go where, and what comes out. Data only; kept as JSON.
+
+A *role* is one way in which the rows of a table go to cells. In a cell each role is a table of its own. Cells of
+a role form a grid: a *dim* with a column gives one coordinate, by a hash of the value; a dim without one stands
+for all coordinates, so that the row is copied. Cell number = (offset + sum of coordinate * stride) mod cells.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from math import prod
+from typing import Any, Literal
+
+Value = Any
+"""A value of a column as Python has it: int, str, float, bool, Decimal, date, datetime or None."""
+
+FORMAT = 1
+"""Of the JSON."""
+
+
+@dataclass(frozen=True)
+class Dim:
+    """One dimension of a grid, with ``share`` coordinates, each ``stride`` cells from the last.
+
+    ``column``: the row's coordinate is ``hash(value cast to kind, seed) mod share``; None: all coordinates.
+    ``kind`` is bigint, ``decimal(38,s)``, double, string, date, timestamp or boolean; NULL is hashed too.
+    """
+
+    column: str | None
+    kind: str
+    seed: int
+    share: int
+    stride: int
+
+
+@dataclass(frozen=True)
+class Values:
+    """Which rows a role takes: those whose column, cast to ``kind``, is one of the values (``inside``), or is
+    not, NULL included."""
+
+    column: str
+    kind: str
+    values: tuple[Value, ...]
+    inside: bool
+
+
+@dataclass(frozen=True)
+class Role:
+    """How rows of a table go to cells. ``name`` is the table's in a cell: the table's own for its first role.
+
+    A row is taken where every one of ``heavy`` holds. All shares of ``dims`` are above 1; without dims all rows
+    go to the cell ``offset``.
+    """
+
+    name: str
+    table: str
+    cells: int
+    dims: tuple[Dim, ...] = ()
+    offset: int = 0
+    heavy: tuple[Values, ...] = ()
+
+    @property
+    def span(self) -> int:
+        """Cells of the grid."""
+        return prod(dim.share for dim in self.dims)
+
+    @property
+    def copies(self) -> int:
+        """Cells that a row it takes goes to."""
+        return prod(dim.share for dim in self.dims if dim.column is None)
+
+    @property
+    def reached(self) -> tuple[int, ...]:
+        """All cells that it sends rows to."""
+        return tuple((self.offset + i) % self.cells for i in range(self.span))
+
+    def counted_in(self, cell: int) -> bool:
+        """Whether the cell counts the rows that it has by this role: of a row's copies one is counted."""
+        place = (cell - self.offset) % self.cells
+        if place >= self.span:
+            return False
+        return all(dim.column is not None or place // dim.stride % dim.share == 0 for dim in self.dims)
+
+    @property
+    def routing(self) -> tuple[object, ...]:
+        """Equal for roles by which the same rows go to the same cells."""
+        return self.table.lower(), self.dims, self.offset, self.heavy
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is computed in cells by one grid: a block of a view, for one pattern of heavy values.
+
+    ``block`` is the position of the block, or -1: the whole view, with private copies of all views it reads, in
+    the one cell ``offset``. ``shares``: variables, or ``atom.column``, with a share above 1. ``roles``: the role
+    that each atom reads; by table where ``block`` is -1. ``heavy``: per variable with heavy values whether this
+    part has them. ``merged``: groups come out of several cells.
+    """
+
+    view: str
+    block: int
+    roles: tuple[tuple[str, str], ...]
+    shares: tuple[tuple[str, int], ...] = ()
+    offset: int = 0
+    heavy: tuple[tuple[str, bool], ...] = ()
+    merged: bool = False
+
+    @property
+    def span(self) -> int:
+        """Cells of the grid."""
+        return prod(share for _, share in self.shares)
+
+    def in_cell(self, cell: int, cells: int) -> bool:
+        """Whether the cell computes some of it."""
+        return (cell - self.offset) % cells < self.span
+
+
+@dataclass(frozen=True)
+class HeavyValues:
+    """Values of a column that occur too often, with the rows expected of each."""
+
+    table: str
+    column: str
+    kind: str
+    values: tuple[Value, ...]
+    rows: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the rows of a view come from. ``cells``: the bag union of the contents (changes) of the cell views
+    named, over all cells that have them; ``merge``: the one view named of the second stage."""
+
+    stage: Literal["cells", "merge"]
+    views: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CellPlan:
+    """Everything that a checkpoint must keep to go on with its cells as they are.
+
+    ``numbers`` has per table the greatest number that a role's name ever had, so that none is used twice.
+    """
+
+    cells: int
+    roles: tuple[Role, ...] = ()
+    parts: tuple[Part, ...] = ()
+    heavy: tuple[HeavyValues, ...] = ()
+    numbers: Mapping[str, int] = field(default_factory=dict)
+
+    def role(self, name: str) -> Role:
+        return next(role for role in self.roles if role.name.lower() == name.lower())
+
+    def roles_of(self, table: str) -> tuple[Role, ...]:
+        return tuple(role for role in self.roles if role.table.lower() == table.lower())
+
+    def parts_of(self, view: str) -> tuple[Part, ...]:
+        return tuple(part for part in self.parts if part.view.lower() == view.lower())
+
+    def sources(self, table: str) -> tuple[Role, ...]:
+        """Roles that together have each row of the table once, counted where ``Role.counted_in`` says so."""
+        roles = self.roles_of(table)
+        whole = next((role for role in roles if not role.heavy), None)
+        if whole is not None:
+            return (whole,)
+        wanted = {(one.column, one.values) for one in roles[0].heavy}
+        found: dict[tuple[Values, ...], Role] = {}
+        for role in roles:
+            if {(one.column, one.values) for one in role.heavy} == wanted:
+                found.setdefault(role.heavy, role)
+        return tuple(found.values())
+
+    def to_json(self) -> str:
+        """A text that ``from_json`` reads."""
+        made = {
+            "format": FORMAT,
+            "cells": self.cells,
+            "roles": [
+                _plain(role) | {"dims": [_plain(d) for d in role.dims], "heavy": [_with_values(v) for v in role.heavy]}
+                for role in self.roles
+            ],
+            "parts": [_plain(part) for part in self.parts],
+            "heavy": [_with_values(one) for one in self.heavy],
+            "numbers": dict(self.numbers),
+        }
+        return json.dumps(made, indent=1)
+
+    @staticmethod
+    def from_json(text: str) -> CellPlan:
+        """The plan of a text. ValueError where it is of another format."""
+        made = json.loads(text)
+        if made.get("format") != FORMAT:
+            raise ValueError(f"the plan of cells has format {made.get('format')}; this version reads {FORMAT}")
+        return CellPlan(
+            made["cells"],
+            tuple(map(_read_role, made["roles"])),
+            tuple(
+                Part(**{**p, **{name: tuple((a, b) for a, b in p[name]) for name in ("roles", "shares", "heavy")}})
+                for p in made["parts"]
+            ),
+            tuple(_read(HeavyValues, one) for one in made["heavy"]),
+            made["numbers"],
+        )
+
+
+def _plain(one: Any) -> dict[str, Any]:
+    return {each.name: getattr(one, each.name) for each in fields(one)}
+
+
+def _with_values(one: Values | HeavyValues) -> dict[str, Any]:
+    return _plain(one) | {"values": [_written(value) for value in one.values]}
+
+
+def _written(value: Value) -> Any:
+    if isinstance(value, dt.date | Decimal):
+        return str(value)
+    return repr(value) if isinstance(value, float) else value
+
+
+def _read(of: Any, made: dict[str, Any]) -> Any:
+    values = tuple(_value(value, made["kind"]) for value in made["values"])
+    rest = {"rows": tuple(made["rows"])} if "rows" in made else {}
+    return of(**{**made, **rest, "values": values})
+
+
+def _read_role(made: dict[str, Any]) -> Role:
+    dims = tuple(Dim(**dim) for dim in made["dims"])
+    return Role(**{**made, "dims": dims, "heavy": tuple(_read(Values, one) for one in made["heavy"])})
+
+
+def _value(written: Any, kind: str) -> Value:
+    if kind == "date":
+        return dt.date.fromisoformat(written)
+    if kind == "timestamp":
+        return dt.datetime.fromisoformat(written)
+    if kind.startswith("decimal"):
+        return Decimal(written)
+    return float(written) if kind == "double" else written

@@ -1,0 +1,42 @@
+"""How many rows are expected where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+
+from freshviews.cells.cell_plan import HeavyValues, Role, Values
+from freshviews.sql.catalog import Catalog, same
+
+
+def sizes_of(catalog: Catalog, sizes: Mapping[str, float]) -> dict[str, float]:
+    """Rows expected of every table, by its name as it is defined; one that is not given has the mean, or 1."""
+    mean = sum(sizes.values()) / len(sizes) if sizes else 1.0
+    return {
+        name: next((float(rows) for given, rows in sizes.items() if same(given, name)), mean) for name in catalog.tables
+    }
+
+
+def rows_taken(
+    table: str, filters: Iterable[Values], sizes: Mapping[str, float], heavy: Iterable[HeavyValues]
+) -> float:
+    """Rows of a table that pass the filters, as if columns were independent."""
+    size = sizes[table]
+    taken = size
+    for one in filters:
+        inside = sum(
+            rows
+            for each in heavy
+            if each.table == table and each.column == one.column
+            for value, rows in zip(each.values, each.rows, strict=True)
+            if value in one.values
+        )
+        share = min(inside / size, 1.0) if size else 0.0
+        taken *= share if one.inside else 1.0 - share
+    return taken
+
+
+def rows_per_cell(role: Role, sizes: Mapping[str, float], heavy: Iterable[HeavyValues]) -> float:
+    """Rows of a role expected in each cell that it reaches."""
+    split = prod(dim.share for dim in role.dims if dim.column is not None)
+    return rows_taken(role.table, role.heavy, sizes, heavy) / split

@@ -1,0 +1,45 @@
+"""Which views are computed where: in cells by block, in one cell with all they read, or in the second stage."""
+
+from __future__ import annotations
+
+from freshviews.query.block import ViewDef
+from freshviews.sql.catalog import Catalog
+
+
+def reads_tables_alone(view: ViewDef, catalog: Catalog) -> bool:
+    """Whether it is computed in cells, each block by its own grid."""
+    return all(catalog.table(name) is not None for name in view.inputs)
+
+
+def reads_views_alone(view: ViewDef, catalog: Catalog) -> bool:
+    """Whether it is a view of the second stage."""
+    return all(catalog.table(name) is None for name in view.inputs)
+
+
+def needed_views(catalog: Catalog) -> tuple[ViewDef, ...]:
+    """The views that cells or the second stage keep, in order of creation: those of users, and what views of the
+    second stage read. What a view in one cell reads is copied there under names of its own."""
+    needed: set[str] = set()
+    views = list(catalog.views.values())
+    for view in reversed(views):
+        if view.internal and view.name.lower() not in needed:
+            continue
+        needed.add(view.name.lower())
+        if reads_views_alone(view, catalog):
+            needed.update(name.lower() for name in view.inputs)
+    return tuple(view for view in views if view.name.lower() in needed)
+
+
+def closure(view: ViewDef, catalog: Catalog) -> tuple[ViewDef, ...]:
+    """The view and all views that it reads, also through others, in order of creation."""
+    wanted = {view.name.lower()}
+    for one in reversed(list(catalog.views.values())):
+        if one.name.lower() in wanted:
+            wanted.update(name.lower() for name in one.inputs)
+    return tuple(one for one in catalog.views.values() if one.name.lower() in wanted)
+
+
+def tables_read(view: ViewDef, catalog: Catalog) -> tuple[str, ...]:
+    """Names of the tables that a view reads, also through others."""
+    names = (name for one in closure(view, catalog) for name in one.inputs)
+    return tuple(dict.fromkeys(t.name for t in map(catalog.table, names) if t is not None))

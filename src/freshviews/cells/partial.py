@@ -1,0 +1,149 @@
+"""A block whose groups come out of several cells: what each cell keeps of it, and how that is merged.
+
+In a cell, a view with a row per group: its free variables, the components of its sums and counts as raw numbers,
+its MIN and MAX. For COUNT and SUM of DISTINCT values, a view with a row per group and value. The second stage has
+a table for each, adds up the components of a group, takes the least of the least, and counts the values anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from freshviews.expr.nodes import Call, Column
+from freshviews.query.block import Block, ColumnDef, DistinctAggregate, Output, Result, ViewDef
+from freshviews.query.query import Aggregate, Atom, Lift, Query
+from freshviews.sql.variables import free_name
+from freshviews.types import BIGINT, BOOLEAN
+
+EXTREMES = ("min", "max")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A view that cells keep for a merged block: its columns and its one block."""
+
+    columns: tuple[ColumnDef, ...]
+    block: Block
+
+
+def pieces_of(block: Block) -> tuple[Piece, ...]:
+    """What a cell keeps of a block with groups, or global: the groups, then the values of each distinct query."""
+    query = block.query
+    components = _components(block)
+    extremes = [one for one in block.distinct if one.kind in EXTREMES]
+    results: list[Result] = []
+    columns = _group_columns(query)
+    outputs = _group_outputs(query, columns)
+    for i, component in enumerate(components):
+        name = free_name(f"component_{i + 1}", _names(block, results))
+        results.append(Result(name, "count", (component,), BIGINT, BIGINT, False))
+        outputs.append(Output(f"c{i + 1}", Column(name, BIGINT, False)))
+        columns.append(ColumnDef(f"c{i + 1}", BIGINT, False))
+    for i, one in enumerate(extremes):
+        name = free_name(f"extreme_{i + 1}", _names(block, results))
+        results.append(Result(name, one.kind, (one.name,), one.type, one.type))
+        outputs.append(Output(f"m{i + 1}", Column(name, one.type)))
+        columns.append(ColumnDef(f"m{i + 1}", one.type))
+    kept = tuple(a for a in query.aggregates if a.name in components or a is query.aggregates[0])
+    groups = Block("groups", replace(query, aggregates=kept), tuple(outputs), tuple(results), tuple(extremes))
+    return Piece(tuple(columns), groups), *(_values(one) for one in _value_queries(block))
+
+
+def merged(block: Block, tables: Sequence[str]) -> Block:
+    """The block over the tables of its pieces: same outputs, same HAVING."""
+    query = block.query
+    components = _components(block)
+    extremes = [one for one in block.distinct if one.kind in EXTREMES]
+    values = _value_queries(block)
+    groups = _group_columns(query)
+    atom = _atom(tables[0], query.free, groups)
+    renamed = {c: free_name(c, ["count", *(o for o in components if o != c)]) for c in components}
+    sums = tuple(
+        Aggregate(renamed[c], "integer", (Lift(tables[0], Column(f"c{i + 1}", BIGINT, False)),))
+        for i, c in enumerate(components)
+    )
+    main = Query(query.name, query.free, (atom,), (Aggregate("count", "integer"), *sums))
+
+    def rebased(one: DistinctAggregate) -> DistinctAggregate:
+        if one.kind in EXTREMES:
+            place = next(i for i, other in enumerate(extremes) if other is one)
+            argument = one.query.free[-1]
+            extreme = Column(f"m{place + 1}", one.type)
+            known = Call("is_not_null", (extreme,), BOOLEAN, False)
+            over = replace(
+                atom, variables=(*atom.variables, argument), columns=(*atom.columns, extreme), filters=(known,)
+            )
+            return replace(one, query=Query(one.query.name, one.query.free, (over,)))
+        place = next(i for i, other in enumerate(values) if _same(other, one.query))
+        columns = _group_columns(one.query)
+        over = _atom(tables[place + 1], one.query.free, columns)
+        return replace(one, query=Query(one.query.name, one.query.free, (over,)))
+
+    results = tuple(
+        replace(result, components=tuple(renamed.get(c, c) for c in result.components)) for result in block.results
+    )
+    return replace(block, query=main, results=results, distinct=tuple(map(rebased, block.distinct)))
+
+
+def passed_on(view: ViewDef, block: Block, table: str) -> Block:
+    """A bag of all rows of a table that has the rows of a block of the view."""
+    variables = tuple(f"g{i + 1}" for i in range(len(view.columns)))
+    columns = tuple(Column(c.name, c.type, c.nullable) for c in view.columns)
+    outputs = tuple(Output(c.name, Column(v, c.type, c.nullable)) for v, c in zip(variables, view.columns, strict=True))
+    return Block("bag", Query(block.query.name, variables, (Atom(table, table, variables, columns),)), outputs)
+
+
+def _components(block: Block) -> tuple[str, ...]:
+    """The linear components that results are made of; the count where the piece had no column otherwise."""
+    linear = {one.name for one in block.query.aggregates}
+    used = (c for r in block.results for c in r.components)
+    found = tuple(dict.fromkeys(c for c in used if c in linear))
+    if not (found or block.query.free or any(one.kind in EXTREMES for one in block.distinct)):
+        return (block.query.aggregates[0].name,)
+    return found
+
+
+def _value_queries(block: Block) -> list[Query]:
+    """The queries of distinct aggregates that need the values themselves, each once."""
+    found: list[Query] = []
+    for one in block.distinct:
+        if one.kind not in EXTREMES and not any(_same(one.query, other) for other in found):
+            found.append(one.query)
+    return found
+
+
+def _same(one: Query, other: Query) -> bool:
+    return replace(one, name="") == replace(other, name="")
+
+
+def _values(query: Query) -> Piece:
+    columns = _group_columns(query)
+    return Piece(tuple(columns), Block("groups", query, tuple(_group_outputs(query, columns))))
+
+
+def _names(block: Block, results: Sequence[Result]) -> list[str]:
+    queries = (block.query, *(one.query for one in block.distinct))
+    return [*(v for query in queries for v in query.variables), *(r.name for r in results)]
+
+
+def _group_columns(query: Query) -> list[ColumnDef]:
+    """A column per free variable, of its type."""
+    found = []
+    for i, variable in enumerate(query.free):
+        exprs = [
+            expr
+            for atom in query.atoms
+            for name, expr in zip(atom.variables, atom.columns, strict=True)
+            if name == variable
+        ]
+        found.append(ColumnDef(f"g{i + 1}", exprs[0].type, all(expr.nullable for expr in exprs)))
+    return found
+
+
+def _group_outputs(query: Query, columns: Sequence[ColumnDef]) -> list[Output]:
+    return [Output(c.name, Column(v, c.type, c.nullable)) for v, c in zip(query.free, columns, strict=True)]
+
+
+def _atom(table: str, variables: tuple[str, ...], columns: Sequence[ColumnDef]) -> Atom:
+    return Atom(table, table, variables, tuple(Column(c.name, c.type, c.nullable) for c in columns))

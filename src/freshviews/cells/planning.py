@@ -1,0 +1,285 @@
+"""Which role each atom of each view reads: shares per block, and cells for what is not split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+
+from freshviews.cells.cell_plan import CellPlan, Dim, HeavyValues, Part, Role, Value, Values
+from freshviews.cells.expected import rows_per_cell, rows_taken, sizes_of
+from freshviews.cells.needed import needed_views, reads_tables_alone, reads_views_alone, tables_read
+from freshviews.cells.routing import cast
+from freshviews.cells.shares import Grid, Layout, best_layout, is_local, loads_of, rounded
+from freshviews.cells.splitting import (
+    Splitting,
+    kind_of,
+    mergeable,
+    plain_columns,
+    private_column,
+    splitting_columns,
+    splitting_of,
+)
+from freshviews.errors import PlanError
+from freshviews.query.block import Block, TableDef, ViewDef
+from freshviews.sql.catalog import Catalog, column_named
+
+Heavy = Mapping[tuple[str, str], Sequence[Value] | Mapping[Value, float]]
+"""Per table and column the values that occur too often, or the rows of each. NULL and NaN are not told apart."""
+
+MOST_HEAVY = 2
+"""Variables of a block that are split into heavy and light; the patterns double with each."""
+
+
+def plan_cells(catalog: Catalog, cells: int, sizes: Mapping[str, float], heavy: Heavy | None = None) -> CellPlan:
+    """Roles and parts for ``cells`` cells.
+
+    ``sizes``: expected rows per table; a table that it lacks has the mean of the others, or 1.
+    Views are planned one by one, the largest first. A row counts for being kept by a role and for being read by a
+    view; to keep it by a role that exists by then costs nothing, so that the plan of a view is the best for it, given
+    those before it, and not the best for all. Raises PlanError where a foreign key would be checked across cells.
+    """
+    if cells < 1:
+        raise ValueError(f"{cells} cells: there is at least 1")
+    known = sizes_of(catalog, sizes)
+    made = tuple(_heavy_values(catalog, *place, values, known, cells) for place, values in (heavy or {}).items())
+    return extended(CellPlan(cells, heavy=made), catalog, sizes)
+
+
+def extended(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> CellPlan:
+    """The plan once views or tables were added or dropped.
+
+    Roles that are still needed keep name and routing, parts of views that stay are as they were; roles that nobody
+    reads any more go, but for the first of a table. Raises PlanError as ``plan_cells``.
+    """
+    if plan.cells == 1:
+        return replace(plan, roles=tuple(Role(table.name, table.name, 1) for table in catalog.tables.values()))
+    _refuse(catalog)
+    planner = _Planner(plan, catalog, sizes_of(catalog, sizes))
+    return planner.run()
+
+
+def _refuse(catalog: Catalog) -> None:
+    for table in catalog.tables.values():
+        if table.foreign_keys and not table.trusted:
+            key = table.foreign_keys[0]
+            raise PlanError(
+                f"table {table.name}: the foreign key ({', '.join(key.columns)}) REFERENCES {key.table} would be "
+                "checked across cells, which is not supported; leave REFERENCES out, or use 1 cell"
+            )
+    for name in (*catalog.tables, *catalog.views):
+        if "@" in name:
+            raise PlanError(f"the name {name} has an @, which names of cells use; give it another name, or use 1 cell")
+
+
+def _heavy_values(
+    catalog: Catalog,
+    table: str,
+    column: str,
+    values: Sequence[Value] | Mapping[Value, float],
+    sizes: Mapping[str, float],
+    cells: int,
+) -> HeavyValues:
+    found = catalog.table(table)
+    definition = None if found is None else column_named(found.columns, column)
+    if found is None or definition is None:
+        raise PlanError(f"heavy values of {table}.{column}: there is no such column of a table")
+    kind = str(kind_of((definition.type,)))
+    counted = values if isinstance(values, Mapping) else dict.fromkeys(values, sizes[found.name] / cells)
+    kept = {cast(value, kind): float(rows) for value, rows in counted.items() if value is not None and value == value}
+    return HeavyValues(found.name, definition.name, kind, tuple(kept), tuple(kept.values()))
+
+
+@dataclass
+class _Planner:
+    """A plan while it grows."""
+
+    plan: CellPlan
+    catalog: Catalog
+    sizes: Mapping[str, float]
+    roles: list[Role] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    loads: list[float] = field(default_factory=list)
+
+    def run(self) -> CellPlan:
+        needed = needed_views(self.catalog)
+        names = {view.name.lower() for view in needed}
+        self.numbers = dict(self.plan.numbers)
+        self.loads = [0.0] * self.plan.cells
+        for role in self.plan.roles:
+            if self.catalog.table(role.table) is not None:
+                self._keep(role)
+        self.parts = [part for part in self.plan.parts if part.view.lower() in names]
+        fresh = [v for v in needed if not self.plan.parts_of(v.name) and not reads_views_alone(v, self.catalog)]
+        for view in sorted(fresh, key=lambda v: -sum(self.sizes[t] for t in tables_read(v, self.catalog))):
+            if reads_tables_alone(view, self.catalog):
+                for number, block in enumerate(view.blocks):
+                    self._plan_block(view, number, block)
+            else:
+                self._plan_whole(view)
+        read = {name for part in self.parts for _, name in part.roles}
+        self.roles = [role for role in self.roles if role.name in read or role.name == role.table]
+        for table in self.catalog.tables.values():
+            if all(role.table != table.name for role in self.roles):
+                self._role_of_unread(table)
+        order = list(self.catalog.tables)
+        self.roles.sort(key=lambda role: order.index(role.table))
+        views = [view.name for view in needed]
+        self.parts.sort(key=lambda part: (views.index(part.view), part.block))
+        return CellPlan(self.plan.cells, tuple(self.roles), tuple(self.parts), self.plan.heavy, self.numbers)
+
+    # Blocks
+
+    def _plan_block(self, view: ViewDef, number: int, block: Block) -> None:
+        _, whole = self._search(block, {}, {})
+        split = {label for label, _ in whole.shares}
+        # Values that are heavy do no harm where the variable splits nothing.
+        heavy = {variable: one for variable, one in self._heavy_of(block).items() if variable in split}
+        made: list[tuple[Part, bool]] = []
+        for flags in product((False, True), repeat=len(heavy)):
+            pattern = dict(zip(heavy, flags, strict=True))
+            filters = {atom.name: self._filters(block, atom.name, pattern, heavy) for atom in block.query.atoms}
+            splitting, layout = self._search(block, pattern, filters)
+            if layout.offset is None:
+                layout = replace(layout, offset=self._offset(layout.span, loads_of(splitting, layout)[0]))
+            assert layout.offset is not None
+            roles = tuple(
+                (atom.name, self._role(atom.table, _dims(splitting, atom.columns, layout), layout, filters[atom.name]))
+                for atom in splitting.atoms
+            )
+            part = Part(view.name, number, roles, layout.shares, layout.offset, tuple(pattern.items()))
+            made.append((part, is_local(splitting, layout)))
+        apart = block.kind == "bag" or (block.kind == "groups" and set(heavy) <= set(block.query.free))
+        local = (apart or not heavy) and all(alone for _, alone in made)
+        self.parts += [replace(part, merged=not local) for part, _ in made]
+
+    def _search(
+        self, block: Block, pattern: Mapping[str, bool], filters: Mapping[str, tuple[Values, ...]]
+    ) -> tuple[Splitting, Layout]:
+        """The best layout of a block, for a pattern of heavy variables."""
+        tables = {atom.name: self._table(atom.relation).name for atom in block.query.atoms}
+        sizes = {
+            atom: rows_taken(table, filters.get(atom, ()), self.sizes, self.plan.heavy)
+            for atom, table in tables.items()
+        }
+        used: dict[str, set[str]] = {table: set() for table in tables.values()}
+        grids: dict[Grid, None] = {}
+        for atom, table in tables.items():
+            for role in self.roles:
+                if role.table == table and role.heavy == filters.get(atom, ()):
+                    used[table].update(dim.column for dim in role.dims if dim.column is not None)
+                    grids[Grid(table, tuple((dim.column, dim.share) for dim in role.dims), role.offset)] = None
+        light = {variable: not inside for variable, inside in pattern.items()}
+        splitting = splitting_of(block, self.catalog, sizes, light, used)
+        return splitting, best_layout(splitting, self.plan.cells, tuple(grids))
+
+    def _filters(
+        self, block: Block, atom: str, pattern: Mapping[str, bool], heavy: Mapping[str, HeavyValues]
+    ) -> tuple[Values, ...]:
+        """Which rows of an atom a pattern takes."""
+        table = self._table(block.query.atom(atom).relation)
+        allowed = {column.name for column in splitting_columns(table)}
+        found = []
+        for variable, inside in pattern.items():
+            column = plain_columns(block, variable).get(atom)
+            if column in allowed:
+                assert column is not None
+                one = heavy[variable]
+                found.append(Values(column, one.kind, one.values, inside))
+        return tuple(found)
+
+    def _heavy_of(self, block: Block) -> dict[str, HeavyValues]:
+        """The variables of a block that have heavy values, the most rows first, and all heavy values of each."""
+        found: dict[str, HeavyValues] = {}
+        for variable in block.query.variables:
+            plain = plain_columns(block, variable)
+            tables = {name: self._table(block.query.atom(name).relation) for name in plain}
+            allowed = [n for n, c in plain.items() if c in {one.name for one in splitting_columns(tables[n])}]
+            types = [column_named(tables[name].columns, column) for name, column in plain.items()]
+            kind = kind_of(one.type for one in types if one is not None)
+            lists = [
+                one
+                for one in self.plan.heavy
+                if any(one.table == tables[name].name and one.column == plain[name] for name in plain)
+            ]
+            rows: dict[Value, float] = {}
+            for one in lists:
+                for value, count in zip(one.values, one.rows, strict=True):
+                    rows[cast(value, str(kind))] = rows.get(cast(value, str(kind)), 0.0) + count
+            if kind is None or not allowed or not rows:
+                continue
+            if not mergeable(block, self.catalog) and (block.kind != "groups" or variable not in block.query.free):
+                continue
+            found[variable] = HeavyValues("", variable, kind, tuple(rows), tuple(rows.values()))
+        most = sorted(found.values(), key=lambda one: -sum(one.rows))[:MOST_HEAVY]
+        return {one.column: one for one in most}
+
+    # Whole views, and tables that nobody reads
+
+    def _plan_whole(self, view: ViewDef) -> None:
+        tables = tables_read(view, self.catalog)
+
+        def rank(cell: int) -> tuple[float, float, int]:
+            there = {role.table for role in self.roles if role.offset == cell and not role.dims and not role.heavy}
+            new = sum(self.sizes[table] for table in tables if table not in there)
+            return rounded(self.loads[cell] + new), rounded(new), cell
+
+        cell = min(range(self.plan.cells), key=rank)
+        roles = tuple((table, self._role(table, (), Layout((), cell), ())) for table in tables)
+        self.parts.append(Part(view.name, -1, roles, (), cell))
+
+    def _role_of_unread(self, table: TableDef) -> None:
+        column = private_column(table, ())
+        if column is None:
+            self._role(table.name, (), Layout((), self._offset(1, self.sizes[table.name])), ())
+            return
+        dim = Dim(column.name, str(kind_of((column.type,))), 0, self.plan.cells, 1)
+        self._role(table.name, (dim,), Layout((), 0), ())
+
+    # Roles
+
+    def _offset(self, span: int, rows: float) -> int:
+        """The first cell of a new grid: where the fullest cell stays the least full."""
+        if span == self.plan.cells:
+            return 0
+
+        def fullest(offset: int) -> tuple[float, int]:
+            reached = ((offset + i) % self.plan.cells for i in range(span))
+            return rounded(max(self.loads[cell] for cell in reached) + rows), offset
+
+        return min(range(self.plan.cells), key=fullest)
+
+    def _role(self, table: str, dims: tuple[Dim, ...], layout: Layout, heavy: tuple[Values, ...]) -> str:
+        """The name of the role with this routing, which is made where there is none."""
+        assert layout.offset is not None
+        made = Role(table, table, self.plan.cells, dims, layout.offset, heavy)
+        for role in self.roles:
+            if role.routing == made.routing:
+                return role.name
+        number = self.numbers.get(table, 0) + 1
+        self.numbers[table] = number
+        self._keep(replace(made, name=table if number == 1 else f"{table}@{number}"))
+        return self.roles[-1].name
+
+    def _keep(self, role: Role) -> None:
+        self.roles.append(role)
+        rows = rows_per_cell(role, self.sizes, self.plan.heavy)
+        for cell in role.reached:
+            self.loads[cell] += rows
+
+    def _table(self, name: str) -> TableDef:
+        table = self.catalog.table(name)
+        assert table is not None
+        return table
+
+
+def _dims(splitting: Splitting, columns: Mapping[str, str], layout: Layout) -> tuple[Dim, ...]:
+    """The dims of an atom by a layout; dims are told apart by their seed."""
+    dims: list[Dim] = []
+    stride = 1
+    for seed, (label, share) in enumerate(layout.shares):
+        column = columns.get(label)
+        dims.append(Dim(column, "" if column is None else splitting.kinds[label], seed, share, stride))
+        stride *= share
+    return tuple(dims)

@@ -1,0 +1,63 @@
+"""To which cells a row goes: the routing as plain functions, row by row, for tests and samples.
+
+Bulk routing is written in the terms of whoever moves the rows; this says what it must do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+
+from freshviews.cells.cell_plan import CellPlan, Role, Value, Values
+
+Hash = Callable[[Value, str, int], int]
+"""``hash(value, kind, seed)``: any integer; equal for equal values of the kind. NULL comes as None."""
+
+
+def cells_of(role: Role, row: Mapping[str, Value], hashed: Hash) -> tuple[int, ...]:
+    """The cells that a row, given by the names of its columns, goes to; none where the role does not take it."""
+    if not all(_takes(one, row[one.column]) for one in role.heavy):
+        return ()
+    places = [0]
+    for dim in role.dims:
+        if dim.column is None:
+            coordinates: Iterable[int] = range(dim.share)
+        else:
+            coordinates = (hashed(cast(row[dim.column], dim.kind), dim.kind, dim.seed) % dim.share,)
+        places = [place + coordinate * dim.stride for coordinate in coordinates for place in places]
+    return tuple((role.offset + place) % role.cells for place in places)
+
+
+def cast(value: Value, kind: str) -> Value:
+    """The value as one of the kind, so that equal ones hash alike."""
+    if value is None:
+        return None
+    if kind == "double":
+        return float(value) + 0.0
+    if kind.startswith("decimal"):
+        scale = int(kind.removesuffix(")").split(",")[1])
+        return Decimal(value).quantize(Decimal(1).scaleb(-scale))
+    return value
+
+
+def _takes(one: Values, value: Value) -> bool:
+    return (cast(value, one.kind) in one.values) == one.inside
+
+
+def loads(
+    plan: CellPlan, hashed: Hash, rows: Mapping[str, Mapping[str, Sequence[Value]]]
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Rows that each cell gets by each role: (name of the role, rows per cell), in the order of the roles.
+
+    ``rows`` gives the columns of each table, by name; tables that it lacks count nothing.
+    """
+    found = []
+    for role in plan.roles:
+        counts = [0] * plan.cells
+        columns = rows.get(role.table, {})
+        names = list(columns)
+        for values in zip(*columns.values(), strict=True):
+            for cell in cells_of(role, dict(zip(names, values, strict=True)), hashed):
+                counts[cell] += 1
+        found.append((role.name, tuple(counts)))
+    return tuple(found)

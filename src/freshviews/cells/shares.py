@@ -1,0 +1,177 @@
+"""The search for shares: how many coordinates each variable of a block gets.
+
+Following the HyperCube method (Afrati and Ullman; Beame, Koutris and Suciu), with integer shares found by
+enumeration (Chu, Balazinska and Suciu): of all vectors of shares whose product is at most the number of cells, the
+one that minimises the rows expected in the largest cell, sum over atoms of size / product of the shares of what
+splits the atom.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice, product
+from math import prod
+
+from freshviews.cells.splitting import SplitAtom, Splitting
+
+EXACT_LABELS = 8
+"""Up to so many labels none is left out of the search where atoms share a table."""
+
+MOST_REUSES = 5000
+"""Layouts tried per grid that is there."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Shares above 1 by label, in the order of the grid's dims, and the grid's first cell (None: any)."""
+
+    shares: tuple[tuple[str, int], ...]
+    offset: int | None = None
+
+    @property
+    def span(self) -> int:
+        return prod(share for _, share in self.shares)
+
+
+Routing = tuple[str, tuple[tuple[str | None, int], ...]]
+"""What tells the roles of a layout apart: the table, and per dim its column and share."""
+
+
+def routing_of(atom: SplitAtom, layout: Layout) -> Routing:
+    """How an atom is routed by a layout."""
+    return atom.table, tuple((atom.columns.get(label), share) for label, share in layout.shares)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A routing of a table that is there already: per dim column and share, and the first cell."""
+
+    table: str
+    dims: tuple[tuple[str | None, int], ...]
+    offset: int
+
+
+def loads_of(splitting: Splitting, layout: Layout, there: Collection[Grid] = ()) -> tuple[float, float]:
+    """Rows expected in a cell of the grid, and rows sent in all, by roles that are not there yet.
+
+    Atoms routed alike share a role.
+    """
+    cell = sent = 0.0
+    known: set[Routing] = set()
+    for atom in splitting.atoms:
+        routing = routing_of(atom, layout)
+        if routing in known or (layout.offset is not None and Grid(*routing, layout.offset) in there):
+            continue
+        known.add(routing)
+        split = prod(share for column, share in routing[1] if column is not None)
+        cell += atom.size / split
+        sent += atom.size * layout.span / split
+    return cell, sent
+
+
+def is_local(splitting: Splitting, layout: Layout) -> bool:
+    """Whether each group comes out of one cell."""
+    return not splitting.grouped or all(label in splitting.free for label, _ in layout.shares)
+
+
+def best_layout(splitting: Splitting, cells: int, grids: Collection[Grid] = ()) -> Layout:
+    """The layout of least load; of those, one without merge, of few dims, of few copies.
+
+    A row counts for being kept by a role, unless that is among ``grids``, and for being read. So a role that is
+    there is preferred to an equal one, but not one that has all rows in one cell.
+    """
+    there = frozenset(grids)
+
+    def rank(layout: Layout) -> tuple[float, bool, int, float, tuple[int, ...], int]:
+        read, _ = loads_of(splitting, layout)
+        kept, sent = loads_of(splitting, layout, there)
+        order = tuple(splitting.labels.index(label) for label, _ in layout.shares)
+        offset = -1 if layout.offset is None else layout.offset
+        merged = not is_local(splitting, layout)
+        return rounded(read + kept), merged, len(layout.shares), rounded(sent), order, offset
+
+    reused = (layout for grid in grids for layout in islice(_on_grid(splitting, grid), MOST_REUSES))
+    candidates = [_fresh(splitting, cells), *(one for one in reused if is_local(splitting, one) or not splitting.local)]
+    return min(candidates, key=rank)
+
+
+def rounded(rows: float) -> float:
+    """Equal for loads that differ by rounding alone."""
+    return float(f"{rows:.9g}")
+
+
+def _on_grid(splitting: Splitting, grid: Grid) -> Iterator[Layout]:
+    """The layouts by which some atom has the routing that is there."""
+    for atom in splitting.atoms:
+        if atom.table != grid.table:
+            continue
+        choices = [
+            [label for label in splitting.labels if atom.columns.get(label) == column] for column, _ in grid.dims
+        ]
+        for labels in product(*choices):
+            if len(set(labels)) == len(labels):
+                shares = (share for _, share in grid.dims)
+                yield Layout(tuple(zip(labels, shares, strict=True)), grid.offset)
+
+
+def _fresh(splitting: Splitting, cells: int) -> Layout:
+    """The best layout on a grid of its own, by exhaustive search with a bound."""
+    repeated = len({atom.table for atom in splitting.atoms}) < len(splitting.atoms)
+    labels = splitting.labels
+    if not repeated or len(labels) > EXACT_LABELS:
+        labels = _undominated(splitting)
+    if splitting.local:
+        labels = tuple(label for label in labels if label in splitting.free)
+    # Labels that split much come first, so that a good bound is known soon.
+    labels = tuple(sorted(labels, key=lambda label: -sum(a.size for a in splitting.atoms if label in a.columns)))
+    order = {label: place for place, label in enumerate(splitting.labels)}
+    splits = [[label in atom.columns for atom in splitting.atoms] for label in labels]
+    later = [[any(one[a] for one in splits[i:]) for a in range(len(splitting.atoms))] for i in range(len(labels) + 1)]
+    tables = [atom.table for atom in splitting.atoms]
+    best: tuple[tuple[float, bool, int, float, tuple[int, ...]], Layout] | None = None
+
+    def bound(place: int, budget: int, loads: Sequence[float]) -> float:
+        """No layout from here on has less; atoms of one table may yet share a role."""
+        least: dict[str, float] = {}
+        for table, load, more in zip(tables, loads, later[place], strict=True):
+            least[table] = max(least.get(table, 0.0), load / budget if more else load)
+        return sum(least.values())
+
+    def visit(place: int, budget: int, shares: tuple[int, ...], loads: Sequence[float]) -> None:
+        nonlocal best
+        if best is not None and rounded(bound(place, budget, loads)) > best[0][0]:
+            return
+        if place == len(labels):
+            chosen = [(label, share) for label, share in zip(labels, shares, strict=True) if share > 1]
+            layout = Layout(tuple(sorted(chosen, key=lambda one: order[one[0]])))
+            cell, sent = loads_of(splitting, layout)
+            places = tuple(order[label] for label, _ in layout.shares)
+            rank = rounded(cell), not is_local(splitting, layout), len(chosen), rounded(sent), places
+            if best is None or rank < best[0]:
+                best = rank, layout
+            return
+        for share in range(budget, 0, -1):
+            split = [load / share if by else load for load, by in zip(loads, splits[place], strict=True)]
+            visit(place + 1, budget // share, (*shares, share), split)
+
+    visit(0, cells, (), [atom.size for atom in splitting.atoms])
+    assert best is not None
+    return best[1]
+
+
+def _undominated(splitting: Splitting) -> tuple[str, ...]:
+    """Labels without those whose share could as well go to another: one that splits all their atoms, and is free if
+    they are."""
+    ranks = {
+        label: (frozenset(a.name for a in splitting.atoms if label in a.columns), label in splitting.free)
+        for label in splitting.labels
+    }
+    order = {label: place for place, label in enumerate(splitting.labels)}
+
+    def beats(other: str, label: str) -> bool:
+        if ranks[other] == ranks[label]:
+            return order[other] < order[label]
+        return ranks[other][0] >= ranks[label][0] and ranks[other][1] >= ranks[label][1]
+
+    return tuple(label for label in order if not any(beats(other, label) for other in order if other != label))

@@ -1,0 +1,156 @@
+"""By what the atoms of a block may be split among cells.
+
+A variable splits an atom that binds it by a plain column. An atom that binds it by an expression, or not at all,
+is copied along it, which is right: a derivation is found where the split atoms are. A table with keys is split by
+columns of each of its keys alone, so that rows of one key meet in one cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+from freshviews.expr.nodes import Column
+from freshviews.query.block import Block, ColumnDef, TableDef
+from freshviews.query.query import Atom
+from freshviews.sql.catalog import Catalog, column_named
+from freshviews.types import SqlType
+
+
+@dataclass(frozen=True)
+class SplitAtom:
+    """An atom. ``size``: rows expected; ``columns``: what may split it, and by which of its columns."""
+
+    name: str
+    table: str
+    size: float
+    columns: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Splitting:
+    """Everything the search for shares looks at.
+
+    ``labels`` are the variables that split some atom, and private columns as ``atom.column``; ``free`` those by
+    which groups stay whole. ``local``: groups must not come out of several cells.
+    """
+
+    atoms: tuple[SplitAtom, ...]
+    labels: tuple[str, ...]
+    kinds: Mapping[str, str]
+    free: frozenset[str]
+    grouped: bool
+    local: bool
+
+
+def kind_of(types: Iterable[SqlType]) -> str | None:
+    """The kind that values of all these types are hashed as; None where equal codes are not equal values."""
+    kinds = {_kind(one) for one in types}
+    if kinds <= {"bigint", "decimal(38,0)"} and len(kinds) == 2:
+        return "decimal(38,0)"
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _kind(of: SqlType) -> str:
+    if of.is_integer:
+        return "bigint"
+    if of.is_decimal:
+        return f"decimal(38,{of.scale})"
+    return "double" if of.is_float else of.name.lower()
+
+
+def splitting_columns(table: TableDef) -> tuple[ColumnDef, ...]:
+    """The columns that the rows of a table may be split by; () where its keys have none in common."""
+    keys = [{name.lower() for name in key} for key in table.keys]
+    return tuple(c for c in table.columns if all(c.name.lower() in key for key in keys))
+
+
+def private_column(table: TableDef, taken: Iterable[str]) -> ColumnDef | None:
+    """The best column to split a table by where its join does not say: not one of few values."""
+    used = {name.lower() for name in taken}
+    columns = [c for c in splitting_columns(table) if c.name.lower() not in used]
+    columns.sort(key=lambda c: (c.type.name == "BOOLEAN", c.nullable))
+    return columns[0] if columns else None
+
+
+def plain_columns(block: Block, variable: str) -> dict[str, str]:
+    """The atoms that bind a variable by a plain column, and the column."""
+    found = {}
+    for atom in block.query.atoms:
+        for name, expr in zip(atom.variables, atom.columns, strict=True):
+            if name == variable and isinstance(expr, Column):
+                found[atom.name] = expr.name
+    return found
+
+
+def mergeable(block: Block, catalog: Catalog) -> bool:
+    """Whether partial results of its groups add up exactly.
+
+    Rounded sums of doubles do not. Nor do groups over trusted tables, which a cell does not show while it counts them
+    below one.
+    """
+    real = any(one.ring == "real" for one in block.query.aggregates)
+    over_z = any(_table(catalog, atom).trusted for atom in block.query.atoms)
+    return block.kind == "bag" or not (real or over_z)
+
+
+def splitting_of(
+    block: Block,
+    catalog: Catalog,
+    sizes: Mapping[str, float],
+    light: Mapping[str, bool],
+    used: Mapping[str, Collection[str]],
+) -> Splitting:
+    """What may split a block over base tables, whose atoms have the given sizes.
+
+    ``light``: variables with heavy values, and whether those are left out. Where they are not, the variable
+    splits nothing. ``used``: columns that split the roles of a table, which may serve again.
+    """
+    query = block.query
+    tables = {atom.name: _table(catalog, atom) for atom in query.atoms}
+    allowed = {name: {c.name for c in splitting_columns(table)} for name, table in tables.items()}
+    columns: dict[str, dict[str, str]] = {atom.name: {} for atom in query.atoms}
+    kinds: dict[str, str] = {}
+    for variable in query.variables:
+        plain = plain_columns(block, variable)
+        kind = kind_of(_type(tables[name], column) for name, column in plain.items())
+        if kind is None or not light.get(variable, True):
+            continue
+        for name, plain_column in plain.items():
+            if plain_column in allowed[name]:
+                columns[name][variable] = plain_column
+                kinds[variable] = kind
+    for atom in query.atoms:
+        table = tables[atom.name]
+        bound = [e.name for v, e in zip(atom.variables, atom.columns, strict=True) if isinstance(e, Column)]
+        own = [c for c in splitting_columns(table) if c.name in used.get(table.name, ()) and c.name not in bound]
+        best = private_column(table, bound)
+        if best is not None and best not in own and (table.keys or not columns[atom.name]):
+            own.append(best)
+        for column in own:
+            label = f"{atom.name}.{column.name}"
+            columns[atom.name][label] = column.name
+            kinds[label] = str(kind_of((column.type,)))
+    atoms = tuple(SplitAtom(a.name, tables[a.name].name, sizes[a.name], columns[a.name]) for a in query.atoms)
+    whole = all(variable in query.free for variable in light)
+    grouped = block.kind != "bag"
+    return Splitting(
+        atoms,
+        tuple(kinds),
+        kinds,
+        frozenset(kinds).intersection(query.free) if block.kind == "groups" and whole else frozenset(),
+        grouped,
+        not mergeable(block, catalog),
+    )
+
+
+def _table(catalog: Catalog, atom: Atom) -> TableDef:
+    table = catalog.table(atom.relation)
+    assert table is not None, atom.relation
+    return table
+
+
+def _type(table: TableDef, column: str) -> SqlType:
+    found = column_named(table.columns, column)
+    assert found is not None
+    return found.type

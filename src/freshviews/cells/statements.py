@@ -1,0 +1,193 @@
+"""What a cell and the second stage keep: tables and views, made from the catalog by a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from freshviews.cells.cell_plan import CellPlan, Output, Part
+from freshviews.cells.needed import closure, needed_views, reads_views_alone
+from freshviews.cells.partial import merged, passed_on, pieces_of
+from freshviews.query.block import Block, ColumnDef, TableDef, ViewDef
+from freshviews.query.query import Query
+from freshviews.sql.catalog import Catalog, Statement, ViewDefs
+
+
+def cell_statements(plan: CellPlan, catalog: Catalog, cell: int) -> tuple[Statement, ...]:
+    """The tables (one per role) and views that a cell keeps.
+
+    The tables are the same in all cells. A view is left out of cells that no row of it can reach; whoever reads a
+    view asks each cell that has it. The change of a bag may have a row that comes in one cell and goes in another.
+    """
+    tables = [replace(_table(catalog, r.table), name=r.name, foreign_keys=()) for r in plan.roles]
+    if plan.cells == 1:
+        return *catalog.tables.values(), *(ViewDefs((view,)) for view in catalog.views.values())
+    views = [
+        view
+        for kept in _kept(plan, catalog)
+        for one in kept.views
+        if one.part.in_cell(cell, plan.cells)
+        for view in one.definitions
+    ]
+    return *tables, *(ViewDefs((view,)) for view in views)
+
+
+def merge_statements(plan: CellPlan, catalog: Catalog) -> tuple[Statement, ...]:
+    """The tables and views of the second stage; () where none is needed.
+
+    Its tables are trusted: their rows are the changes of cell views (``merge_inputs``), and are not stored.
+    """
+    if plan.cells == 1:
+        return ()
+    tables: dict[str, TableDef] = {}
+    views: dict[str, ViewDef] = {}
+    by_name = {kept.view.name.lower(): kept for kept in _kept(plan, catalog)}
+    statements: list[Statement] = []
+
+    def add_table(name: str, columns: tuple[ColumnDef, ...]) -> None:
+        if name not in tables:
+            tables[name] = TableDef(name, columns, trusted=True)
+            statements.append(tables[name])
+
+    for view in needed_views(catalog):
+        kept = by_name.get(view.name.lower())
+        if kept is None:
+            for name in view.inputs:
+                source = by_name.get(name.lower())
+                if source is not None and not source.is_merged:
+                    add_table(source.view.name, source.view.columns)
+            views[view.name] = view
+        elif kept.is_merged:
+            for one in kept.views:
+                add_table(one.table, one.definitions[-1].columns)
+            views[view.name] = replace(view, strategy=None, blocks=kept.merged_blocks())
+        if view.name in views:
+            statements.append(ViewDefs((views[view.name],)))
+    return tuple(statements)
+
+
+def outputs(plan: CellPlan, catalog: Catalog) -> dict[str, Output]:
+    """Where the rows of every user's view come from, by its name."""
+    users = [view for view in catalog.views.values() if not view.internal]
+    if plan.cells == 1:
+        return {view.name: Output("cells", (view.name,)) for view in users}
+    in_cells = {kept.view.name: kept for kept in _kept(plan, catalog) if not kept.is_merged}
+    return {
+        view.name: Output("cells", tuple(one.name for one in in_cells[view.name].views))
+        if view.name in in_cells
+        else Output("merge", (view.name,))
+        for view in users
+    }
+
+
+def merge_inputs(plan: CellPlan, catalog: Catalog) -> dict[str, tuple[str, ...]]:
+    """Per table of the second stage the cell views whose contents (changes), of all cells, are its rows."""
+    tables = [one.name for one in merge_statements(plan, catalog) if isinstance(one, TableDef)]
+    found: dict[str, list[str]] = {name: [] for name in tables}
+    for kept in _kept(plan, catalog) if tables else ():
+        for one in kept.views:
+            name = one.table if kept.is_merged else kept.view.name
+            if name in found:
+                found[name].append(one.name)
+    return {name: tuple(views) for name, views in found.items()}
+
+
+@dataclass(frozen=True)
+class _CellView:
+    """A view of cells. ``table`` has its rows in the second stage, if its view is merged there; ``definitions``:
+    the view, after what it alone reads."""
+
+    name: str
+    table: str
+    part: Part
+    definitions: tuple[ViewDef, ...]
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """All that cells keep of a view."""
+
+    view: ViewDef
+    views: tuple[_CellView, ...]
+
+    @property
+    def is_merged(self) -> bool:
+        return any(one.part.merged for one in self.views)
+
+    def merged_blocks(self) -> tuple[Block, ...]:
+        """The blocks of the view over its tables of the second stage."""
+        found = []
+        for number, block in enumerate(self.view.blocks):
+            tables = list(dict.fromkeys(one.table for one in self.views if one.part.block == number))
+            partial = any(one.part.merged for one in self.views if one.part.block == number)
+            found.append(merged(block, tables) if partial else passed_on(self.view, block, tables[0]))
+        return tuple(found)
+
+
+def _kept(plan: CellPlan, catalog: Catalog) -> list[_Kept]:
+    """What cells keep of each view, in order of creation; nothing of views of the second stage."""
+    return [_kept_of(view, plan, catalog) for view in needed_views(catalog) if not reads_views_alone(view, catalog)]
+
+
+def _kept_of(view: ViewDef, plan: CellPlan, catalog: Catalog) -> _Kept:
+    parts = plan.parts_of(view.name)
+    if parts[0].block < 0:
+        return _Kept(view, (_whole(view, parts[0], catalog),))
+    if len(parts) == 1 and not parts[0].merged:
+        block = _over_roles(view.blocks[0], parts[0], view.name)
+        made = replace(view, blocks=(block,), internal=False)
+        return _Kept(view, (_CellView(view.name, view.name, parts[0], (made,)),))
+    found: list[_CellView] = []
+    tables: dict[tuple[int, int], str] = {}
+    for part in parts:
+        block = view.blocks[part.block]
+        pieces = [(p.columns, p.block) for p in pieces_of(block)] if part.merged else [(view.columns, block)]
+        for place, (columns, piece) in enumerate(pieces):
+            name = f"{view.name}@{len(found) + 1}"
+            table = tables.setdefault((part.block, place), name)
+            made = replace(view, name=name, columns=columns, blocks=(_over_roles(piece, part, name),), internal=False)
+            found.append(_CellView(name, table, part, (made,)))
+    return _Kept(view, tuple(found))
+
+
+def _whole(view: ViewDef, part: Part, catalog: Catalog) -> _CellView:
+    """The view and private copies of those it reads, over the roles of one cell."""
+    names = {table.lower(): role for table, role in part.roles}
+    made = []
+    for one in closure(view, catalog):
+        last = one.name == view.name
+        name = one.name if last else f"{one.name}@{view.name}"
+        blocks = tuple(
+            _rebased(block, {a: names[r.lower()] for a, r in _relations(block).items()}, block.query.name)
+            for block in one.blocks
+        )
+        made.append(replace(one, name=name, blocks=blocks, internal=not last))
+        names[one.name.lower()] = name
+    return _CellView(view.name, view.name, part, tuple(made))
+
+
+def _relations(block: Block) -> dict[str, str]:
+    """The relation of each atom."""
+    queries = (block.query, *(one.query for one in block.distinct))
+    return {atom.name: atom.relation for query in queries for atom in query.atoms}
+
+
+def _over_roles(block: Block, part: Part, name: str) -> Block:
+    return _rebased(block, dict(part.roles), name)
+
+
+def _rebased(block: Block, relations: Mapping[str, str], name: str) -> Block:
+    """The block with its atoms reading other relations."""
+
+    def over(query: Query, named: str) -> Query:
+        atoms = tuple(replace(atom, relation=relations[atom.name]) for atom in query.atoms)
+        return replace(query, name=named, atoms=atoms)
+
+    distinct = tuple(replace(one, query=over(one.query, f"{name}.{one.name}")) for one in block.distinct)
+    return replace(block, query=over(block.query, name), distinct=distinct)
+
+
+def _table(catalog: Catalog, name: str) -> TableDef:
+    table = catalog.table(name)
+    assert table is not None
+    return table

@@ -1,0 +1,71 @@
+"""SIGINT and SIGTERM while a pipeline runs: the first lets the version that is being made be finished, a second ends
+the process at once, with Spark's Java process and, below that, its Python workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SECONDS_TO_END = 5.0
+"""For the Java process, before it is killed."""
+
+
+class Stopping:
+    """Handlers of both signals. ``asked`` counts how often a stop was asked for."""
+
+    def __init__(self, at_once: Callable[[], str]) -> None:
+        """``at_once`` is called before the process ends at once; what it returns is shown."""
+        self.asked = 0
+        self._at_once = at_once
+        self._before: list[Any] = []
+
+    def __enter__(self) -> Stopping:
+        self._before = [signal.getsignal(one) for one in SIGNALS]
+        self.install()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for one, handler in zip(SIGNALS, self._before, strict=True):
+            signal.signal(one, handler)
+
+    def install(self) -> None:
+        """Put the handlers in place; once more after a session is started, which brings a handler of its own."""
+        for one in SIGNALS:
+            signal.signal(one, self._handle)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.asked += 1
+        # Written past Python's buffers: the signal may have come in the middle of a print.
+        if self.asked == 1:
+            os.write(2, b"\nfinishing what is being made; once more stops at once\n")
+            return
+        message = self._at_once()
+        os.write(2, f"\n{message}\n".encode())
+        end_java()
+        os._exit(130)
+
+
+def java_process() -> subprocess.Popen[bytes] | None:
+    """Spark's Java process, where this process has started one."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    found: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    return found
+
+
+def end_java() -> None:
+    """End Spark's Java process without leave; its Python workers end when it does."""
+    process = java_process()
+    if process is None:
+        return
+    process.terminate()
+    try:
+        process.wait(SECONDS_TO_END)
+    except subprocess.TimeoutExpired:
+        process.kill()

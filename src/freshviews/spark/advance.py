@@ -1,0 +1,103 @@
+"""A step of a cell: its engine has taken a change, and all that leads to the next version is written.
+
+Both stages go through here: cells in the workers, and the merge of their results in the driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from freshviews.engine.change import Change
+from freshviews.engine.encoding import MULTIPLICITY
+from freshviews.spark.arrow_files import write_arrow
+from freshviews.spark.state import Cell, Entry, appended, keep, new_token
+from freshviews.spark.steps import reach
+
+Told = dict[str, list[pa.Table]]
+"""The changes of views, by name."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be written of a version: the changes of ``views``, whole contents where a view is ``new``, and
+    contents beside the change where it is ``complete``."""
+
+    version: int
+    views: tuple[str, ...]
+    new: frozenset[str] = frozenset()
+    complete: frozenset[str] = frozenset()
+
+    def within(self, views: Sequence[str]) -> Wanted:
+        """What is wanted of an engine that has these views alone."""
+        return replace(self, views=tuple(name for name in self.views if name in views))
+
+
+@contextmanager
+def listening(cell: Cell, wanted: Wanted) -> Iterator[Told]:
+    """Collect the changes of the views that were there before."""
+    told: Told = {}
+
+    def tell(change: Change) -> None:
+        told.setdefault(change.view, []).append(change.to_arrow())
+
+    subscriptions = [cell.database.view(name).subscribe(tell) for name in wanted.views if name not in wanted.new]
+    try:
+        yield told
+    finally:
+        for subscription in subscriptions:
+            subscription.unsubscribe()
+
+
+def advanced(
+    root: Path, number: str, entry: Entry, cell: Cell, signed: Mapping[str, pa.Table], told: Told, wanted: Wanted
+) -> dict[str, Any]:
+    """Write the log, changes and contents of a cell that has ``signed`` already, and keep it in memory.
+
+    What comes back is for the manifest: the new entry, files and rows by view, bytes by view.
+    """
+    reach("rows applied")
+    after = appended(root, number, entry, cell, signed, new_token())
+    reach("log written")
+    result = {"cell": number, "entry": after, **_written(root, number, cell, told, wanted)}
+    reach("changes written")
+    cell.token = after["token"]
+    keep(root, number, cell)
+    return result
+
+
+def _written(root: Path, number: str, cell: Cell, told: Told, wanted: Wanted) -> dict[str, Any]:
+    changes: dict[str, str] = {}
+    changed: dict[str, int] = {}
+    contents: dict[str, str] = {}
+    for name in wanted.views:
+        view = cell.database.view(name)
+        if name in wanted.new:
+            whole = view.to_arrow()
+            ones = pa.array(np.ones(whole.num_rows, np.int64))
+            found = whole.append_column(pa.field(MULTIPLICITY, pa.int64(), nullable=False), ones)
+        elif name in told:
+            found = pa.concat_tables(told[name])
+        else:
+            continue
+        if found.num_rows:
+            stem = f"{wanted.version}-{number}"
+            changes[name] = write_arrow(root, f"changes/{name}", stem, found.schema, found.to_batches())
+            changed[name] = found.num_rows
+        if name in wanted.complete:
+            contents[name] = write_arrow(root, "contents", f"{name}-{number}", view.schema, view.to_batches())
+    sizes = {name: _bytes(cell, name) for name in wanted.views}
+    return {"changes": changes, "changed": changed, "contents": contents, "sizes": sizes}
+
+
+def _bytes(cell: Cell, view: str) -> int:
+    """Bytes that a view keeps, internal views included."""
+    found = cell.database._relations.views
+    names = [key for key in found if key == view.lower() or key.startswith(view.lower() + "#")]
+    return sum(found[key].maintained.bytes() for key in names)

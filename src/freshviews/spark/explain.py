@@ -1,0 +1,50 @@
+"""``freshviews explain --cells N``: how a pipeline's rows would be split, and how a sample of them is."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from freshviews.cells import describe, plan_cells
+from freshviews.spark.definition import Definition, catalog_of
+from freshviews.spark.measure import measure, sample_of
+from freshviews.spark.pipeline import open_sources
+from freshviews.spark.routing import routed
+from freshviews.spark.rows import CELL, TABLE
+from freshviews.spark.sources import one_frame, source_of
+
+
+def explain_cells(spark: SparkSession, definition: Definition, cells: int) -> str:
+    """The plan for so many cells, by the sizes that are declared or measured now, and the rows of a sample per cell.
+
+    Raises SourceError; PlanError where the script does not allow so many cells.
+    """
+    catalog = catalog_of(definition.script)
+    sources = open_sources(spark, definition, {})
+    measured = measure(spark, catalog, sources, cells)
+    plan = plan_cells(catalog, cells, measured.sizes, measured.heavy)
+    text = describe(plan, catalog, measured.sizes)
+    sampled = []
+    for source in sources:
+        sample = sample_of(spark, source)
+        if sample is not None:
+            sampled.append(source_of(sample[0], source.spec, source.table, source.from_files))
+    if cells == 1 or not sampled:
+        return text
+    frame, slots = one_frame(sampled)
+    roles = [plan.roles_of(source.table.name) for source in sampled]
+    frame = frame.persist()
+    try:
+        rows = frame.groupBy(TABLE).count().collect()
+        found = routed(frame, slots, roles, cells).groupBy(F.col(CELL)).count().collect()
+    finally:
+        frame.unpersist()
+    total = sum(row["count"] for row in rows)
+    loads = [0] * cells
+    for row in found:
+        loads[row[CELL]] = row["count"]
+    mean = sum(loads) / cells
+    return text + (
+        f"\na sample of {total:,} rows comes to {sum(loads):,} in the cells, {mean:,.0f} in each on average and "
+        f"{max(loads):,} in the largest\n"
+    )

@@ -1,0 +1,174 @@
+"""Rows of a table on their way into a cell: signed rows of them, and the bad ones set aside or refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from freshviews.errors import BatchError, FreshviewsError
+from freshviews.query.block import TableDef
+from freshviews.spark.definition import form_of
+from freshviews.spark.rows import PLACE, UNREADABLE, Place, Slots, place_of, unreadable, unreadable_error, values
+from freshviews.spark.state import Cell, changes_schema
+from freshviews.stream import signed_rows
+
+Numbers = npt.NDArray[np.int64]
+
+MOST_BAD = 1000
+"""Rows of one table that a micro-batch may set aside one by one, because the engine refused them."""
+
+
+@dataclass(frozen=True)
+class Feed:
+    """How rows of a table come to one of its tables in the cells: in what slots and format.
+
+    ``table`` is the name in the cells, ``source`` that in the script. ``counted``: the cells that count its rows and
+    report the bad ones, so that each is counted once; None for all.
+    """
+
+    table: str
+    source: str
+    slots: Slots
+    changes: str | None
+    form_options: dict[str, str]
+    set_aside: bool
+    snapshot: bool = False
+    """Whether what comes is the whole contents, even if nothing comes."""
+    counted: frozenset[int] | None = None
+
+    def counts_in(self, cell: int) -> bool:
+        return self.counted is None or cell in self.counted
+
+
+@dataclass
+class Intake:
+    """Rows for one table of a cell in this micro-batch."""
+
+    feed: Feed
+    definition: TableDef
+    rows: pa.RecordBatch | None
+    dropped: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """Rows set aside, each with column, value and reason."""
+
+
+class Refusal(FreshviewsError):
+    """A micro-batch is refused for a row; ``place`` is that of ``rows.place_of``."""
+
+    def __init__(self, text: str, more: str, place: Place | None) -> None:
+        super().__init__(f"{text}{more}")
+        self.text = text
+        self.more = more
+        self.place = place
+
+
+@dataclass(frozen=True)
+class _Signed:
+    """Signed rows; ``kept`` are the rows of the input that were good, and ``positions`` where in those each came
+    from (None: they are the same rows)."""
+
+    rows: pa.RecordBatch
+    kept: Numbers
+    positions: Numbers | None
+
+    def origin(self, row: int) -> int | None:
+        """The row of the input that a signed row came from; None where it is in no input any more."""
+        at = row if self.positions is None else int(self.positions[row])
+        return int(self.kept[at]) if at >= 0 else None
+
+
+def take_in(cell: Cell, intakes: Sequence[Intake]) -> dict[str, pa.Table]:
+    """Take rows into the engine as one batch; the signed rows of each table come back.
+
+    A row that the engine refuses is set aside and the rest tried again, where that is wanted. Raises
+    FreshviewsError.
+    """
+    while True:
+        signed = {t.feed.table: _signed(cell, t) for t in intakes if t.rows is not None or t.feed.snapshot}
+        try:
+            with cell.database.batch() as batch:
+                for name, found in signed.items():
+                    if found.rows.num_rows:
+                        batch.apply(name, found.rows)
+        except BatchError as error:
+            _set_aside(error, intakes, signed)
+            continue
+        return {name: pa.Table.from_batches([found.rows]) for name, found in signed.items()}
+
+
+def _signed(cell: Cell, table: Intake) -> _Signed:
+    """Signed rows of a table, and the rows of the input that they came from."""
+    feed, definition = table.feed, table.definition
+    found = table.rows
+    if found is None:
+        schema = changes_schema(definition).remove(len(definition.columns))
+        found = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
+    for row in unreadable(found):
+        if not feed.set_aside:
+            raise _told(unreadable_error(definition.name, found, row), feed, found, row)
+        table.dropped[row] = {"column": None, "value": None, "reason": UNREADABLE}
+    mask = np.ones(found.num_rows, np.bool_)
+    mask[list(table.dropped)] = False
+    kept = np.flatnonzero(mask)
+    good = values(found) if mask.all() else values(found).take(pa.array(kept))
+    form = form_of(feed.changes, feed.form_options, tuple(good.schema.names))
+    previous = cell.database.table(definition.name).to_arrow() if feed.snapshot else None
+    try:
+        signed = signed_rows(
+            good,
+            definition,
+            form,
+            lookup=lambda keys: _stored(cell, definition, keys),
+            previous=previous,
+            set_aside=feed.set_aside,
+        )
+    except BatchError as error:
+        raise _told(error, feed, found, None if error.row is None else int(kept[error.row])) from error
+    for bad in signed.bad.to_pylist():
+        table.dropped[int(kept[bad["row"]])] = {name: bad[name] for name in ("column", "value", "reason")}
+    return _Signed(signed.rows, kept, signed.positions)
+
+
+def _stored(cell: Cell, table: TableDef, keys: pa.RecordBatch) -> pa.Table:
+    """Stored rows that have one of the keys; costs by the keys."""
+    return cell.database.table(table.name).lookup(keys)
+
+
+def _set_aside(error: BatchError, intakes: Sequence[Intake], signed: Mapping[str, _Signed]) -> None:
+    """Drop the row an error is about, or raise what the user is told."""
+    table = next((t for t in intakes if t.feed.table == error.table), None)
+    row = None
+    if table is not None and error.row is not None and error.table in signed:
+        row = signed[error.table].origin(error.row)
+    if table is None or table.rows is None:
+        raise error
+    if row is None:
+        raise _told(error, table.feed, table.rows, None)
+    if not table.feed.set_aside:
+        raise _told(error, table.feed, table.rows, row)
+    if len(table.dropped) >= MOST_BAD:
+        raise _told(error, table.feed, table.rows, row, f"; {MOST_BAD} rows were bad before it, and more are too many")
+    table.dropped[row] = {"column": error.column, "value": None, "reason": str(error)}
+
+
+def _told(error: BatchError, feed: Feed, rows: pa.RecordBatch, row: int | None, more: str = "") -> Refusal:
+    text = str(error).replace(f"table {feed.table}", f"table {feed.source}", 1)
+    shown = "" if row is None else f"; the row is {values(rows).slice(row, 1).to_pylist()[0]}"
+    return Refusal(text, f"{shown}{more}", None if row is None else place_of(rows, row))
+
+
+def bad_rows(table: Intake) -> list[dict[str, Any]]:
+    """The rows set aside as JSON has them, each with its place."""
+    found = []
+    for row, problem in sorted(table.dropped.items(), key=lambda found: found[0]):
+        assert table.rows is not None
+        given = table.rows.slice(row, 1).to_pylist()[0]
+        given = {name: value for name, value in given.items() if name not in PLACE}
+        told = {"table": table.feed.source, "place": place_of(table.rows, row), **problem, "input": given}
+        found.append(json.loads(json.dumps(told, default=str)))
+    return found

@@ -1,0 +1,114 @@
+"""What the cells and the merge of a pipeline are, from its definition and its plan of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from freshviews.cells import CellPlan, Output, Role, cell_statements, extended, merge_inputs, merge_statements, outputs
+from freshviews.errors import StoreError
+from freshviews.spark.definition import Definition, catalog_of
+from freshviews.spark.manifest import Manifest
+from freshviews.sql import Catalog, Statement, ViewDefs
+
+MERGE = "merge"
+"""The number, so to say, of the second stage among the cells."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The two stages: ``cells`` engines with the same statements, and the merge of what they tell."""
+
+    plan: CellPlan
+    catalog: Catalog
+
+    @property
+    def cells(self) -> int:
+        return self.plan.cells
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        return self.plan.roles
+
+    @cached_property
+    def statements(self) -> tuple[tuple[Statement, ...], ...]:
+        """Of each cell, what its engine is made of."""
+        if self.cells == 1:
+            return (_all(self.catalog),)
+        return tuple(cell_statements(self.plan, self.catalog, cell) for cell in range(self.cells))
+
+    @cached_property
+    def merge_statements(self) -> tuple[Statement, ...]:
+        if self.cells == 1:
+            return ()
+        return merge_statements(self.plan, self.catalog)
+
+    @cached_property
+    def inputs(self) -> Mapping[str, tuple[str, ...]]:
+        """Of each table of the merge, the views of the cells whose changes it takes."""
+        if self.cells == 1:
+            return {}
+        return merge_inputs(self.plan, self.catalog)
+
+    @cached_property
+    def outputs(self) -> Mapping[str, Output]:
+        """Of each view, where its rows are."""
+        if self.cells == 1:
+            return {v.name: Output("cells", (v.name,)) for v in self.catalog.views.values() if not v.internal}
+        return outputs(self.plan, self.catalog)
+
+    @cached_property
+    def cell_views(self) -> tuple[str, ...]:
+        """Views of the cells that are told outside, each once."""
+        told = [name for output in self.outputs.values() if output.stage == "cells" for name in output.views]
+        return tuple(dict.fromkeys([*told, *(name for names in self.inputs.values() for name in names)]))
+
+    @cached_property
+    def merge_views(self) -> tuple[str, ...]:
+        """Views of the merge that are told outside."""
+        return tuple(n for output in self.outputs.values() if output.stage == "merge" for n in output.views)
+
+    def held(self, view: str) -> frozenset[str]:
+        """Views of both stages that are kept for a view."""
+        partial = [name for name in self.cell_views if name.lower().startswith(f"{view.lower()}@")]
+        return frozenset([*self.outputs[view].views, *partial])
+
+    def counted(self, role: Role) -> frozenset[int]:
+        """The cells in which a role's rows are the table's, each once over all roles and cells."""
+        if role not in self.plan.sources(role.table):
+            return frozenset()
+        return frozenset(cell for cell in range(self.cells) if role.counted_in(cell))
+
+    def stage_views(self, stage: str, views: frozenset[str]) -> frozenset[str]:
+        """Views of a stage that make up some views of the pipeline."""
+        chosen = [output for name, output in self.outputs.items() if name in views and output.stage == stage]
+        return frozenset(name for output in chosen for name in output.views)
+
+
+def layout_of(manifest: Manifest) -> Layout:
+    """The cells of a version. Raises StoreError where another release planned them."""
+    script = ";\n".join([*manifest.tables.values(), *manifest.views.values()])
+    try:
+        plan = CellPlan.from_json(manifest.plan)
+    except ValueError as error:
+        raise StoreError(f"version {manifest.version}: {error}; begin with a new checkpoint") from error
+    return Layout(plan, catalog_of(script))
+
+
+def next_layout(old: Layout, definition: Definition, manifest: Manifest) -> Layout:
+    """The cells once views have come or gone: rows that are stored stay where they are."""
+    catalog = catalog_of(definition.script)
+    sizes = {name: float(rows) for name, rows in manifest.totals.get("rows", {}).items()}
+    return Layout(extended(old.plan, catalog, sizes), catalog)
+
+
+def _all(catalog: Catalog) -> tuple[Statement, ...]:
+    found: list[Statement] = list(catalog.tables.values())
+    held = []
+    for view in catalog.views.values():
+        held.append(view)
+        if not view.internal:
+            found.append(ViewDefs(tuple(held)))
+            held = []
+    return tuple(found)

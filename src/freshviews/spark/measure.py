@@ -1,0 +1,137 @@
+"""How large tables are and which values are heavy, from a sample of what the sources hold when a pipeline begins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from freshviews.cells import CellPlan, plan_cells
+from freshviews.errors import PlanError
+from freshviews.expr.nodes import Column
+from freshviews.spark.definition import Definition, catalog_of, declared_rows
+from freshviews.spark.layout import Layout
+from freshviews.spark.sources import Source, batch_frame
+from freshviews.sql import Catalog
+from freshviews.stream import DebeziumJson
+
+SAMPLE_BYTES = 64 << 20
+"""Of the files of a source, about so many bytes are read to count rows."""
+MOST_HEAVY = 32
+"""Heavy values of a column that are looked for."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Expected rows per table, and per table and column the rows expected of each heavy value."""
+
+    sizes: Mapping[str, float]
+    heavy: Mapping[tuple[str, str], Mapping[Any, float]]
+
+
+def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[Source], cells: int | None) -> Layout:
+    """The cells of a pipeline that begins: as many as asked for, else one per core where the script allows.
+
+    Raises PlanError where it does not allow as many as asked for.
+    """
+    catalog = catalog_of(definition.script)
+    wrapped = [source.table.name for source in sources if isinstance(source.form, DebeziumJson)]
+    if wrapped and (cells or 1) > 1:
+        raise PlanError(
+            f"table {wrapped[0]}: the rows of Debezium envelopes cannot be split, as their keys are inside the JSON; "
+            "use one cell"
+        )
+    if cells is None:
+        cells = 1 if wrapped else int(spark.sparkContext.defaultParallelism)
+        try:
+            return Layout(_planned(spark, catalog, sources, cells), catalog)
+        except PlanError:
+            cells = 1
+    return Layout(_planned(spark, catalog, sources, cells), catalog)
+
+
+def _planned(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], cells: int) -> CellPlan:
+    if cells == 1:
+        return plan_cells(catalog, 1, {})
+    measured = measure(spark, catalog, sources, cells)
+    return plan_cells(catalog, cells, measured.sizes, measured.heavy)
+
+
+def measure(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], cells: int) -> Measured:
+    """Declared sizes, else those of a sample of each source; heavy are values that alone would fill half a cell."""
+    declared = declared_rows(catalog)
+    sizes = dict(declared)
+    heavy: dict[tuple[str, str], dict[Any, float]] = {}
+    for source in sources:
+        table = source.table
+        sampled = sample_of(spark, source)
+        if sampled is None:
+            continue
+        sample, part = sampled
+        rows = sample.count()
+        sizes.setdefault(table.name, max(1.0, rows / part))
+        if rows < 1000 * cells:
+            continue
+        scale = sizes[table.name] / rows
+        for column in _joined(catalog, table.name):
+            name = next((have for have in source.columns if have.lower() == column.lower()), None)
+            if name is None:
+                continue
+            found = sample.groupBy(F.col(f"`{name}`").alias("v")).count().where(F.col("count") > rows / (2 * cells))
+            values = found.orderBy(F.col("count").desc()).limit(MOST_HEAVY).collect()
+            if values:
+                heavy[table.name, column] = {row["v"]: row["count"] * scale for row in values if row["v"] is not None}
+    return Measured(sizes, {key: values for key, values in heavy.items() if values})
+
+
+def sample_of(spark: SparkSession, source: Source) -> tuple[DataFrame, float] | None:
+    """Some rows of a source that is there already, and what part of it they are; None where nobody can say."""
+    if not source.is_streaming:
+        return source.frame, 1.0
+    if source.spec.provider is None or not source.from_files:
+        return None
+    whole = batch_frame(spark, source)
+    if whole is None:
+        return None
+    files = {name: _bytes(name) for name in whole.inputFiles()}
+    chosen: list[str] = []
+    taken = 0
+    for name, size in sorted(files.items()):
+        if chosen and taken + size > SAMPLE_BYTES:
+            break
+        chosen.append(name)
+        taken += size
+    total = sum(files.values())
+    if not chosen or not total:
+        return None
+    frame = batch_frame(spark, source, chosen)
+    return None if frame is None else (frame, taken / total)
+
+
+def _bytes(name: str) -> int:
+    """The size of a file; files elsewhere count alike."""
+    parsed = urlparse(name)
+    if parsed.scheme not in ("", "file"):
+        return SAMPLE_BYTES
+    return Path(unquote(parsed.path)).stat().st_size
+
+
+def _joined(catalog: Catalog, table: str) -> list[str]:
+    """Columns of a table that some view joins on."""
+    found: dict[str, None] = {}
+    for view in catalog.views.values():
+        for block in view.blocks:
+            for atom in block.query.atoms:
+                if atom.relation.lower() != table.lower():
+                    continue
+                for variable, column in zip(atom.variables, atom.columns, strict=True):
+                    shared = sum(variable in other.variables for other in block.query.atoms) > 1
+                    if shared and isinstance(column, Column):
+                        found[column.name] = None
+    return list(found)
+

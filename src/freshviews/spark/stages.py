@@ -1,0 +1,94 @@
+"""The two stages of a version: rows through the cells, in workers of Spark; what the cells tell through the merge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from freshviews.spark.advance import Wanted, advanced, listening
+from freshviews.spark.arrow_files import read_all
+from freshviews.spark.layout import MERGE, Layout
+from freshviews.spark.rows import CELL, TABLE
+from freshviews.spark.state import Entry, loaded
+from freshviews.spark.worker import Task, run_partition
+
+Results = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """How the cells lie in Spark's partitions. ``direct``: one partition, without a shuffle before it."""
+
+    count: int
+    direct: bool
+
+
+def partitions_of(spark: SparkSession, cells: int) -> Partitions:
+    """One partition per executor: its cells share a Python worker, which so finds them in its memory again."""
+    context = spark.sparkContext
+    if context.master.startswith("local["):
+        return Partitions(1, True)
+    executors = context._jsc.sc().getExecutorMemoryStatus().size() - 1
+    return Partitions(max(1, min(executors, cells)), False)
+
+
+def run_cells(spark: SparkSession, frame: DataFrame | None, task: Task, cells: int, at: Partitions) -> Results:
+    """The rows of a frame, which names cell and feed of each, through the cells; a result per cell."""
+    # A row for every cell that is of no table: a cell without rows runs too, and Spark runs nothing where nothing is.
+    each = spark.range(cells).select(F.lit(-1).alias(TABLE), F.col("id").cast("int").alias(CELL))
+    whole = each if frame is None else frame.unionByName(each, allowMissingColumns=True)
+    if at.count == 1 and at.direct:
+        placed = whole.coalesce(1)
+    else:
+        placed = whole.repartitionById(at.count, F.col(CELL) % at.count)
+
+    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return run_partition(task, batches)
+
+    found = placed.mapInArrow(work, "result string").collect()
+    return [json.loads(row["result"]) for row in found]
+
+
+def run_merge(root: Path, layout: Layout, entry: Entry, results: Results, wanted: Wanted, whole: bool) -> Results:
+    """What the cells told of a version, through the merge; no result where that is nothing.
+
+    The files of what they told are of no use after this.
+    """
+    files: dict[str, list[str]] = {}
+    for table, views in layout.inputs.items():
+        files[table] = [r["changes"][view] for r in results for view in views if view in r.get("changes", {})]
+    if not layout.merge_statements or (not whole and not any(files.values())):
+        return []
+    signed = {table: read_all(root, names) for table, names in files.items() if names}
+    taken: Mapping[str, pa.Table] = {table: rows for table, rows in signed.items() if rows is not None}
+    cell = loaded(root, MERGE, entry, layout.merge_statements)
+    try:
+        with listening(cell, wanted) as told, cell.database.batch() as batch:
+            for table, rows in taken.items():
+                batch.apply(table, rows)
+    except BaseException:
+        cell.database.close()
+        raise
+    return [advanced(root, MERGE, entry, cell, taken, told, wanted)]
+
+
+def forget_told(root: Path, layout: Layout, results: Results) -> None:
+    """Delete the files that only the merge wanted."""
+    kept = {name for output in layout.outputs.values() if output.stage == "cells" for name in output.views}
+    for result in results:
+        for view, name in result.get("changes", {}).items():
+            if view not in kept:
+                (root / name).unlink(missing_ok=True)
+
+
+def files_of(layout: Layout, view: str, by_cell: Sequence[Mapping[str, Any]], what: str) -> list[str]:
+    """The files that make up the change or the contents of a view, of results of both stages."""
+    names = layout.outputs[view].views
+    return [result[what][name] for result in by_cell for name in names if name in result.get(what, {})]

@@ -1,0 +1,242 @@
+"""Making a version: both stages run, and what they made becomes a manifest. Nothing is committed here."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from freshviews.cells import Role
+from freshviews.errors import FreshviewsError
+from freshviews.spark.advance import Wanted
+from freshviews.spark.arrow_files import write_bytes
+from freshviews.spark.definition import Definition
+from freshviews.spark.intake import Feed
+from freshviews.spark.layout import MERGE, Layout
+from freshviews.spark.manifest import Manifest
+from freshviews.spark.places import numbered, told
+from freshviews.spark.routing import routed
+from freshviews.spark.rows import PLACE, Place
+from freshviews.spark.stages import Results, files_of, forget_told, partitions_of, run_cells, run_merge
+from freshviews.spark.state import EMPTY
+from freshviews.spark.steps import reach
+from freshviews.spark.worker import Task
+
+
+class PipelineError(FreshviewsError):
+    """A micro-batch cannot be made a version; nothing of it is applied."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """Rows that go into a version: tables are numbered in ``frame``, and ``feeds[t]`` are those of table t, one for
+    each of its ``roles[t]``. ``ordered``: changes by key are among them, so the order of rows matters."""
+
+    frame: DataFrame
+    feeds: Sequence[Sequence[Feed]]
+    roles: Sequence[Sequence[Role]]
+    ordered: bool
+
+    @property
+    def set_aside(self) -> bool:
+        return any(feed.set_aside for own in self.feeds for feed in own)
+
+
+def make(
+    spark: SparkSession,
+    root: Path,
+    layout: Layout,
+    definition: Definition,
+    base: Manifest,
+    given: Input | None,
+    *,
+    whole: bool = False,
+    anew: bool = False,
+) -> Manifest:
+    """The manifest of the version after ``base``, of which it has what is known of the version already.
+
+    ``whole``: every cell runs. ``anew``: the merge begins anew, from what the cells hold. Raises PipelineError;
+    nothing is applied then.
+    """
+    start = time.time()
+    version = base.version + 1
+    complete = frozenset(view.name for view in definition.views if view.output == "complete")
+    fed = frozenset(name for names in layout.inputs.values() for name in names)
+    cells = Wanted(
+        version,
+        layout.cell_views,
+        frozenset(layout.cell_views) - _known(base.sizes, merge=False) | (fed if anew else frozenset()),
+        layout.stage_views("cells", complete),
+    )
+    feeds = tuple(feed for own in given.feeds for feed in own) if given is not None else ()
+    entries = tuple(base.cells.get(str(n), EMPTY) for n in range(layout.cells))
+    task = Task(str(root), layout.statements, feeds, entries, cells, whole)
+    results = _through_cells(spark, given, task, layout.cells)
+    merge = Wanted(
+        version,
+        layout.merge_views,
+        frozenset(layout.merge_views) - _known(base.sizes, merge=True),
+        layout.stage_views("merge", complete),
+    )
+    try:
+        merged = run_merge(root, layout, EMPTY if anew else base.cells.get(MERGE, EMPTY), results, merge, whole)
+    except FreshviewsError as error:
+        raise PipelineError(f"version {version} cannot be made: {error}") from error
+    reach("cells done")
+    both = [*results, *merged]
+    # Where the merge began anew, its views tell what was told before.
+    told_before = frozenset(base.views) if anew else frozenset()
+    made = _gather(layout, base, both, complete, told_before)
+    aside = Counter(row["table"] for result in results for row in result.get("bad", []))
+    bad = _bad_files(root, version, results, given)
+    forget_told(root, layout, results)
+    rows = _summed(result.get("rows", {}) for result in results)
+    return replace(
+        made,
+        version=version,
+        time=time.time(),
+        tables={table.name: table.sql for table in definition.tables},
+        views={view.name: view.sql for view in definition.views},
+        plan=layout.plan.to_json(),
+        bad=bad,
+        rows=rows,
+        seconds=time.time() - start,
+        totals=_totals(base, rows, made.changed, dict(aside)),
+    )
+
+
+def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str]:
+    """Views of a stage that an engine has had already."""
+    return frozenset(name for cell, views in sizes.items() if (cell == MERGE) == merge for name in views)
+
+
+def _through_cells(spark: SparkSession, given: Input | None, task: Task, cells: int) -> Results:
+    placed = given is not None and (given.ordered or given.set_aside)
+    results = _tried(spark, given, task, cells, placed)
+    refused = [result for result in results if "refused" in result]
+    if refused and given is not None and not placed:
+        # Once more, with the place of each row, for the message; nothing was applied.
+        refused = [r for r in _tried(spark, given, task, cells, True) if "refused" in r] or refused
+    if refused:
+        first = next((result for result in refused if result["place"]), refused[0])
+        place: Place | None = tuple(first["place"]) if first["place"] else None
+        where = told(place, numbered(_placed(given), [place])) if place and given is not None else ""
+        shown = f" ({where})" if where else ""
+        raise PipelineError(f"version {task.wanted.version} cannot be made: {first['refused']}{shown}{first['more']}")
+    return results
+
+
+def _tried(spark: SparkSession, given: Input | None, task: Task, cells: int, placed: bool) -> Results:
+    frame = None
+    if given is not None:
+        kept = _placed(given) if placed else given.frame.drop(*PLACE)
+        slots = [own[0].slots for own in given.feeds]
+        frame = routed(kept, slots, given.roles, cells)
+    try:
+        return run_cells(spark, frame, task, cells, partitions_of(spark, cells))
+    except (PySparkException, Py4JJavaError) as error:
+        raise PipelineError(f"version {task.wanted.version} cannot be made: {cause(error)}") from error
+
+
+def _placed(given: Input) -> DataFrame:
+    # The number of a row is given here, as Spark gives none in a stream.
+    return given.frame.withColumn(PLACE[-1], F.monotonically_increasing_id())
+
+
+def _gather(
+    layout: Layout, base: Manifest, results: Results, complete: frozenset[str], told_before: frozenset[str]
+) -> Manifest:
+    """The manifest with what the stages made; of some views nothing is told, as it was told before."""
+    views = [view for view in layout.outputs if view not in told_before]
+    changes = {view: files_of(layout, view, results, "changes") for view in views}
+    changed = {
+        view: sum(r["changed"].get(name, 0) for r in results if "changed" in r for name in layout.outputs[view].views)
+        for view in views
+    }
+    contents: dict[str, dict[str, str]] = {}
+    anew = []
+    for view in sorted(complete):
+        names = layout.outputs[view].views
+        new = {f"{n}@{r['cell']}": r["contents"][n] for r in results for n in names if n in r.get("contents", {})}
+        contents[view] = {**base.contents.get(view, {}), **new}
+        if new and view not in told_before:
+            anew.append(view)
+    sizes = {**base.sizes, **{result["cell"]: result["sizes"] for result in results if "sizes" in result}}
+    return replace(
+        base,
+        cells={**base.cells, **{result["cell"]: result["entry"] for result in results if "entry" in result}},
+        sizes=sizes,
+        changes={view: files for view, files in changes.items() if files},
+        changed={view: count for view, count in changed.items() if count},
+        contents=contents,
+        anew=anew,
+        bytes=_bytes(layout, sizes),
+    )
+
+
+def _bytes(layout: Layout, sizes: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Bytes that each view keeps, in all cells and the merge."""
+    total: Counter[str] = Counter()
+    for by_view in sizes.values():
+        total.update(by_view)
+    return {view: sum(total[name] for name in layout.held(view)) for view in layout.outputs}
+
+
+def _bad_files(root: Path, version: int, results: Results, given: Input | None) -> dict[str, list[str]]:
+    """Write the rows set aside, by table, with their numbers in their files."""
+    rows = [row for result in results for row in result.get("bad", [])]
+    if not rows or given is None:
+        return {}
+    for row in rows:
+        row["place"] = tuple(row["place"]) if row["place"] else None
+    numbers = numbered(_placed(given), [row["place"] for row in rows if row["place"]])
+    lines: dict[str, list[tuple[str, int, str]]] = {}
+    for row in rows:
+        place = row.pop("place")
+        table = row.pop("table")
+        file = place[0] if place else None
+        number = numbers.get(place) if place else None
+        line = json.dumps({"table": table, "version": version, "file": file, "row": number, **row}, ensure_ascii=False)
+        lines.setdefault(table, []).append((file or "", number or 0, line))
+    return {
+        table: [write_bytes(root, "bad", table, ".json", "".join(f"{line}\n" for *_, line in sorted(found)).encode())]
+        for table, found in lines.items()
+    }
+
+
+def cause(error: Exception) -> str:
+    """What Spark says was wrong, without its stacks."""
+    java = getattr(error, "java_exception", None)
+    if java is not None:
+        messages = []
+        while java is not None:
+            messages.append(" ".join(str(java.getMessage()).split()))
+            java = java.getCause()
+        return ": ".join(dict.fromkeys([messages[0], messages[-1]]))
+    text = str(error).partition("=== Streaming Query ===")[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    kept = [line for line in lines if not line.startswith(("at ", "File ", "Driver stacktrace", "Traceback"))]
+    return (kept or [type(error).__name__])[0]
+
+
+def _summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(total)
+
+
+def _totals(base: Manifest, rows: dict[str, int], changed: dict[str, int], bad: dict[str, int]) -> dict[str, Any]:
+    return {
+        name: _summed([base.totals.get(name, {}), more])
+        for name, more in (("rows", rows), ("changed", changed), ("bad", bad))
+    }

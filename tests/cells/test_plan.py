@@ -1,0 +1,199 @@
+"""A plan is kept, grown and told; what cannot be planned is refused by name."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+
+import pytest
+
+from freshviews.cells import (
+    CellPlan,
+    cell_statements,
+    cells_of,
+    describe,
+    extended,
+    loads,
+    merge_inputs,
+    merge_statements,
+    outputs,
+    plan_cells,
+)
+from freshviews.errors import PlanError
+from freshviews.query.block import TableDef
+from freshviews.sql.catalog import Catalog, ViewDefs
+from freshviews.sql.script import parse_script
+from tests.cells.simulated import catalog_of, hashed
+
+SHOP = """
+CREATE TABLE orders (o_id BIGINT, cust BIGINT, day DATE, total DECIMAL(12, 2), PRIMARY KEY (o_id));
+CREATE TABLE items (o_id BIGINT, part STRING, qty INT);
+CREATE TABLE parts (part STRING, price DECIMAL(8, 2));
+CREATE MATERIALIZED VIEW by_part AS
+  SELECT part, SUM(qty) AS qty, COUNT(*) AS n FROM orders JOIN items USING (o_id) GROUP BY part;
+CREATE MATERIALIZED VIEW priced AS SELECT o_id, part, qty, price FROM items JOIN parts USING (part);
+CREATE MATERIALIZED VIEW many AS SELECT part, n FROM by_part WHERE n > 3;
+CREATE MATERIALIZED VIEW mixed AS SELECT orders.cust, many.n FROM many JOIN items USING (part) JOIN orders USING (o_id);
+"""
+SIZES = {"orders": 100_000.0, "items": 400_000.0, "parts": 2_000.0}
+HEAVY = {("items", "part"): {"bolt": 90_000.0, "nut": 60_000.0}}
+
+
+def after(catalog: Catalog, script: str) -> Catalog:
+    for statement in parse_script(script, catalog):
+        catalog = catalog.after(statement)
+    return catalog
+
+
+def names(statements: tuple[object, ...]) -> list[str]:
+    return [s.view.name if isinstance(s, ViewDefs) else s.name for s in statements]  # type: ignore[attr-defined]
+
+
+def test_one_cell_keeps_the_catalog_as_it_is() -> None:
+    catalog = catalog_of(SHOP)
+    plan = plan_cells(catalog, 1, SIZES)
+    assert [role.name for role in plan.roles] == ["orders", "items", "parts"]
+    assert cells_of(plan.role("items"), {"o_id": 1, "part": "x", "qty": 1}, hashed) == (0,)
+    assert [s for s in cell_statements(plan, catalog, 0) if isinstance(s, TableDef)] == list(catalog.tables.values())
+    views = [s.view for s in cell_statements(plan, catalog, 0) if isinstance(s, ViewDefs)]
+    assert views == list(catalog.views.values())
+    assert merge_statements(plan, catalog) == ()
+    assert merge_inputs(plan, catalog) == {}
+    assert {(o.stage, o.views) for o in outputs(plan, catalog).values()} == {("cells", (v.name,)) for v in views}
+
+
+def test_views_come_out_of_cells_of_the_second_stage_or_of_one_cell() -> None:
+    catalog = catalog_of(SHOP)
+    plan = plan_cells(catalog, 8, SIZES)
+    found = outputs(plan, catalog)
+    assert (found["by_part"].stage, found["by_part"].views) == ("merge", ("by_part",))
+    assert (found["priced"].stage, found["priced"].views) == ("cells", ("priced",))
+    assert (found["many"].stage, found["many"].views) == ("merge", ("many",))
+    assert (found["mixed"].stage, found["mixed"].views) == ("cells", ("mixed",))
+    assert names(merge_statements(plan, catalog)) == ["by_part@1", "by_part", "many"]
+    assert merge_inputs(plan, catalog) == {"by_part@1": ("by_part@1",)}
+    (mixed,) = plan.parts_of("mixed")
+    for cell in range(8):
+        kept = names(cell_statements(plan, catalog, cell))
+        assert ("mixed" in kept) == (cell == mixed.offset)
+        assert [name for name in kept if name.endswith("@mixed")] == (
+            ["by_part@mixed", "many@mixed"] if cell == mixed.offset else []
+        )
+
+
+def test_a_plan_is_the_same_after_json() -> None:
+    script = "CREATE TABLE t (d DATE, m DECIMAL(8, 2), s STRING, z DOUBLE, at TIMESTAMP, b BOOLEAN, i INT);" + "".join(
+        f"CREATE MATERIALIZED VIEW v{c} AS SELECT {c}, COUNT(*) AS n FROM t GROUP BY {c};" for c in "dmszi"
+    )
+    heavy = {
+        ("t", "d"): (dt.date(2024, 1, 31),),
+        ("t", "m"): (Decimal("1.50"), Decimal("2")),
+        ("t", "s"): ("", "x'\"", None),
+        ("t", "z"): (1.5, float("inf"), float("nan")),
+        ("t", "at"): (dt.datetime(2024, 1, 31, 1, 2, 3, 4),),
+        ("t", "b"): (True,),
+        ("t", "i"): {7: 10.0},
+    }
+    for plan in (plan_cells(catalog_of(script), 6, {}, heavy), plan_cells(catalog_of(SHOP), 6, SIZES, HEAVY)):
+        assert CellPlan.from_json(plan.to_json()) == plan
+    with pytest.raises(ValueError, match="format 99"):
+        CellPlan.from_json('{"format": 99}')
+
+
+def test_a_view_that_is_added_changes_no_role_and_one_that_is_dropped_takes_its_roles_away() -> None:
+    catalog = catalog_of(SHOP)
+    plan = plan_cells(catalog, 8, SIZES)
+    more = after(catalog, "CREATE MATERIALIZED VIEW by_cust AS SELECT cust, SUM(total) AS t FROM orders GROUP BY cust;"
+                 "CREATE MATERIALIZED VIEW by_qty AS SELECT qty, SUM(o_id * 1E0) AS z FROM items GROUP BY qty")  # fmt: skip
+    grown = extended(plan, more, SIZES)
+    assert set(plan.roles) < set(grown.roles)
+    assert set(plan.parts) < set(grown.parts)
+    assert {part.view for part in set(grown.parts) - set(plan.parts)} == {"by_cust", "by_qty"}
+    new = sorted(role.name for role in set(grown.roles) - set(plan.roles))
+    assert all("@" in name for name in new)
+    less = after(more, "DROP VIEW by_qty")
+    shrunk = extended(grown, less, SIZES)
+    assert {part.view for part in shrunk.parts} == {"by_part", "priced", "mixed", "by_cust"}
+    again = extended(shrunk, more, SIZES)
+    gone = set(grown.roles) - set(shrunk.roles)
+    assert gone
+    # A name that a role once had means no other routing later.
+    assert {role.name for role in gone}.isdisjoint(role.name for role in again.roles)
+    assert extended(again, more, SIZES) == again
+
+
+def test_an_own_table_stays_when_all_views_are_dropped() -> None:
+    catalog = catalog_of(SHOP)
+    plan = plan_cells(catalog, 4, SIZES)
+    bare = extended(plan, Catalog(catalog.tables), SIZES)
+    assert [role.name for role in bare.roles] == ["orders", "items", "parts"]
+    assert bare.parts == ()
+    assert extended(plan, Catalog(), SIZES).roles == ()
+
+
+@pytest.mark.parametrize("heavy", [None, HEAVY])
+@pytest.mark.parametrize("cells", [2, 3, 8])
+def test_every_row_of_a_table_is_counted_once(
+    heavy: dict[tuple[str, str], dict[str, float]] | None, cells: int
+) -> None:
+    plan = plan_cells(catalog_of(SHOP), cells, SIZES, heavy)
+    for i in range(50):
+        row = {"o_id": i, "part": ("bolt", "nut", None, f"p{i}")[i % 4], "qty": i}
+        counted = [
+            (role.name, cell)
+            for role in plan.sources("items")
+            for cell in cells_of(role, row, hashed)
+            if role.counted_in(cell)
+        ]
+        assert len(counted) == 1
+        for role in plan.roles_of("items"):
+            reached = cells_of(role, row, hashed)
+            assert len(set(reached)) == len(reached) == (role.copies if reached else 0)
+            assert set(reached) <= set(role.reached)
+
+
+def test_heavy_values_have_roles_and_shares_of_their_own() -> None:
+    script = (
+        "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
+        "CREATE MATERIALIZED VIEW v AS SELECT a, b FROM r JOIN s USING (x);"
+    )
+    catalog = catalog_of(script)
+    plan = plan_cells(catalog, 16, {"r": 1000, "s": 1000}, {("r", "x"): {7: 500.0}, ("s", "x"): {7: 500.0}})
+    light, heavy = plan.parts_of("v")
+    assert (light.shares, light.heavy) == ((("x", 16),), (("x", False),))
+    assert (heavy.shares, heavy.heavy) == ((("a", 4), ("b", 4)), (("x", True),))
+    rows = {"r": {"x": [7] * 500 + list(range(500)), "a": list(range(1000))}}
+    sent = dict(loads(plan, hashed, rows))
+    roles = {part.heavy[0][1]: dict(part.roles)["r"] for part in (light, heavy)}
+    assert sum(sent[roles[False]]) == 499
+    assert sum(sent[roles[True]]) == 501 * 4
+    # Without a role for them one cell had them all.
+    plain = dict(loads(plan_cells(catalog, 16, {}), hashed, rows))["r"]
+    assert max(plain) > 500 > max(map(sum, zip(sent[roles[False]], sent[roles[True]], strict=True)))
+
+
+def test_what_cannot_be_planned_is_refused_by_name() -> None:
+    script = (
+        "CREATE TABLE p (id BIGINT, PRIMARY KEY (id)); CREATE TABLE q (p BIGINT, FOREIGN KEY (p) REFERENCES p (id));"
+    )
+    with pytest.raises(
+        PlanError, match=r"table q: the foreign key \(p\) REFERENCES p .* leave REFERENCES out, or use 1"
+    ):
+        plan_cells(catalog_of(script), 2, {})
+    assert plan_cells(catalog_of(script), 1, {}).cells == 1
+    with pytest.raises(PlanError, match="the name a@2 has an @"):
+        plan_cells(catalog_of("CREATE TABLE `a@2` (x INT);"), 2, {})
+    with pytest.raises(PlanError, match=r"heavy values of p\.y: there is no such column"):
+        plan_cells(catalog_of("CREATE TABLE p (x INT);"), 2, {}, {("p", "y"): (1,)})
+    with pytest.raises(ValueError, match="0 cells"):
+        plan_cells(Catalog(), 0, {})
+
+
+def test_the_plan_is_told_as_text() -> None:
+    catalog = catalog_of(SHOP)
+    text = describe(plan_cells(catalog, 8, SIZES, HEAVY), catalog, SIZES)
+    assert text == TOLD
+    assert describe(plan_cells(catalog, 1, SIZES), catalog, SIZES).startswith("1 cell\n")
+
+
+TOLD = ""
