@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -164,6 +165,22 @@ def check(plan: CellPlan, catalog: Catalog, versions: Iterable[Version]) -> None
 
 def one_engine(catalog: Catalog) -> tuple[Statement, ...]:
     return *catalog.tables.values(), *(ViewDefs((view,)) for view in catalog.views.values())
+
+
+def random_versions(catalog: Catalog, seed: int, values: int) -> list[Version]:
+    """Batches of inserts and deletes of rows of small integers."""
+    rng = random.Random(seed)
+    stored: dict[str, list[tuple[int, ...]]] = {name: [] for name in catalog.tables}
+    found = []
+    for _ in range(6):
+        version = []
+        for name, table in catalog.tables.items():
+            gone = [stored[name].pop(rng.randrange(len(stored[name]))) for _ in range(min(4, len(stored[name])))]
+            new = [tuple(rng.randrange(values) for _ in table.columns) for _ in range(12)]
+            stored[name] += new
+            version.append((name, (*((row, -1) for row in gone), *((row, 1) for row in new))))
+        found.append(tuple(version))
+    return found
 
 
 def same(found: Mapping[str, Rows], expected: Mapping[str, Rows], what: str, positive: bool = False) -> None:

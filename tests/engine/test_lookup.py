@@ -140,7 +140,10 @@ def test_keys_are_found_after_a_database_was_read_from_its_image(tmp_path: Path)
         agree(db, "two")
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())])
+STRINGS = [pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())]
+
+
+@pytest.mark.parametrize("kind", STRINGS, ids=str)
 def test_strings_of_any_arrow_type_are_keys(kind: pa.DataType) -> None:
     with fv.Database() as db:
         db.execute("CREATE TABLE t (k STRING PRIMARY KEY, v INT)")
@@ -200,7 +203,8 @@ def test_a_key_costs_no_more_in_a_table_thirty_times_as_large() -> None:
     # The kernels run as plain Python in a process of its own, so that every word they read can be counted.
     child = subprocess.run(
         [sys.executable, "-c", "from tests.engine.test_lookup import print_loads; print_loads()"],
-        env={**os.environ, "FRESHVIEWS_PURE_PYTHON": "1"},
+        env=os.environ | {"FRESHVIEWS_PURE_PYTHON": "1"},
+        cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
         check=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Iterator
@@ -10,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from tests.spark.faults import KILLING, Fault
+
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A session for the whole run: starting one takes seconds. Two cores, so that what several tasks do is tried;
     the other settings are those of every pipeline."""
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
@@ -21,8 +24,24 @@ def spark() -> Iterator[Any]:
     # Tests may name what is defined in them, so workers must find the tests too.
     root = str(Path(__file__).parents[2])
     source = str(Path(root) / "src")
-    os.environ["PYTHONPATH"] = os.pathsep.join([root, source, os.environ.get("PYTHONPATH", "")])
+    os.environ["PYTHONPATH"] = os.pathsep.join([root, source, str(KILLING), os.environ.get("PYTHONPATH", "")])
     os.environ["PYSPARK_PYTHON"] = sys.executable
+    # Where workers, which are started once, look for the fault that a test plans.
+    os.environ["FAULT"] = str(tmp_path_factory.mktemp("fault") / "planned")
     session = start_session("local[2]", quiet=True)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def fault(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fault]:
+    """Faults in this process, which is the driver, and in the workers of the session."""
+    from freshviews.spark import steps
+
+    monkeypatch.setattr(steps, "hook", None)
+    found = importlib.util.spec_from_file_location("killing", KILLING / "sitecustomize.py")
+    assert found is not None and found.loader is not None
+    found.loader.exec_module(importlib.util.module_from_spec(found))
+    planned = Fault(Path(os.environ["FAULT"]))
+    yield planned
+    planned.forget()

@@ -19,13 +19,15 @@ class Fault:
     def __init__(self, place: Path) -> None:
         self.place = place
 
-    def plan(self, step: str, what: str, who: str, *, always: bool = False, folder: Path | None = None) -> None:
-        """``who`` is driver or worker; ``what`` one of kill, kill java, exit, raise, fill (the disk of ``folder``)."""
+    def plan(
+        self, step: str, what: str, who: str, *, always: bool = False, folder: Path | None = None, seconds: float = 0
+    ) -> None:
+        """``who`` is driver or worker; ``what`` one of kill, kill java, exit, raise, fill (the disk of ``folder``),
+        pause (for ``seconds``). ``always``: every process meets it, until it is forgotten."""
         self.done.unlink(missing_ok=True)
         aside = self.place.with_suffix(".new")
-        aside.write_text(
-            json.dumps({"step": step, "what": what, "who": who, "always": always, "folder": str(folder)})
-        )
+        planned = {"step": step, "what": what, "who": who, "always": always}
+        aside.write_text(json.dumps({**planned, "folder": str(folder), "seconds": seconds}))
         aside.replace(self.place)
 
     def forget(self) -> None:

@@ -1,114 +1,215 @@
-"""Killed at any step of a version, a pipeline goes on: views exact, and every change delivered once."""
+"""Killed at any step of a version, a pipeline goes on: views exact, and every change delivered once.
+
+The driver and the Java process are killed in processes of their own; Python workers, which Spark starts anew, in the
+session of all tests.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
-from freshviews.spark.reading import contents, latest
+from freshviews.spark import Pipeline
+from freshviews.spark.reading import latest
 from freshviews.spark.steps import DRIVER, WORKER
-from tests.spark.shop import Shop, delivered
+from tests.spark.faults import Fault, descendants, environment, gone
+from tests.spark.shop import EVERY_SINK, Shop, check
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-ROOT = Path(__file__).parents[2]
+KILLS = int(os.environ.get("KILLS", "20"))
+"""Random kills; ``make kills`` has a hundred."""
+EVERY = "KILLS" in os.environ
+"""Whether every process is killed at every step with one cell and with two; else some with one, some with two."""
 
 
-def run(folder: Path, step: str | None) -> subprocess.CompletedProcess[str]:
-    """The pipeline in a process of its own, which is killed at a step, or in which a worker is."""
-    environment = dict(os.environ)
-    places = [str(ROOT / "src"), *([str(Path(__file__).parent / "killing")] if step else [])]
-    environment["PYTHONPATH"] = os.pathsep.join(places)
-    if step is not None:
-        environment |= {"KILL_AT": step, "KILLED_FLAG": str(folder / f"killed at {step}")}
+def run(folder: Path, fault: Fault | None = None, cells: int = 1) -> tuple[int, str]:
+    """The pipeline in a process of its own: its exit code, and what it said. What its console showed is kept."""
     command = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--once", "--master", "local[2]"]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
+    with (folder / "printed").open("a") as printed:
+        done = subprocess.run(
+            [*command, "--cells", str(cells)],
+            cwd=folder,
+            env=environment(fault),
+            stdout=printed,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=300,
+        )
+    return done.returncode, done.stderr
 
 
-def check(folder: Path, shop: Shop) -> None:
-    expected = shop.by_part()
-    root = folder / "shop.checkpoint"
-    rows = contents(root, latest(root), "by_part").to_pylist()
-    assert Counter(tuple(row.values()) for row in rows) == expected
-    assert delivered(folder / "out" / "by_part") == expected
-    total = json.loads((folder / "out" / "all_of_it" / "contents.json").read_text())
-    assert total == {"parts": len(expected), "qty": sum(qty for _, qty, _ in expected)}
+def finish(folder: Path, shop: Shop, cells: int) -> None:
+    """Once more without a fault, then once with nothing new, which makes no version and delivers nothing."""
+    code, error = run(folder, cells=cells)
+    assert code == 0, error
+    printed = (folder / "printed").read_text()
+    check(folder, shop, printed)
+    version = latest(folder / "shop.checkpoint").version
+    code, error = run(folder, cells=cells)
+    assert code == 0, error
+    assert latest(folder / "shop.checkpoint").version == version
+    check(folder, shop, (folder / "printed").read_text())
 
 
-def test_killed_at_every_step_it_goes_on_exactly(tmp_path: Path) -> None:
-    shop = Shop(tmp_path)
-    shop.write()
-    done = run(tmp_path, None)
-    assert done.returncode == 0, done.stderr
-    for step in (*DRIVER, *WORKER):
+DRIVER_KILLED = [(1, DRIVER), (2, (*WORKER, *DRIVER))] if EVERY else [(2, (*WORKER, *DRIVER))]
+"""Cells and steps. With several cells the driver has a stage of its own, which goes through the steps of a worker."""
+JAVA_KILLED = [1, 2] if EVERY else [1]
+
+
+@pytest.mark.parametrize("cells, reached", DRIVER_KILLED)
+def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tuple[str, ...]) -> None:
+    shop = Shop(tmp_path, script=EVERY_SINK)
+    fault = Fault(tmp_path / "fault")
+    for step in reached:
         # New input for every kill: what one run leaves behind, the next has to make good.
         shop.write()
-        done = run(tmp_path, step)
-        assert (tmp_path / f"killed at {step}").exists(), (step, done.stdout, done.stderr)
-        assert done.returncode == (-9 if step in DRIVER else 1), (step, done.stderr)
-    done = run(tmp_path, None)
-    assert done.returncode == 0, done.stderr
-    check(tmp_path, shop)
-    # A run with nothing new makes no version and delivers nothing.
-    version = latest(tmp_path / "shop.checkpoint").version
-    assert run(tmp_path, None).returncode == 0
-    assert latest(tmp_path / "shop.checkpoint").version == version
-    check(tmp_path, shop)
+        fault.plan(step, "kill", "driver")
+        code, error = run(tmp_path, fault, cells)
+        assert (code, fault.met) == (-signal.SIGKILL, True), (step, code, error)
+    finish(tmp_path, shop, cells)
 
 
-KILLS = int(os.environ.get("KILLS", "4"))
-"""Random kills; ``KILLS=100 pytest tests/spark/test_kills.py -k random`` is the long form."""
+@pytest.mark.parametrize("cells", JAVA_KILLED)
+def test_java_killed_at_every_step(tmp_path: Path, cells: int) -> None:
+    shop = Shop(tmp_path, script=EVERY_SINK)
+    fault = Fault(tmp_path / "fault")
+    for who, reached in (("worker", WORKER), ("driver", DRIVER)):
+        for step in reached:
+            shop.write()
+            fault.plan(step, "kill java", who)
+            code, error = run(tmp_path, fault, cells)
+            assert (code, fault.met) == (1, True), (step, code, error)
+            assert "go on with: freshviews run shop.sql" in error, (step, error)
+    finish(tmp_path, shop, cells)
 
 
-def descendants(process: int) -> list[int]:
-    """Processes below one: the JVM, and the Python workers below that."""
-    parents: dict[int, list[int]] = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
+class InSession:
+    """Runs of a pipeline in the session of the tests, whose workers live on from one to the next."""
+
+    def __init__(self, spark: Any, folder: Path, cells: int, capture: pytest.CaptureFixture[str]) -> None:
+        self.spark = spark
+        self.folder = folder
+        self.cells = cells
+        self.shop = Shop(folder, script=EVERY_SINK)
+        self._capture = capture
+        self._printed = ""
+
+    def run(self) -> BaseException | None:
+        """Take what is there; what ended it comes back."""
         try:
-            fields = path.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        parents.setdefault(int(fields[1]), []).append(int(path.parent.name))
-    found = list(parents.get(process, []))
-    for one in found:
-        found += parents.get(one, [])
-    return found
+            pipeline = Pipeline.from_script(self.spark, self.folder / "shop.sql", cells=self.cells)
+            pipeline.start(once=True).awaitTermination()
+        except Exception as error:
+            return error
+        finally:
+            self._printed += self._capture.readouterr().out
+        return None
+
+    def check(self) -> None:
+        assert self.run() is None
+        check(self.folder, self.shop, self._printed)
+
+
+@pytest.fixture(params=[1, 2])
+def pipeline(
+    request: pytest.FixtureRequest, spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Iterator[InSession]:
+    made = InSession(spark, tmp_path, request.param, capsys)
+    made.shop.write()
+    assert made.run() is None
+    yield made
+
+
+def test_a_worker_killed_ended_or_failing_at_every_step(pipeline: InSession, fault: Fault) -> None:
+    for number, step in enumerate(WORKER):
+        for what in ("kill", "exit" if number % 2 else "raise"):
+            pipeline.shop.write(6, 9)
+            before = latest(pipeline.folder / "shop.checkpoint").version
+            fault.plan(step, what, "worker")
+            assert pipeline.run() is not None and fault.met, (step, what)
+            assert latest(pipeline.folder / "shop.checkpoint").version == before
+        pipeline.check()
+
+
+def test_a_try_that_was_thrown_away_is_in_nobody_s_memory(pipeline: InSession, fault: Fault) -> None:
+    """The workers finish and keep their cells, then the version comes to nothing, or only its delivery does."""
+    reached = DRIVER if pipeline.cells == 1 else (*WORKER, *DRIVER)
+    for step in reached:
+        pipeline.shop.write(6, 9)
+        fault.plan(step, "raise", "driver")
+        error = pipeline.run()
+        assert fault.met and "a fault" in str(error), (step, error)
+        pipeline.check()
+
+
+def test_a_task_that_is_tried_again_takes_nothing_twice(tmp_path: Path) -> None:
+    """With two tries per task, a worker's death is made good within the micro-batch."""
+    shop = Shop(tmp_path)
+    shop.write()
+    fault = Fault(tmp_path / "fault")
+    for step, what in zip(WORKER, ("kill", "exit", "raise"), strict=True):
+        shop.write()
+        fault.plan(step, what, "worker")
+        command = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--once", "--master", "local[2,3]"]
+        done = subprocess.run(command, cwd=tmp_path, env=environment(fault), capture_output=True, text=True)
+        assert (done.returncode, fault.met) == (0, True), done.stderr
+    from tests.spark.shop import delivered
+
+    assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 
 def test_killed_at_random_moments_it_goes_on_exactly(tmp_path: Path) -> None:
-    """The driver, the JVM or a Python worker, while input keeps coming."""
-    shop = Shop(tmp_path)
-    chance = random.Random(int(os.environ.get("KILLS_SEED", "7")))
-    for _ in range(KILLS):
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-        command = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--master", "local[2]", "--json"]
-        quiet = subprocess.DEVNULL
-        with subprocess.Popen(
-            command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=quiet, text=True
-        ) as process:
-            assert process.stdout is not None
+    """The driver, the Java process or a Python worker, while input keeps coming."""
+    shop = Shop(tmp_path, script=EVERY_SINK)
+    seed = int(os.environ.get("KILLS_SEED", "7"))
+    chance = random.Random(seed)
+    command = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--master", "local[2]", "--cells", "2"]
+    for number in range(KILLS):
+        with (
+            (tmp_path / "printed").open("a") as printed,
+            subprocess.Popen(
+                command, cwd=tmp_path, env=environment(), stdout=printed, stderr=subprocess.DEVNULL
+            ) as process,
+        ):
             shop.write()
-            process.stdout.readline()
-            until = time.time() + chance.uniform(0, 4)
+            before = versions(tmp_path)
+            if chance.random() < 0.8:  # else it is killed while it starts
+                wait_for(lambda: versions(tmp_path) > before or process.poll() is not None)  # noqa: B023
+            until = time.time() + chance.uniform(0, 3)
             while time.time() < until and process.poll() is None:
                 shop.write(10, 30)
                 time.sleep(0.2)
-            victim = chance.choice([process.pid, *descendants(process.pid)])
+            all_of_it = [process.pid, *descendants(process.pid)]
+            victim = chance.choice(all_of_it)
             os.kill(victim, signal.SIGKILL)
             if victim != process.pid:
-                time.sleep(chance.uniform(0, 2))
+                time.sleep(chance.uniform(0, 1))
+            all_of_it += descendants(process.pid)
             process.kill()
-    done = run(tmp_path, None)
-    assert done.returncode == 0, done.stderr
-    check(tmp_path, shop)
+        left = gone(all_of_it)
+        assert not left, (seed, number, left)
+    finish(tmp_path, shop, 2)
+
+
+def versions(folder: Path) -> int:
+    return len(list((folder / "shop.checkpoint" / "manifest").glob("[0-9]*.json")))
+
+
+def wait_for(condition: Any, seconds: float = 120) -> None:
+    until = time.time() + seconds
+    while time.time() < until and not condition():
+        time.sleep(0.05)
+
+

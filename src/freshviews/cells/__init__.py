@@ -5,7 +5,7 @@
 routes a row. Nothing here looks at data, or knows Spark.
 """
 
-from freshviews.cells.cell_plan import CellPlan, Dim, HeavyValues, Output, Part, Role, Values
+from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Output, Part, Role, Values
 from freshviews.cells.describe import describe
 from freshviews.cells.planning import extended, plan_cells
 from freshviews.cells.routing import cells_of, loads
@@ -13,6 +13,7 @@ from freshviews.cells.statements import cell_statements, merge_inputs, merge_sta
 
 __all__ = [
     "CellPlan",
+    "Copy",
     "Dim",
     "HeavyValues",
     "Output",

@@ -91,23 +91,43 @@ class Role:
         return self.table.lower(), self.dims, self.offset, self.heavy
 
 
+Reads = tuple[tuple[str, str], ...]
+"""Per atom of a block the relation of the cell that it reads: a role, or a copy of a view."""
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A view that a cell keeps under another name, for one part alone. ``reads``: for each of its blocks."""
+
+    name: str
+    view: str
+    reads: tuple[Reads, ...]
+
+
 @dataclass(frozen=True)
 class Part:
     """What is computed in cells by one grid: a block of a view, for one pattern of heavy values.
 
-    ``block`` is the position of the block, or -1: the whole view, with private copies of all views it reads, in
-    the one cell ``offset``. ``shares``: variables, or ``atom.column``, with a share above 1. ``roles``: the role
-    that each atom reads; by table where ``block`` is -1. ``heavy``: per variable with heavy values whether this
-    part has them. ``merged``: groups come out of several cells.
+    ``block`` is the position of the block; ``shares``: variables, or ``atom.column``, with a share above 1;
+    ``heavy``: per variable with heavy values whether this part has them; ``merged``: groups come out of several
+    cells; ``copies``: what the block reads of other views, in order.
     """
 
     view: str
     block: int
-    roles: tuple[tuple[str, str], ...]
+    reads: Reads
     shares: tuple[tuple[str, int], ...] = ()
     offset: int = 0
     heavy: tuple[tuple[str, bool], ...] = ()
     merged: bool = False
+    copies: tuple[Copy, ...] = ()
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """Names of the roles that it reads, itself or by its copies."""
+        copies = {copy.name for copy in self.copies}
+        names = [name for reads in (self.reads, *(r for c in self.copies for r in c.reads)) for _, name in reads]
+        return frozenset(names) - copies
 
     @property
     def span(self) -> int:
@@ -183,7 +203,7 @@ class CellPlan:
                 _plain(role) | {"dims": [_plain(d) for d in role.dims], "heavy": [_with_values(v) for v in role.heavy]}
                 for role in self.roles
             ],
-            "parts": [_plain(part) for part in self.parts],
+            "parts": [_plain(part) | {"copies": [_plain(copy) for copy in part.copies]} for part in self.parts],
             "heavy": [_with_values(one) for one in self.heavy],
             "numbers": dict(self.numbers),
         }
@@ -198,10 +218,7 @@ class CellPlan:
         return CellPlan(
             made["cells"],
             tuple(map(_read_role, made["roles"])),
-            tuple(
-                Part(**{**p, **{name: tuple((a, b) for a, b in p[name]) for name in ("roles", "shares", "heavy")}})
-                for p in made["parts"]
-            ),
+            tuple(map(_read_part, made["parts"])),
             tuple(_read(HeavyValues, one) for one in made["heavy"]),
             made["numbers"],
         )
@@ -230,6 +247,16 @@ def _read(of: Any, made: dict[str, Any]) -> Any:
 def _read_role(made: dict[str, Any]) -> Role:
     dims = tuple(Dim(**dim) for dim in made["dims"])
     return Role(**{**made, "dims": dims, "heavy": tuple(_read(Values, one) for one in made["heavy"])})
+
+
+def _read_part(made: dict[str, Any]) -> Part:
+    copies = tuple(Copy(c["name"], c["view"], tuple(map(_pairs, c["reads"]))) for c in made["copies"])
+    pairs = {name: _pairs(made[name]) for name in ("reads", "shares", "heavy")}
+    return Part(**{**made, **pairs, "copies": copies})
+
+
+def _pairs(made: list[list[Any]]) -> tuple[Any, ...]:
+    return tuple((a, b) for a, b in made)
 
 
 def _value(written: Any, kind: str) -> Value:

@@ -32,7 +32,7 @@ def _views(plan: CellPlan, catalog: Catalog) -> str:
     for view in needed_views(catalog):
         parts = plan.parts_of(view.name)
         for part in parts:
-            branch = f", branch {part.block + 1}" if len(view.blocks) > 1 and part.block >= 0 else ""
+            branch = f", branch {part.block + 1}" if len(view.blocks) > 1 else ""
             lines.append((view.name + branch, _shares(part), str(part.span), _reads(part), _result(part, parts)))
         if not parts and plan.cells > 1:
             lines.append((view.name, "", "", ", ".join(view.inputs), "second stage"))
@@ -48,15 +48,21 @@ def _shares(part: Part) -> str:
 
 
 def _reads(part: Part) -> str:
-    return ", ".join(role if role.lower() == atom.lower() else f"{role} as {atom}" for atom, role in part.roles)
+    copies = {copy.name: copy.view for copy in part.copies}
+    words = []
+    for atom, name in part.reads:
+        role = f"copy of {copies[name]}" if name in copies else name
+        words.append(role if role.lower() == atom.lower() else f"{role} as {atom}")
+    inner = sorted(part.roles - {name for _, name in part.reads})
+    return ", ".join(words) + (f"; by copies {', '.join(inner)}" if inner else "")
 
 
 def _result(part: Part, parts: Sequence[Part]) -> str:
-    if part.block < 0:
-        return f"in cell {part.offset}, with the views it reads"
     if part.merged:
         return "merged"
-    return "passed on to the merge" if any(one.merged for one in parts) else "union of cells"
+    if any(one.merged for one in parts):
+        return "passed on to the merge"
+    return "union of cells" if part.span > 1 else f"in cell {part.offset}"
 
 
 def _tables(plan: CellPlan, sizes: Mapping[str, float]) -> str:

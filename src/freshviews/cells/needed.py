@@ -1,14 +1,9 @@
-"""Which views are computed where: in cells by block, in one cell with all they read, or in the second stage."""
+"""Which views are computed where: in cells, or in the second stage."""
 
 from __future__ import annotations
 
 from freshviews.query.block import ViewDef
 from freshviews.sql.catalog import Catalog
-
-
-def reads_tables_alone(view: ViewDef, catalog: Catalog) -> bool:
-    """Whether it is computed in cells, each block by its own grid."""
-    return all(catalog.table(name) is not None for name in view.inputs)
 
 
 def reads_views_alone(view: ViewDef, catalog: Catalog) -> bool:
@@ -18,7 +13,7 @@ def reads_views_alone(view: ViewDef, catalog: Catalog) -> bool:
 
 def needed_views(catalog: Catalog) -> tuple[ViewDef, ...]:
     """The views that cells or the second stage keep, in order of creation: those of users, and what views of the
-    second stage read. What a view in one cell reads is copied there under names of its own."""
+    second stage read. Views that a view in cells reads are copied there under names of its own."""
     needed: set[str] = set()
     views = list(catalog.views.values())
     for view in reversed(views):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
-from freshviews.cells.cell_plan import CellPlan, Dim, HeavyValues, Part, Role, Value, Values
+from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Part, Role, Value, Values
 from freshviews.cells.expected import rows_per_cell, rows_taken, sizes_of
-from freshviews.cells.needed import needed_views, reads_tables_alone, reads_views_alone, tables_read
+from freshviews.cells.needed import needed_views, reads_views_alone, tables_read
 from freshviews.cells.routing import cast
 from freshviews.cells.shares import Grid, Layout, best_layout, is_local, loads_of, rounded
 from freshviews.cells.splitting import (
@@ -20,9 +20,11 @@ from freshviews.cells.splitting import (
     splitting_columns,
     splitting_of,
 )
+from freshviews.cells.spreading import Spread, common_kind, spread_block, tables_of
 from freshviews.errors import PlanError
 from freshviews.query.block import Block, TableDef, ViewDef
 from freshviews.sql.catalog import Catalog, column_named
+from freshviews.sql.variables import free_name
 
 Heavy = Mapping[tuple[str, str], Sequence[Value] | Mapping[Value, float]]
 """Per table and column the values that occur too often, or the rows of each. NULL and NaN are not told apart."""
@@ -90,6 +92,18 @@ def _heavy_values(
     return HeavyValues(found.name, definition.name, kind, tuple(kept), tuple(kept.values()))
 
 
+@dataclass(frozen=True)
+class _Choice:
+    """A way to spread a block that reads views; ``roles`` by table and what splits it."""
+
+    rank: tuple[float, bool, float]
+    atoms: tuple[tuple[str, Spread], ...]
+    roles: Mapping[tuple[str, str | None], Role]
+    shares: tuple[tuple[str, int], ...]
+    offset: int
+    merged: bool
+
+
 @dataclass
 class _Planner:
     """A plan while it grows."""
@@ -113,12 +127,12 @@ class _Planner:
         self.parts = [part for part in self.plan.parts if part.view.lower() in names]
         fresh = [v for v in needed if not self.plan.parts_of(v.name) and not reads_views_alone(v, self.catalog)]
         for view in sorted(fresh, key=lambda v: -sum(self.sizes[t] for t in tables_read(v, self.catalog))):
-            if reads_tables_alone(view, self.catalog):
-                for number, block in enumerate(view.blocks):
+            for number, block in enumerate(view.blocks):
+                if all(self.catalog.table(atom.relation) is not None for atom in block.query.atoms):
                     self._plan_block(view, number, block)
-            else:
-                self._plan_whole(view)
-        read = {name for part in self.parts for _, name in part.roles}
+                else:
+                    self._plan_with_copies(view, number, block)
+        read = {name for part in self.parts for name in part.roles}
         self.roles = [role for role in self.roles if role.name in read or role.name == role.table]
         for table in self.catalog.tables.values():
             if all(role.table != table.name for role in self.roles):
@@ -143,12 +157,14 @@ class _Planner:
             splitting, layout = self._search(block, pattern, filters)
             if layout.offset is None:
                 layout = replace(layout, offset=self._offset(layout.span, loads_of(splitting, layout)[0]))
-            assert layout.offset is not None
-            roles = tuple(
-                (atom.name, self._role(atom.table, _dims(splitting, atom.columns, layout), layout, filters[atom.name]))
-                for atom in splitting.atoms
-            )
-            part = Part(view.name, number, roles, layout.shares, layout.offset, tuple(pattern.items()))
+            offset = layout.offset
+            assert offset is not None
+            reads = []
+            for atom in splitting.atoms:
+                dims = _dims(splitting, atom.columns, layout)
+                role = Role(atom.table, atom.table, self.plan.cells, dims, offset, filters[atom.name])
+                reads.append((atom.name, self._role(role)))
+            part = Part(view.name, number, tuple(reads), layout.shares, offset, tuple(pattern.items()))
             made.append((part, is_local(splitting, layout)))
         apart = block.kind == "bag" or (block.kind == "groups" and set(heavy) <= set(block.query.free))
         local = (apart or not heavy) and all(alone for _, alone in made)
@@ -209,33 +225,74 @@ class _Planner:
                     rows[cast(value, str(kind))] = rows.get(cast(value, str(kind)), 0.0) + count
             if kind is None or not allowed or not rows:
                 continue
-            if not mergeable(block, self.catalog) and (block.kind != "groups" or variable not in block.query.free):
+            whole_groups = block.kind == "groups" and variable in block.query.free
+            if not whole_groups and not mergeable(block, (self._table(a.relation) for a in block.query.atoms)):
                 continue
             found[variable] = HeavyValues("", variable, kind, tuple(rows), tuple(rows.values()))
         most = sorted(found.values(), key=lambda one: -sum(one.rows))[:MOST_HEAVY]
         return {one.column: one for one in most}
 
-    # Whole views, and tables that nobody reads
+    # Blocks that read views, and tables that nobody reads
 
-    def _plan_whole(self, view: ViewDef) -> None:
-        tables = tables_read(view, self.catalog)
+    def _plan_with_copies(self, view: ViewDef, number: int, block: Block) -> None:
+        """Split by the best variable, or all in one cell."""
+        best = min(self._choices(block), key=lambda choice: choice.rank)
+        copies: list[Copy] = []
+        names: dict[Spread, str] = {}
+        taken = {copy.name for part in self.parts for copy in part.copies}
 
-        def rank(cell: int) -> tuple[float, float, int]:
-            there = {role.table for role in self.roles if role.offset == cell and not role.dims and not role.heavy}
-            new = sum(self.sizes[table] for table in tables if table not in there)
-            return rounded(self.loads[cell] + new), rounded(new), cell
+        def name_of(spread: Spread) -> str:
+            if spread not in names and spread.blocks:
+                reads = tuple(tuple((atom, name_of(one)) for atom, one in atoms) for atoms in spread.blocks)
+                name = free_name(f"{spread.relation}@{view.name}", taken)
+                taken.add(name)
+                copies.append(Copy(name, spread.relation, reads))
+                names[spread] = name
+            elif spread not in names:
+                names[spread] = self._role(best.roles[spread.relation, spread.column])
+            return names[spread]
 
-        cell = min(range(self.plan.cells), key=rank)
-        roles = tuple((table, self._role(table, (), Layout((), cell), ())) for table in tables)
-        self.parts.append(Part(view.name, -1, roles, (), cell))
+        reads = tuple((atom, name_of(one)) for atom, one in best.atoms)
+        part = Part(view.name, number, reads, best.shares, best.offset, (), best.merged, tuple(copies))
+        self.parts.append(part)
+
+    def _choices(self, block: Block) -> Iterator[_Choice]:
+        whole = spread_block(block, None, self.catalog)
+        assert whole is not None
+        tables = tables_of(whole)
+        for cell in range(self.plan.cells):
+            roles = {(t, c): Role(t, t, self.plan.cells, (), cell) for t, c in tables}
+            read, kept = self._rows(roles.values())
+            yield _Choice((rounded(read + kept), False, rounded(self.loads[cell])), whole, roles, (), cell, False)
+        may_merge = mergeable(block, (self._table(name) for name, _ in tables))
+        for variable in block.query.variables:
+            atoms = spread_block(block, variable, self.catalog)
+            local = block.kind == "bag" or (block.kind == "groups" and variable in block.query.free)
+            kind = None if atoms is None else common_kind(tables_of(atoms), self.catalog)
+            if atoms is None or kind is None or not (local or may_merge):
+                continue
+            roles = {}
+            for table, column in tables_of(atoms):
+                dim = Dim(column, "" if column is None else kind, 0, self.plan.cells, 1)
+                roles[table, column] = Role(table, table, self.plan.cells, (dim,))
+            read, kept = self._rows(roles.values())
+            shares = ((variable, self.plan.cells),)
+            yield _Choice((rounded(read + kept), not local, 0.0), atoms, roles, shares, 0, not local)
+
+    def _rows(self, roles: Iterable[Role]) -> tuple[float, float]:
+        """Rows in a cell by these roles, and by those of them that are not there yet."""
+        there = {role.routing for role in self.roles}
+        rows = [(rows_per_cell(r, self.sizes, self.plan.heavy), r.routing in there) for r in roles]
+        return sum(n for n, _ in rows), sum(n for n, known in rows if not known)
 
     def _role_of_unread(self, table: TableDef) -> None:
         column = private_column(table, ())
         if column is None:
-            self._role(table.name, (), Layout((), self._offset(1, self.sizes[table.name])), ())
+            offset = self._offset(1, self.sizes[table.name])
+            self._role(Role(table.name, table.name, self.plan.cells, (), offset))
             return
         dim = Dim(column.name, str(kind_of((column.type,))), 0, self.plan.cells, 1)
-        self._role(table.name, (dim,), Layout((), 0), ())
+        self._role(Role(table.name, table.name, self.plan.cells, (dim,)))
 
     # Roles
 
@@ -250,16 +307,15 @@ class _Planner:
 
         return min(range(self.plan.cells), key=fullest)
 
-    def _role(self, table: str, dims: tuple[Dim, ...], layout: Layout, heavy: tuple[Values, ...]) -> str:
+    def _role(self, wanted: Role) -> str:
         """The name of the role with this routing, which is made where there is none."""
-        assert layout.offset is not None
-        made = Role(table, table, self.plan.cells, dims, layout.offset, heavy)
         for role in self.roles:
-            if role.routing == made.routing:
+            if role.routing == wanted.routing:
                 return role.name
+        table = wanted.table
         number = self.numbers.get(table, 0) + 1
         self.numbers[table] = number
-        self._keep(replace(made, name=table if number == 1 else f"{table}@{number}"))
+        self._keep(replace(wanted, name=table if number == 1 else f"{table}@{number}"))
         return self.roles[-1].name
 
     def _keep(self, role: Role) -> None:

@@ -83,15 +83,14 @@ def plain_columns(block: Block, variable: str) -> dict[str, str]:
     return found
 
 
-def mergeable(block: Block, catalog: Catalog) -> bool:
-    """Whether partial results of its groups add up exactly.
+def mergeable(block: Block, tables: Iterable[TableDef]) -> bool:
+    """Whether partial results of its groups, from these tables, add up exactly.
 
     Rounded sums of doubles do not. Nor do groups over trusted tables, which a cell does not show while it counts them
     below one.
     """
     real = any(one.ring == "real" for one in block.query.aggregates)
-    over_z = any(_table(catalog, atom).trusted for atom in block.query.atoms)
-    return block.kind == "bag" or not (real or over_z)
+    return block.kind == "bag" or not (real or any(table.trusted for table in tables))
 
 
 def splitting_of(
@@ -140,7 +139,7 @@ def splitting_of(
         kinds,
         frozenset(kinds).intersection(query.free) if block.kind == "groups" and whole else frozenset(),
         grouped,
-        not mergeable(block, catalog),
+        not mergeable(block, tables.values()),
     )
 
 

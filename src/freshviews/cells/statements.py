@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from freshviews.cells.cell_plan import CellPlan, Output, Part
-from freshviews.cells.needed import closure, needed_views, reads_views_alone
+from freshviews.cells.cell_plan import CellPlan, Copy, Output, Part, Reads
+from freshviews.cells.needed import needed_views, reads_views_alone
 from freshviews.cells.partial import merged, passed_on, pieces_of
 from freshviews.query.block import Block, ColumnDef, TableDef, ViewDef
 from freshviews.query.query import Query
@@ -131,53 +130,37 @@ def _kept(plan: CellPlan, catalog: Catalog) -> list[_Kept]:
 
 def _kept_of(view: ViewDef, plan: CellPlan, catalog: Catalog) -> _Kept:
     parts = plan.parts_of(view.name)
-    if parts[0].block < 0:
-        return _Kept(view, (_whole(view, parts[0], catalog),))
-    if len(parts) == 1 and not parts[0].merged:
-        block = _over_roles(view.blocks[0], parts[0], view.name)
-        made = replace(view, blocks=(block,), internal=False)
-        return _Kept(view, (_CellView(view.name, view.name, parts[0], (made,)),))
+    alone = len(parts) == 1 and not parts[0].merged
     found: list[_CellView] = []
     tables: dict[tuple[int, int], str] = {}
     for part in parts:
         block = view.blocks[part.block]
         pieces = [(p.columns, p.block) for p in pieces_of(block)] if part.merged else [(view.columns, block)]
         for place, (columns, piece) in enumerate(pieces):
-            name = f"{view.name}@{len(found) + 1}"
+            name = view.name if alone else f"{view.name}@{len(found) + 1}"
             table = tables.setdefault((part.block, place), name)
-            made = replace(view, name=name, columns=columns, blocks=(_over_roles(piece, part, name),), internal=False)
-            found.append(_CellView(name, table, part, (made,)))
+            rebased = _rebased(piece, part.reads, name)
+            made = replace(view, name=name, columns=columns, blocks=(rebased,), internal=False)
+            copies = () if place else tuple(_copied(copy, catalog) for copy in part.copies)
+            found.append(_CellView(name, table, part, (*copies, made)))
     return _Kept(view, tuple(found))
 
 
-def _whole(view: ViewDef, part: Part, catalog: Catalog) -> _CellView:
-    """The view and private copies of those it reads, over the roles of one cell."""
-    names = {table.lower(): role for table, role in part.roles}
-    made = []
-    for one in closure(view, catalog):
-        last = one.name == view.name
-        name = one.name if last else f"{one.name}@{view.name}"
-        blocks = tuple(
-            _rebased(block, {a: names[r.lower()] for a, r in _relations(block).items()}, block.query.name)
-            for block in one.blocks
-        )
-        made.append(replace(one, name=name, blocks=blocks, internal=not last))
-        names[one.name.lower()] = name
-    return _CellView(view.name, view.name, part, tuple(made))
+def _copied(copy: Copy, catalog: Catalog) -> ViewDef:
+    """A view under another name, over the relations of the cell."""
+    view = catalog.view(copy.view)
+    assert view is not None
+    numbered = len(view.blocks) > 1
+    blocks = tuple(
+        _rebased(block, reads, f"{copy.name}.{i + 1}" if numbered else copy.name)
+        for i, (block, reads) in enumerate(zip(view.blocks, copy.reads, strict=True))
+    )
+    return replace(view, name=copy.name, blocks=blocks, internal=True)
 
 
-def _relations(block: Block) -> dict[str, str]:
-    """The relation of each atom."""
-    queries = (block.query, *(one.query for one in block.distinct))
-    return {atom.name: atom.relation for query in queries for atom in query.atoms}
-
-
-def _over_roles(block: Block, part: Part, name: str) -> Block:
-    return _rebased(block, dict(part.roles), name)
-
-
-def _rebased(block: Block, relations: Mapping[str, str], name: str) -> Block:
-    """The block with its atoms reading other relations."""
+def _rebased(block: Block, reads: Reads, name: str) -> Block:
+    """The block under another name, with its atoms reading other relations."""
+    relations = dict(reads)
 
     def over(query: Query, named: str) -> Query:
         atoms = tuple(replace(atom, relation=relations[atom.name]) for atom in query.atoms)

@@ -184,8 +184,7 @@ def _java_is_gone_now() -> bool:
 
 def _told(error: Exception, root: Path, resume: str) -> str:
     """An error as the user is told, with what to do where a disk is full."""
-    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-    if full or os.strerror(errno.ENOSPC) in str(error):
+    if os.strerror(errno.ENOSPC) in str(error) and "start again" not in str(error):
         return f"{error}; every version that was made is safe in {root}: make room, then go on with: {resume}"
     return str(error)
 

@@ -4,9 +4,9 @@ A base table is a row table (key: all columns, payload: the multiplicity) and *s
 rows by part of their columns, one per key and one per foreign key. Rows in which one of those columns is
 NULL do not count. The side of a primary key is its *locator* too: it has a second word of payload, the sum of
 the places of the rows that it counts, each place as often as the row is there. Where one row is left, that sum
-is its place; sums come and go with the counts, in any order, and are undone with them. Widths are known at run time only, so keys are reached by address. Every table keeps its
-journal from one ``settle_base`` to the next: the checks look only at what the journals name, and
-``undo_base`` puts back exactly what they hold.
+is its place; sums come and go with the counts, in any order, and are undone with them. Widths are known at run
+time only, so keys are reached by address. Every table keeps its journal from one ``settle_base`` to the next:
+the checks look only at what the journals name, and ``undo_base`` puts back exactly what they hold.
 
 The block ``spec`` of a base table::
 

@@ -48,6 +48,11 @@ def checkpoint_path(name: str) -> Path:
     return Path(plain).absolute()
 
 
+def cannot_write(root: Path, error: OSError) -> str:
+    """What a user is told where the folder of a checkpoint cannot be written, as where a disk is full."""
+    return f"{root} cannot be written: {error}; what is committed is safe: make room there, then start again"
+
+
 def spark_query(root: Path) -> str | None:
     """The id of Spark's streaming query in a checkpoint; None where there is none."""
     try:

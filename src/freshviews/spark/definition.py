@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 
+from freshviews.errors import SqlError
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql import Catalog, ViewDefs, parse_script
 from freshviews.stream import ChangeFormat, Upserts, format_for
@@ -37,6 +39,12 @@ class ViewSpec:
     options: dict[str, str] = field(default_factory=dict)
     output: str = "changes"
 
+    @property
+    def folder(self) -> str | None:
+        """The folder that it is delivered to; None where it is to none."""
+        path = self.options.get("path")
+        return None if path is None or self.provider is None else os.path.normpath(path)
+
 
 @dataclass(frozen=True)
 class Definition:
@@ -54,6 +62,12 @@ class Definition:
         return replace(self, tables=(*self.tables, table))
 
     def with_view(self, view: ViewSpec) -> Definition:
+        """Raises SqlError where another view writes to the same folder: names of files are by version alone."""
+        for other in self.views:
+            if None not in (view.folder, other.folder) and view.folder == other.folder:
+                raise SqlError(
+                    f"views {other.name} and {view.name} both write to {view.folder}; give each a folder of its own"
+                )
         return replace(self, views=(*self.views, view))
 
 

@@ -21,14 +21,16 @@ from freshviews.spark.arrival import arrived
 from freshviews.spark.arrow_files import read_all
 from freshviews.spark.backfill import backfill
 from freshviews.spark.definition import Definition
-from freshviews.spark.layout import Layout, layout_of, next_layout
+from freshviews.spark.layout import MERGE, Layout, layout_of, next_layout
 from freshviews.spark.manifest import Manifest, Manifests
 from freshviews.spark.measure import first_layout
 from freshviews.spark.rows import Slots
 from freshviews.spark.sinks import Delivered, Receiver, check_new, deliver, publish_bad
 from freshviews.spark.sources import Source, feed_of, needs_order, one_frame
+from freshviews.spark.stages import can_go_on
+from freshviews.spark.state import EMPTY
 from freshviews.spark.steps import reach
-from freshviews.spark.version import Input, make
+from freshviews.spark.version import Input, PipelineError, make
 from freshviews.store.files import write_whole
 from freshviews.stream import Snapshots
 
@@ -114,12 +116,13 @@ class Run:
             )
         views = {view.name: view.sql for view in self.definition.views}
         tables = {table.name: table.sql for table in self.definition.tables}
-        if views == before.views and tables == before.tables:
+        readable = can_go_on(self.root, old, before.cells.get(MERGE, EMPTY))
+        if views == before.views and tables == before.tables and readable:
             self._layout = old
             return before
         self._layout = next_layout(old, self.definition, before)
         given = backfill(self.spark, self.root, old, self._layout, before)
-        anew = self._layout.merge_statements != old.merge_statements
+        anew = self._layout.merge_statements != old.merge_statements or not readable
         self._make(self._of(before, self._layout), given, whole=True, anew=anew)
         assert self.latest is not None
         return self.latest
@@ -174,8 +177,12 @@ class Run:
 
     def _make(self, base: Manifest, given: Input | None, *, whole: bool = False, anew: bool = False) -> None:
         """Make and deliver the version after ``base``, which holds what is known of it already."""
-        manifest = make(self.spark, self.root, self.layout, self.definition, base, given, whole=whole, anew=anew)
-        self.manifests.commit(manifest)
+        try:
+            manifest = make(self.spark, self.root, self.layout, self.definition, base, given, whole=whole, anew=anew)
+            self.manifests.commit(manifest)
+        except OSError as error:
+            reason = checkpoint.cannot_write(self.root, error)
+            raise PipelineError(f"version {base.version + 1} cannot be made: {reason}") from error
         self.latest = manifest
         self._deliver(manifest)
         if manifest.version % COLLECT_EVERY == 0:

@@ -12,11 +12,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from freshviews.engine.image import OtherProgram
 from freshviews.spark.advance import Wanted, advanced, listening
 from freshviews.spark.arrow_files import read_all
 from freshviews.spark.layout import MERGE, Layout
 from freshviews.spark.rows import CELL, TABLE
-from freshviews.spark.state import Entry, loaded
+from freshviews.spark.state import Entry, keep, loaded
 from freshviews.spark.worker import Task, run_partition
 
 Results = list[dict[str, Any]]
@@ -77,6 +78,18 @@ def run_merge(root: Path, layout: Layout, entry: Entry, results: Results, wanted
         cell.database.close()
         raise
     return [advanced(root, MERGE, entry, cell, taken, told, wanted)]
+
+
+def can_go_on(root: Path, layout: Layout, entry: Entry) -> bool:
+    """Whether the merge can go on from its files, and if so it is in memory; if another release of freshviews wrote
+    them, perhaps not, and it begins anew from what the cells hold."""
+    if not layout.merge_statements:
+        return True
+    try:
+        keep(root, MERGE, loaded(root, MERGE, entry, layout.merge_statements))
+    except OtherProgram:
+        return False
+    return True
 
 
 def forget_told(root: Path, layout: Layout, results: Results) -> None:

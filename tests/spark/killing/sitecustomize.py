@@ -10,6 +10,7 @@ import contextlib
 import json
 import os
 import signal
+import time
 from pathlib import Path
 
 PLACE = os.environ.get("FAULT")
@@ -65,6 +66,8 @@ def meet(fault: dict[str, str]) -> None:
         os._exit(3)
     elif what == "raise":
         raise RuntimeError("a fault")
+    elif what == "pause":
+        time.sleep(float(fault["seconds"]))
     elif what == "fill":
         fill(Path(fault["folder"]) / "filler")
 

@@ -1,0 +1,92 @@
+"""How a block that reads views is spread over cells, with copies of the views in each cell.
+
+All is split by one variable. A view that binds it by a plain column is kept in the cells by parts, if each of its
+blocks can be: the column must be a group, or come from a table as it is. What cannot be split by it is kept whole in
+every cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from freshviews.cells.splitting import kind_of, plain_columns, splitting_columns
+from freshviews.expr.nodes import Column
+from freshviews.query.block import Block
+from freshviews.sql.catalog import Catalog, column_named, same
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A relation in cells. ``column``: what its rows are split by; None: all rows are in every cell.
+
+    ``blocks``: of a view the relations that the atoms of each of its blocks read.
+    """
+
+    relation: str
+    column: str | None
+    blocks: tuple[tuple[tuple[str, Spread], ...], ...] = ()
+
+
+def spread_block(block: Block, variable: str | None, catalog: Catalog) -> tuple[tuple[str, Spread], ...] | None:
+    """What each atom reads if the block is split by a variable; None where nothing is split by it. Without a
+    variable every relation is whole."""
+    plain = plain_columns(block, variable) if variable is not None else {}
+    found = []
+    for atom in block.query.atoms:
+        parts = _by_column(atom.relation, plain[atom.name], catalog) if atom.name in plain else None
+        found.append((atom.name, parts or _whole(atom.relation, catalog)))
+    if variable is not None and all(one.column is None for _, one in found):
+        return None
+    return tuple(found)
+
+
+def tables_of(atoms: tuple[tuple[str, Spread], ...]) -> dict[tuple[str, str | None], None]:
+    """The tables that are read, with what splits them, each once."""
+    return dict.fromkeys((one.relation, one.column) for _, spread in atoms for one in _leaves(spread))
+
+
+def common_kind(tables: Mapping[tuple[str, str | None], object], catalog: Catalog) -> str | None:
+    """The kind that all columns that split are hashed as; None where there is none."""
+    types = []
+    for name, column in tables:
+        table = catalog.table(name)
+        definition = column_named(table.columns, column) if table is not None and column is not None else None
+        if definition is not None:
+            types.append(definition.type)
+    return kind_of(types)
+
+
+def _leaves(spread: Spread) -> Iterator[Spread]:
+    if not spread.blocks:
+        yield spread
+    for atoms in spread.blocks:
+        for _, one in atoms:
+            yield from _leaves(one)
+
+
+def _whole(relation: str, catalog: Catalog) -> Spread:
+    view = catalog.view(relation)
+    if view is None:
+        return Spread(relation, None)
+    return Spread(relation, None, tuple(spread_block(block, None, catalog) or () for block in view.blocks))
+
+
+def _by_column(relation: str, column: str, catalog: Catalog) -> Spread | None:
+    """The relation split by a column, or None where that cannot be."""
+    table = catalog.table(relation)
+    if table is not None:
+        return Spread(relation, column) if any(c.name == column for c in splitting_columns(table)) else None
+    view = catalog.view(relation)
+    assert view is not None
+    place = next(i for i, c in enumerate(view.columns) if same(c.name, column))
+    blocks = []
+    for block in view.blocks:
+        expr = block.outputs[place].expr
+        if block.kind == "global" or not isinstance(expr, Column) or expr.name not in block.query.free:
+            return None
+        atoms = spread_block(block, expr.name, catalog)
+        if atoms is None:
+            return None
+        blocks.append(atoms)
+    return Spread(relation, column, tuple(blocks))

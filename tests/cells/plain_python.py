@@ -1,0 +1,77 @@
+"""Cells agree with one engine on random views and streams, with kernels and generated code run as plain Python:
+started by ``test_cells.py``, once per share of the scenarios."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from freshviews.cells import CellPlan, describe, plan_cells
+from freshviews.kernel import mem
+from tests.agreement.cases import CASES
+from tests.agreement.choices import seeded
+from tests.agreement.profile import SCENARIOS, SHARE, SHARES
+from tests.agreement.random_tables import versions
+from tests.agreement.scenario import Scenario
+from tests.agreement.sql_queries import scenario
+from tests.cells.simulated import catalog_of, check, random_versions
+
+CELLS = (2, 3, 4, 8)
+
+
+def test_this_runs_as_plain_python() -> None:
+    assert mem.PURE_PYTHON
+
+
+@pytest.mark.parametrize("seed", range(SHARE, SCENARIOS, SHARES))
+def test_cells_agree_with_one_engine(seed: int) -> None:
+    found = scenario(seeded(seed))
+    rng = random.Random(seed)
+    catalog = catalog_of(found.script)
+    sizes = {table.name: rng.choice((1.0, 10.0, 1000.0)) for table in found.tables}
+    heavy = often(found, rng) if seed % 2 else {}
+    plan = plan_cells(catalog, rng.choice(CELLS), sizes, heavy)
+    assert CellPlan.from_json(plan.to_json()) == plan
+    told = describe(plan, catalog, sizes)
+    try:
+        check(plan, catalog, found.versions)
+    except Exception as failure:
+        raise AssertionError(f"seed {seed}\n{found}\n{told}") from failure
+
+
+@pytest.mark.parametrize("name", sorted(CASES)[SHARE::SHARES])
+def test_cells_agree_on_the_table_of_cases(name: str) -> None:
+    case = CASES[name]
+    catalog = catalog_of(case.script)
+    for cells in CELLS:
+        stream = versions(seeded(cells), case.tables, cells == 3)
+        check(plan_cells(catalog, cells, {}), catalog, stream)
+
+
+@pytest.mark.parametrize("cells", [2, 3, 8])
+def test_heavy_values_change_nothing_but_the_routing(cells: int) -> None:
+    script = (
+        "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
+        "CREATE MATERIALIZED VIEW v AS SELECT a, b FROM r JOIN s USING (x);"
+        "CREATE MATERIALIZED VIEW w AS SELECT x, COUNT(*) AS n FROM r JOIN s USING (x) GROUP BY x;"
+        "CREATE MATERIALIZED VIEW u AS SELECT a, COUNT(*) AS n, MIN(b) AS b FROM r JOIN s USING (x) GROUP BY a;"
+    )
+    catalog = catalog_of(script)
+    plan = plan_cells(catalog, cells, {"r": 100, "s": 100}, {("r", "x"): {1: 70.0}, ("s", "x"): {1: 70.0, 2: 20.0}})
+    assert all(len(plan.parts_of(view)) == 2 for view in "vwu")
+    check(plan, catalog, random_versions(catalog, 1, 4))
+
+
+def often(found: Scenario, rng: random.Random) -> dict[tuple[str, str], dict[Any, float]]:
+    """For some columns the value that comes most often, taken to be most of the table."""
+    heavy: dict[tuple[str, str], dict[Any, float]] = {}
+    for table in found.tables:
+        rows = [row for v in found.versions for name, updates in v if name == table.name for row, _ in updates]
+        for i, column in enumerate(table.columns):
+            values = Counter(row[i] for row in rows if row[i] is not None)
+            if values and rng.random() < 0.6:
+                heavy[table.name, column.name] = {values.most_common(1)[0][0]: 500.0}
+    return heavy

@@ -1,0 +1,74 @@
+"""N cells and a second stage, simulated by databases, give after every version what one engine gives.
+
+A row that came out of two cells would count twice, one that came out of none would be missing: changes are compared
+with their multiplicities.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from freshviews.cells import plan_cells
+from tests.agreement.profile import SHARES
+from tests.cells.simulated import catalog_of, check, random_versions
+
+ROOT = Path(__file__).parents[2]
+TIME_LIMIT = 1800
+
+COMPILED = {
+    "a triangle of one table": "CREATE TABLE e (x BIGINT, y BIGINT); CREATE MATERIALIZED VIEW v AS"
+    " SELECT p.x, q.x AS y, o.x AS z FROM e p, e q, e o WHERE p.y = q.x AND q.y = o.x AND o.y = p.x;",
+    "a triangle counted": "CREATE TABLE e (x BIGINT, y BIGINT); CREATE MATERIALIZED VIEW v AS"
+    " SELECT COUNT(*) AS n, SUM(p.x) AS s, MAX(q.y) AS m, COUNT(DISTINCT o.y) AS d"
+    " FROM e p, e q, e o WHERE p.y = q.x AND q.y = o.x AND o.y = p.x;",
+    "views of views": "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
+    "CREATE MATERIALIZED VIEW u AS SELECT a, COUNT(*) AS n, AVG(b) AS m FROM r JOIN s USING (x) GROUP BY a;"
+    "CREATE MATERIALIZED VIEW v AS SELECT a, n FROM u WHERE n > 1 UNION ALL SELECT x, COUNT(*) FROM s GROUP BY x;"
+    "CREATE MATERIALIZED VIEW w AS SELECT n, COUNT(*) AS k FROM v GROUP BY n;"
+    "CREATE MATERIALIZED VIEW z AS SELECT u.n, s.b FROM u JOIN s ON u.a = s.x;",
+}
+"""Few, for every view is compiled."""
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_compiled_cells_agree_with_one_engine(name: str) -> None:
+    catalog = catalog_of(COMPILED[name])
+    check(plan_cells(catalog, 8, {}), catalog, random_versions(catalog, 1, 6))
+
+
+def test_a_result_that_comes_out_of_several_cells_is_noticed() -> None:
+    catalog = catalog_of(COMPILED["a triangle of one table"])
+    plan = plan_cells(catalog, 2, {})
+    copied = tuple(replace(role, dims=tuple(replace(d, column=None) for d in role.dims)) for role in plan.roles)
+    with pytest.raises(AssertionError, match="cells have"):
+        check(replace(plan, roles=copied), catalog, random_versions(catalog, 0, 4))
+
+
+def test_cells_agree_with_one_engine_on_random_views_and_streams() -> None:
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]
+    running = []
+    for share in range(SHARES):
+        env = os.environ | {"FRESHVIEWS_PURE_PYTHON": "1", "FRESHVIEWS_AGREEMENT_SHARE": str(share)}
+        running.append(
+            subprocess.Popen(
+                [*command, "tests/cells/plain_python.py"],
+                cwd=ROOT,
+                env=env,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
+        )
+    try:
+        told = [process.communicate(timeout=TIME_LIMIT)[0] for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    for process, text in zip(running, told, strict=True):
+        assert process.returncode == 0, text[-20_000:]
