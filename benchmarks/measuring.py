@@ -50,7 +50,7 @@ def in_own_process(
 ) -> dict[str, Any]:
     """One measurement of a workload by ``python -m benchmarks.worker`` in a new process."""
     command = [sys.executable, "-m", "benchmarks.worker", workload, case, strategy]
-    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         command,
         cwd=ROOT,
@@ -88,7 +88,7 @@ def machine() -> dict[str, Any]:
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": platform.platform(),
         "python": platform.python_version(),
-        **{name: _version(name) for name in ("freshviews", "numba", "llvmlite", "numpy", "pyarrow", "duckdb")},
+        **{name: _version(name) for name in ("freshviews", "numba", "llvmlite", "numpy", "pyarrow", "duckdb", "pyspark")},
     }
 
 

@@ -12,7 +12,11 @@ from benchmarks.measuring import ROOT, median, spread
 from benchmarks.peers import MEASURED_ELSEWHERE
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+MARKS = {
+    "engine": ("<!-- measured: begin -->", "<!-- measured: end -->"),
+    "pipeline": ("<!-- measured on Spark: begin -->", "<!-- measured on Spark: end -->"),
+}
+"""Where the tables are in the page."""
 
 Measured = dict[str, Any]
 """A measurement: ``workload``, ``case``, ``strategy``, ``repetition``, and what the worker found."""
@@ -67,11 +71,23 @@ def table(measured: Sequence[Measured]) -> str:
         found = [m for m in measured if (m["workload"], m["case"]) == (workload, case)]
         ours = [_value(m) for m in found if m["strategy"] == "freshviews"]
         for strategy in dict.fromkeys(m["strategy"] for m in found):
-            lines.append(_line(module, case, strategy, [m for m in found if m["strategy"] == strategy], ours))
+            here = [m for m in found if m["strategy"] == strategy]
+            lines.append(_line(module, case, strategy, here, ours, _beside(module, case, measured)))
     return "\n".join(lines)
 
 
-def _line(module: Any, case: str, strategy: str, found: Sequence[Measured], ours: Sequence[float]) -> str:
+def _beside(module: Any, case: str, measured: Sequence[Measured]) -> float | None:
+    """The median of the case that a case is to be held against, by ``LIKE`` of its module; None where none is."""
+    other = getattr(module, "LIKE", {}).get(case, (None, 0.0))[0]
+    workload = module.__name__.rpartition(".")[2]
+    keys = ("workload", "case", "strategy")
+    found = [_value(m) for m in measured if tuple(m[key] for key in keys) == (workload, other, "freshviews")]
+    return median(found) if found else None
+
+
+def _line(
+    module: Any, case: str, strategy: str, found: Sequence[Measured], ours: Sequence[float], beside: float | None
+) -> str:
     values = [_value(m) for m in found]
     name = f"{module.TITLE}, {case}" if case else module.TITLE
     wall = [m["rows_per_second"] for m in found if "rows_per_second" in m]
@@ -79,6 +95,11 @@ def _line(module: Any, case: str, strategy: str, found: Sequence[Measured], ours
     if strategy == "freshviews":
         if case in module.TARGETS:
             target = _verdict(median(values), module.TARGETS[case], module.UNIT)
+        if beside is not None:
+            other, most = module.LIKE[case]
+            times = median(values) / beside
+            verdict = "reached" if times <= most else "missed"
+            target += f"; at most {most:g} times that with {other}: {verdict}, {times:.2f}"
         elsewhere = MEASURED_ELSEWHERE.get(name.replace("tpch, ", "tpch "), MEASURED_ELSEWHERE.get(module.TITLE, ""))
     elif ours:
         times = median(ours) / median(values) if module.UNIT == "rows/s" else median(values) / median(ours)
@@ -87,6 +108,7 @@ def _line(module: Any, case: str, strategy: str, found: Sequence[Measured], ours
         if wanted is not None:
             target = f"{wanted:g} times: {'reached' if times >= wanted else 'missed'}"
     more = "".join(f"; {key} {_number(median([m[key] for m in found]))}" for key in _EXTRA if key in found[0])
+    more += "".join(f"; {note}" for note in dict.fromkeys(m["note"] for m in found if m.get("note")))
     cells = [
         name,
         strategy,
@@ -100,7 +122,7 @@ def _line(module: Any, case: str, strategy: str, found: Sequence[Measured], ours
     return "| " + " | ".join(cells) + " |"
 
 
-_EXTRA = ("p99", "accounted", "import", "cpu", "mean")
+_EXTRA = ("p99", "accounted", "import", "cpu", "mean", "most")
 
 
 def _value(measured: Measured) -> float:
@@ -126,7 +148,7 @@ def _number(value: float) -> str:
 def describe(machine: dict[str, Any]) -> str:
     """The machine in one paragraph."""
     versions = ", ".join(
-        f"{name} {machine[name]}" for name in ("python", "freshviews", "numba", "numpy", "pyarrow", "duckdb")
+        f"{name} {machine[name]}" for name in ("python", "freshviews", "numba", "numpy", "pyarrow", "duckdb", "pyspark")
     )
     load = " ".join(f"{x:g}" for x in machine["load"])
     return (
@@ -136,9 +158,10 @@ def describe(machine: dict[str, Any]) -> str:
     )
 
 
-def write_page(text: str, page: Path = PAGE) -> None:
-    """Put the measured part into the page, between its two marks."""
+def write_page(text: str, group: str, page: Path = PAGE) -> None:
+    """Put the measured part of a group into the page, between its two marks."""
+    begin, end = MARKS[group]
     old = page.read_text()
-    before, rest = old.split(BEGIN, 1)
-    _, after = rest.split(END, 1)
-    page.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}")
+    before, rest = old.split(begin, 1)
+    _, after = rest.split(end, 1)
+    page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")

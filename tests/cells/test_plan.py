@@ -62,7 +62,7 @@ def test_one_cell_keeps_the_catalog_as_it_is() -> None:
     assert {(o.stage, o.views) for o in outputs(plan, catalog).values()} == {("cells", (v.name,)) for v in views}
 
 
-def test_views_come_out_of_cells_of_the_second_stage_or_of_one_cell() -> None:
+def test_views_come_out_of_cells_or_of_the_second_stage() -> None:
     catalog = catalog_of(SHOP)
     plan = plan_cells(catalog, 8, SIZES)
     found = outputs(plan, catalog)
@@ -72,13 +72,37 @@ def test_views_come_out_of_cells_of_the_second_stage_or_of_one_cell() -> None:
     assert (found["mixed"].stage, found["mixed"].views) == ("cells", ("mixed",))
     assert names(merge_statements(plan, catalog)) == ["by_part@1", "by_part", "many"]
     assert merge_inputs(plan, catalog) == {"by_part@1": ("by_part@1",)}
-    (mixed,) = plan.parts_of("mixed")
     for cell in range(8):
         kept = names(cell_statements(plan, catalog, cell))
-        assert ("mixed" in kept) == (cell == mixed.offset)
-        assert [name for name in kept if name.endswith("@mixed")] == (
-            ["by_part@mixed", "many@mixed"] if cell == mixed.offset else []
-        )
+        assert kept[-4:] == ["priced", "by_part@mixed", "many@mixed", "mixed"]
+
+
+def test_a_view_over_a_view_and_tables_is_split_with_copies_where_one_column_splits_both() -> None:
+    script = (
+        "CREATE TABLE orders (id BIGINT, cust BIGINT, total INT); CREATE TABLE custs (cust BIGINT, name STRING);"
+        "CREATE MATERIALIZED VIEW above AS SELECT name, id, total FROM orders JOIN custs USING (cust)"
+        " JOIN (SELECT cust, AVG(total) AS mean FROM orders GROUP BY cust) AS m USING (cust) WHERE total > mean;"
+    )
+    catalog = catalog_of(script)
+    plan = plan_cells(catalog, 8, {"orders": 1000, "custs": 100})
+    (part,) = plan.parts_of("above")
+    assert (part.shares, part.merged) == ((("cust", 8),), False)
+    assert [(copy.name, copy.view) for copy in part.copies] == [("above#1@above", "above#1")]
+    assert [(role.name, role.copies, role.span) for role in plan.roles] == [("orders", 1, 8), ("custs", 1, 8)]
+
+
+def test_a_view_over_a_view_and_tables_is_in_one_cell_where_nothing_splits_it() -> None:
+    script = (
+        "CREATE TABLE r (a BIGINT, z DOUBLE); CREATE MATERIALIZED VIEW u AS SELECT SUM(z) AS z FROM r;"
+        "CREATE MATERIALIZED VIEW v AS SELECT SUM(r.z * u.z) AS z FROM r CROSS JOIN u;"
+    )
+    catalog = catalog_of(script)
+    plan = plan_cells(catalog, 4, {})
+    (part,) = plan.parts_of("v")
+    assert part.span == 1
+    for cell in range(4):
+        kept = names(cell_statements(plan, catalog, cell))
+        assert ("v" in kept) == ("u@v" in kept) == (cell == part.offset)
 
 
 def test_a_plan_is_the_same_after_json() -> None:
@@ -167,7 +191,7 @@ def test_heavy_values_have_roles_and_shares_of_their_own() -> None:
     assert (heavy.shares, heavy.heavy) == ((("a", 4), ("b", 4)), (("x", True),))
     rows = {"r": {"x": [7] * 500 + list(range(500)), "a": list(range(1000))}}
     sent = dict(loads(plan, hashed, rows))
-    roles = {part.heavy[0][1]: dict(part.roles)["r"] for part in (light, heavy)}
+    roles = {part.heavy[0][1]: dict(part.reads)["r"] for part in (light, heavy)}
     assert sum(sent[roles[False]]) == 499
     assert sum(sent[roles[True]]) == 501 * 4
     # Without a role for them one cell had them all.
@@ -202,26 +226,25 @@ def test_the_plan_is_told_as_text() -> None:
 TOLD = """\
 8 cells
 
-view     shares              cells  reads                                 result
-by_part  o_id 8, o_id light  8      orders, items                         merged
-by_part  part 8, o_id heavy  8      orders@2 as orders, items@2 as items  merged
-priced   part 8              8      items@4 as items, parts               union of cells
-many                                by_part                               second stage
-mixed    none                1      orders@3 as orders, items@3 as items  in cell 0, with the views it reads
+view     shares              cells  reads                                               result
+by_part  o_id 8, o_id light  8      orders, items                                       merged
+by_part  part 8, o_id heavy  8      orders@2 as orders, items@2 as items                merged
+priced   part 8              8      items@3 as items, parts                             union of cells
+many                                by_part                                             second stage
+mixed    part 8              8      copy of many, items@3 as items, orders@3 as orders  union of cells
 
 table      rows  role      split by            copies  rows per cell
 orders  100,000  orders    o_id 8, o_id light       1         12,500
 orders        0  orders@2  o_id heavy               8              0
-orders  100,000  orders@3  to cell 0                1        100,000
+orders  100,000  orders@3  to all of 8 cells        8        100,000
 items   250,000  items     o_id 8, o_id light       1         31,250
 items   150,000  items@2   part 8, o_id heavy       1         18,750
-items   400,000  items@3   to cell 0                1        400,000
-items   400,000  items@4   part 8                   1         50,000
+items   400,000  items@3   part 8                   1         50,000
 parts     2,000  parts     part 8                   1            250
-orders  100,000  all                                2
-items   400,000  all                                3
+orders  100,000  all                                9
+items   400,000  all                                2
 
-rows expected in a cell: mean 175,250, largest 612,750
+rows expected in a cell: mean 212,750, largest 212,750
 
 heavy values of     rows  values
 items.o_id       150,000  7, 8

@@ -165,5 +165,5 @@ def test_what_cannot_be_split_is_refused_by_name(spark: Any, tmp_path: Path) -> 
     (tmp_path / "in").mkdir()
     table = "CREATE STREAMING TABLE t (k INT PRIMARY KEY) USING json OPTIONS (path 'in', changes 'debezium');"
     (tmp_path / "script.sql").write_text(table + "CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n FROM t;")
-    with pytest.raises(PlanError, match="table t: .*Debezium.*use one cell"):
+    with pytest.raises(PlanError, match=r"table t: .*Debezium.*use one cell"):
         Pipeline.from_script(spark, tmp_path / "script.sql", cells=2).start(once=True)

@@ -2,29 +2,227 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
+import re
+import select
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
+from freshviews.spark.reading import latest
+from tests.spark.faults import Fault, descendants, environment, gone
 from tests.spark.shop import Shop, delivered
+from tests.spark.test_java import fake
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 COMMAND = [sys.executable, "-m", "freshviews.cli"]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+SECONDS = 120
+CTRL_C = b"\x03"
 
 
-def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *words], cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=200)
+def run(folder: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    given = environment() | variables
+    return subprocess.run([*COMMAND, *words], cwd=folder, env=given, capture_output=True, text=True, timeout=SECONDS)
+
+
+class Terminal:
+    """A command at a terminal: what it shows, and keys pressed."""
+
+    def __init__(self, process: subprocess.Popen[bytes], screen: int) -> None:
+        self.process = process
+        self._screen = screen
+        self.shown = b""
+
+    def press(self, key: bytes) -> None:
+        os.write(self._screen, key)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Read on until something is so, or the command has ended."""
+        end = time.time() + SECONDS
+        while not condition():
+            assert time.time() < end, self.shown.decode()
+            ended = self.process.poll() is not None
+            while select.select([self._screen], [], [], 0.05)[0]:
+                try:
+                    self.shown += os.read(self._screen, 65536)
+                except OSError:
+                    break  # the last process of the terminal has gone
+            if ended:
+                return
+
+    def wait(self) -> int:
+        self.until(lambda: False)
+        return self.process.wait()
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", self.shown.decode())
+
+
+@contextmanager
+def terminal(folder: Path, *words: str, fault: Fault | None = None) -> Iterator[Terminal]:
+    screen, inside = pty.openpty()
+
+    def own() -> None:
+        # So that a key is a signal to all processes of the terminal, Java's among them.
+        os.setsid()
+        fcntl.ioctl(inside, termios.TIOCSCTTY, 0)
+
+    given = environment(fault) | {"TERM": "xterm", "COLUMNS": "150", "LINES": "40"}
+    process = subprocess.Popen(
+        [*COMMAND, *words], cwd=folder, env=given, stdin=inside, stdout=inside, stderr=inside, preexec_fn=own
+    )
+    os.close(inside)
+    try:
+        yield Terminal(process, screen)
+    finally:
+        left = descendants(process.pid)
+        process.kill()
+        process.wait()
+        for one in gone(left, 10):
+            os.kill(one, signal.SIGKILL)
+        os.close(screen)
+
+
+def version(folder: Path) -> int:
+    return max((int(one.stem) for one in (folder / "shop.checkpoint" / "manifest").glob("[0-9]*.json")), default=0)
+
+
+def test_on_a_terminal_ctrl_c_finishes_the_micro_batch_and_says_how_to_resume(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.write()
+    fault = Fault(tmp_path / "fault")
+    words = ("run", "shop.sql", "--master", "local[2]", "--cells", "1")
+    with terminal(tmp_path, *words, fault=fault) as shell:
+        shell.until(lambda: "version 2: 80 rows" in shell.text)
+        fault.plan("log written", "pause", "worker", seconds=2)
+        shop.write()
+        shell.until(lambda: fault.met)
+        assert version(tmp_path) == 2
+        below = descendants(shell.process.pid)
+        shell.press(CTRL_C)
+        assert shell.wait() == 0, shell.text
+        assert not gone(below)
+    assert "finishing what is being made; once more stops at once" in shell.text
+    assert "stopped at version 3; go on with: freshviews run shop.sql --master local[2]" in shell.text
+    for name in ("by_part", "all_of_it", "rows/s", "lag", "state", "changes out"):
+        assert name in shell.text
+    # The cursor is back, and nothing is told of where in the code something went wrong.
+    assert shell.shown.rindex(b"\x1b[?25h") > shell.shown.rindex(b"\x1b[?25l")
+    assert "Traceback" not in shell.text and "Exception" not in shell.text
+    assert version(tmp_path) == 3
+    assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
+
+
+@pytest.mark.parametrize("who, step", [("worker", "log written"), ("driver", "sink half written")])
+def test_ctrl_c_twice_stops_at_once_loses_nothing_and_leaves_no_process(tmp_path: Path, who: str, step: str) -> None:
+    shop = Shop(tmp_path)
+    shop.write()
+    fault = Fault(tmp_path / "fault")
+    with terminal(tmp_path, "run", "shop.sql", "--master", "local[2]", fault=fault) as shell:
+        shell.until(lambda: "version 2: 80 rows" in shell.text)
+        fault.plan(step, "pause", who, seconds=100)
+        shop.write()
+        shell.until(lambda: fault.met)
+        below = descendants(shell.process.pid)
+        shell.press(CTRL_C)
+        shell.until(lambda: "once more stops at once" in shell.text)
+        pressed = time.time()
+        shell.press(CTRL_C)
+        assert shell.wait() == 130, shell.text
+        assert not gone(below)
+        assert time.time() - pressed < 15
+    committed = 2 if who == "worker" else 3
+    assert f"stopped at once at version {committed}; go on with: freshviews run shop.sql" in shell.text
+    assert shell.shown.rindex(b"\x1b[?25h") > shell.shown.rindex(b"\x1b[?25l")
+    assert version(tmp_path) == committed
+    assert run(tmp_path, "run", "shop.sql", "--once", "--master", "local[2]").returncode == 0
+    assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
+
+
+def test_a_log_line_per_version_and_sigterm_is_as_ctrl_c(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.write()
+    command = [*COMMAND, "run", "shop.sql", "--master", "local[2]"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment(), stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            lines = [process.stdout.readline() for _ in range(2)]
+            below = descendants(process.pid)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(SECONDS) == 0
+            assert not gone(below)
+            assert process.stdout.read() == ""
+            error = process.stderr.read()
+        finally:
+            process.kill()
+    shape = (
+        r"version 2: 80 rows in \d+\.\d\d s, [\d,]+ rows/s, lag [\d.]+ (s|min); changes: by_part \d, all_of_it 2\n"
+    )
+    assert re.fullmatch(shape, lines[1]), lines
+    assert "stopped at version 2; go on with: freshviews run shop.sql" in error
+
+
+def test_json_status_and_query_while_it_runs_and_after(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    shop.write()
+    with subprocess.Popen(
+        [*COMMAND, "run", "shop.sql", "--json", "--master", "local[2]"],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            seen = [json.loads(process.stdout.readline()), json.loads(process.stdout.readline())]
+            written = time.time()
+            shop.write()
+            seen.append(json.loads(process.stdout.readline()))
+            assert [line["version"] for line in seen] == [1, 2, 3]
+            assert seen[2]["rows"] == {"orders": 20, "items": 60}
+            # From the time of the file until the version was there, which covers the micro-batch.
+            assert seen[2]["seconds"] <= seen[2]["lag"] <= time.time() - written + 1
+            found = json.loads(run(tmp_path, "status", "shop.sql", "--json").stdout)
+            assert (found["version"], found["running"], found["error"]) == (3, True, None)
+            assert found["waiting"] == {"orders": 0, "items": 0}
+            asked = run(tmp_path, "query", "shop.sql", "SELECT * FROM by_part", "--json")
+            assert Counter(tuple(json.loads(line).values()) for line in asked.stdout.splitlines()) == shop.by_part()
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0
+            assert "stopped at version 3; go on with: freshviews run shop.sql" in process.stderr.read()
+        finally:
+            process.kill()
+    assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
+    shop.write()
+    found = json.loads(run(tmp_path, "status", "shop.sql", "--json").stdout)
+    assert (found["version"], found["delivered"], found["running"]) == (3, 3, False)
+    assert found["tables"]["orders"] == {"rows": 40, "bad": 0} and not found["error"]
+    assert found["waiting"] == {"orders": 1, "items": 1}
+    told = run(tmp_path, "status", "shop.sql").stdout
+    assert "files that wait: 1 of orders, 1 of items" in told
+    asked = run(tmp_path, "query", "shop.sql", "SELECT * FROM by_prt")
+    assert asked.returncode == 1 and "by_prt" in asked.stderr and len(asked.stderr.splitlines()) < 8
+    assert "Traceback" not in asked.stderr
 
 
 def test_an_error_in_the_script_is_shown_at_its_place_before_spark_starts(tmp_path: Path) -> None:
@@ -33,6 +231,12 @@ def test_an_error_in_the_script_is_shown_at_its_place_before_spark_starts(tmp_pa
     assert done.returncode == 1
     assert done.stderr.startswith("bad.sql:2:27: table t: there is no folder")
     assert "^" in done.stderr.splitlines()[2]
+    (tmp_path / "typo.sql").write_text("CREATE STREAMING TABEL t (a INT)\n  USING csv OPTIONS (path '.');\n")
+    done = run(tmp_path, "run", "typo.sql")
+    assert done.returncode == 1 and re.match(r"typo\.sql:1:\d+: ", done.stderr), done.stderr
+    for words in (("run", "nowhere.sql"), ("status", "nowhere.sql"), ("run", "bad.sql", "--onec")):
+        done = run(tmp_path, *words)
+        assert done.returncode in (1, 2) and "Traceback" not in done.stderr and done.stderr, words
 
 
 def test_status_before_the_first_run_says_so(tmp_path: Path) -> None:
@@ -41,34 +245,22 @@ def test_status_before_the_first_run_says_so(tmp_path: Path) -> None:
     assert done.returncode == 1 and "no version yet" in done.stderr
 
 
-def test_run_until_interrupted_then_status_and_query(tmp_path: Path) -> None:
+def test_what_is_wrong_around_it_is_said_in_a_line(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
-    with subprocess.Popen(
-        [*COMMAND, "run", "shop.sql", "--json", "--master", "local[2]"],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None and process.stderr is not None
-        try:
-            seen = [json.loads(process.stdout.readline()), json.loads(process.stdout.readline())]
-            shop.write()
-            seen.append(json.loads(process.stdout.readline()))
-            assert [line["version"] for line in seen] == [1, 2, 3]
-            assert seen[2]["rows"]["orders"] == 20
-            time.sleep(0.2)
-            process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 0
-            assert "stopped at version 3; go on with: freshviews run shop.sql" in process.stderr.read()
-        finally:
-            process.kill()
-    assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
-    found = json.loads(run(tmp_path, "status", "shop.sql", "--json").stdout)
-    assert (found["version"], found["delivered"], found["running"]) == (3, 3, False)
-    assert found["tables"]["orders"] == {"rows": 40, "bad": 0} and not found["error"]
-    done = run(tmp_path, "query", "shop.sql", "SELECT * FROM by_part ORDER BY part LIMIT 5", "--json")
-    rows = [tuple(json.loads(line).values()) for line in done.stdout.splitlines()]
-    assert rows == sorted(rows) and Counter(rows) == shop.by_part()
+    (tmp_path / "file").write_text("in the way")
+    done = run(tmp_path, "run", "shop.sql", "--once", "--checkpoint", "file/ckpt")
+    assert done.returncode == 1
+    assert re.search(r"the checkpoint .*/file/ckpt cannot be written: Not a directory; .*--checkpoint", done.stderr)
+    done = run(tmp_path, "run", "shop.sql", "--once", "--checkpoint", "s3a://bucket/ckpt")
+    assert done.returncode == 1 and "not an object store" in done.stderr
+    done = run(tmp_path, "run", "shop.sql", "--once", "--master", "lokal[2]")
+    assert done.returncode == 1
+    assert re.search(r"Spark does not start with the master lokal\[2\]: .*", done.stderr), done.stderr
+    assert "Traceback" not in done.stderr
+    home = fake(tmp_path / "java8", "1.8.0_412")
+    done = run(tmp_path, "run", "shop.sql", "--once", JAVA_HOME=str(home))
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"the Java of JAVA_HOME ({home}) is version 8, but Spark 4 runs on 17 to 21")
+    with pytest.raises(Exception, match="no version yet"):
+        latest(tmp_path / "shop.checkpoint")

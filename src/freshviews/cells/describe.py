@@ -51,8 +51,9 @@ def _reads(part: Part) -> str:
     copies = {copy.name: copy.view for copy in part.copies}
     words = []
     for atom, name in part.reads:
-        role = f"copy of {copies[name]}" if name in copies else name
-        words.append(role if role.lower() == atom.lower() else f"{role} as {atom}")
+        relation = copies.get(name, name)
+        role = f"copy of {relation}" if name in copies else name
+        words.append(role if relation.lower() == atom.lower() else f"{role} as {atom}")
     inner = sorted(part.roles - {name for _, name in part.reads})
     return ", ".join(words) + (f"; by copies {', '.join(inner)}" if inner else "")
 

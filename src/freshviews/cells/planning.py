@@ -156,7 +156,7 @@ class _Planner:
             filters = {atom.name: self._filters(block, atom.name, pattern, heavy) for atom in block.query.atoms}
             splitting, layout = self._search(block, pattern, filters)
             if layout.offset is None:
-                layout = replace(layout, offset=self._offset(layout.span, loads_of(splitting, layout)[0]))
+                layout = replace(layout, offset=self._offset(layout.span, loads_of(splitting, layout)[0] / 2))
             offset = layout.offset
             assert offset is not None
             reads = []

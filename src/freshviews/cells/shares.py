@@ -18,6 +18,9 @@ from freshviews.cells.splitting import SplitAtom, Splitting
 EXACT_LABELS = 8
 """Up to so many labels none is left out of the search where atoms share a table."""
 
+ABOUT_EQUAL = 1 + 1e-8
+"""Loads further apart than by this factor differ by more than rounding."""
+
 MOST_REUSES = 5000
 """Layouts tried per grid that is there."""
 
@@ -53,20 +56,22 @@ class Grid:
 
 
 def loads_of(splitting: Splitting, layout: Layout, there: Collection[Grid] = ()) -> tuple[float, float]:
-    """Rows expected in a cell of the grid, and rows sent in all, by roles that are not there yet.
+    """Rows expected in a cell of the grid, and rows sent in all.
 
+    A row counts once for every atom that reads it, and once for being kept by a role, unless that is ``there``.
     Atoms routed alike share a role.
     """
     cell = sent = 0.0
     known: set[Routing] = set()
     for atom in splitting.atoms:
         routing = routing_of(atom, layout)
+        rows = atom.size / prod(share for column, share in routing[1] if column is not None)
+        cell += rows
         if routing in known or (layout.offset is not None and Grid(*routing, layout.offset) in there):
             continue
         known.add(routing)
-        split = prod(share for column, share in routing[1] if column is not None)
-        cell += atom.size / split
-        sent += atom.size * layout.span / split
+        cell += rows
+        sent += rows * layout.span
     return cell, sent
 
 
@@ -78,18 +83,15 @@ def is_local(splitting: Splitting, layout: Layout) -> bool:
 def best_layout(splitting: Splitting, cells: int, grids: Collection[Grid] = ()) -> Layout:
     """The layout of least load; of those, one without merge, of few dims, of few copies.
 
-    A row counts for being kept by a role, unless that is among ``grids``, and for being read. So a role that is
-    there is preferred to an equal one, but not one that has all rows in one cell.
+    ``grids``: routings that are there. One is preferred to an equal one, but not if it has all rows in one cell.
     """
     there = frozenset(grids)
 
     def rank(layout: Layout) -> tuple[float, bool, int, float, tuple[int, ...], int]:
-        read, _ = loads_of(splitting, layout)
-        kept, sent = loads_of(splitting, layout, there)
+        cell, sent = loads_of(splitting, layout, there)
         order = tuple(splitting.labels.index(label) for label, _ in layout.shares)
         offset = -1 if layout.offset is None else layout.offset
-        merged = not is_local(splitting, layout)
-        return rounded(read + kept), merged, len(layout.shares), rounded(sent), order, offset
+        return rounded(cell), not is_local(splitting, layout), len(layout.shares), rounded(sent), order, offset
 
     reused = (layout for grid in grids for layout in islice(_on_grid(splitting, grid), MOST_REUSES))
     candidates = [_fresh(splitting, cells), *(one for one in reused if is_local(splitting, one) or not splitting.local)]
@@ -133,14 +135,17 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
 
     def bound(place: int, budget: int, loads: Sequence[float]) -> float:
         """No layout from here on has less; atoms of one table may yet share a role."""
-        least: dict[str, float] = {}
-        for table, load, more in zip(tables, loads, later[place], strict=True):
-            least[table] = max(least.get(table, 0.0), load / budget if more else load)
-        return sum(least.values())
+        least = [load / budget if more else load for load, more in zip(loads, later[place], strict=True)]
+        if not repeated:
+            return 2 * sum(least)
+        kept: dict[str, float] = {}
+        for table, load in zip(tables, least, strict=True):
+            kept[table] = max(kept.get(table, 0.0), load)
+        return sum(least) + sum(kept.values())
 
     def visit(place: int, budget: int, shares: tuple[int, ...], loads: Sequence[float]) -> None:
         nonlocal best
-        if best is not None and rounded(bound(place, budget, loads)) > best[0][0]:
+        if best is not None and bound(place, budget, loads) > best[0][0] * ABOUT_EQUAL:
             return
         if place == len(labels):
             chosen = [(label, share) for label, share in zip(labels, shares, strict=True) if share > 1]

@@ -85,9 +85,13 @@ def run_script(
                 return 0
             query = Pipeline.of(spark, definition, root, cells=cells).start(once=once, listener=progress.version)
             return _wait(query, progress, stopping, resume)
-        except (FreshviewsError, OSError) as error:
+        except Exception as error:
+            gone = _java_is_gone(0.5)
+            if not gone and not isinstance(error, (FreshviewsError, OSError)):
+                raise
             progress.close()
-            print(_told(error, root, resume), file=sys.stderr)
+            message = _java_ended(root, resume) if gone else _told(error, root, resume)
+            print(message, file=sys.stderr)
             return 1
         finally:
             progress.close()
@@ -140,15 +144,8 @@ def check_writable(root: Path) -> None:
 def _wait(query: Query, progress: Progress, stopping: Stopping, resume: str) -> int:
     """Until it ends or a stop is asked for."""
     while not stopping.asked:
-        try:
-            if query.awaitTermination(0.5):
-                return 0
-        except Exception as error:
-            if isinstance(error, FreshviewsError) or not _java_is_gone():
-                raise
-            raise FreshviewsError(
-                f"Spark's Java process has ended, killed or out of memory; nothing is lost: go on with: {resume}"
-            ) from None
+        if query.awaitTermination(0.5):
+            return 0
     query.stop()
     progress.close()
     failed = query.exception()
@@ -158,28 +155,31 @@ def _wait(query: Query, progress: Progress, stopping: Stopping, resume: str) -> 
     return 0
 
 
-def _java_is_gone() -> bool:
-    """Whether Spark's Java process has ended, or is just about to."""
+def _java_is_gone(seconds: float) -> bool:
+    """Whether Spark's Java process has ended, or does so within some seconds."""
     process = java_process()
     if process is None:
         return False
     try:
-        process.wait(2)
+        process.wait(seconds)
     except subprocess.TimeoutExpired:
         return False
     return True
 
 
+def _java_ended(root: Path, resume: str) -> str:
+    from freshviews.spark.run import note_error
+
+    message = "Spark's Java process has ended, killed or out of memory; nothing is lost"
+    note_error(root, FreshviewsError(message))
+    return f"{message}; go on with: {resume}"
+
+
 def _end_session(spark: SparkSession) -> None:
     """Stop Spark, be it that its Java process has died before."""
-    if not _java_is_gone_now():
+    if not _java_is_gone(0):
         with contextlib.suppress(Exception):
             spark.stop()
-
-
-def _java_is_gone_now() -> bool:
-    process = java_process()
-    return process is not None and process.poll() is not None
 
 
 def _told(error: Exception, root: Path, resume: str) -> str:

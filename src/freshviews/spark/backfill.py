@@ -38,7 +38,7 @@ def backfill(spark: SparkSession, root: Path, old: Layout, new: Layout, manifest
         tuple(feed_of(source, names, role.name, frozenset()) for role in roles)
         for source, names, roles in zip(sources, slots, tables.values(), strict=True)
     ]
-    return Input(frame, feeds, list(tables.values()), False)
+    return Input(frame, feeds, list(tables.values()), False, False)
 
 
 def stored_rows(spark: SparkSession, root: Path, layout: Layout, manifest: Manifest, table: str) -> DataFrame:

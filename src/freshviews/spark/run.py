@@ -26,7 +26,7 @@ from freshviews.spark.manifest import Manifest, Manifests
 from freshviews.spark.measure import first_layout
 from freshviews.spark.rows import Slots
 from freshviews.spark.sinks import Delivered, Receiver, check_new, deliver, publish_bad
-from freshviews.spark.sources import Source, feed_of, needs_order, one_frame
+from freshviews.spark.sources import Source, feed_of, needs_order, one_frame, reads_text
 from freshviews.spark.stages import can_go_on
 from freshviews.spark.state import EMPTY
 from freshviews.spark.steps import reach
@@ -141,7 +141,7 @@ class Run:
             tuple(feed_of(source, names, role.name, self.layout.counted(role)) for role in own)
             for source, names, own in zip(sources, slots, roles, strict=True)
         ]
-        return Input(frame, feeds, roles, any(map(needs_order, sources)))
+        return Input(frame, feeds, roles, any(map(needs_order, sources)), any(map(reads_text, sources)))
 
     def micro_batch(self, given: Input, batch: int, streaming: Sequence[Source]) -> None:
         """What foreachBatch calls. A micro-batch that is committed already is passed over."""
@@ -180,6 +180,8 @@ class Run:
         try:
             manifest = make(self.spark, self.root, self.layout, self.definition, base, given, whole=whole, anew=anew)
             self.manifests.commit(manifest)
+        except ConnectionError:
+            raise  # Spark's Java process is gone; with the disk all is well
         except OSError as error:
             reason = checkpoint.cannot_write(self.root, error)
             raise PipelineError(f"version {base.version + 1} cannot be made: {reason}") from error

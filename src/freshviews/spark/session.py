@@ -9,9 +9,12 @@ import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import freshviews
+from freshviews.errors import FreshviewsError
 from freshviews.kernel.cache import cache_folder
 from freshviews.spark.java import java_home
 
@@ -25,6 +28,10 @@ SETTINGS = {
     # Large Arrow batches: each costs a call into the engine.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
 }
+
+
+class SessionError(FreshviewsError):
+    """Spark does not start; the message says why."""
 
 
 _QUIET = """rootLogger.level = off
@@ -42,7 +49,7 @@ def start_session(
     """The running session, or a new one: local mode with all cores where ``master`` is None.
 
     Workers run this Python, whatever PATH says. ``quiet``: Spark logs nothing. Raises JavaError where there is no
-    fitting Java.
+    fitting Java, SessionError where Spark does not start.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -63,9 +70,20 @@ def start_session(
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
     for name, value in {**SETTINGS, **executor_settings(os.environ), **(settings or {})}.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    try:
+        session = builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        where = f" with the master {master}" if master is not None else ""
+        raise SessionError(f"Spark does not start{where}: {_reason(error)}") from error
     session.sparkContext.setLogLevel("OFF" if quiet else "ERROR")
     return session
+
+
+def _reason(error: Exception) -> str:
+    """What Spark says, in a line."""
+    java = getattr(error, "java_exception", None)
+    text = str(error) if java is None else str(java.getMessage())
+    return " ".join(text.split()) or type(error).__name__
 
 
 def executor_settings(environment: Mapping[str, str]) -> dict[str, str]:

@@ -134,7 +134,7 @@ class Delivered:
             write_whole(self._path, str(version).encode())
         except OSError as error:
             raise SinkError(
-                f"version {version} is delivered, but {self._path} cannot be written to say so: {error}; make room there, "
-                "then start again, which delivers the version once more"
+                f"version {version} is delivered, but {self._path} cannot be written to say so: {error}; make room "
+                "there, then start again, which delivers the version once more"
             ) from error
         reach("delivery noted")

@@ -141,6 +141,11 @@ def needs_order(source: Source) -> bool:
     return looks_up(source.form, source.table)
 
 
+def reads_text(source: Source) -> bool:
+    """Whether rows are parsed from text files."""
+    return source.spec.provider in TEXT_FILES
+
+
 def _places(source: Source) -> list[Column]:
     if not source.from_files:
         return [F.lit(0).cast("bigint"), F.lit(None).cast("string"), F.lit(0).cast("bigint")]

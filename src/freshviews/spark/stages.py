@@ -31,11 +31,14 @@ class Partitions:
     direct: bool
 
 
-def partitions_of(spark: SparkSession, cells: int) -> Partitions:
-    """One partition per executor: its cells share a Python worker, which so finds them in its memory again."""
+def partitions_of(spark: SparkSession, cells: int, text: bool) -> Partitions:
+    """One partition per executor: its cells share a Python worker, which so finds them in its memory again.
+
+    ``text``: rows are read from text files, which on many cores is worth a shuffle.
+    """
     context = spark.sparkContext
     if context.master.startswith("local["):
-        return Partitions(1, True)
+        return Partitions(1, not text or context.defaultParallelism <= 2)
     executors = context._jsc.sc().getExecutorMemoryStatus().size() - 1
     return Partitions(max(1, min(executors, cells)), False)
 

@@ -45,6 +45,7 @@ class Input:
     feeds: Sequence[Sequence[Feed]]
     roles: Sequence[Sequence[Role]]
     ordered: bool
+    text: bool
 
     @property
     def set_aside(self) -> bool:
@@ -141,8 +142,9 @@ def _tried(spark: SparkSession, given: Input | None, task: Task, cells: int, pla
         kept = _placed(given) if placed else given.frame.drop(*PLACE)
         slots = [own[0].slots for own in given.feeds]
         frame = routed(kept, slots, given.roles, cells)
+    at = partitions_of(spark, cells, given is not None and given.text)
     try:
-        return run_cells(spark, frame, task, cells, partitions_of(spark, cells))
+        return run_cells(spark, frame, task, cells, at)
     except (PySparkException, Py4JJavaError) as error:
         raise PipelineError(f"version {task.wanted.version} cannot be made: {cause(error)}") from error
 

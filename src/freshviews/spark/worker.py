@@ -20,6 +20,7 @@ import pyarrow as pa
 from freshviews.errors import FreshviewsError
 from freshviews.query.block import TableDef
 from freshviews.spark.advance import Wanted, advanced, listening
+from freshviews.spark.checkpoint import cannot_write
 from freshviews.spark.intake import Feed, Intake, Refusal, bad_rows, take_in
 from freshviews.spark.rows import split
 from freshviews.spark.state import Entry, loaded
@@ -55,8 +56,10 @@ def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
             return _run(task, cell, rows)
         except Refusal as error:
             return {"cell": str(cell), "refused": error.text, "more": error.more, "place": error.place}
-        except (FreshviewsError, OSError) as error:
+        except FreshviewsError as error:
             return {"cell": str(cell), "refused": str(error), "more": "", "place": None}
+        except OSError as error:
+            return {"cell": str(cell), "refused": cannot_write(Path(task.root), error), "more": "", "place": None}
 
     if len(parts) == 1:
         results = [run(cell) for cell in parts]

@@ -1,0 +1,149 @@
+"""A pipeline on Spark, fed with files and timed by the wall clock: what the ``pipeline_*`` workloads share.
+
+Every file of input is one micro-batch. What a micro-batch takes is the time from the delivery of the version before it to
+that of its own, so that nothing is left out: Spark's planning and its notes, the cells, the commit, the sinks.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.measuring import median
+
+SCALE = float(os.environ.get("BENCHMARK_SCALE", "1"))
+"""Sizes in parts of the full ones; see ``python -m benchmarks --scale``."""
+LOCAL = "local[2]"
+WARMING = 2
+"""Micro-batches at the beginning that do not count: workers start, code is loaded."""
+LONGEST = 600.0
+"""Seconds to wait for what should come at once."""
+
+
+def scaled(size: int, least: int = 1) -> int:
+    """A size at the scale of this run."""
+    return max(least, round(size * SCALE))
+
+
+@contextmanager
+def folder() -> Iterator[Path]:
+    """A folder on disk that is gone afterwards; BENCHMARK_FOLDER says where."""
+    made = Path(tempfile.mkdtemp(prefix="benchmark-", dir=os.environ.get("BENCHMARK_FOLDER")))
+    try:
+        yield made
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+@contextmanager
+def session(master: str = LOCAL, settings: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """A session of Spark with the settings that pipelines have; its Python workers can import what is here."""
+    from freshviews.spark.session import start_session
+
+    spark = start_session(master, settings, quiet=True)
+    try:
+        yield spark
+    finally:
+        spark.stop()
+
+
+def put(rows: pa.Table, path: Path) -> None:
+    """A file that is there as a whole, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}")
+    pq.write_table(rows, aside)
+    aside.rename(path)
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version, and when it was delivered, by the clock of ``time.perf_counter``."""
+
+    manifest: Any
+    at: float
+
+
+class Running:
+    """A pipeline that runs; ``versions`` are those it has delivered."""
+
+    def __init__(self, spark: Any, script: Path, cells: int | None = None, *, once: bool = False) -> None:
+        from freshviews.spark import Pipeline
+
+        self.versions: list[Version] = []
+        self.started = time.perf_counter()
+        made = Pipeline.from_script(spark, script, cells=cells)
+        self.query = made.start(once=once, listener=self._delivered)
+
+    def _delivered(self, manifest: Any) -> None:
+        self.versions.append(Version(manifest, time.perf_counter()))
+
+    def wait_for(self, ready: Callable[[], bool]) -> None:
+        """Wait until something has come to be. Raises what the pipeline ended with."""
+        until = time.perf_counter() + LONGEST
+        while not ready():
+            if not self.query.isActive:
+                self.query.awaitTermination()
+                raise RuntimeError("the pipeline has ended")
+            if time.perf_counter() > until:
+                raise TimeoutError(f"nothing has come in {LONGEST:g} seconds")
+            time.sleep(0.02)
+
+    def wait_for_batch(self, batch: int) -> Any:
+        """The manifest of the version with a micro-batch of Spark's, once it is delivered."""
+        self.wait_for(lambda: bool(self.versions) and self.versions[-1].manifest.batch >= batch)
+        return self.versions[-1].manifest
+
+
+def run_once(spark: Any, script: Path, cells: int | None = None) -> list[Version]:
+    """What the files that are there make, one version after the other."""
+    running = Running(spark, script, cells, once=True)
+    running.query.awaitTermination()
+    return running.versions
+
+
+def seconds_between(moments: Sequence[float]) -> list[float]:
+    """Seconds from one moment to the next."""
+    return [b - a for a, b in zip(moments, moments[1:], strict=False)]
+
+
+def seconds_of(versions: Sequence[Version]) -> list[float]:
+    """Seconds of each micro-batch after the first, whose beginning nobody can tell."""
+    batches = [version for version in versions if version.manifest.batch >= 0]
+    return seconds_between([version.at for version in batches])
+
+
+def after_warming(seconds: Sequence[float], warming: int = WARMING) -> list[float]:
+    """Those that count; where there are too few, all but the first."""
+    return list(seconds[warming:] or seconds[1:] or seconds)
+
+
+def rate(rows: int, seconds: Sequence[float]) -> dict[str, Any]:
+    """Rows per second of the median micro-batch, each of ``rows`` rows."""
+    return {"value": rows / median(seconds), "rows": rows, "batches": len(seconds), "seconds": list(seconds)}
+
+
+def contents_of(script: Path, view: str) -> pa.Table:
+    """Contents of a view at the last version, read from the checkpoint."""
+    from freshviews.spark.pipeline import default_checkpoint
+    from freshviews.spark.reading import contents, latest
+
+    root = default_checkpoint(script)
+    return contents(root, latest(root), view)
+
+
+def change_of(script: Path, manifest: Any, view: str) -> pa.Table | None:
+    """The change of a view at a version, with ``_multiplicity``; None where it has none."""
+    from freshviews.spark.arrow_files import read_all
+    from freshviews.spark.pipeline import default_checkpoint
+
+    return read_all(default_checkpoint(script), manifest.changes.get(view, []))

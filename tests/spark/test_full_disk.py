@@ -1,0 +1,74 @@
+"""A disk that is full at any step: the pipeline stops and says what to do, and goes on exactly when there is room."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+
+from freshviews.spark import Pipeline
+from freshviews.spark.reading import last_error, latest
+from tests.spark.faults import Fault
+from tests.spark.shop import EVERY_SINK, Shop, check
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A small disk of its own."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(place)]
+    done = subprocess.run(mount, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"a disk of a few megabytes needs the right to mount one: {done.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+STEPS = [
+    ("rows applied", "worker", "cannot be written"),  # the log does not fit
+    ("log written", "worker", "cannot be written"),  # the changes
+    ("cells done", "driver", "cannot be written"),  # the manifest
+    ("manifest in place", "driver", "did not take it"),  # a sink
+    ("sink written", "driver", "did not take it|to say so"),  # the next sink, or the note
+]
+
+
+@pytest.mark.parametrize("cells", [1, 2])
+def test_a_full_disk(spark: Any, disk: Path, fault: Fault, cells: int) -> None:
+    shop = Shop(disk, script=EVERY_SINK)
+    root = disk / "shop.checkpoint"
+
+    def run() -> BaseException | None:
+        try:
+            Pipeline.from_script(spark, disk / "shop.sql", cells=cells).start(once=True).awaitTermination()
+        except Exception as error:
+            return error
+        return None
+
+    shop.write()
+    assert run() is None
+    for step, who, message in STEPS:
+        shop.write(6, 9)
+        before = latest(root).version
+        fault.plan(step, "fill", who, folder=disk)
+        error = run()
+        assert fault.met and error is not None, step
+        assert "No space left on device" in str(error) and "start again" in str(error), (step, error)
+        assert any(one in str(error) for one in message.split("|")), (step, error)
+        committed = latest(root).version
+        assert committed == before + (step in ("manifest in place", "sink written"))
+        # With no room at all it does not even start, and what is there stays as it is.
+        assert run() is not None and latest(root).version == committed
+        os.unlink(disk / "filler")
+        assert run() is None
+        assert last_error(root) is None
+        check(disk, shop)
