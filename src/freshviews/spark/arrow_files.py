@@ -49,4 +49,5 @@ def read_arrow(root: Path, name: str) -> pa.Table:
 def read_all(root: Path, names: Iterable[str]) -> pa.Table | None:
     """The rows of several files as one table; None where no file is named."""
     tables = [read_arrow(root, name) for name in names]
-    return pa.concat_tables(tables) if tables else None
+    # Files of the same columns may differ in whether these can be NULL.
+    return pa.concat_tables(tables, promote_options="default") if tables else None

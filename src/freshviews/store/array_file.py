@@ -46,6 +46,8 @@ _CHECK = struct.Struct("<I")
 _PREAMBLE_BYTES = _PREAMBLE.size + _CHECK.size
 _SMALL_ALIGN = 64
 _CHUNK = 1 << 20
+_SYNCED = 64 << 20
+"""Bytes after which what was written is synced: small files of others shall not wait for all of a large one."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def write_arrays(path: Path, about: dict[str, Any], arrays: Iterable[Array], syn
     try:
         with temporary.open("wb") as file:
             file.write(bytes(_PREAMBLE_BYTES))
-            places = [_write(file, array) for array in arrays]
+            places = [_write(file, array, sync) for array in arrays]
             told = {"about": about, "arrays": [[p.offset, p.words, p.room, p.crc] for p in places]}
             footer = json.dumps(told, separators=(",", ":")).encode()
             offset = file.tell()
@@ -93,16 +95,21 @@ def write_arrays(path: Path, about: dict[str, Any], arrays: Iterable[Array], syn
         raise
 
 
-def _write(file: BinaryIO, array: Array) -> _Place:
+def _write(file: BinaryIO, array: Array, sync: bool) -> _Place:
     mapped = 8 * array.words >= MAPPED
     offset = _pad(file, ALIGN if mapped else _SMALL_ALIGN)
-    crc = 0
+    crc = unsynced = 0
     for piece in array.pieces():
         # In chunks that stay in the processor's cache between the two.
         for start in range(0, len(piece), _CHUNK):
             chunk = piece[start : start + _CHUNK]
             crc = zlib.crc32(chunk, crc)
             file.write(chunk)
+            unsynced += len(chunk)
+            if sync and unsynced >= _SYNCED:
+                file.flush()
+                os.fsync(file.fileno())
+                unsynced = 0
     assert file.tell() == offset + 8 * array.words
     if mapped:
         _pad(file, ALIGN)
