@@ -7,11 +7,12 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test lint clean bench
+.PHONY: help setup demo test without-spark kills lint clean bench
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
 	@echo "make test    all tests"
+	@echo "make without-spark   the package in an environment that has no pyspark"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   all benchmarks; writes docs/benchmarks.md"
 	@echo "make setup   .venv alone"
@@ -50,12 +51,18 @@ demo: $(READY)
 test: $(READY)
 	$(RUN) -m pytest -n $(JOBS) --dist worksteal
 
+# In a venv of its own, as the package comes from pip without extras.
+without-spark: $(READY)
+	@$(RUN) -m venv --clear $(VENV)-bare
+	@$(VENV)-bare/bin/python -m pip install --quiet --disable-pip-version-check .
+	@cd / && $(CURDIR)/$(VENV)-bare/bin/python -I $(CURDIR)/tests/without_spark.py
+
 lint: $(READY)
 	$(RUN) -m ruff check .
 	$(RUN) -m mypy
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-bare build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 bench: $(READY)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("freshviews", "numba", "llvmlite", "numpy", "pyarrow", "duckdb", "pyspark")
 
 
 class Stopwatch:
@@ -88,7 +89,7 @@ def machine() -> dict[str, Any]:
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": platform.platform(),
         "python": platform.python_version(),
-        **{name: _version(name) for name in ("freshviews", "numba", "llvmlite", "numpy", "pyarrow", "duckdb", "pyspark")},
+        **{name: _version(name) for name in PACKAGES},
     }
 
 

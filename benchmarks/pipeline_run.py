@@ -1,7 +1,7 @@
 """A pipeline on Spark, fed with files and timed by the wall clock: what the ``pipeline_*`` workloads share.
 
-Every file of input is one micro-batch. What a micro-batch takes is the time from the delivery of the version before it to
-that of its own, so that nothing is left out: Spark's planning and its notes, the cells, the commit, the sinks.
+Every file of input is one micro-batch. What a micro-batch takes is the time from the delivery of the version before
+it to that of its own, so that nothing is left out: Spark's planning and its notes, the cells, the commit, the sinks.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def run_once(spark: Any, script: Path, cells: int | None = None) -> list[Version
 
 def seconds_between(moments: Sequence[float]) -> list[float]:
     """Seconds from one moment to the next."""
-    return [b - a for a, b in zip(moments, moments[1:], strict=False)]
+    return [b - a for a, b in pairwise(moments)]
 
 
 def seconds_of(versions: Sequence[Version]) -> list[float]:

@@ -1,8 +1,8 @@
 """Rows through the whole pipeline: a star join with aggregates, a million rows in each micro-batch.
 
-Facts come as parquet files of a million rows, one in each micro-batch, with three small dimensions that have primary keys.
-Beside it: Spark computing the view anew over all files so far, and a bare shuffle through Python, which is what any
-pipeline with Python workers pays before it does anything.
+Facts come as parquet files of a million rows, one in each micro-batch, with three small dimensions that have primary
+keys. Beside it: Spark computing the view anew over all files so far, and a bare shuffle through Python, which is what
+any pipeline with Python workers pays before it does anything.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def test_compiled_cells_agree_with_one_engine(name: str) -> None:
 
 def test_a_result_that_comes_out_of_several_cells_is_noticed() -> None:
     catalog = catalog_of(COMPILED["a triangle of one table"])
-    plan = plan_cells(catalog, 2, {})
+    plan = plan_cells(catalog, 8, {})
     copied = tuple(replace(role, dims=tuple(replace(d, column=None) for d in role.dims)) for role in plan.roles)
     with pytest.raises(AssertionError, match="cells have"):
         check(replace(plan, roles=copied), catalog, random_versions(catalog, 0, 4))

@@ -179,6 +179,32 @@ def test_every_row_of_a_table_is_counted_once(
             assert set(reached) <= set(role.reached)
 
 
+def test_a_value_is_heavy_if_it_has_more_rows_than_a_coordinate_should() -> None:
+    catalog = catalog_of(
+        "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
+        "CREATE MATERIALIZED VIEW v AS SELECT a, b FROM r JOIN s USING (x);"
+    )
+    plan = plan_cells(catalog, 4, {"r": 1000, "s": 1000}, {("r", "x"): {7: 260.0, 8: 250.0, 9: 300.0}})
+    assert {one.values for role in plan.roles for one in role.heavy} == {(7, 9)}
+    plan = plan_cells(catalog, 4, {"r": 1000, "s": 1000}, {("r", "x"): {8: 250.0}})
+    assert len(plan.parts_of("v")) == 1
+
+
+def test_rows_of_heavy_values_stay_when_the_view_that_told_them_apart_is_dropped() -> None:
+    catalog = catalog_of(
+        "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"
+        "CREATE MATERIALIZED VIEW v AS SELECT a, b FROM r JOIN s USING (x);"
+    )
+    plan = plan_cells(catalog, 4, {}, {("r", "x"): {7: 1.0}, ("s", "x"): {7: 1.0, 8: 1.0}})
+    bare = extended(plan, Catalog(catalog.tables), {})
+    for made in (plan, bare):
+        assert all(role.heavy for role in made.roles)
+        for x in (7, 8, 9, None):
+            row = {"x": x, "a": 1}
+            counted = [c for r in made.sources("r") for c in cells_of(r, row, hashed) if r.counted_in(c)]
+            assert len(counted) == 1
+
+
 def test_heavy_values_have_roles_and_shares_of_their_own() -> None:
     script = (
         "CREATE TABLE r (x BIGINT, a BIGINT); CREATE TABLE s (x BIGINT, b BIGINT);"

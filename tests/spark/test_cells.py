@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections import Counter
 from pathlib import Path
@@ -88,9 +89,9 @@ class World:
             db.execute("CREATE TABLE sales (id BIGINT, shop TEXT, node BIGINT, price DECIMAL(9, 2), weight DOUBLE)")
             db.executemany("INSERT INTO edges VALUES (?, ?)", list(self.edges.elements()))
             for key, (shop, node, price, weight) in self.sales.items():
-                db.execute(f"INSERT INTO sales VALUES ({key}, '{shop}', {node}, {price}::DECIMAL(9, 2) / 100, {weight})")
-            for name in ("by_shop",):
-                db.execute(f"CREATE VIEW {name} AS {VIEWS[name]}")
+                row = f"{key}, '{shop}', {node}, {price}::DECIMAL(9, 2) / 100, {weight}"
+                db.execute(f"INSERT INTO sales VALUES ({row})")
+            db.execute(f"CREATE VIEW by_shop AS {VIEWS['by_shop']}")
             return Counter(_plain(row) for row in db.execute(sql).fetchall())
 
 
@@ -123,8 +124,12 @@ def check(world: World, views: list[str]) -> None:
         assert {row: count for row, count in delivered.items() if count} == expected, name
 
 
+CELLS = [1, 3, 8] if os.environ.get("LONG") else [3]
+"""``LONG=1 pytest tests/spark/test_cells.py`` is the long form."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("cells", [1, 3, 8])
+@pytest.mark.parametrize("cells", CELLS)
 def test_views_are_those_of_one_engine_and_views_come_and_go(spark: Any, tmp_path: Path, cells: int) -> None:
     world = World(tmp_path)
     first = ["triangles", "by_shop", "shops"]

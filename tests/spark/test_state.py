@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -122,10 +123,10 @@ def test_an_image_of_a_try_that_was_thrown_away_is_not_used(
     first = step(tmp_path, EMPTY, rows((1, "x", 1)))
     monkeypatch.setattr(state, "SMALLEST_IMAGE", 1)
     lost = step(tmp_path, first, rows((2, "lost", 1)))
-    assert lost["image"]["token"] == lost["token"]
+    assert lost["pending"]["token"] == lost["token"] and (tmp_path / lost["pending"]["folder"]).exists()
     monkeypatch.setattr(state, "SMALLEST_IMAGE", 100)
     again = step(tmp_path, first, rows((3, "y", 1)))
-    assert again["image"] is None
+    assert again["image"] is None and again["pending"] is None
     assert view(tmp_path, again) == [("x", 1), ("y", 1)] == loaded_view(tmp_path, again)
 
 
@@ -322,7 +323,7 @@ def test_a_disk_that_is_full_costs_an_image_and_no_version(
     entry = EMPTY
     for i in range(9):
         entry = step(tmp_path, entry, some(i))
-    assert entry["image"] is None and entry["pending"] is None
+        assert entry["image"] is None and entry.get("pending") is None
     assert "No space left on device; the log goes on" in caplog.text
     assert view(tmp_path, entry) == loaded_view(tmp_path, entry)
 
@@ -336,7 +337,7 @@ def test_loading_a_cell_takes_little_memory_and_time(tmp_path: Path, in_line: No
     change = pa.Table.from_arrays([numbers, names, pa.array([1] * 1_000_000, pa.int64())], schema=schema)
     cell.database.apply("t", change)
     entry = appended(tmp_path, "0", EMPTY, cell, {"t": change}, new_token())
-    size = sum(path.stat().st_size for path in (tmp_path / entry["image"]["folder"]).iterdir())
+    size = sum(path.stat().st_size for path in (tmp_path / entry["pending"]["folder"]).iterdir())
     assert size > 4e7
     code = f"""
 import resource
@@ -391,3 +392,18 @@ def test_what_a_kept_version_needs_is_not_collected(
     assert not orphan.exists()
     named = {name.split("/")[2] for version in kept.versions()[-2:] for name in kept.read(version).state_files()}
     assert {path.name for path in (tmp_path / "state" / "0").iterdir()} == named
+
+
+def test_state_that_somebody_may_be_reading_is_not_collected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
+) -> None:
+    monkeypatch.setattr(state, "SMALLEST_IMAGE", 1)
+    entry, kept = EMPTY, Manifests(tmp_path)
+    now = time.time()
+    for version, age in enumerate((100, 90, 30, 20, 10, 5), 1):
+        entry = step(tmp_path, entry, rows((version, "x", 1), (version, "y", 1)))
+        kept.commit(replace(manifest(version, cells={"0": entry}), time=now - age))
+    assert collect(tmp_path, kept, states=1) > 0
+    assert [sum(n for _, n in view(tmp_path, kept.read(v).cells["0"])) for v in (3, 4, 5, 6)] == [6, 8, 10, 12]
+    with pytest.raises((state.StoreError, OSError)):
+        view(tmp_path, kept.read(1).cells["0"])

@@ -187,6 +187,8 @@ class CellPlan:
         whole = next((role for role in roles if not role.heavy), None)
         if whole is not None:
             return (whole,)
+        if not roles:
+            return ()
         wanted = {(one.column, one.values) for one in roles[0].heavy}
         found: dict[tuple[Values, ...], Role] = {}
         for role in roles:

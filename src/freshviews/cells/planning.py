@@ -27,7 +27,8 @@ from freshviews.sql.catalog import Catalog, column_named
 from freshviews.sql.variables import free_name
 
 Heavy = Mapping[tuple[str, str], Sequence[Value] | Mapping[Value, float]]
-"""Per table and column the values that occur too often, or the rows of each. NULL and NaN are not told apart."""
+"""Per table and column the values that occur too often, with the rows of each, or alone: then they are taken to have
+about the same each, most of the table together. NULL and NaN are not told apart."""
 
 MOST_HEAVY = 2
 """Variables of a block that are split into heavy and light; the patterns double with each."""
@@ -44,7 +45,7 @@ def plan_cells(catalog: Catalog, cells: int, sizes: Mapping[str, float], heavy: 
     if cells < 1:
         raise ValueError(f"{cells} cells: there is at least 1")
     known = sizes_of(catalog, sizes)
-    made = tuple(_heavy_values(catalog, *place, values, known, cells) for place, values in (heavy or {}).items())
+    made = tuple(_heavy_values(catalog, *place, values, known) for place, values in (heavy or {}).items())
     return extended(CellPlan(cells, heavy=made), catalog, sizes)
 
 
@@ -80,14 +81,13 @@ def _heavy_values(
     column: str,
     values: Sequence[Value] | Mapping[Value, float],
     sizes: Mapping[str, float],
-    cells: int,
 ) -> HeavyValues:
     found = catalog.table(table)
     definition = None if found is None else column_named(found.columns, column)
     if found is None or definition is None:
         raise PlanError(f"heavy values of {table}.{column}: there is no such column of a table")
     kind = str(kind_of((definition.type,)))
-    counted = values if isinstance(values, Mapping) else dict.fromkeys(values, sizes[found.name] / cells)
+    counted = values if isinstance(values, Mapping) else dict.fromkeys(values, sizes[found.name] / (len(values) + 1))
     kept = {cast(value, kind): float(rows) for value, rows in counted.items() if value is not None and value == value}
     return HeavyValues(found.name, definition.name, kind, tuple(kept), tuple(kept.values()))
 
@@ -133,7 +133,12 @@ class _Planner:
                 else:
                     self._plan_with_copies(view, number, block)
         read = {name for part in self.parts for name in part.roles}
-        self.roles = [role for role in self.roles if role.name in read or role.name == role.table]
+        everything = CellPlan(self.plan.cells, tuple(self.roles))
+        kept = [role for role in self.roles if role.name in read or role.name == role.table]
+        whole = {role.table for role in kept if not role.heavy}
+        # Where every role has but some values, those stay that have each row of the table together.
+        rest = {role.name for table in self.catalog.tables if table not in whole for role in everything.sources(table)}
+        self.roles = [role for role in self.roles if role in kept or role.name in rest]
         for table in self.catalog.tables.values():
             if all(role.table != table.name for role in self.roles):
                 self._role_of_unread(table)
@@ -147,9 +152,7 @@ class _Planner:
 
     def _plan_block(self, view: ViewDef, number: int, block: Block) -> None:
         _, whole = self._search(block, {}, {})
-        split = {label for label, _ in whole.shares}
-        # Values that are heavy do no harm where the variable splits nothing.
-        heavy = {variable: one for variable, one in self._heavy_of(block).items() if variable in split}
+        heavy = self._heavy_of(block, dict(whole.shares))
         made: list[tuple[Part, bool]] = []
         for flags in product((False, True), repeat=len(heavy)):
             pattern = dict(zip(heavy, flags, strict=True))
@@ -205,10 +208,13 @@ class _Planner:
                 found.append(Values(column, one.kind, one.values, inside))
         return tuple(found)
 
-    def _heavy_of(self, block: Block) -> dict[str, HeavyValues]:
-        """The variables of a block that have heavy values, the most rows first, and all heavy values of each."""
+    def _heavy_of(self, block: Block, shares: Mapping[str, int]) -> dict[str, HeavyValues]:
+        """The variables of a block that have heavy values, the most rows first, and all heavy values of each.
+
+        A value does no harm where its rows are no more than those of a coordinate should be.
+        """
         found: dict[str, HeavyValues] = {}
-        for variable in block.query.variables:
+        for variable, share in shares.items():
             plain = plain_columns(block, variable)
             tables = {name: self._table(block.query.atom(name).relation) for name in plain}
             allowed = [n for n, c in plain.items() if c in {one.name for one in splitting_columns(tables[n])}]
@@ -222,6 +228,8 @@ class _Planner:
             rows: dict[Value, float] = {}
             for one in lists:
                 for value, count in zip(one.values, one.rows, strict=True):
+                    if count * share <= self.sizes[one.table]:
+                        continue
                     rows[cast(value, str(kind))] = rows.get(cast(value, str(kind)), 0.0) + count
             if kind is None or not allowed or not rows:
                 continue

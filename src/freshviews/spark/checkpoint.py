@@ -27,6 +27,8 @@ KEEP_VERSIONS = 200
 """Versions whose changes are kept, for those who read them as a stream."""
 KEEP_STATES = 10
 """Versions whose state is kept, for those who read while new versions come."""
+READ_SECONDS = 60.0
+"""Age of a version up to which its state is kept in any case, as somebody may just be reading it."""
 ORPHAN_SECONDS = 3600.0
 """Age at which a file that no manifest names is surely of no running try."""
 
@@ -130,11 +132,13 @@ def collect(
     kept = kept[-versions:]
     needed: set[str] = set()
     named: set[str] = set()
+    now = time.time()
     for place, version in enumerate(kept):
         manifest = manifests.read(version)
         named |= manifest.files()
-        needed |= manifest.files() if place >= len(kept) - states else manifest.files() - manifest.state_files()
-    old = time.time() - orphan_seconds
+        with_state = place >= len(kept) - states or manifest.time > now - READ_SECONDS
+        needed |= manifest.files() if with_state else manifest.files() - manifest.state_files()
+    old = now - orphan_seconds
     gone = 0
     for folder in _FOLDERS:
         for path in list((root / folder).rglob("*")):

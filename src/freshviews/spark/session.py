@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import sysconfig
 from collections.abc import Mapping
@@ -30,6 +31,9 @@ SETTINGS = {
 }
 
 
+_MASTER = re.compile(r"(local(\[.+\])?|local-cluster\[.+\]|yarn|spark://.+|k8s://.+)$")
+
+
 class SessionError(FreshviewsError):
     """Spark does not start; the message says why."""
 
@@ -54,6 +58,11 @@ def start_session(
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
+    if master is not None and _MASTER.match(master) is None:
+        raise SessionError(
+            f"Spark does not start with the master {master}: it is local, local[N], local-cluster[...], "
+            "spark://HOST:PORT, yarn or k8s://..."
+        )
     home = java_home(os.environ)
     if home is not None:
         os.environ["JAVA_HOME"] = home
@@ -83,6 +92,8 @@ def _reason(error: Exception) -> str:
     """What Spark says, in a line."""
     java = getattr(error, "java_exception", None)
     text = str(error) if java is None else str(java.getMessage())
+    if text.startswith("Cannot call methods on a stopped SparkContext"):
+        return "nobody answers there as a master of Spark"
     return " ".join(text.split()) or type(error).__name__
 
 

@@ -157,7 +157,7 @@ def appended(root: Path, number: str, entry: Entry, cell: Cell, changes: Mapping
     # The file system's clock, which need not be this machine's.
     now = (root / next(iter(files.values()))).stat().st_mtime
     if pending is None or _is_given_up(root, pending, now):
-        after = _settled(root, {**after, "pending": _begun(root, number, after, cell)})
+        after = {**after, "pending": _begun(root, number, after, cell)}
     return {**after, "log": _merged(root, number, after)}
 
 

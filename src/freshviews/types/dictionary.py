@@ -85,11 +85,14 @@ class Dictionary:
         array = pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(data))
         array.validate(full=True)
         texts = array.to_pylist()
-        if len(set(texts)) < count or not self._codes.keys().isdisjoint(texts):
-            raise ValueError("a string is given twice, or is in the dictionary already")
         self.heap()
-        self._codes.update(zip(texts, range(len(self), len(self) + count), strict=True))
-        self._codes.entries += texts
+        known = self._codes.entries
+        self._codes.update(zip(texts, range(len(known), len(known) + count), strict=True))
+        if len(self._codes) < len(known) + count:
+            self._codes.clear()
+            self._codes.update(zip(known, range(len(known)), strict=True))
+            raise ValueError("a string is given twice, or is in the dictionary already")
+        known += texts
         if count:
             self._lengthen_heap(offsets[1:], data)
 
