@@ -1,8 +1,9 @@
 # make demo, make test, make lint: each sets .venv up by itself. Python 3.11 to 3.13 is needed, nothing else; a Java
 # for Spark is taken from the package index where the machine has none.
-# PYTHON=... names the interpreter; JOBS=... the processes that run tests.
+# PYTHON=... names the interpreter; JOBS=... the processes that run tests; KILLS=... how many kills are at random.
 
 JOBS ?= 2
+KILLS ?= 100
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
@@ -13,6 +14,7 @@ help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
 	@echo "make test    all tests"
 	@echo "make without-spark   the package in an environment that has no pyspark"
+	@echo "make kills   a pipeline killed at every step, and at random moments"
 	@echo "make lint    ruff and mypy"
 	@echo "make bench   all benchmarks; writes docs/benchmarks.md"
 	@echo "make setup   .venv alone"
@@ -56,6 +58,9 @@ without-spark: $(READY)
 	@$(RUN) -m venv --clear $(VENV)-bare
 	@$(VENV)-bare/bin/python -m pip install --quiet --disable-pip-version-check .
 	@cd / && $(CURDIR)/$(VENV)-bare/bin/python -I $(CURDIR)/tests/without_spark.py
+
+kills: $(READY)
+	KILLS=$(KILLS) $(RUN) -m pytest tests/spark/test_kills.py tests/spark/test_full_disk.py tests/spark/test_clusters.py
 
 lint: $(READY)
 	$(RUN) -m ruff check .

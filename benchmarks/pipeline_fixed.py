@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.pipeline_run import after_warming, folder, scaled, seconds_of, session
-from benchmarks.pipeline_state import Shop, bytes_of, filled, settle
+from benchmarks.pipeline_state import bytes_of, filled, settle
 
 TITLE = "pipeline, 1,000 rows"
 CASES = ("20 MB of state", "2 GB of state")
@@ -25,8 +25,7 @@ WARMING = 10
 def measure(case: str, strategy: str) -> dict[str, Any]:
     """Seconds of the median micro-batch, and of the longest."""
     with folder() as place, session() as spark:
-        shop = Shop(place)
-        with filled(spark, shop, BYTES[case]) as running:
+        with filled(spark, place / "shop", BYTES[case]) as (shop, running):
             settle()
             before = running.versions[-1].manifest
             for _ in range(BATCHES):

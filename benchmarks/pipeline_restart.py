@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.measuring import in_own_process
 from benchmarks.pipeline_run import Running, folder, scaled, session
-from benchmarks.pipeline_state import Shop, bytes_of, filled
+from benchmarks.pipeline_state import bytes_of, filled
 
 TITLE = "pipeline, restart"
 CASES = ("1 GB of state",)
@@ -38,8 +38,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
 
 def _fill(place: Path) -> dict[str, Any]:
     with session() as spark:
-        shop = Shop(place)
-        with filled(spark, shop, BYTES["1 GB of state"]) as running:
+        with filled(spark, place, BYTES["1 GB of state"]) as (shop, running):
             last = running.versions[-1].manifest
         shop.check()
         # Not read by the pipeline that has been stopped.

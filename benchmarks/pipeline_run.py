@@ -68,25 +68,33 @@ def put(rows: pa.Table, path: Path) -> None:
 
 @dataclass(frozen=True)
 class Version:
-    """A version, and when it was delivered, by the clock of ``time.perf_counter``."""
+    """A version, when it was delivered, by the clock of ``time.perf_counter``, and the change of a view, if wanted."""
 
     manifest: Any
     at: float
+    change: pa.Table | None
 
 
 class Running:
-    """A pipeline that runs; ``versions`` are those it has delivered."""
+    """A pipeline that runs; ``versions`` are those it has delivered, with the changes of ``view``."""
 
-    def __init__(self, spark: Any, script: Path, cells: int | None = None, *, once: bool = False) -> None:
+    def __init__(
+        self, spark: Any, script: Path, cells: int | None = None, *, view: str | None = None, once: bool = False
+    ) -> None:
         from freshviews.spark import Pipeline
 
         self.versions: list[Version] = []
+        self._script = script
+        self._view = view
         self.started = time.perf_counter()
         made = Pipeline.from_script(spark, script, cells=cells)
         self.query = made.start(once=once, listener=self._delivered)
 
     def _delivered(self, manifest: Any) -> None:
-        self.versions.append(Version(manifest, time.perf_counter()))
+        at = time.perf_counter()
+        # Read at once, as files of older versions are collected.
+        change = None if self._view is None else change_of(self._script, manifest, self._view)
+        self.versions.append(Version(manifest, at, change))
 
     def wait_for(self, ready: Callable[[], bool]) -> None:
         """Wait until something has come to be. Raises what the pipeline ended with."""
@@ -105,9 +113,9 @@ class Running:
         return self.versions[-1].manifest
 
 
-def run_once(spark: Any, script: Path, cells: int | None = None) -> list[Version]:
+def run_once(spark: Any, script: Path, cells: int | None = None, view: str | None = None) -> list[Version]:
     """What the files that are there make, one version after the other."""
-    running = Running(spark, script, cells, once=True)
+    running = Running(spark, script, cells, view=view, once=True)
     running.query.awaitTermination()
     return running.versions
 
@@ -131,6 +139,18 @@ def after_warming(seconds: Sequence[float], warming: int = WARMING) -> list[floa
 def rate(rows: int, seconds: Sequence[float]) -> dict[str, Any]:
     """Rows per second of the median micro-batch, each of ``rows`` rows."""
     return {"value": rows / median(seconds), "rows": rows, "batches": len(seconds), "seconds": list(seconds)}
+
+
+def counts_of(versions: Sequence[Version]) -> dict[int, int]:
+    """What a view of one row with one count, ``n``, says after each micro-batch, from its changes."""
+    now = 0
+    found = {}
+    for version in versions:
+        if version.change is not None:
+            rows = zip(*(version.change.column(name).to_pylist() for name in ("n", "_multiplicity")), strict=True)
+            now = next((n for n, multiplicity in rows if multiplicity > 0), now)
+        found[version.manifest.batch] = now
+    return found
 
 
 def contents_of(script: Path, view: str) -> pa.Table:

@@ -12,10 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from benchmarks.pipeline_run import Running, contents_of, put, scaled
+from benchmarks.pipeline_run import Running, contents_of, put
 
-LARGE = scaled(1_000_000)
-"""Rows of items in each of the micro-batches that make the state."""
+LARGEST = 1_000_000
+"""Rows of items, at most, in each of the micro-batches that make the state."""
+BYTES_PER_ITEM = 40
+"""About what the view keeps of one, with its part of an order."""
 SMALL = 1_000
 ITEMS_PER_ORDER = 4
 SCRIPT = """
@@ -49,10 +51,11 @@ def items(first: int, count: int, orders: int, sign: int = 1) -> pa.Table:
 
 
 class Shop:
-    """The folder of a pipeline, what is in it, and how much of it was written."""
+    """The folder of a pipeline, what is in it, and how much of it was written; ``large`` items in a large file."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, large: int) -> None:
         self.place = place
+        self.large = large
         self.script = place / "shop.sql"
         self.files = 0
         self.orders = 0
@@ -67,12 +70,12 @@ class Shop:
 
     def write_large(self) -> None:
         """A file of each table; its items are of all orders so far."""
-        count = max(LARGE // ITEMS_PER_ORDER, 1)
+        count = max(self.large // ITEMS_PER_ORDER, 1)
         rows = {"o_id": np.arange(self.orders, self.orders + count)}
         self.orders += count
         put(pa.table({**rows, "cust": numbers(self.orders, count, 4) % CUSTOMERS}), self._file("orders"))
-        put(items(self.items, LARGE, self.orders), self._file("items"))
-        self.items += LARGE
+        put(items(self.items, self.large, self.orders), self._file("items"))
+        self.items += self.large
         self.files += 1
 
     def write_small(self) -> None:
@@ -80,7 +83,7 @@ class Shop:
         deleted = SMALL // 10
         new = SMALL - deleted
         # Deleted are rows of the first large file, which knew no other orders than its own.
-        known = max(LARGE // ITEMS_PER_ORDER, 1)
+        known = max(self.large // ITEMS_PER_ORDER, 1)
         rows = [items(self.items, new, self.orders), items(self.deleted, deleted, known, -1)]
         self.items += new
         self.deleted += deleted
@@ -97,20 +100,28 @@ class Shop:
 
 
 @contextmanager
-def filled(spark: Any, shop: Shop, size: int) -> Iterator[Running]:
+def filled(spark: Any, place: Path, size: int) -> Iterator[tuple[Shop, Running]]:
     """A pipeline that runs and has ``size`` bytes of state; all that it does aside is done."""
+    shop = Shop(place, min(LARGEST, max(size // BYTES_PER_ITEM // 10, SMALL)))
     shop.begin()
     shop.write_large()
     running = Running(spark, shop.script)
     try:
-        manifest = running.wait_for_batch(0)
-        while bytes_of(manifest) < size:
+        while True:
+            running.wait_for(lambda: running.versions and _items(running.versions[-1].manifest) == shop.items)
+            if bytes_of(running.versions[-1].manifest) >= size:
+                break
             shop.write_large()
-            manifest = running.wait_for_batch(manifest.batch + 1)
         running.wait_for(lambda: is_quiet(shop.script, running.versions[-1].manifest))
-        yield running
+        yield shop, running
     finally:
         running.query.stop()
+
+
+def _items(manifest: Any) -> int:
+    """Rows of items that have come in."""
+    counted: int = manifest.totals.get("rows", {}).get("items", 0)
+    return counted
 
 
 def bytes_of(manifest: Any) -> int:

@@ -72,3 +72,9 @@ def test_a_table_without_a_source_is_refused(folder: Path) -> None:
 def test_check_and_explain_read_streaming_scripts_too() -> None:
     planned = plan_script(TEXT)
     assert [one.view.name for one in planned.views] == ["v", "w"]
+
+
+def test_values_that_look_like_marks_are_values(tmp_path: Path) -> None:
+    options = "path '.', sep '-', quote ')', escape '(', comment '=', nullValue ','"
+    (table,) = read_script(f"CREATE STREAMING TABLE t (a INT) USING csv OPTIONS ({options});", tmp_path).tables
+    assert [table.options[name] for name in ("sep", "quote", "escape", "comment", "nullValue")] == list("-)(=,")

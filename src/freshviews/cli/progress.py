@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -25,6 +26,8 @@ class Progress:
         self._json = as_json
         self._latest: Manifest | None = None
         self._begun = time.time()
+        self._out = sys.stdout
+        self._aside = contextlib.ExitStack()
         self._live: Live | None = None
         if sys.stdout.isatty() and not as_json:
             self._live = Live(console=Console(), refresh_per_second=2, get_renderable=self._table)
@@ -32,6 +35,9 @@ class Progress:
     def __enter__(self) -> Progress:
         if self._live is not None:
             self._live.start()
+        if self._json:
+            # What a console sink prints is no JSON for machines.
+            self._aside.enter_context(contextlib.redirect_stdout(sys.stderr))
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -41,13 +47,14 @@ class Progress:
         live, self._live = self._live, None
         if live is not None:
             live.stop()
-            os.write(sys.stdout.fileno(), _CURSOR)
+            os.write(self._out.fileno(), _CURSOR)
+        self._aside.close()
 
     def version(self, manifest: Manifest) -> None:
         """Show a version that was delivered."""
         self._latest = manifest
         if self._json:
-            print(json.dumps(as_json(manifest)), flush=True)
+            print(json.dumps(as_json(manifest)), file=self._out, flush=True)
         elif self._live is None:
             print(self.line(manifest), flush=True)
         else:

@@ -17,7 +17,7 @@ from freshviews.errors import StoreError
 from freshviews.spark.steps import reach
 from freshviews.store.files import sync_directory
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)

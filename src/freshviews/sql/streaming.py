@@ -114,7 +114,7 @@ def _statement(sql: SqlText, tokens: list[Any]) -> tuple[str, str | None, Using 
     kind = "view" if "VIEW" in words[1:4] else "table"
     depth, at = 0, None
     for i, token in enumerate(tokens):
-        depth += (token.text == "(") - (token.text == ")")
+        depth += (_mark(token) == "(") - (_mark(token) == ")")
         if depth == 0 and words[i] == "AS":
             break
         if depth == 0 and words[i] == "USING" and token.token_type.name == "USING":
@@ -166,20 +166,20 @@ def _options(sql: SqlText, tokens: list[Any], i: int, options: dict[str, Option]
             token = tokens[min(i, len(tokens) - 1)]
             raise SqlError(f"OPTIONS (name 'value', ...) is accepted; {what} was expected here", *_at(sql, token))
 
-    expect(i < len(tokens) and tokens[i].text == "(", "(")
+    expect(i < len(tokens) and _mark(tokens[i]) == "(", "(")
     i += 1
-    while i < len(tokens) and tokens[i].text != ")":
+    while i < len(tokens) and _mark(tokens[i]) != ")":
         key_token = tokens[i]
         key = key_token.text
         expect(key_token.token_type.name == "STRING" or key.replace("_", "a").isalnum(), "the name of an option")
         i += 1
-        while i + 1 < len(tokens) and tokens[i].text == ".":
+        while i + 1 < len(tokens) and _mark(tokens[i]) == ".":
             key += "." + tokens[i + 1].text
             i += 2
-        if i < len(tokens) and tokens[i].text == "=":
+        if i < len(tokens) and _mark(tokens[i]) == "=":
             i += 1
         sign = ""
-        if i < len(tokens) and tokens[i].text == "-":
+        if i < len(tokens) and _mark(tokens[i]) == "-":
             sign, i = "-", i + 1
         good = i < len(tokens) and tokens[i].token_type.name in ("STRING", "NUMBER", "TRUE", "FALSE")
         expect(good, f"the value of option {key}, in quotes,")
@@ -187,11 +187,16 @@ def _options(sql: SqlText, tokens: list[Any], i: int, options: dict[str, Option]
             raise SqlError(f"option {key} is given twice", *_at(sql, key_token))
         options[key] = Option(sign + tokens[i].text, *_at(sql, tokens[i]))
         i += 1
-        expect(i < len(tokens) and tokens[i].text in (",", ")"), ", or )")
-        if tokens[i].text == ",":
+        expect(i < len(tokens) and _mark(tokens[i]) in (",", ")"), ", or )")
+        if _mark(tokens[i]) == ",":
             i += 1
     expect(i < len(tokens), ")")
     return i
+
+
+def _mark(token: Any) -> str:
+    """The text of a token that is no string: a value such as '.' or '(' is no mark."""
+    return "" if token.token_type.name == "STRING" else str(token.text)
 
 
 def _at(sql: SqlText, token: Any) -> tuple[int, int]:

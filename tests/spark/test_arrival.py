@@ -1,0 +1,73 @@
+"""When input came and what waits, from notes as Spark leaves them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from freshviews.spark import arrival
+from freshviews.spark.arrival import arrived, waiting
+from freshviews.spark.definition import TableSpec
+
+
+def offsets(root: Path, batch: int, *sources: Any) -> None:
+    lines = [
+        "v1",
+        json.dumps({"batchTimestampMs": 50_000 + batch}),
+        *("-" if s is None else json.dumps(s) for s in sources),
+    ]
+    (root / "spark" / "offsets").mkdir(parents=True, exist_ok=True)
+    (root / "spark" / "offsets" / str(batch)).write_text("\n".join(lines))
+
+
+def entry(root: Path, source: int, name: str, *files: tuple[str, int, int]) -> None:
+    folder = root / "spark" / "sources" / str(source)
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = [
+        json.dumps({"path": f"file://{path}", "timestamp": time, "batchId": number}) for path, time, number in files
+    ]
+    (folder / name).write_text("\n".join(["v1", *lines]))
+
+
+def test_the_newest_file_of_a_micro_batch_counts(tmp_path: Path) -> None:
+    offsets(tmp_path, 0, {"logOffset": 0}, {"logOffset": 0})
+    offsets(tmp_path, 1, {"logOffset": 2}, {"logOffset": 0})
+    entry(tmp_path, 0, "0", ("/a", 9_000, 0))
+    entry(tmp_path, 0, "1", ("/b", 2_500, 1), ("/c", 2_000, 1))
+    entry(tmp_path, 0, "2", ("/d", 1_000, 2))
+    entry(tmp_path, 1, "0", ("/e", 8_000, 0))
+    assert (arrived(tmp_path, 0), arrived(tmp_path, 1)) == (9.0, 2.5)
+
+
+@pytest.mark.parametrize("tail", [1 << 20, 300])
+def test_entries_are_found_in_a_log_made_compact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tail: int) -> None:
+    monkeypatch.setattr(arrival, "_TAIL", tail)
+    offsets(tmp_path, 7, {"logOffset": 8})
+    offsets(tmp_path, 8, {"logOffset": 10})
+    entry(tmp_path, 0, "9.compact", *((f"/{n}", 1000 * n, n) for n in range(10)))
+    entry(tmp_path, 0, "10", ("/10", 500, 10))
+    assert arrived(tmp_path, 8) == 9.0
+
+
+def test_for_sources_without_files_it_is_when_spark_planned_it(tmp_path: Path) -> None:
+    offsets(tmp_path, 0, {"some": "offset"}, None, 5)
+    assert arrived(tmp_path, 0) == 50.0
+    assert arrived(tmp_path, 3) is None
+
+
+def test_files_wait_that_are_in_no_entry(tmp_path: Path) -> None:
+    folder = tmp_path / "in put"
+    folder.mkdir()
+    for name in ("1.csv", "2.csv", "3.csv", "_hidden", ".other"):
+        (folder / name).touch()
+    place = str(folder).replace(" ", "%20")
+    entry(tmp_path, 0, "9.compact", (f"{place}/1.csv", 1, 4))
+    entry(tmp_path, 0, "10", (f"{place}/2.csv", 1, 10))
+    table = TableSpec("t", "", "csv", {"path": str(folder)})
+    assert waiting(tmp_path, 0, table) == 1
+    assert waiting(tmp_path, 1, table) == 3
+    assert waiting(tmp_path, 0, TableSpec("t", "", "csv", {"path": f"{folder}/*.csv"})) is None
+    assert waiting(tmp_path, 0, TableSpec("t", "", "rate", {})) is None
