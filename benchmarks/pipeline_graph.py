@@ -52,7 +52,7 @@ UNIT = "rows/s"
 TARGETS: dict[str, float] = {}
 TARGET_RATIOS = {"Spark, computing anew": 100.0, "Spark, joining streams": 100.0}
 
-CHANGES = scaled(10_000, 500)
+CHANGES = scaled(10_000, 2_000)
 """Changes in a micro-batch."""
 POINTS = 10
 """Micro-batches after which Spark computes the count anew: doing so after each would take hours."""

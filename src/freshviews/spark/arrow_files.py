@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from freshviews.engine.encoding import MULTIPLICITY
 from freshviews.store.files import sync_directory
 
 
@@ -51,3 +53,17 @@ def read_all(root: Path, names: Iterable[str]) -> pa.Table | None:
     tables = [read_arrow(root, name) for name in names]
     # Files of the same columns may differ in whether these can be NULL.
     return pa.concat_tables(tables, promote_options="default") if tables else None
+
+
+def read_change(root: Path, names: Sequence[str]) -> pa.Table | None:
+    """The change of a view from the files of its cells, without rows that come in one cell and go in another."""
+    rows = read_all(root, names)
+    if rows is None or len(names) < 2:
+        return rows
+    signs = rows.column(MULTIPLICITY)
+    if pc.min(signs).as_py() > 0 or pc.max(signs).as_py() < 0:
+        return rows
+    columns = [name for name in rows.schema.names if name != MULTIPLICITY]
+    summed = rows.group_by(columns, use_threads=False).aggregate([(MULTIPLICITY, "sum")])
+    summed = summed.rename_columns([*columns, MULTIPLICITY]).select(rows.schema.names).cast(rows.schema)
+    return summed.filter(pc.not_equal(summed.column(MULTIPLICITY), 0))

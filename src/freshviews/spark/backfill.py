@@ -11,12 +11,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from freshviews.cells import Role
+from freshviews.query.block import TableDef
 from freshviews.spark.definition import TableSpec
 from freshviews.spark.layout import Layout
 from freshviews.spark.manifest import Manifest
 from freshviews.spark.sources import feed_of, one_frame, source_of
 from freshviews.spark.state import changes_schema, load_cell
 from freshviews.spark.version import Input
+from freshviews.sql import Catalog
 
 
 def backfill(spark: SparkSession, root: Path, old: Layout, new: Layout, manifest: Manifest) -> Input | None:
@@ -32,7 +34,7 @@ def backfill(spark: SparkSession, root: Path, old: Layout, new: Layout, manifest
     for name in tables:
         rows = stored_rows(spark, root, old, manifest, name)
         spec = TableSpec(name, "", None, {}, "signed")
-        sources.append(source_of(rows, spec, new.catalog.tables[name.lower()]))
+        sources.append(source_of(rows, spec, defined(new.catalog, name)))
     frame, slots = one_frame(sources)
     feeds = [
         tuple(feed_of(source, names, role.name, frozenset()) for role in roles)
@@ -41,10 +43,17 @@ def backfill(spark: SparkSession, root: Path, old: Layout, new: Layout, manifest
     return Input(frame, feeds, list(tables.values()), False, False)
 
 
+def defined(catalog: Catalog, table: str) -> TableDef:
+    """A table that is surely there."""
+    found = catalog.table(table)
+    assert found is not None
+    return found
+
+
 def stored_rows(spark: SparkSession, root: Path, layout: Layout, manifest: Manifest, table: str) -> DataFrame:
     """The rows of a base table at a version, each once: its columns and ``_multiplicity``."""
     roles = layout.plan.sources(table)
-    definition = layout.catalog.tables[table.lower()]
+    definition = defined(layout.catalog, table)
     schema = changes_schema(definition)
     statements, entries = layout.statements, dict(manifest.cells)
 

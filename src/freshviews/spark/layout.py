@@ -10,7 +10,7 @@ from freshviews.cells import CellPlan, Output, Role, cell_statements, extended, 
 from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, catalog_of
 from freshviews.spark.manifest import Manifest
-from freshviews.sql import Catalog, Statement, ViewDefs
+from freshviews.sql import Catalog, Statement
 
 MERGE = "merge"
 """The number, so to say, of the second stage among the cells."""
@@ -34,28 +34,20 @@ class Layout:
     @cached_property
     def statements(self) -> tuple[tuple[Statement, ...], ...]:
         """Of each cell, what its engine is made of."""
-        if self.cells == 1:
-            return (_all(self.catalog),)
         return tuple(cell_statements(self.plan, self.catalog, cell) for cell in range(self.cells))
 
     @cached_property
     def merge_statements(self) -> tuple[Statement, ...]:
-        if self.cells == 1:
-            return ()
         return merge_statements(self.plan, self.catalog)
 
     @cached_property
     def inputs(self) -> Mapping[str, tuple[str, ...]]:
         """Of each table of the merge, the views of the cells whose changes it takes."""
-        if self.cells == 1:
-            return {}
         return merge_inputs(self.plan, self.catalog)
 
     @cached_property
     def outputs(self) -> Mapping[str, Output]:
         """Of each view, where its rows are."""
-        if self.cells == 1:
-            return {v.name: Output("cells", (v.name,)) for v in self.catalog.views.values() if not v.internal}
         return outputs(self.plan, self.catalog)
 
     @cached_property
@@ -101,14 +93,3 @@ def next_layout(old: Layout, definition: Definition, manifest: Manifest) -> Layo
     catalog = catalog_of(definition.script)
     sizes = {name: float(rows) for name, rows in manifest.totals.get("rows", {}).items()}
     return Layout(extended(old.plan, catalog, sizes), catalog)
-
-
-def _all(catalog: Catalog) -> tuple[Statement, ...]:
-    found: list[Statement] = list(catalog.tables.values())
-    held = []
-    for view in catalog.views.values():
-        held.append(view)
-        if not view.internal:
-            found.append(ViewDefs(tuple(held)))
-            held = []
-    return tuple(found)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from freshviews.errors import CatalogError, StoreError
 from freshviews.spark.arrival import waiting
-from freshviews.spark.arrow_files import read_all
+from freshviews.spark.arrow_files import read_change
 from freshviews.spark.definition import Definition, views_of
 from freshviews.spark.layout import MERGE, layout_of
 from freshviews.spark.manifest import Manifest, Manifests
@@ -88,7 +88,7 @@ def contents(root: Path, manifest: Manifest, view: str) -> pa.Table:
 
 def changes(root: Path, manifest: Manifest, view: str) -> pa.Table | None:
     """The change of a view at a version: its columns and ``_multiplicity``; None where nothing changed."""
-    return read_all(root, manifest.changes.get(view, []))
+    return read_change(root, manifest.changes.get(view, []))
 
 
 def status(root: Path, definition: Definition | None = None) -> Status:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.spark import checkpoint
 from freshviews.spark.arrival import arrived
-from freshviews.spark.arrow_files import read_all
+from freshviews.spark.arrow_files import read_all, read_change
 from freshviews.spark.backfill import backfill
 from freshviews.spark.definition import Definition
 from freshviews.spark.layout import MERGE, Layout, layout_of, next_layout
@@ -197,8 +197,11 @@ class Run:
                 files = list(manifest.contents[view.name].values()) if view.name in manifest.anew else []
             receiver = self._receivers.get(view.name)
             if files and (receiver is not None or view.provider is not None):
-                rows = read_all(self.root, files)
+                read = read_all if view.output == "complete" else read_change
+                rows = read(self.root, files)
                 assert rows is not None
+                if rows.num_rows == 0 and view.output == "changes":
+                    continue
                 deliver(self.spark, view, rows, manifest.version, receiver, again)
         for table in self.definition.tables:
             for name in manifest.bad.get(table.name, []):

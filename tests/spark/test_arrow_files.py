@@ -1,0 +1,39 @@
+"""Changes that several cells wrote are read as one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from freshviews.spark.arrow_files import read_change, write_arrow
+
+
+def test_a_row_that_moves_between_cells_is_no_change(tmp_path: Path) -> None:
+    def write(rows: list[tuple[str | None, int, int]], nullable: bool) -> str:
+        fields = [("name", pa.string()), ("n", pa.int64()), ("_multiplicity", pa.int64())]
+        schema = pa.schema([pa.field(name, kind, nullable) for name, kind in fields])
+        arrays = [pa.array([row[i] for row in rows], fields[i][1]) for i in range(3)]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        return write_arrow(tmp_path, "changes", "v", schema, [batch])
+
+    files = [
+        write([("moved", 1, -1), (None, 2, -1), ("stays", 3, 1)], True),
+        write([("moved", 1, 1), ("stays", 3, 1), ("new", 4, 1)], False),
+    ]
+    found = read_change(tmp_path, files)
+    assert found is not None
+    assert found.schema.names == ["name", "n", "_multiplicity"]
+    assert sorted(map(str, found.to_pylist())) == sorted(
+        map(
+            str,
+            [
+                {"name": None, "n": 2, "_multiplicity": -1},
+                {"name": "stays", "n": 3, "_multiplicity": 2},
+                {"name": "new", "n": 4, "_multiplicity": 1},
+            ],
+        )
+    )
+    only = read_change(tmp_path, files[:1])
+    assert only is not None and only.num_rows == 3
+    assert read_change(tmp_path, []) is None
