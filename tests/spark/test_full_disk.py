@@ -36,7 +36,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 STEPS = [
     ("rows applied", "worker", "cannot be written"),  # the log does not fit
     ("log written", "worker", "cannot be written"),  # the changes
-    ("cells done", "driver", "cannot be written"),  # the manifest
+    ("manifest half written", "driver", "cannot be written"),
     ("manifest in place", "driver", "did not take it"),  # a sink
     ("sink written", "driver", "did not take it|to say so"),  # the next sink, or the note
 ]

@@ -24,7 +24,7 @@ from freshviews.spark import Pipeline
 from freshviews.spark.reading import latest
 from freshviews.spark.steps import DRIVER, WORKER
 from tests.spark.faults import Fault, descendants, environment, gone
-from tests.spark.shop import EVERY_SINK, Shop, check
+from tests.spark.shop import EVERY_SINK, Shop, check, delivered
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -50,6 +50,15 @@ def run(folder: Path, fault: Fault | None = None, cells: int = 1) -> tuple[int, 
     return done.returncode, done.stderr
 
 
+def begun(folder: Path, cells: int) -> Shop:
+    """A pipeline that has run once, so that what is killed is a micro-batch and not the first version of nothing."""
+    shop = Shop(folder, script=EVERY_SINK)
+    shop.write()
+    code, error = run(folder, cells=cells)
+    assert code == 0, error
+    return shop
+
+
 def finish(folder: Path, shop: Shop, cells: int) -> None:
     """Once more without a fault, then once with nothing new, which makes no version and delivers nothing."""
     code, error = run(folder, cells=cells)
@@ -70,7 +79,7 @@ JAVA_KILLED = [1, 2] if EVERY else [1]
 
 @pytest.mark.parametrize("cells, reached", DRIVER_KILLED)
 def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tuple[str, ...]) -> None:
-    shop = Shop(tmp_path, script=EVERY_SINK)
+    shop = begun(tmp_path, cells)
     fault = Fault(tmp_path / "fault")
     for step in reached:
         # New input for every kill: what one run leaves behind, the next has to make good.
@@ -83,7 +92,7 @@ def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tu
 
 @pytest.mark.parametrize("cells", JAVA_KILLED)
 def test_java_killed_at_every_step(tmp_path: Path, cells: int) -> None:
-    shop = Shop(tmp_path, script=EVERY_SINK)
+    shop = begun(tmp_path, cells)
     fault = Fault(tmp_path / "fault")
     for who, reached in (("worker", WORKER), ("driver", DRIVER)):
         for step in reached:
@@ -165,8 +174,6 @@ def test_a_task_that_is_tried_again_takes_nothing_twice(tmp_path: Path) -> None:
         command = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--once", "--master", "local[2,3]"]
         done = subprocess.run(command, cwd=tmp_path, env=environment(fault), capture_output=True, text=True)
         assert (done.returncode, fault.met) == (0, True), done.stderr
-    from tests.spark.shop import delivered
-
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 

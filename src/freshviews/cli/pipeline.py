@@ -12,7 +12,7 @@ import sys
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
@@ -21,18 +21,17 @@ from freshviews.cells import describe, plan_cells
 from freshviews.cli.progress import Progress, duration, size
 from freshviews.cli.report import error_text
 from freshviews.cli.script import ReadError, ScriptError, Source, read
-from freshviews.cli.stopping import Stopping, java_process
+from freshviews.cli.stopping import Stopping
 from freshviews.errors import FreshviewsError, SqlError
 from freshviews.spark.checkpoint import checkpoint_path
 from freshviews.spark.definition import Definition, catalog_of, declared_rows
+from freshviews.spark.java import java_process
 from freshviews.spark.manifest import Manifests
 from freshviews.spark.reading import latest, status
 from freshviews.spark.script import read_script
 from freshviews.sql.streaming import plain
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from freshviews.spark.query import Query
 
 
@@ -175,7 +174,7 @@ def _java_ended(root: Path, resume: str) -> str:
     return f"{message}; go on with: {resume}"
 
 
-def _end_session(spark: SparkSession) -> None:
+def _end_session(spark: Any) -> None:
     """Stop Spark, be it that its Java process has died before."""
     if not _java_is_gone(0):
         with contextlib.suppress(Exception):

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from freshviews.spark.java import java_process
+
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SECONDS_TO_END = 5.0
 """For the Java process, before it is killed."""
@@ -48,15 +50,6 @@ class Stopping:
         os.write(2, f"\n{message}\n".encode())
         end_java()
         os._exit(130)
-
-
-def java_process() -> subprocess.Popen[bytes] | None:
-    """Spark's Java process, where this process has started one."""
-    from pyspark import SparkContext
-
-    gateway = SparkContext._gateway
-    found: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
-    return found
 
 
 def end_java() -> None:

@@ -102,3 +102,11 @@ def _check(java: Path, where: str) -> None:
         raise JavaError(f"the Java of {where} does not say its version; {_REMEDY}")
     if not ACCEPTED[0] <= version <= ACCEPTED[-1]:
         raise JavaError(f"the Java of {where} is version {version}, but Spark 4 runs on 17 to 21; {_REMEDY}")
+
+
+def java_process() -> subprocess.Popen[bytes] | None:
+    """Spark's Java process, where this process has started one."""
+    from pyspark import SparkContext
+
+    found: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)
+    return found
