@@ -19,6 +19,7 @@ import duckdb
 from freshviews.errors import PlanError
 from freshviews.spark import Pipeline
 from freshviews.spark.checkpoint import CheckpointError
+from freshviews.spark.layout import layout_of
 from freshviews.spark.manifest import Manifests
 from freshviews.spark.reading import contents, latest
 
@@ -155,6 +156,21 @@ def test_rows_are_counted_once_however_often_they_are_copied(spark: Any, tmp_pat
     world.write(50)
     run(spark, tmp_path, ["triangles", "paths", "reached"], 8)
     assert latest(tmp_path / "script.checkpoint").totals["rows"] == {"edges": 50, "sales": 50}
+
+
+def test_heavy_values_are_measured_and_split(spark: Any, tmp_path: Path) -> None:
+    world = World(tmp_path)
+    hub = [(3, n) for n in range(2000)] + [(n, 3) for n in range(2000)] + [(n, n + 1) for n in range(4, 900)]
+    world.edges.update(hub)
+    src, dst = zip(*hub, strict=True)
+    rows = pa.table({"src": src, "dst": dst, "_multiplicity": [1] * len(hub)})
+    pq.write_table(rows, tmp_path / "edges" / "hub.parquet")
+    world.write(20)
+    run(spark, tmp_path, ["triangles", "paths"], 4)
+    check(world, ["triangles"])
+    layout = layout_of(latest(tmp_path / "script.checkpoint"))
+    assert {(one.column.lower(), one.values) for one in layout.plan.heavy} == {("src", (3,)), ("dst", (3,))}
+    assert any(role.heavy for role in layout.roles)
 
 
 def test_the_number_of_cells_is_fixed(spark: Any, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Rows to cells, as expressions of Spark: for every row of a table the feeds and cells it goes to.
 
 A row goes to one cell for each role of its table and each combination of the coordinates that the role leaves open; see
-``freshviews.cells``.
+``freshviews.cells``. The expressions are text, as each call into Spark costs more than to parse one.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
-from freshviews.cells import Dim, Role
+from freshviews.cells import Dim, Role, Values
 from freshviews.spark.rows import CELL, TABLE, Slots
 
 _GOES = "_goes"
@@ -24,73 +23,74 @@ def routed(frame: DataFrame, tables: Sequence[Slots], roles: Sequence[Sequence[R
     What comes back numbers the roles of all tables, one table's after the other's, in ``_t``, and has the cell in
     ``_cell``.
     """
+    kept = [f"`{name}`" for name in frame.columns]
+    if all(len(own) == 1 and own[0].copies == 1 and not own[0].heavy for own in roles):
+        alone = [(own[0], slots) for own, slots in zip(roles, tables, strict=True)]
+        goes = _by_table([_cell(role, slots, cells, [0] * len(role.dims)) for role, slots in alone])
+        return frame.selectExpr(*kept, f"CAST({goes} AS INT) AS {CELL}")
     first = 0
-    ways: list[list[tuple[int, Role, Slots]]] = []
+    arrays = []
     for slots, own in zip(tables, roles, strict=True):
-        ways.append([(first + i, role, slots) for i, role in enumerate(own)])
+        copies = [copy for i, role in enumerate(own) for copy in _copies(first + i, role, slots, cells)]
+        arrays.append(f"array({', '.join(copies)})")
         first += len(own)
-    if all(len(own) == 1 and _is_single(own[0]) for own in roles):
-        target: Column = F.lit(0)
-        for number, way in enumerate(ways):
-            _, role, slots = way[0]
-            target = F.when(F.col(TABLE) == number, _cell(role, slots, cells, (0,) * len(role.dims))).otherwise(target)
-        return frame.withColumn(CELL, target.cast("int"))
-    copies: Column | None = None
-    for number, way_of_table in enumerate(ways):
-        all_copies = F.array(*(copy for way in way_of_table for copy in _copies(way, cells)))
-        copies = F.when(F.col(TABLE) == number, all_copies).otherwise(F.lit(None) if copies is None else copies)
-    assert copies is not None
-    goes = frame.withColumn(_GOES, F.explode(copies)).where(F.col(_GOES).isNotNull())
-    return goes.withColumn(TABLE, F.col(f"{_GOES}.t")).withColumn(CELL, F.col(f"{_GOES}.cell")).drop(_GOES)
+    kept.remove(f"`{TABLE}`")
+    copied = frame.selectExpr("*", f"explode(filter({_by_table(arrays)}, x -> x IS NOT NULL)) AS {_GOES}")
+    return copied.selectExpr(f"{_GOES}.t AS {TABLE}", *kept, f"{_GOES}.cell AS {CELL}")
 
 
-def _is_single(role: Role) -> bool:
-    return not role.heavy and role.copies == 1
+def _by_table(expressions: Sequence[str]) -> str:
+    """The expression of the row's table."""
+    if len(expressions) == 1:
+        return expressions[0]
+    cases = " ".join(f"WHEN {number} THEN {found}" for number, found in enumerate(expressions))
+    return f"CASE {TABLE} {cases} END"
 
 
-def _copies(way: tuple[int, Role, Slots], cells: int) -> list[Column]:
-    number, role, slots = way
+def _copies(number: int, role: Role, slots: Slots, cells: int) -> list[str]:
     found = []
     for coordinates in product(*(range(dim.share) if dim.column is None else (0,) for dim in role.dims)):
-        cell = _cell(role, slots, cells, coordinates).cast("int")
-        copy = F.struct(F.lit(number).alias("t"), cell.alias("cell"))
-        found.append(F.when(_taken(role, slots), copy) if role.heavy else copy)
+        cell = f"CAST({_cell(role, slots, cells, coordinates)} AS INT)"
+        copy = f"named_struct('t', {number}, 'cell', {cell})"
+        found.append(f"IF({_taken(role.heavy, slots)}, {copy}, NULL)" if role.heavy else copy)
     return found
 
 
-def _cell(role: Role, slots: Slots, cells: int, coordinates: Sequence[int]) -> Column:
+def _cell(role: Role, slots: Slots, cells: int, coordinates: Sequence[int]) -> str:
     """The cell of a row, ``coordinates`` standing in where a dimension is left open."""
-    at: Column = F.lit(role.offset)
+    terms = [str(role.offset)]
     for dim, coordinate in zip(role.dims, coordinates, strict=True):
-        where = F.lit(coordinate) if dim.column is None else _coordinate(dim, slots)
-        at = at + where * F.lit(dim.stride)
-    return at % F.lit(cells)
+        terms.append(f"{coordinate if dim.column is None else _coordinate(dim, slots)} * {dim.stride}")
+    return f"({' + '.join(terms)}) % {cells}"
 
 
-def _coordinate(dim: Dim, slots: Slots) -> Column:
+def _coordinate(dim: Dim, slots: Slots) -> str:
     assert dim.column is not None
-    return F.pmod(F.xxhash64(F.lit(dim.seed), _value(dim.column, dim.kind, slots)), F.lit(dim.share))
+    return f"pmod(xxhash64({dim.seed}, {_value(dim.column, dim.kind, slots)}), {dim.share})"
 
 
-def _value(column: str, kind: str, slots: Slots) -> Column:
+def _value(column: str, kind: str, slots: Slots) -> str:
     slot = next(slot for name, slot in slots.items() if name.lower() == column.lower())
-    value = F.col(slot).cast(spark_kind(kind))
-    if kind == "double":
-        # The two zeros are one value to SQL.
-        value = F.when(value == 0.0, F.lit(0.0)).otherwise(value)
-    return value
+    value = f"CAST(`{slot}` AS {_spark_kind(kind)})"
+    # The two zeros are one value to SQL.
+    return f"IF({value} = 0D, 0D, {value})" if kind == "double" else value
 
 
-def _taken(role: Role, slots: Slots) -> Column:
+def _taken(heavy: Sequence[Values], slots: Slots) -> str:
     """Whether a row is one that a role takes."""
-    taken: Column = F.lit(True)
-    for one in role.heavy:
-        values = [F.lit(value).cast(spark_kind(one.kind)) for value in one.values]
-        found = F.coalesce(_value(one.column, one.kind, slots).isin(*values), F.lit(False))
-        taken = taken & (found if one.inside else ~found)
-    return taken
+    tests = []
+    for one in heavy:
+        values = ", ".join(f"CAST({_text(str(value))} AS {_spark_kind(one.kind)})" for value in one.values)
+        found = f"coalesce({_value(one.column, one.kind, slots)} IN ({values}), false)"
+        tests.append(found if one.inside else f"NOT {found}")
+    return " AND ".join(tests)
 
 
-def spark_kind(kind: str) -> str:
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _spark_kind(kind: str) -> str:
     """A kind of ``freshviews.cells`` in Spark's words; timestamps have no zone."""
     return "timestamp_ntz" if kind == "timestamp" else kind
