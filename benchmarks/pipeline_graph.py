@@ -178,10 +178,11 @@ def _joined(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
     start = time.perf_counter()
     writer = spark.sql(query).writeStream.foreachBatch(each).outputMode("append")
     running = writer.option("checkpointLocation", str(place / "notes")).trigger(availableNow=True).start()
-    if not running.awaitTermination(LIMIT):
-        seconds = after_warming(seconds_between([start, *ended]))
-        return _cut_off(seconds if ended else [], f"{len(ended)} of {files} files of inserts", answers)
-    return {**rate(CHANGES, after_warming(seconds_between(ended))), "answers": answers, "note": "inserts alone"}
+    complete = running.awaitTermination(LIMIT)
+    seconds = after_warming(seconds_between([start, *ended]))
+    if not complete:
+        return _cut_off(seconds, f"{len(ended)} of {files} files of inserts", answers)
+    return {**rate(CHANGES, seconds), "answers": answers, "note": "inserts alone"}
 
 
 def _cut_off(seconds: list[float], reached: str, answers: dict[str, Any]) -> dict[str, Any]:

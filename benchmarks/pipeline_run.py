@@ -59,11 +59,18 @@ def session(master: str = LOCAL, settings: Mapping[str, str] | None = None) -> I
 
 
 def put(rows: pa.Table, path: Path) -> None:
-    """A file that is there as a whole, or not at all."""
+    """A file that is there as a whole, or not at all, and later than those that were put before it."""
+    global _last
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}")
     pq.write_table(rows, aside)
+    # Spark takes files in the order of their times, in milliseconds; of those with one time, in any.
+    _last = max(time.time(), _last + 0.002)
+    os.utime(aside, (_last, _last))
     aside.rename(path)
+
+
+_last = 0.0
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ def command(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
 def main() -> None:
     assert importlib.util.find_spec("pyspark") is None, "pyspark is installed here"
     import freshviews as fv
-    import freshviews.spark  # noqa: F401
+    import freshviews.spark
 
     db = fv.Database()
     db.execute("CREATE TABLE sales (part STRING, qty INT)")
