@@ -11,7 +11,7 @@ log. Every version appends one segment to the log. When ``FAN_IN`` segments of a
 lagging worker may need, the oldest become one of the next level. So a version writes its change and, over time, a
 logarithm of it.
 
-When the log has a quarter of the image's rows, a child of the worker writes a new image from the memory it
+When the log has a third of the image's rows, a child of the worker writes a new image from the memory it
 inherits, while versions go on: it is ``pending`` until it is whole, which its name tells (see
 ``engine.database_image``); the first version to see that makes it the image and drops the log up to it. Of a child
 that is killed files remain that do not count, and another is begun once nothing was written for ``STALLED`` seconds.
@@ -23,6 +23,7 @@ the manifest names that token, or one from which the log leads on.
 from __future__ import annotations
 
 import logging
+import os
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -45,9 +46,9 @@ from freshviews.types.columns import arrow_type
 _LOGGER = logging.getLogger("freshviews")
 
 FAN_IN = 8
-SMALLEST_IMAGE = 100_000
-"""Rows of log below which no image is written."""
-LOG_SHARE = 4
+SMALLEST_IMAGE = int(os.environ.get("FRESHVIEWS_SMALLEST_IMAGE", "1000000"))
+"""Rows of log below which no image is written: replaying them takes about as many microseconds."""
+LOG_SHARE = 3
 """The image has at most so many times the rows of the log, apart from those that come while one is written."""
 STALLED = 60.0
 """Seconds without a sign of life after which an image will not be finished."""
