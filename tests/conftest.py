@@ -1,11 +1,15 @@
-"""What all tests share: golden files."""
+"""What all tests share: golden files, and small cells."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+# Many images, as cells of tests are small. Set before anything reads it; workers of Spark have it from its Java.
+os.environ.setdefault("FRESHVIEWS_SMALLEST_IMAGE", "20000")
 
 GOLDEN = Path(__file__).parent / "golden"
 

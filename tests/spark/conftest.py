@@ -11,9 +11,6 @@ from typing import Any
 
 import pytest
 
-# Many images, as cells of tests are small. Workers have it from the session's Java.
-os.environ.setdefault("FRESHVIEWS_SMALLEST_IMAGE", "20000")
-
 from tests.spark.faults import KILLING, Fault
 
 
