@@ -10,6 +10,7 @@ import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -29,6 +30,8 @@ SETTINGS = {
     # Large Arrow batches: each costs a call into the engine.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
 }
+
+_NOTES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
 _MASTER = re.compile(r"(local(\[.+\])?|local-cluster\[.+\]|yarn|spark://.+|k8s://.+)$")
@@ -77,7 +80,7 @@ def start_session(
         log.write_text(_QUIET)
         builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.as_uri()}")
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    for name, value in {**SETTINGS, **executor_settings(os.environ), **(settings or {})}.items():
+    for name, value in {**SETTINGS, **_notes(), **executor_settings(os.environ), **(settings or {})}.items():
         builder = builder.config(name, value)
     try:
         session = builder.getOrCreate()
@@ -86,6 +89,14 @@ def start_session(
         raise SessionError(f"Spark does not start{where}: {_reason(error)}") from error
     session.sparkContext.setLogLevel("OFF" if quiet else "ERROR")
     return session
+
+
+def _notes() -> dict[str, str]:
+    """Spark's own notes of offsets and commits by a rename of what is whole, without what its other way asks of a file
+    system besides: a tenth of a second less per micro-batch."""
+    # Before 4.3 it may have another name.
+    known = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
+    return {"spark.sql.streaming.checkpointFileManagerClass": _NOTES} if known else {}
 
 
 def _reason(error: Exception) -> str:
