@@ -231,19 +231,19 @@ def test_a_child_holds_no_file_of_its_parent_and_leaves_no_zombie(tmp_path: Path
     def work() -> None:
         (tmp_path / "files").write_text(" ".join(os.listdir("/proc/self/fd")))
         assert os.getsid(0) == os.getpid()
+        (tmp_path / "process").write_text(str(os.getpid()))
         until((tmp_path / "go").exists)
         raise ValueError
 
     assert forked.in_child(work, ended.append)
-    until((tmp_path / "files").exists)
+    until(lambda: (tmp_path / "process").exists() and (tmp_path / "process").read_text() != "")
     os.close(writer)
     assert os.read(reader, 1) == b""  # the child has no end of it open
     os.close(reader)
     (tmp_path / "go").touch()
     until(lambda: ended == [1])
     assert len((tmp_path / "files").read_text().split()) <= 5
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    assert not Path(f"/proc/{(tmp_path / 'process').read_text()}").exists()
 
 
 CHILD = """
