@@ -92,12 +92,5 @@ def _written(root: Path, number: str, cell: Cell, told: Told, wanted: Wanted) ->
             changed[name] = found.num_rows
         if name in wanted.complete:
             contents[name] = write_arrow(root, "contents", f"{name}-{number}", view.schema, view.to_batches())
-    sizes = {name: _bytes(cell, name) for name in wanted.views}
+    sizes = {name: cell.database.view_bytes(name) for name in wanted.views}
     return {"changes": changes, "changed": changed, "contents": contents, "sizes": sizes}
-
-
-def _bytes(cell: Cell, view: str) -> int:
-    """Bytes that a view keeps, internal views included."""
-    found = cell.database._relations.views
-    names = [key for key in found if key == view.lower() or key.startswith(view.lower() + "#")]
-    return sum(found[key].maintained.bytes() for key in names)

@@ -77,5 +77,3 @@ def stored_rows(spark: SparkSession, root: Path, layout: Layout, manifest: Manif
 def _counted(roles: Sequence[Role], cell: int) -> list[str]:
     """Tables of a cell whose rows, over all cells, are those of the base table, each once."""
     return [role.name for role in roles if role.counted_in(cell)]
-
-

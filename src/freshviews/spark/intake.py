@@ -29,7 +29,8 @@ class Feed:
     """How rows of a table come to one of its tables in the cells: in what slots and format.
 
     ``table`` is the name in the cells, ``source`` that in the script. ``counted``: the cells that count its rows and
-    report the bad ones, so that each is counted once; None for all.
+    report the bad ones, so that each is counted once. ``snapshot``: what comes is the whole
+    contents, even if nothing comes.
     """
 
     table: str
@@ -38,12 +39,8 @@ class Feed:
     changes: str | None
     form_options: dict[str, str]
     set_aside: bool
-    snapshot: bool = False
-    """Whether what comes is the whole contents, even if nothing comes."""
-    counted: frozenset[int] | None = None
-
-    def counts_in(self, cell: int) -> bool:
-        return self.counted is None or cell in self.counted
+    snapshot: bool
+    counted: frozenset[int]
 
 
 @dataclass
@@ -123,7 +120,7 @@ def _signed(cell: Cell, table: Intake) -> _Signed:
             good,
             definition,
             form,
-            lookup=lambda keys: _stored(cell, definition, keys),
+            lookup=lambda keys: cell.database.table(definition.name).lookup(keys),
             previous=previous,
             set_aside=feed.set_aside,
         )
@@ -132,11 +129,6 @@ def _signed(cell: Cell, table: Intake) -> _Signed:
     for bad in signed.bad.to_pylist():
         table.dropped[int(kept[bad["row"]])] = {name: bad[name] for name in ("column", "value", "reason")}
     return _Signed(signed.rows, kept, signed.positions)
-
-
-def _stored(cell: Cell, table: TableDef, keys: pa.RecordBatch) -> pa.Table:
-    """Stored rows that have one of the keys; costs by the keys."""
-    return cell.database.table(table.name).lookup(keys)
 
 
 def _set_aside(error: BatchError, intakes: Sequence[Intake], signed: Mapping[str, _Signed]) -> None:

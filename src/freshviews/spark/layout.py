@@ -18,7 +18,7 @@ MERGE = "merge"
 
 @dataclass(frozen=True)
 class Layout:
-    """The two stages: ``cells`` engines with the same statements, and the merge of what they tell."""
+    """The two stages: ``cells`` engines, each with its statements, and the merge of what they tell."""
 
     plan: CellPlan
     catalog: Catalog

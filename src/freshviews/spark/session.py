@@ -93,7 +93,7 @@ def start_session(
 
 def _notes() -> dict[str, str]:
     """Spark's own notes of offsets and commits by a rename of what is whole, without what its other way asks of a file
-    system besides: a tenth of a second less per micro-batch."""
+    system besides."""
     # Before 4.3 it may have another name.
     known = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
     return {"spark.sql.streaming.checkpointFileManagerClass": _NOTES} if known else {}

@@ -39,7 +39,8 @@ class PipelineError(FreshviewsError):
 @dataclass(frozen=True)
 class Input:
     """Rows that go into a version: tables are numbered in ``frame``, and ``feeds[t]`` are those of table t, one for
-    each of its ``roles[t]``. ``ordered``: changes by key are among them, so the order of rows matters."""
+    each of its ``roles[t]``. ``ordered``: changes by key are among them, so the order of rows matters.
+    ``text``: rows are read from text files."""
 
     frame: DataFrame
     feeds: Sequence[Sequence[Feed]]
@@ -75,7 +76,7 @@ def make(
     cells = Wanted(
         version,
         layout.cell_views,
-        frozenset(layout.cell_views) - _known(base.sizes, merge=False) | (fed if anew else frozenset()),
+        (frozenset(layout.cell_views) - _known(base.sizes, merge=False)) | (fed if anew else frozenset()),
         layout.stage_views("cells", complete),
     )
     feeds = tuple(feed for own in given.feeds for feed in own) if given is not None else ()

@@ -82,7 +82,7 @@ def _run(task: Task, number: int, intakes: list[Intake]) -> dict[str, Any]:
         cell.database.close()
         raise
     result = advanced(root, str(number), entry, cell, signed, told, wanted)
-    counted = [intake for intake in intakes if intake.feed.counts_in(number)]
+    counted = [intake for intake in intakes if number in intake.feed.counted]
     return {
         **result,
         "rows": _counts((t.feed.source, t.rows.num_rows) for t in counted if t.rows is not None),
