@@ -40,7 +40,7 @@ def test_check_tells_strategy_and_bounds_of_every_view(script: Path) -> None:
     assert result.exit_code == 0
     lines = [line.split() for line in result.stdout.splitlines()]
     assert lines[0] == ["view", "strategy", "update", "delay", "space"]
-    assert lines[1][:2] == ["by_part", "view_tree"]
+    assert lines[1][:2] == ["by_part", "first_order"]
     assert lines[2][:4] == ["pairs", "(1", "of", "2)"]
     assert result.stdout.splitlines()[-1] == f"{script}: 2 tables, 2 views, all can be kept fresh"
 

@@ -8,7 +8,8 @@ Departures. Where two relations bind the same variables, the smaller slice drive
 becomes the smaller degree). Occurrences of one relation with the same columns and filters share a store:
 the delta of a product of k equal factors is the sum over the non-empty sets of factors that take the update
 while the others keep the old state, and terms that are equal after renaming are computed once and
-multiplied: the three deltas of the triangle count over one edge relation are one loop, times three.
+multiplied: the three deltas of the triangle count over one edge relation are one loop, times three. A relation of
+which a declared key is bound is joined first, as one row at most agrees: such a loop costs O(1).
 
 The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
@@ -25,7 +26,7 @@ The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -60,10 +61,14 @@ from freshviews.program.nodes import (
     View,
 )
 from freshviews.program.rewrite import rename, scale, visit
+from freshviews.query.dependencies import FD, closure
 from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT, BOOLEAN
 
 RESULT = "Q"
+
+Keys = tuple[frozenset[int], ...]
+"""Sets of positions of a view's key that no two rows agree on."""
 
 
 @dataclass(frozen=True)
@@ -72,23 +77,32 @@ class Store:
 
     view: View
     atoms: tuple[Atom, ...]
+    unique: Keys = ()
 
 
-def plan(query: Query) -> Program:
-    """First-order program of a query."""
-    stores = _stores(query)
+def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
+    """First-order program of a query; ``dependencies`` are keys of its atoms."""
+    stores = _stores(query, dependencies)
     indexes: Indexes = {}
     triggers = tuple(_trigger(query, store, stores, indexes) for store in stores)
     result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
     stored = [] if len(query.atoms) == 1 else [store.view for store in stores]
     views = (*(replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in stored), result)
-    depth = max(_depth(t.body) for t in triggers)
-    update = "O(1)" if depth == 0 else "O(N)" if depth == 1 else f"O(N^{depth})"
+    worst = max(update_exponents(query, dependencies).values())
+    update = "O(1)" if worst == 0 else "O(N)" if worst == 1 else f"O(N^{worst})"
     bounds = (("update", update), ("delay", "O(1)"), ("space", "O(N + |result|)"))
     return Program(query.name, query.free, views, triggers, RESULT, strategy="first_order", bounds=bounds)
 
 
-def _stores(query: Query) -> tuple[Store, ...]:
+def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[str, int]:
+    """Per atom, the exponent of the time that a one-row update of it takes."""
+    stores = _stores(query, dependencies)
+    unique = {store.view.name: store.unique for store in stores}
+    triggers = [(store, _trigger(query, store, stores, {})) for store in stores]
+    return {atom.name: _rows(trigger.body, unique) for store, trigger in triggers for atom in store.atoms}
+
+
+def _stores(query: Query, dependencies: tuple[FD, ...]) -> tuple[Store, ...]:
     """Atoms grouped by what is stored of them; a shared store is named by the relation."""
     groups: dict[object, list[Atom]] = {}
     for atom in query.atoms:
@@ -105,8 +119,15 @@ def _stores(query: Query) -> tuple[Store, ...]:
         while name in taken:
             name += "_"
         taken.add(name)
-        stores.append(Store(leaf_view(query, atoms[0], name), tuple(atoms)))
+        stores.append(Store(leaf_view(query, atoms[0], name), tuple(atoms), _unique(atoms[0], dependencies)))
     return tuple(stores)
+
+
+def _unique(atom: Atom, dependencies: tuple[FD, ...]) -> Keys:
+    """Positions of the variables of an atom that determine all others in its own rows."""
+    own = [fd for fd in dependencies if fd.atom == atom.name]
+    keys = [fd.determinant for fd in own if closure(fd.determinant, own).issuperset(atom.variables)]
+    return tuple(frozenset(atom.variables.index(v) for v in key) for key in keys)
 
 
 def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Indexes) -> Trigger:
@@ -169,13 +190,14 @@ def _term(
         (name, Let(let.variable, substitute(let.expr, replaced)), value)
         for name, let, value in spanning_lifts(query)
     )
-    views = {atom.name: store.view for store in stores for atom in store.atoms}
+    held = {atom.name: store for store in stores for atom in store.atoms}
     steps = tuple(
         Step(
-            views[atom.name].name,
+            held[atom.name].view.name,
             tuple(mapping.get(v, v) for v in atom.variables),
             atom.name.lower() + "_row",
-            row_carrier(atom.name.lower() + "_row", views[atom.name]),
+            row_carrier(atom.name.lower() + "_row", held[atom.name].view),
+            held[atom.name].unique,
         )
         for atom in query.atoms
         if atom not in updated
@@ -185,8 +207,10 @@ def _term(
     once_more = Carrier(None, frozenset(), tuple((a.name, MULTIPLICITY) for a in query.aggregates))
     again = (once_more,) * (len(updated) - 1)
     bound = frozenset(mapping.values())
+    keys = [(tuple(mapping.get(v, v) for v in a.variables), held[a.name].unique) for a in query.atoms]
+    rules = tuple(FD(tuple(key[i] for i in sorted(one)), key) for key, unique in keys for one in unique)
     ordered = tuple(sorted(steps, key=lambda s: (s.view, tuple(v if v in bound else "~" for v in s.key))))
-    join = Join(bound, (update, *again), ordered, Pending(conditions, lifts))
+    join = Join(bound, (update, *again), ordered, Pending(conditions, lifts), rules)
     components = all_components(query)
     component_names = tuple(c.name for c in components)
     loops = any(not bound.issuperset(step.key) for step in steps)
@@ -221,15 +245,31 @@ def _canonical(body: tuple[Statement, ...], bound: frozenset[str]) -> tuple[Stat
     return rename(body, names, aliases)
 
 
-def _depth(body: tuple[Statement, ...]) -> int:
-    """Greatest number of loops one inside the other."""
-    depth = 0
+def _rows(body: tuple[Statement, ...], unique: Mapping[str, Keys], loops: tuple[Loop, ...] = ()) -> int:
+    """The exponent of how often the innermost statement runs at most: of all nests of loops, the worst."""
+    worst = 0
     for statement in body:
         match statement:
             case Loop(body=inner):
-                depth = max(depth, 1 + _depth(inner))
+                nested = (*loops, statement)
+                worst = max(worst, _cover(nested, unique), _rows(inner, unique, nested))
             case Smaller(left=left, right=right):
-                depth = max(depth, 1 + _depth(left.body), 1 + _depth(right.body))
+                # The smaller slice is at most as long as either.
+                worst = max(worst, min(_rows((side,), unique, loops) for side in (left, right)))
             case If(body=inner) | Sum(body=inner) | Lookup(body=inner):
-                depth = max(depth, _depth(inner))
-    return depth
+                worst = max(worst, _rows(inner, unique, loops))
+    return worst
+
+
+def _cover(loops: tuple[Loop, ...], unique: Mapping[str, Keys]) -> int:
+    """The least number of the loops whose rows, with the update, determine those of all loops."""
+    free = {loop.key[i] for loop in loops for i in range(len(loop.key)) if i not in loop.bound}
+    given = {v for loop in loops for v in loop.key} - free
+    rules = [
+        FD(tuple(loop.key[i] for i in sorted(positions)), loop.key) for loop in loops for positions in unique[loop.view]
+    ]
+    for count in range(len(loops)):
+        for chosen in combinations(loops, count):
+            if closure(given.union(*(loop.key for loop in chosen)), rules).issuperset(free):
+                return count
+    return len(loops)

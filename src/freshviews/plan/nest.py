@@ -1,31 +1,35 @@
 """Loop nests: joining what is bound with a list of views, one statement inside the other.
 
 Every strategy evaluates some join of stored views around bound variables. ``nest`` orders it greedily: a
-view whose key is bound is looked up at once; else the view with the fewest unbound variables among those
-that touch a bound one is looped over; where two views would bind the same variables, the one with the
-smaller slice is looped over and the other looked up, decided at run time. Conditions and lifts across atoms
-are placed as soon as their variables are bound.
+view whose key is bound is looked up at once; else a view is looped over of which a declared key is bound, so that
+one row at most agrees; else, of those that touch a bound variable, the one whose rows tell most by keys, then the
+one with the fewest unbound variables. Where two views would bind the same variables, the one with the smaller slice
+is looped over and the other looked up, decided at run time. Conditions and lifts across atoms are placed as soon as
+their variables are bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.plan.leaves import Carrier
 from freshviews.program.nodes import If, Let, Lookup, Loop, Smaller, Statement, Value
+from freshviews.query.dependencies import FD, closure
 
 
 @dataclass(frozen=True)
 class Step:
     """A stored view to join with: its name, the variables of its key, the alias of its row and what the row
-    carries into payloads. ``carrier`` is None where its payload is not multiplied in."""
+    carries into payloads. ``carrier`` is None where its payload is not multiplied in. ``unique``: sets of positions
+    of the key that no two rows agree on."""
 
     view: str
     key: tuple[str, ...]
     alias: str
     carrier: Carrier | None
+    unique: tuple[frozenset[int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,12 +42,14 @@ class Pending:
 
 @dataclass(frozen=True)
 class Join:
-    """State of a nest: bound variables, carriers multiplied so far, what is left, what waits."""
+    """State of a nest: bound variables, carriers multiplied so far, what is left, what waits; and the keys of all
+    that is joined, as dependencies."""
 
     bound: frozenset[str]
     carriers: tuple[Carrier, ...]
     steps: tuple[Step, ...]
     pending: Pending = field(default_factory=Pending)
+    rules: tuple[FD, ...] = ()
 
 
 Finish = Callable[[Join], tuple[Statement, ...]]
@@ -58,7 +64,7 @@ def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> 
     ready = [c for c in join.pending.conditions if join.bound.issuperset(columns_of(c))]
     if ready:
         rest = Pending(tuple(c for c in join.pending.conditions if c not in ready), join.pending.lifts)
-        inner = Join(join.bound, join.carriers, join.steps, rest)
+        inner = replace(join, pending=rest)
         body = nest(inner, finish, indexes, smaller)
         for condition in reversed(ready):
             body = (If(condition, body),)
@@ -69,7 +75,7 @@ def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> 
             join.pending.conditions, tuple(lift for lift in join.pending.lifts if lift not in lifts)
         )
         carrier = Carrier(None, frozenset(), tuple((name, value) for name, _, value in lifts))
-        inner = Join(join.bound, (*join.carriers, carrier), join.steps, rest)
+        inner = replace(join, carriers=(*join.carriers, carrier), pending=rest)
         return (*(let for _, let, _ in lifts), *nest(inner, finish, indexes, smaller))
     if not join.steps:
         return finish(join)
@@ -87,10 +93,22 @@ def _unbound(join: Join, step: Step) -> frozenset[str]:
     return frozenset(step.key) - join.bound
 
 
+def _is_one_row(join: Join, step: Step) -> bool:
+    return any(all(step.key[i] in join.bound for i in positions) for positions in step.unique)
+
+
+def _determined(join: Join, step: Step) -> int:
+    """How many variables a row tells by keys beside its own: a view with many is near the one that tells all, so
+    that few rows follow, where two views that tell little of each other would make a product."""
+    return len(closure(step.key, join.rules).difference(step.key))
+
+
 def _choose(join: Join) -> tuple[Step, Step | None]:
     """The view to loop over next, and one that binds the same variables, if any."""
     touching = [s for s in join.steps if join.bound.intersection(s.key)] or list(join.steps)
-    step = min(touching, key=lambda s: len(_unbound(join, s)))
+    step = min(touching, key=lambda s: (not _is_one_row(join, s), -_determined(join, s), len(_unbound(join, s))))
+    if _is_one_row(join, step):
+        return step, None
     twins = [s for s in touching if s is not step and _unbound(join, s) == _unbound(join, step)]
     twin = next((s for s in twins if join.bound.intersection(s.key)), None)
     return step, twin
@@ -98,12 +116,8 @@ def _choose(join: Join) -> tuple[Step, Step | None]:
 
 def _take(join: Join, step: Step) -> Join:
     carriers = join.carriers if step.carrier is None else (*join.carriers, step.carrier)
-    return Join(
-        join.bound | frozenset(step.key),
-        carriers,
-        tuple(s for s in join.steps if s is not step),
-        join.pending,
-    )
+    rest = tuple(s for s in join.steps if s is not step)
+    return replace(join, bound=join.bound | frozenset(step.key), carriers=carriers, steps=rest)
 
 
 def _loop(join: Join, step: Step, finish: Finish, indexes: Indexes, smaller: bool) -> Loop:

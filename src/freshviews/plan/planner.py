@@ -10,9 +10,10 @@ from freshviews.plan import STRATEGIES, first_order, view_tree
 from freshviews.plan.assemble import assemble
 from freshviews.program.nodes import Program
 from freshviews.query.block import Block, TableDef, ViewDef
-from freshviews.query.dependencies import FD, from_keys
+from freshviews.query.dependencies import FD, closure, from_keys
 from freshviews.query.query import Query
 from freshviews.query.query_class import QueryClass, classify
+from freshviews.query.variable_order import best_order, update_exponents
 
 
 @dataclass(frozen=True)
@@ -36,17 +37,46 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
         program = view_tree.plan_factorised(block.query, dependencies)
         if program is not None:
             return Plan(program, kind, "view_tree", "the result stays factorised over the view tree")
+    fact = _looks_all_up(block.query, dependencies) if kind.dynamic_width > 0 else None
+    if fact is not None:
+        reason = f"from a row of {fact} all other relations are looked up by their keys"
+        return Plan(_first_order(block, dependencies), kind, "first_order", reason)
     if kind.acyclic or len(block.query.atoms) == 1:
         reason = "acyclic: one view tree serves all updates"
         if block.kind == "bag" and in_z:
             reason += f"; the result is held, for multiplicities of {', '.join(in_z)} may be negative"
         return Plan(_view_tree(block, dependencies), kind, "view_tree", reason)
     reason = "cyclic: deltas over the base relations take linear space and the smaller side's time"
-    return Plan(assemble(block, first_order.plan), kind, "first_order", reason)
+    return Plan(_first_order(block, dependencies), kind, "first_order", reason)
 
 
 def _worth_factorising(kind: QueryClass) -> bool:
     return kind.acyclic and kind.dynamic_width <= 1
+
+
+def _looks_all_up(query: Query, dependencies: tuple[FD, ...]) -> str | None:
+    """The relation whose rows determine those of all others, where no update costs more than in a view tree.
+
+    Most updates are those of this relation, of which there are as many rows as in the join. Its row costs as many
+    lookups as a view tree has views on its path, and is entered into one view, not into each of them.
+    """
+    if len(query.atoms) == 1:
+        return None
+    fact = next((a for a in query.atoms if closure(a.variables, dependencies).issuperset(query.variables)), None)
+    if fact is None:
+        return None
+    tree = update_exponents(best_order(query, False, dependencies), query, dependencies)
+    deltas = first_order.update_exponents(query, dependencies)
+    return fact.name if all(deltas[name] <= exponent for name, exponent in tree.items()) else None
+
+
+def _first_order(block: Block, dependencies: tuple[FD, ...]) -> Program:
+    main = block.query
+
+    def strategy(query: Query) -> Program:
+        return first_order.plan(query, dependencies if query is main else ())
+
+    return assemble(block, strategy)
 
 
 def _view_tree(block: Block, dependencies: tuple[FD, ...]) -> Program:
@@ -62,6 +92,8 @@ def _named(view: ViewDef, block: Block, dependencies: tuple[FD, ...], kind: Quer
     reason = "named by the user"
     if view.strategy == "view_tree":
         return Plan(_view_tree(block, dependencies), kind, "view_tree", reason)
+    if view.strategy == "first_order":
+        return Plan(_first_order(block, dependencies), kind, "first_order", reason)
     named: Callable[[Query], Program] | None = STRATEGIES.get(view.strategy or "")
     if named is None:
         known = ", ".join(sorted(STRATEGIES))

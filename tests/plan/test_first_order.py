@@ -1,0 +1,75 @@
+"""First-order deltas under keys: what is looked up, what an update costs, and when the planner takes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshviews.plan import first_order
+from freshviews.plan.planner import plan_block
+from freshviews.program.nodes import Program
+from freshviews.query.dependencies import from_keys
+from freshviews.sql.catalog import Catalog
+from freshviews.sql.script import parse_script
+from tests.query.notation import query
+
+STAR = "Q(x, y, z) = F(a, b, c), A(a, x), B(b, y), C(c, z)"
+SNOWFLAKE = "Q(x, p) = F(o, b), O(o, c), C(c, x), B(b, p)"
+# A nation has customers and suppliers; only a sale tells which belong together, so the way is by the orders.
+TWO_WAYS = "Q(r) = F(o, s), O(o, c), C(c, n), S(s, n), N(n, r)"
+FIRST = (("c0",),)
+
+
+@pytest.mark.parametrize(
+    ("text", "keys", "expected"),
+    [
+        (STAR, {"A": FIRST, "B": FIRST, "C": FIRST}, {"F": 0, "A": 1, "B": 1, "C": 1}),
+        (STAR, {}, {"F": 3, "A": 2, "B": 2, "C": 2}),
+        (SNOWFLAKE, {"O": FIRST, "C": FIRST, "B": FIRST}, {"F": 0, "O": 1, "C": 1, "B": 1}),
+        (TWO_WAYS, {"O": FIRST, "C": FIRST, "S": FIRST, "N": FIRST}, {"F": 0, "O": 1, "C": 1, "S": 1, "N": 1}),
+        ("Q() = R(a, b), S(b, c), T(c, a)", {}, {"R": 1, "S": 1, "T": 1}),
+        # One key of two columns, of which one alone does not tell the row.
+        ("Q(x) = F(a, b), D(a, b, x)", {"D": (("c0", "c1"),)}, {"F": 0, "D": 0}),
+        ("Q(x) = F(a), D(a, b, x)", {"D": (("c0", "c1"),)}, {"F": 1, "D": 0}),
+        # Both occurrences of E have the key; a row of E is in both.
+        ("Q(b) = E(a, b), E(b, c)", {"E": FIRST}, {"E": 1, "E_2": 1}),
+    ],
+)
+def test_the_exponent_counts_rows_that_keys_do_not_determine(text, keys, expected):
+    made = query(text)
+    assert first_order.update_exponents(made, from_keys(made, keys)) == expected
+
+
+def planned(text: str) -> tuple[str, str, Program]:
+    catalog = Catalog()
+    *tables, made = parse_script(text, catalog)
+    (block,) = made.view.blocks
+    plan = plan_block(made.view, block, {table.name: table for table in tables})
+    return plan.strategy, plan.reason, plan.program
+
+
+TABLES = """
+CREATE TABLE sales (cust BIGINT, part BIGINT, qty BIGINT) {0};
+CREATE TABLE customers (cust BIGINT PRIMARY KEY, region BIGINT) {0};
+CREATE TABLE parts (part BIGINT PRIMARY KEY, kind BIGINT) {0};
+"""
+JOINED = "sales JOIN customers USING (cust) JOIN parts USING (part)"
+TRUSTED = "TBLPROPERTIES ('freshviews.trusted' = 'true')"
+
+
+@pytest.mark.parametrize(
+    ("select", "properties", "strategy"),
+    [
+        (f"SELECT region, kind, SUM(qty) AS qty FROM {JOINED} GROUP BY region, kind", "", "first_order"),
+        # A view tree serves every update in O(1).
+        ("SELECT cust, SUM(qty) AS qty FROM sales JOIN customers USING (cust) GROUP BY cust", "", "view_tree"),
+        # Keys of trusted tables are not checked, so nothing is built on them.
+        (f"SELECT region, kind, SUM(qty) AS qty FROM {JOINED} GROUP BY region, kind", TRUSTED, "view_tree"),
+    ],
+)
+def test_a_fact_that_determines_its_dimensions_is_joined_by_lookups(select, properties, strategy):
+    found, reason, program = planned(TABLES.format(properties) + f"CREATE MATERIALIZED VIEW v AS {select};")
+    assert found == strategy
+    if strategy == "first_order":
+        assert reason == "from a row of sales all other relations are looked up by their keys"
+        assert dict(program.bounds)["update"] == "O(N)"
+        assert [view.name for view in program.views] == ["sales", "customers", "parts", "Q"]
