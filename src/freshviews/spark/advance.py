@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from freshviews.engine.change import Change
 from freshviews.engine.encoding import MULTIPLICITY
-from freshviews.spark.arrow_files import write_arrow
+from freshviews.spark.arrow_files import net, write_arrow
 from freshviews.spark.state import Cell, Entry, appended, keep, new_token
 from freshviews.spark.steps import reach
 
@@ -83,7 +83,7 @@ def _written(root: Path, number: str, cell: Cell, told: Told, wanted: Wanted) ->
             ones = pa.array(np.ones(whole.num_rows, np.int64))
             found = whole.append_column(pa.field(MULTIPLICITY, pa.int64(), nullable=False), ones)
         elif name in told:
-            found = pa.concat_tables(told[name])
+            found = told[name][0] if len(told[name]) == 1 else net(pa.concat_tables(told[name]))
         else:
             continue
         if found.num_rows:

@@ -61,8 +61,11 @@ def read_change(root: Path, names: Sequence[str]) -> pa.Table | None:
     if rows is None or len(names) < 2:
         return rows
     signs = rows.column(MULTIPLICITY)
-    if pc.min(signs).as_py() > 0 or pc.max(signs).as_py() < 0:
-        return rows
+    return rows if pc.min(signs).as_py() > 0 or pc.max(signs).as_py() < 0 else net(rows)
+
+
+def net(rows: pa.Table) -> pa.Table:
+    """A change with each row once, with the sum of its ``_multiplicity``; those that come and go are left out."""
     columns = [name for name in rows.schema.names if name != MULTIPLICITY]
     summed = rows.group_by(columns, use_threads=False).aggregate([(MULTIPLICITY, "sum")])
     summed = summed.rename_columns([*columns, MULTIPLICITY]).select(rows.schema.names).cast(rows.schema)

@@ -98,6 +98,11 @@ def take_in(cell: Cell, intakes: Sequence[Intake]) -> dict[str, pa.Table]:
         return {name: pa.Table.from_batches([found.rows]) for name, found in signed.items()}
 
 
+def signed_of(cell: Cell, table: Intake) -> pa.RecordBatch:
+    """The signed rows of a table. Raises Refusal."""
+    return _signed(cell, table).rows
+
+
 def _signed(cell: Cell, table: Intake) -> _Signed:
     """Signed rows of a table, and the rows of the input that they came from."""
     feed, definition = table.feed, table.definition

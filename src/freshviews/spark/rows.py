@@ -7,7 +7,7 @@ share type by type. Rows of different tables so cost no more than the widest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -41,27 +41,8 @@ def slots_of(tables: Sequence[Mapping[str, str]]) -> list[Slots]:
     return found
 
 
-def split(batches: Iterable[pa.RecordBatch], slots: Sequence[Slots]) -> dict[int, list[pa.RecordBatch | None]]:
-    """By cell: the rows for each feed under the names of its source columns, places first; None where it has none.
-
-    A cell is there if any row names it, be it one of no table.
-    """
-    pieces: dict[int, list[list[pa.RecordBatch]]] = {}
-    for batch in batches:
-        for cell, number, rows in _groups(batch, len(slots)):
-            found = pieces.setdefault(cell, [[] for _ in slots])
-            if number >= 0:
-                places = [name for name in PLACE if name in rows.schema.names]
-                names = slots[number]
-                columns = [*(rows.column(name) for name in places), *(rows.column(slot) for slot in names.values())]
-                found[number].append(pa.RecordBatch.from_arrays(columns, [*places, *names]))
-    return {
-        cell: [_ordered(_whole(found)) if found else None for found in by_table] for cell, by_table in pieces.items()
-    }
-
-
-def _groups(batch: pa.RecordBatch, tables: int) -> Iterator[tuple[int, int, pa.RecordBatch]]:
-    """Runs of rows of one cell and table, each in its order."""
+def groups(batch: pa.RecordBatch, tables: int) -> Iterator[tuple[int, int, pa.RecordBatch]]:
+    """Runs of rows of one cell and one feed (-1: of none), each in its order, of a batch for that many feeds."""
     if batch.num_rows == 0:
         return
     numbers = batch.column(TABLE).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -79,11 +60,19 @@ def _groups(batch: pa.RecordBatch, tables: int) -> Iterator[tuple[int, int, pa.R
         yield cell, number - 1, taken.slice(start, end - start)
 
 
-def _whole(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+def named(rows: pa.RecordBatch, slots: Slots) -> pa.RecordBatch:
+    """Rows of a feed under the names of its source columns, places first."""
+    places = [name for name in PLACE if name in rows.schema.names]
+    columns = [*(rows.column(name) for name in places), *(rows.column(slot) for slot in slots.values())]
+    return pa.RecordBatch.from_arrays(columns, [*places, *slots])
+
+
+def whole(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """Rows of a feed as one batch, in the order of their places where they have them."""
     if len(batches) == 1:
-        return batches[0]
+        return _ordered(batches[0])
     columns = [pa.concat_arrays([b.column(i) for b in batches]) for i in range(batches[0].num_columns)]
-    return pa.RecordBatch.from_arrays(columns, schema=batches[0].schema)
+    return _ordered(pa.RecordBatch.from_arrays(columns, schema=batches[0].schema))
 
 
 def _ordered(rows: pa.RecordBatch) -> pa.RecordBatch:
@@ -97,7 +86,7 @@ Place = tuple[str, int, int]
 
 
 def place_of(rows: pa.RecordBatch, row: int) -> Place | None:
-    """Where a row of ``split`` came from; None where places did not come along, or it is from no file."""
+    """Where a row of ``named`` came from; None where places did not come along, or it is from no file."""
     if PLACE[0] not in rows.schema.names:
         return None
     _, file, at, number = (rows.column(name)[row].as_py() for name in PLACE)

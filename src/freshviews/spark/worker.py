@@ -1,16 +1,16 @@
 """What runs in a Python worker of an executor: the rows of a micro-batch go through the engines of their cells.
 
-A partition has several cells, which run in threads, as compiled code does not hold the interpreter. Everything
-is written under fresh names, and nothing counts before the manifest names it; so a try that is killed, repeated or
-thrown away leaves nothing but files that are collected later.
+A partition has several cells, which run in threads, as compiled code does not hold the interpreter; the main thread
+hands them their rows as Spark sends them. Everything is written under fresh names, and nothing counts before the
+manifest names it; so a try that is killed, repeated or thrown away leaves nothing but files that are collected later.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ import pyarrow as pa
 from freshviews.errors import FreshviewsError
 from freshviews.query.block import TableDef
 from freshviews.spark.advance import Wanted, advanced, listening
+from freshviews.spark.ahead import Ahead, Arriving, growing_feeds
 from freshviews.spark.checkpoint import cannot_write
 from freshviews.spark.intake import Feed, Intake, Refusal, bad_rows, take_in
-from freshviews.spark.rows import split
-from freshviews.spark.state import Entry, loaded
+from freshviews.spark.rows import groups, named, whole
+from freshviews.spark.state import Cell, Entry, loaded
 from freshviews.sql import Statement
 
 RESULT = pa.schema([pa.field("result", pa.string())])
@@ -47,47 +48,105 @@ class Task:
 
 def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Take a partition through its cells; for each a row of JSON comes out, a refusal included."""
-    parts = split(batches, [feed.slots for feed in task.feeds])
-
-    def run(cell: int) -> dict[str, Any]:
-        tables = {one.name: one for one in task.statements[cell] if isinstance(one, TableDef)}
-        rows = [Intake(feed, tables[feed.table], found) for feed, found in zip(task.feeds, parts[cell], strict=True)]
+    cells: dict[int, Arriving] = {}
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+        ends: BaseException | None = None
+        runs: dict[int, Future[dict[str, Any]]] = {}
         try:
-            return _run(task, cell, rows)
-        except Refusal as error:
-            return {"cell": str(cell), "refused": error.text, "more": error.more, "place": error.place}
-        except FreshviewsError as error:
-            return {"cell": str(cell), "refused": str(error), "more": "", "place": None}
-        except OSError as error:
-            return {"cell": str(cell), "refused": cannot_write(Path(task.root), error), "more": "", "place": None}
-
-    if len(parts) == 1:
-        results = [run(cell) for cell in parts]
-    else:
-        with ThreadPoolExecutor(min(len(parts), os.cpu_count() or 1)) as threads:
-            results = list(threads.map(run, sorted(parts)))
+            for batch in batches:
+                for number, feed, rows in groups(batch, len(task.feeds)):
+                    if number not in cells:
+                        cells[number] = Arriving()
+                        runs[number] = threads.submit(_told, task, number, cells[number])
+                    cells[number].put((feed, rows))
+        except BaseException as error:
+            ends = error
+            raise
+        finally:
+            for arriving in cells.values():
+                arriving.put(ends)
+    results = [runs[number].result() for number in sorted(runs)]
     yield pa.RecordBatch.from_arrays([pa.array([json.dumps(result) for result in results], pa.string())], schema=RESULT)
 
 
-def _run(task: Task, number: int, intakes: list[Intake]) -> dict[str, Any]:
-    if not task.whole and all(intake.rows is None for intake in intakes):
+def _told(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
+    """What the run of a cell found, or why it was refused."""
+    try:
+        return _run(task, number, arriving)
+    except Refusal as error:
+        return {"cell": str(number), "refused": error.text, "more": error.more, "place": error.place}
+    except FreshviewsError as error:
+        return {"cell": str(number), "refused": str(error), "more": "", "place": None}
+    except OSError as error:
+        return {"cell": str(number), "refused": cannot_write(Path(task.root), error), "more": "", "place": None}
+
+
+def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
+    """Take rows through a cell: as they arrive, where they are many and its tables allow it."""
+    growing = growing_feeds(task.feeds, {t.name: t for t in task.statements[number] if isinstance(t, TableDef)})
+    if growing and arriving.many(growing):
+        try:
+            return _made(task, number, lambda cell: _in_pieces(task, number, cell, growing, arriving))
+        except (FreshviewsError, OSError):
+            pass  # what is wrong is told by the second try, which has all rows at hand
+    waiting: dict[int, list[pa.RecordBatch]] = {}
+    for feed, rows in arriving:
+        if feed >= 0:
+            waiting.setdefault(feed, []).append(named(rows, task.feeds[feed].slots))
+    if not task.whole and not waiting:
         return {"cell": str(number)}
+    return _made(task, number, lambda cell: _at_once(task, number, cell, waiting))
+
+
+@dataclass(frozen=True)
+class _Taken:
+    """What an engine has taken: the signed rows by table, how many came by source, the bad ones."""
+
+    signed: dict[str, pa.Table]
+    rows: dict[str, int]
+    bad: list[dict[str, Any]]
+
+
+def _at_once(task: Task, number: int, cell: Cell, waiting: Mapping[int, list[pa.RecordBatch]]) -> _Taken:
+    intakes = [
+        Intake(feed, cell.tables[feed.table], whole(waiting[i]) if i in waiting else None)
+        for i, feed in enumerate(task.feeds)
+    ]
+    signed = take_in(cell, intakes)
+    counted = [intake for intake in intakes if number in intake.feed.counted]
+    rows = _counts((t.feed.source, t.rows.num_rows) for t in counted if t.rows is not None)
+    return _Taken(signed, rows, [row for t in counted for row in bad_rows(t)])
+
+
+def _in_pieces(task: Task, number: int, cell: Cell, growing: frozenset[int], arriving: Arriving) -> _Taken:
+    ahead = Ahead(cell, task.feeds, growing)
+    for feed, rows in arriving:
+        if feed >= 0:
+            ahead.take(feed, named(rows, task.feeds[feed].slots))
+    rest = _at_once(task, number, cell, ahead.waiting)
+    signed, counts = dict(rest.signed), list(rest.rows.items())
+    for i, pieces in ahead.taken.items():
+        own = task.feeds[i]
+        last = signed[own.table].to_batches() if own.table in signed else []
+        signed[own.table] = pa.Table.from_batches([*pieces, *last])
+        if number in own.counted:
+            counts.append((own.source, sum(len(piece) for piece in pieces)))
+    return _Taken(signed, _counts(counts), rest.bad)
+
+
+def _made(task: Task, number: int, take: Callable[[Cell], _Taken]) -> dict[str, Any]:
+    """Take rows into the engine of a cell and write all that leads to the next version."""
     root, entry = Path(task.root), task.entries[number]
     cell = loaded(root, str(number), entry, task.statements[number])
     wanted = task.wanted.within(cell.database.views)
     try:
         with listening(cell, wanted) as told:
-            signed = take_in(cell, intakes)
+            taken = take(cell)
     except BaseException:
         cell.database.close()
         raise
-    result = advanced(root, str(number), entry, cell, signed, told, wanted)
-    counted = [intake for intake in intakes if number in intake.feed.counted]
-    return {
-        **result,
-        "rows": _counts((t.feed.source, t.rows.num_rows) for t in counted if t.rows is not None),
-        "bad": [row for t in counted for row in bad_rows(t)],
-    }
+    result = advanced(root, str(number), entry, cell, taken.signed, told, wanted)
+    return {**result, "rows": taken.rows, "bad": taken.bad}
 
 
 def _counts(found: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -1,0 +1,96 @@
+"""Rows of tables that only grow go into the engine while others still arrive.
+
+No rule that such a table has looks at more than one row, so that its rows may be taken in pieces, each a version of
+the engine; the changes of views are added up where they are written. Rows of other tables follow at the end, as one
+batch. Whatever goes wrong on the way, nothing has been written: the engine is thrown away, and the rows are taken
+anew as one batch, which then tells what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+
+import pyarrow as pa
+
+from freshviews.query.block import TableDef
+from freshviews.spark.definition import form_of
+from freshviews.spark.intake import Feed, Intake, signed_of
+from freshviews.spark.rows import whole
+from freshviews.spark.state import Cell
+from freshviews.stream import AppendOnly
+
+PIECE = 50_000
+"""Rows that are taken at once: so many that the change of the views, which each piece makes, costs little beside."""
+
+Rows = tuple[int, pa.RecordBatch]
+"""The number of a feed (-1: of none), and rows of it."""
+
+
+class Arriving:
+    """The rows of a cell, put in by one thread and taken by another, which may begin again from the first."""
+
+    def __init__(self) -> None:
+        self._queue: SimpleQueue[Rows | BaseException | None] = SimpleQueue()
+        self._seen: list[Rows] = []
+        self._end: BaseException | bool = False
+
+    def put(self, rows: Rows | BaseException | None) -> None:
+        """Add rows; or end them with None, or with an error that is raised where they are taken."""
+        self._queue.put(rows)
+
+    def __iter__(self) -> Iterator[Rows]:
+        yield from list(self._seen)
+        while self._end is False:
+            found = self._queue.get()
+            if isinstance(found, tuple):
+                self._seen.append(found)
+                yield found
+            else:
+                self._end = found or True
+        if isinstance(self._end, BaseException):
+            raise self._end
+
+    def many(self, growing: frozenset[int]) -> bool:
+        """Whether there is a piece of rows for one of the growing feeds; no more are awaited than that takes."""
+        rows = dict.fromkeys(growing, 0)
+        for number, found in self:
+            if number in growing:
+                rows[number] += len(found)
+                if rows[number] >= PIECE:
+                    return True
+        return False
+
+
+@dataclass
+class Ahead:
+    """Takes the rows of a cell's growing tables in pieces. What the engine has not had: ``waiting``, by feed."""
+
+    cell: Cell
+    feeds: Sequence[Feed]
+    growing: frozenset[int]
+    waiting: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
+    taken: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
+    """Signed rows that the engine has, by feed."""
+
+    def take(self, number: int, rows: pa.RecordBatch) -> None:
+        """Take rows of a feed, under their names, or keep them. Raises FreshviewsError where the engine refuses."""
+        self.waiting.setdefault(number, []).append(rows)
+        if number in self.growing and sum(len(one) for one in self.waiting[number]) >= PIECE:
+            feed = self.feeds[number]
+            piece = Intake(feed, self.cell.tables[feed.table], whole(self.waiting.pop(number)))
+            signed = signed_of(self.cell, piece)
+            self.cell.database.apply(feed.table, signed)
+            self.taken.setdefault(number, []).append(signed)
+
+
+def growing_feeds(feeds: Sequence[Feed], tables: dict[str, TableDef]) -> frozenset[int]:
+    """Numbers of the feeds whose rows may be taken in pieces: inserts into a table without keys, none set aside."""
+    return frozenset(number for number, feed in enumerate(feeds) if _only_grows(feed, tables[feed.table]))
+
+
+def _only_grows(feed: Feed, table: TableDef) -> bool:
+    if feed.set_aside or feed.snapshot or table.keys or table.foreign_keys:
+        return False
+    return isinstance(form_of(feed.changes, feed.form_options, tuple(feed.slots)), AppendOnly)

@@ -1,0 +1,155 @@
+"""Rows taken in pieces while others arrive: versions as at once, and nothing of a micro-batch that is refused."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from freshviews.cells import plan_cells
+from freshviews.engine.database import Database
+from freshviews.spark import ahead
+from freshviews.spark.advance import Wanted
+from freshviews.spark.arrow_files import read_arrow
+from freshviews.spark.definition import catalog_of
+from freshviews.spark.intake import Feed
+from freshviews.spark.layout import Layout
+from freshviews.spark.rows import CELL, TABLE, slots_of
+from freshviews.spark.script import read_script
+from freshviews.spark.state import EMPTY, load_cell
+from freshviews.spark.worker import Task, run_partition
+
+SCRIPT = """
+CREATE STREAMING TABLE sales (cust BIGINT, qty BIGINT NOT NULL) USING parquet OPTIONS (path 'sales');
+CREATE STREAMING TABLE returns (cust BIGINT, qty BIGINT) USING parquet OPTIONS (path 'returns', changes 'signed');
+CREATE STREAMING TABLE customers (cust BIGINT PRIMARY KEY, region STRING) USING parquet OPTIONS (path 'customers');
+CREATE MATERIALIZED VIEW totals AS
+  SELECT region, SUM(qty) AS qty, COUNT(*) AS n FROM sales JOIN customers USING (cust) GROUP BY region;
+CREATE MATERIALIZED VIEW best AS SELECT MAX(qty) AS most FROM totals;
+CREATE MATERIALIZED VIEW pairs AS SELECT sales.qty, returns.qty AS back FROM sales JOIN returns USING (cust);
+"""
+COLUMNS = {
+    "sales": {"cust": "bigint", "qty": "bigint"},
+    "returns": {"cust": "bigint", "qty": "bigint", "_multiplicity": "bigint"},
+    "customers": {"cust": "bigint", "region": "string"},
+}
+TYPES = {"bigint": pa.int64(), "string": pa.string()}
+
+
+class Worker:
+    """One cell, version by version, as a worker takes it through."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name in COLUMNS:
+            (root / name).mkdir(parents=True)
+        definition = read_script(SCRIPT, root)
+        catalog = catalog_of(definition.script)
+        self.layout = Layout(plan_cells(catalog, 1, {}), catalog)
+        slots = slots_of(list(COLUMNS.values()))
+        self.feeds = tuple(
+            Feed(name, name, own, "signed" if name == "returns" else None, {}, False, False, frozenset({0}))
+            for name, own in zip(COLUMNS, slots, strict=True)
+        )
+        self.entry: Any = EMPTY
+        self.version = 0
+
+    def batch(self, table: str, *rows: tuple[object, ...]) -> pa.RecordBatch:
+        """Rows of a table as Spark hands them over."""
+        number = list(COLUMNS).index(table)
+        kinds = {slot: COLUMNS[f.table][name] for f in self.feeds for name, slot in f.slots.items()}
+        found = {slot: pa.nulls(len(rows), TYPES[kind]) for slot, kind in kinds.items()}
+        for place, (name, slot) in enumerate(self.feeds[number].slots.items()):
+            found[slot] = pa.array([row[place] for row in rows], TYPES[COLUMNS[table][name]])
+        numbers = pa.array([number] * len(rows), pa.int32())
+        return pa.record_batch({TABLE: numbers, CELL: pa.array([0] * len(rows), pa.int32()), **found})
+
+    def run(self, batches: list[pa.RecordBatch] | Iterator[pa.RecordBatch]) -> dict[str, Any]:
+        """The result of a version, which counts unless it was refused."""
+        self.version += 1
+        views = self.layout.cell_views
+        wanted = Wanted(self.version, views, frozenset(views) if self.version == 1 else frozenset())
+        task = Task(str(self.root), self.layout.statements, self.feeds, (self.entry,), wanted, self.version == 1)
+        (answer,) = run_partition(task, batches)
+        (found,) = [json.loads(text) for text in answer.column(0).to_pylist()]
+        self.entry = found.get("entry", self.entry)
+        return found
+
+    def rows(self, name: str) -> Counter[Any]:
+        """Rows of a file with how often each is there."""
+        return Counter(tuple(row.values()) for row in read_arrow(self.root, name).to_pylist())
+
+
+def random_batches(worker: Worker, rng: random.Random, new: range) -> list[pa.RecordBatch]:
+    """Customers, sales and returns, in batches in any order."""
+    found = [worker.batch("customers", *((c, f"r{c % 3}") for c in new))]
+    for _ in range(rng.randrange(1, 8)):
+        some = [(rng.randrange(20), rng.randrange(100)) for _ in range(rng.randrange(0, 12))]
+        found.append(worker.batch("sales", *some))
+    found.append(worker.batch("returns", *((rng.randrange(20), rng.randrange(9), 1) for _ in range(4))))
+    rng.shuffle(found)
+    return found
+
+
+def test_versions_in_pieces_are_those_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces, at_once = Worker(tmp_path / "pieces"), Worker(tmp_path / "at-once")
+    applied = []
+    apply = Database.apply
+    monkeypatch.setattr(Database, "apply", lambda self, table, rows: (applied.append(table), apply(self, table, rows)))
+    for version in range(30):
+        found = []
+        for worker, piece in ((pieces, 10), (at_once, 10**9)):
+            monkeypatch.setattr(ahead, "PIECE", piece)
+            batches = random_batches(worker, random.Random(version), range(version, version + 1))
+            found.append(worker.run(batches))
+        one, other = found
+        assert "refused" not in one
+        assert (one["rows"], one["changed"], one["bad"]) == (other["rows"], other["changed"], other["bad"])
+        for view, name in one["changes"].items():
+            assert pieces.rows(name) == at_once.rows(other["changes"][view])
+    assert len(applied) > 30 and set(applied) == {"sales"}
+    # What the log holds makes the same tables and views again.
+    for name in ("sales", "totals", "best", "pairs"):
+        contents = []
+        for worker in (pieces, at_once):
+            with load_cell(worker.root, worker.entry, worker.layout.statements[0]).database as database:
+                relation = database.table(name) if name == "sales" else database.view(name)
+                contents.append(Counter(tuple(row.values()) for row in relation.to_arrow().to_pylist()))
+        assert contents[0] == contents[1] and contents[0]
+
+
+def test_a_bad_row_after_pieces_is_told_and_nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "PIECE", 10)
+    worker = Worker(tmp_path)
+    good = [worker.batch("customers", (1, "north")), *(worker.batch("sales", *[(1, 2)] * 12) for _ in range(3))]
+    worker.run(good)
+    files = sorted(path for path in tmp_path.rglob("*.arrow"))
+    refused = worker.run([*good[1:], worker.batch("sales", (1, None))])
+    assert "table sales" in refused["refused"] and "NULL" in refused["refused"]
+    assert "returns" in worker.run([*good[1:], worker.batch("returns", (1, 5, -1))])["refused"]
+    assert sorted(path for path in tmp_path.rglob("*.arrow")) == files
+    after = worker.run([worker.batch("sales", (1, 4))])
+    assert worker.rows(after["changes"]["totals"]) == Counter({("north", 72, 36, -1): 1, ("north", 76, 37, 1): 1})
+
+
+@pytest.mark.parametrize("error", [EOFError, OSError])
+def test_what_spark_raises_while_it_reads_comes_out(error, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "PIECE", 10)
+    worker = Worker(tmp_path)
+
+    def broken() -> Iterator[pa.RecordBatch]:
+        for _ in range(3):
+            yield worker.batch("sales", *[(1, 2)] * 12)
+        raise error("the socket is closed")
+
+    before = threading.active_count()
+    with pytest.raises(error, match="socket"):
+        worker.run(broken())
+    assert threading.active_count() == before
