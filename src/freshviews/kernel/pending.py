@@ -12,7 +12,8 @@ calls ``enter_pending`` first, which enters them all. No row is entered twice, s
 - Sums do not overflow when rows are merged: while rows may be appended, no component of an entered row is as
   large as ``LARGE``, and those of all pending rows add up to less (``ROOM``). A table that once had a larger one
   is never appended to again. So an overflow shows in the batch that makes it.
-- Rows to append have no zero payload and no journal: see ``base_store`` and ``codegen.appending`` for who appends.
+- Who appends: ``base_store`` and triggers, see ``codegen.appending``. Tables with a journal or an ordered index
+  are none of theirs, but for the rows of a base table, which are entered before any of them is journaled.
 
 Where memory is out, entering stops between two rows: the table is whole, with the rest still pending.
 """
@@ -20,11 +21,14 @@ Where memory is out, entering stops between two rows: the table is whole, with t
 from __future__ import annotations
 
 from freshviews.kernel.index import index_insert, index_remove
-from freshviews.kernel.mem import allocate, copy_words, inlined, jit, load, mix, prefetch, release, store
+from freshviews.kernel.mem import allocate, copy_words, inlined, jit, load, mix, prefetch, release, store, write_key
 from freshviews.kernel.outside import outside
 from freshviews.kernel.payload import plus
 from freshviews.kernel.table import (
+    APPEND_FROM,
+    CAPACITY,
     EAGER_BELOW,
+    ENTERED,
     FAILED,
     FULL,
     INDEX_LIST,
@@ -38,6 +42,7 @@ from freshviews.kernel.table import (
     PENDING,
     ROOM,
     ROWS,
+    SCRATCH,
     SLOTS,
     USED,
     WIDTH,
@@ -46,6 +51,7 @@ from freshviews.kernel.table import (
     grow_slots,
     hash_words,
     is_zero,
+    make_room,
     remove_row,
     row_at,
 )
@@ -160,6 +166,7 @@ def enter_pending(t: int, status: int) -> int:
             copy_words(row_at(t, to + i), row_at(t, number + i), load(t, WIDTH))
     store(t, USED, to + left)
     store(t, PENDING, left)
+    store(t, ENTERED, load(t, ENTERED) + pending - left)
     if left != 0:
         store(t, FAILED, 1)
         return -1
@@ -220,3 +227,66 @@ def look(t: int, status: int) -> int:
     store(t, EAGER_BELOW, max(load(t, EAGER_BELOW), 2 * load(t, LIVE)))
     store(t, LOOK_AT, max(2 * load(t, LIVE), load(t, LOOK_AT)))
     return 0
+
+
+@outside
+def go_on(t: int, status: int) -> int:
+    """After the payloads have grown large: enter all. Whether rows may be appended; also where memory is out."""
+    return 1 if enter_pending(t, status) < 0 or load(t, LIVE) >= load(t, EAGER_BELOW) else 0
+
+
+@outside
+def decide(t: int, multiplicities: int, stride: int, n: int, status: int) -> int:
+    """``begin_append`` where rows are pending or the batch is large."""
+    appends = 1 if load(t, LIVE) >= load(t, EAGER_BELOW) else 0
+    for i in range(n):
+        if load(multiplicities, i * stride) <= 0:
+            appends = 0
+            break
+    if appends == 0 and enter_pending(t, status) < 0:
+        return -1
+    return appends
+
+
+@inlined
+def begin_append(t: int, multiplicities: int, stride: int, n: int, status: int) -> int:
+    """Whether a batch that is only added to a table is appended: it is large, or rows are pending, and all of it is
+    inserted. 0 where not, all rows entered; -1 where memory is out."""
+    if n < load(t, APPEND_FROM) and load(t, PENDING) == 0:
+        return 0
+    return decide(t, multiplicities, stride, n, status)
+
+
+@inlined
+def append_row(t: int, key: tuple[int, ...]) -> int:
+    """Address of a new pending row with the key and a zero payload; ``hold`` follows when that is written."""
+    used = load(t, USED)
+    if used == load(t, CAPACITY) and make_room(t, 1) == 0:
+        return load(t, SCRATCH)
+    row = row_at(t, used)
+    write_key(row, key)
+    for i in range(len(key), load(t, WIDTH)):
+        store(row, i, 0)
+    store(t, USED, used + 1)
+    store(t, PENDING, load(t, PENDING) + 1)
+    return row
+
+
+@inlined
+def hold(t: int, row: int, status: int) -> int:
+    """After the payload of a pending row is written: whether the rest of the batch is appended too.
+
+    Rows may be entered by this; an overflow, which is then that of the row, is told at ``status``.
+    """
+    if not fits(t, row):
+        return go_on(t, status)
+    if load(t, LIVE) + load(t, PENDING) >= load(t, LOOK_AT):
+        return look(t, status) & 1
+    return 1
+
+
+@inlined
+def note_large(t: int, row: int) -> None:
+    """After an entered row of a table that others append to was changed: never append where it is large."""
+    if is_large(t, row):
+        store(t, EAGER_BELOW, NEVER)

@@ -75,11 +75,16 @@ PENDING = 23  # rows at the end of the used ones that are not entered yet; see p
 ROOM = 24  # by how much the components of pending rows may still grow, added up
 LOOK_AT = 25  # rows at which it is looked at again how many of them are equal
 EAGER_BELOW = 26  # rows present below which nothing is appended
-HEADER = 27
+APPEND_FROM = 27  # updates in a batch that is worth appending
+ENTERED = 28  # pending rows ever entered: steps, for who counts them
+HEADER = 29
 
 LARGE = 2**62
 """Two numbers that are less in size have a sum that fits int64."""
 FIRST_LOOK = 1 << 16
+"""Rows at which it is looked for the first time whether many are equal."""
+LEAST_BATCH = 1024
+"""Updates in a batch that is worth appending to a table all of whose rows are entered."""
 
 FIRST_CAPACITY = 8
 FULL = 25
@@ -103,6 +108,7 @@ def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) 
     store(t, EPOCH, 1)
     store(t, ROOM, LARGE)
     store(t, LOOK_AT, FIRST_LOOK)
+    store(t, APPEND_FROM, LEAST_BATCH)
     return t
 
 
