@@ -252,3 +252,14 @@ def test_a_table_with_a_key_appends_nothing() -> None:
         stored.add(batch([((1, 1), 1)]))
         stored.settle()
         assert load(row_table(stored), PENDING) == 0
+
+
+def test_batches_that_are_undone_leave_no_trace() -> None:
+    stored = table()
+    stored.add(batch([((0, 0), 1)]))
+    stored.settle()
+    for _ in range(10):
+        stored.add(batch([((1, 1), 2**61), ((2, 2), 1)]))
+        stored.undo()
+        assert load(row_table(stored), PENDING) == 1
+    assert stored.rows == 1 and contents(stored) == Counter({(0, 0): 1})

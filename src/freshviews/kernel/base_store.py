@@ -165,24 +165,25 @@ def add_sides(spec: int, key: int, change: int, place: int) -> int:
 
 
 @jit
-def take_room(t: int, multiplicities: int, stride: int, n: int) -> bool:
-    """Whether a batch may be appended: none of it is deleted, and counts stay so that no sum of them overflows."""
+def room_after(t: int, multiplicities: int, stride: int, n: int) -> int:
+    """The room that counts have after a batch was appended, so that no sum of them overflows; -1 where it may not
+    be appended, as there is not enough or some of it is deleted."""
     room = load(t, ROOM)
     for r in range(n):
         change = load(multiplicities, r * stride)
         if change < 0 or change > room:
-            return False
+            return -1
         room -= change
-    store(t, ROOM, room)
-    return True
+    return room
 
 
 @jit
-def append_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) -> int:
-    """Append a batch: DONE or OUT_OF_MEMORY."""
+def append_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int, room: int) -> int:
+    """Append a batch: DONE or OUT_OF_MEMORY. ``room`` is that of counts after it."""
     t = load(spec, ROW_TABLE)
     if make_room(t, n) == 0:
         return OUT_OF_MEMORY
+    store(t, ROOM, room)
     words = load(t, KEY)
     width = load(t, WIDTH)
     for start in range(0, n, BLOCK):
@@ -204,20 +205,31 @@ def append_rows(spec: int, columns: int, multiplicities: int, stride: int, n: in
 
 
 @jit
+def drop_fresh(spec: int) -> None:
+    """Take the fresh rows off the end."""
+    t = load(spec, ROW_TABLE)
+    words = load(t, KEY)
+    for _ in range(load(spec, FRESH)):
+        last = load(t, USED) - 1
+        store(t, ROOM, load(t, ROOM) + load(row_at(t, last), words))
+        store(t, USED, last)
+        store(t, PENDING, load(t, PENDING) - 1)
+    store(spec, FRESH, 0)
+
+
+@jit
 def enter_base(spec: int) -> int:
     """Enter what was appended, fresh rows with the journal: DONE or OUT_OF_MEMORY."""
     t = load(spec, ROW_TABLE)
     words = load(t, KEY)
     width = load(t, WIDTH)
     fresh = load(spec, FRESH)
-    store(spec, FRESH, 0)
-    store(t, USED, load(t, USED) - fresh)
-    store(t, PENDING, load(t, PENDING) - fresh)
     apart = allocate(fresh * width)
     if apart == 0:
         return OUT_OF_MEMORY
+    drop_fresh(spec)
     copy_words(apart, row_at(t, load(t, USED)), fresh * width)
-    # No count overflows here (see ``take_room``), so any word will do for a status.
+    # No count overflows here (see ``room_after``), so any word will do for a status.
     status = OUT_OF_MEMORY if enter_pending(t, apart) < 0 else DONE
     for r in range(fresh):
         if status == DONE:
@@ -234,8 +246,9 @@ def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) 
     words = load(spec, COLUMNS)
     sides = load(spec, SIDES)
     if load(t, LIVE) >= load(t, EAGER_BELOW):
-        if take_room(t, multiplicities, stride, n):
-            return append_rows(spec, columns, multiplicities, stride, n)
+        room = room_after(t, multiplicities, stride, n)
+        if room >= 0:
+            return append_rows(spec, columns, multiplicities, stride, n, room)
         store(t, EAGER_BELOW, NEVER)
     # The scratch block has room for two keys: the row's, and after it the sides'.
     key = load(spec, SCRATCH_KEY) + 8 * words
@@ -350,9 +363,7 @@ def undo_base(spec: int) -> None:
     """Take back everything since the last ``settle_base``."""
     store(spec, MIXED, 0)
     t = load(spec, ROW_TABLE)
-    store(t, USED, load(t, USED) - load(spec, FRESH))
-    store(t, PENDING, load(t, PENDING) - load(spec, FRESH))
-    store(spec, FRESH, 0)
+    drop_fresh(spec)
     undo_table(t)
     width = SIDE_POSITIONS + load(spec, COLUMNS)
     for s in range(load(spec, SIDES)):

@@ -18,7 +18,8 @@ stamp.
 
 What is done once per table is plain Python, without a decorator: compiling it would take longer.
 
-Rows may be *pending*, at the end of the array: they are in no slot and no index, and several may have one key.
+Rows may be *pending*, at the end of the array: they are in no slot and no index, have no number of their own yet,
+and several may have one key.
 ``pending.py`` says what may be done with such a table.
 
 When memory runs out, ``upsert`` hands back a scratch row and raises the table's FAILED flag; the caller
