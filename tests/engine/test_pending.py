@@ -73,8 +73,7 @@ def recomputed(db: Database) -> dict[str, Counter[Any]]:
         connection.register(name, db.table(name).to_arrow())
     found = {}
     for name in db.views:
-        result = connection.execute(QUERIES[name]).to_arrow_table()
-        rows = list(zip(*(column.to_pylist() for column in result.columns), strict=True))
+        rows = connection.execute(QUERIES[name]).fetchall()
         found[name] = Counter(tuple(map(plain, row)) for row in rows)
     return found
 
