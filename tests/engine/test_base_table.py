@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +13,11 @@ from hypothesis import strategies as st
 
 from freshviews.engine.base_table import BaseTable
 from freshviews.engine.batch import CodeBatch
+from freshviews.engine.image import read_table_image, write_table_image
+from freshviews.kernel.mem import PURE_PYTHON, load, store
+from freshviews.kernel.table import LOOK_AT, PENDING
 from freshviews.query.block import ColumnDef, TableDef
-from freshviews.types import BIGINT, NULL
+from freshviews.types import BIGINT, NULL, Dictionary
 
 Row = tuple[int, int]
 values = st.sampled_from([NULL, 0, 1, 2, 3])
@@ -30,6 +35,7 @@ def batch(changes: list[tuple[Row, int]]) -> CodeBatch:
 
 
 def contents(stored: BaseTable, rows: int = 3) -> Counter[Row]:
+    """Rows with their multiplicities, those added up of a row that comes several times."""
     found: Counter[Row] = Counter()
     for part in stored.batches(rows):
         for a, b, m in zip(part.columns["a"], part.columns["b"], part.multiplicities, strict=True):
@@ -121,3 +127,139 @@ def test_deleting_what_was_inserted_leaves_nothing(size: int) -> None:
     assert stored.missing() is None
     stored.settle()
     assert contents(stored) == Counter() and stored.rows == 0
+
+
+def row_table(stored: BaseTable) -> int:
+    """The native table of the rows."""
+    return stored.handles[0]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(["insert", "insert", "insert", "change"]), updates, st.booleans()), max_size=12),
+    st.booleans(),
+)
+def test_rows_that_are_appended_and_entered_at_the_first_delete_hold_what_a_counter_holds(
+    batches: list[tuple[str, list[tuple[Row, int]], bool]], looked_at_early: bool
+) -> None:
+    """Several calls may make one batch; a batch is settled, undone, or goes on in a table read from an image."""
+    stored = table()
+    if looked_at_early:
+        store(row_table(stored), LOOK_AT, 6)
+    model: Counter[Row] = Counter()
+    settled: Counter[Row] = Counter()
+    eager = False
+    for kind, changes, ends in batches:
+        given = [(row, abs(m)) for row, m in changes] if kind == "insert" else changes
+        eager = eager or any(m < 0 for _, m in given)
+        assert stored.add(batch(given)) is None
+        for row, m in given:
+            model[row] += m
+        if eager:
+            assert load(row_table(stored), PENDING) == 0
+        assert contents(stored) == present(model)
+        missing = stored.missing()
+        assert (missing is not None) == any(m < 0 for m in model.values())
+        net = stored.net()
+        if net is not None:
+            change = model.copy()
+            change.subtract(settled)
+            found: Counter[Row] = Counter()
+            for a, b, m in zip(net.columns["a"], net.columns["b"], net.multiplicities, strict=True):
+                found[int(a), int(b)] += int(m)
+            assert found == present(change)
+        if missing is not None or not ends:
+            stored.undo()
+            model = settled.copy()
+        else:
+            stored.settle()
+            settled = model.copy()
+            stored = reopened(stored)
+        assert contents(stored) == present(model)
+        assert stored.rows >= len(present(model)) and (not eager or stored.rows == len(present(model)))
+
+
+def reopened(stored: BaseTable) -> BaseTable:
+    """The table after a detour through a file."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_table_image(Path(folder) / "image", "t", stored, Dictionary(), sync=False)
+        other = table()
+        read_table_image(Path(folder) / "image", "t", other, Dictionary(), verify=True)
+    assert other.bytes == stored.bytes and other.rows == stored.rows
+    stored.close()
+    return other
+
+
+def test_one_batch_of_inserts_and_then_deletes_is_undone_whole_and_its_net_effect_is_known() -> None:
+    stored = table()
+    stored.add(batch([((1, 1), 2), ((2, 2), 1)]))
+    stored.settle()
+    stored.add(batch([((1, 1), 1), ((3, 3), 1)]))
+    assert load(row_table(stored), PENDING) == 4
+    stored.add(batch([((3, 3), -1), ((1, 1), -1), ((2, 2), -1)]))
+    net = stored.net()
+    assert net is not None
+    assert (net.columns["a"].tolist(), net.multiplicities.tolist()) == ([2], [-1])
+    stored.undo()
+    assert contents(stored) == Counter({(1, 1): 2, (2, 2): 1}) and stored.rows == 2
+
+
+@pytest.mark.parametrize("first, second", [(2**62, 2**62), (2**63 - 1, 1), (2**62 + 1, 2**62 - 1), (1, 2**63 - 1)])
+def test_counts_past_int64_are_refused_at_their_row_though_rows_are_pending(first: int, second: int) -> None:
+    stored = table()
+    assert stored.add(batch([((0, 0), 1), ((1, 1), first)])) is None
+    stored.settle()
+    stopped = stored.add(batch([((2, 2), 1), ((1, 1), second)]))
+    if first + second < 2**63:
+        assert stopped is None
+        stored.settle()
+        assert contents(stored)[1, 1] == first + second
+    else:
+        assert stopped is not None and stopped.row == 1 and not stopped.out_of_memory
+        stored.undo()
+        assert contents(stored) == Counter({(0, 0): 1, (1, 1): first})
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="too slow")
+def test_a_table_of_few_rows_that_come_over_and_over_takes_memory_by_its_rows() -> None:
+    stored = table()
+    same = np.tile(np.arange(100), 1000)
+    most = 0
+    for _ in range(5):
+        stored.add(CodeBatch("t", {"a": same, "b": same}, np.ones(len(same), np.int64)))
+        stored.settle()
+        most = max(most, stored.rows)
+    assert most == 100
+    assert contents(stored) == Counter({(i, i): 5000 for i in range(100)})
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="too slow")
+def test_distinct_rows_stay_pending_however_many_they_are() -> None:
+    stored = table()
+    for start in range(0, 2_000_000, 100_000):
+        every = np.arange(start, start + 100_000)
+        stored.add(CodeBatch("t", {"a": every, "b": every}, np.ones(len(every), np.int64)))
+        stored.settle()
+    assert load(row_table(stored), PENDING) == stored.rows == 2_000_000
+    stored.add(batch([((7, 7), -1)]))
+    assert stored.missing() is None
+    stored.settle()
+    assert load(row_table(stored), PENDING) == 0 and stored.rows == 1_999_999
+
+
+def test_a_table_with_a_key_appends_nothing() -> None:
+    for stored in (table(("a",)), table(("b", "a"), nullable=False)):
+        stored.add(batch([((1, 1), 1)]))
+        stored.settle()
+        assert load(row_table(stored), PENDING) == 0
+
+
+def test_batches_that_are_undone_leave_no_trace() -> None:
+    stored = table()
+    stored.add(batch([((0, 0), 1)]))
+    stored.settle()
+    for _ in range(10):
+        stored.add(batch([((1, 1), 2**61), ((2, 2), 1)]))
+        stored.undo()
+        assert load(row_table(stored), PENDING) == 1
+    assert stored.rows == 1 and contents(stored) == Counter({(0, 0): 1})

@@ -18,6 +18,27 @@ def rows(count: int) -> pa.Table:
     return pa.table({"a": np.random.default_rng(1).permutation(count), "b": np.arange(count)})
 
 
+def stay_the_same_where_rows_cannot_be_entered(db: fv.Database) -> None:
+    """The first delete enters a million rows, which takes memory."""
+    found = re.search(r"VmSize:\s+(\d+)", Path("/proc/self/status").read_text())
+    assert found is not None
+    held = int(found[1]) << 10
+    before = seen(db)
+    refused = 0
+    for megabytes in (0, 1, 3, 1000):
+        resource.setrlimit(resource.RLIMIT_AS, (held + (megabytes << 20), -1))
+        try:
+            db.delete("t", [(5, 0)] if refused % 2 else rows(3))
+        except fv.OutOfMemory:
+            refused += 1
+        except fv.BatchError:
+            assert refused % 2
+        resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+        if megabytes < 1000:
+            assert seen(db) == before
+    assert refused > 1
+
+
 def stay_the_same_under_limits() -> None:
     db = fv.Database()
     db.execute(
@@ -42,6 +63,7 @@ def stay_the_same_under_limits() -> None:
             assert seen(db) == before
         else:
             resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+            stay_the_same_where_rows_cannot_be_entered(db)
             db.delete("t", large)
             break
     assert refused > 3

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from freshviews.kernel import buffer, dates, ordered, output, payload, real, results, scalar, table
+from freshviews.kernel import buffer, dates, ordered, output, payload, pending, real, results, scalar, table
 from freshviews.kernel import index as index_kernel
 
-_MODULES = (table, index_kernel, buffer, output, ordered, payload, real, results, scalar, dates)
+_MODULES = (table, index_kernel, buffer, output, ordered, payload, pending, real, results, scalar, dates)
 _ALWAYS = ("jit", "load", "load32", "store")
 _TABLE_WORDS = ("INDEX_LIST", "JOURNAL", "JOURNALED", "LIVE", "ORDERED_LIST", "ROWS", "SCRATCH", "USED", "WIDTH")
 

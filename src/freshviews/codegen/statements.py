@@ -6,6 +6,7 @@ local variable, a real one the address of a scratch block.
 
 from __future__ import annotations
 
+from freshviews.codegen.appending import with_pending
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.scalars import ScalarWriter
 from freshviews.codegen.writer import Names, Writer
@@ -48,6 +49,9 @@ class StatementWriter:
         self.views: dict[str, View] = {v.name: v for v in program.views}
         self.aliases: dict[str, View | Sum] = {}
         self.counted = False
+        self.pending = with_pending(program)
+        self.appends: dict[str, str] = {}
+        """By view that the trigger may append to, the variable that says whether it does."""
 
     def need(self, *functions: str) -> None:
         self.used.update(functions)
@@ -288,7 +292,11 @@ class StatementWriter:
         table = self.table(view.name)
         self.need("upsert")
         self.step()
-        self.writer.line(f"{row} = upsert({table}, {self.key(key)})")
+        made = f"upsert({table}, {self.key(key)})"
+        if view.name in self.appends:
+            self.need("append_row")
+            made = f"append_row({table}, {self.key(key)}) if {self.appends[view.name]} != 0 else {made}"
+        self.writer.line(f"{row} = {made}")
         if view.journal:
             self.need("touch")
             self.writer.line(f"touch({table}, {row})")
@@ -325,6 +333,17 @@ class StatementWriter:
                 self.need("store", "load", "plus")
                 amount = self.integer(monomial.factors, monomial)
                 self.writer.line(f"store({row}, {place}, plus(load({row}, {place}), {amount}, status))")
+        if view.name in self.appends:
+            self.need("hold")
+            appends = self.appends[view.name]
+            with self.writer.block(f"if {appends} != 0:"):
+                self.writer.line(f"{appends} = hold({self.table(view.name)}, {row}, status)")
+            with self.writer.block("else:"):
+                self.note_large(view, row)
+                with self.writer.block(f"if {self.zero_test(view, row)}:"):
+                    self.leave(view, row)
+            return
+        self.note_large(view, row)
         with self.writer.block(f"if {self.zero_test(view, row)}:"):
             if not watched:
                 self.leave(view, row)
@@ -337,6 +356,12 @@ class StatementWriter:
             with self.writer.block(f"elif {before}:"):
                 self.order(view, row, "ordered_insert")
                 self.body(statement.appear)
+
+    def note_large(self, view: View, row: str) -> None:
+        """Nothing may be appended any more to a view with a large row."""
+        if view.name in self.pending:
+            self.need("note_large")
+            self.writer.line(f"note_large({self.table(view.name)}, {row})")
 
     def order(self, view: View, row: str, action: str) -> None:
         if view.ordered is not None:

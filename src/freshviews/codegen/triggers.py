@@ -2,11 +2,13 @@
 
 One function per trigger, ``(state, batch, n)``: for each of ``n`` rows it reads the columns it needs (address
 and stride per column in ``batch``, the multiplicity first), computes parameters and filters, and runs the
-body. The printed trigger stands in the docstring.
+body. The printed trigger stands in the docstring. Before the first row, pending rows that the body would miss are
+entered, and it is decided whether this batch leaves rows pending: see ``codegen.appending``.
 """
 
 from __future__ import annotations
 
+from freshviews.codegen.appending import appended, entered, touched
 from freshviews.codegen.layout import (
     CHANGES,
     CONSTANTS,
@@ -96,14 +98,19 @@ def write_trigger(
             writer.line(line.replace("\\", "\\\\"))
         writer.line('"""')
         _write_prologue(program, trigger, statements)
+        entering = [statements.table(view) for view in touched(trigger) if view in statements.pending]
+        if counted:
+            # A row that is entered is a step of the update that has it entered.
+            statements.need(*(["ENTERED"] if entering else []))
+            writer.line("steps = 0" + "".join(f" - load({table}, ENTERED)" for table in entering))
+        _write_entering(program, trigger, statements)
         writer.line("m_at = load(batch, 0)")
         writer.line("m_stride = load(batch, 1)")
         raw = {column: names.fresh(f"{column}_in") for column in columns}
         for i, column in enumerate(columns):
             writer.line(f"{raw[column]}_at = load(batch, {2 * i + 2})")
             writer.line(f"{raw[column]}_stride = load(batch, {2 * i + 3})")
-        if counted:
-            writer.line("steps = 0")
+        _write_appending(program, trigger, statements)
         with writer.block("for i in range(n):"):
             writer.line("m = load(m_at, i * m_stride)")
             for column in columns:
@@ -115,6 +122,8 @@ def write_trigger(
                 ):
                     writer.line(f"store(status, {STATUS_ROW}, i)")
         if counted:
+            for table in entering:
+                writer.line(f"steps += load({table}, ENTERED)")
             writer.line(f"store(status, {STATUS_STEPS}, load(status, {STATUS_STEPS}) + steps)")
         writer.line("return 0")
     return writer.text()
@@ -126,8 +135,7 @@ def _write_prologue(program: Program, trigger: Trigger, statements: StatementWri
     writer.line(f"changes = load(state, {CHANGES})")
     writer.line(f"wanted = load(state, {WANTED})")
     writer.line(f"constants = load(state, {CONSTANTS})")
-    touched = dict.fromkeys(v for s in visit(trigger.body) for v in _views_in(s))
-    for view in touched:
+    for view in touched(trigger):
         writer.line(f"{statements.table(view)} = load(state, {table_word(program, view)})")
     scratch = real_scratch(program)
     for statement in visit(trigger.body):
@@ -139,16 +147,23 @@ def _write_prologue(program: Program, trigger: Trigger, statements: StatementWri
                     writer.line(f"{local} = load(state, {word})")
 
 
-def _views_in(statement: Statement) -> tuple[str, ...]:
-    match statement:
-        case Lookup(view=view) | Loop(view=view) | Add(view=view):
-            return (view,)
-        case Smaller(left=left, right=right):
-            return (left.view, right.view)
-        case Extreme(view=view, source=source):
-            return (view, source)
-        case _:
-            return ()
+def _write_entering(program: Program, trigger: Trigger, statements: StatementWriter) -> None:
+    for view in entered(program, trigger):
+        statements.need("PENDING", "enter_pending")
+        table = statements.table(view)
+        with statements.writer.block(f"if load({table}, PENDING) != 0 and enter_pending({table}, status) < 0:"):
+            statements.writer.line("return 0")
+
+
+def _write_appending(program: Program, trigger: Trigger, statements: StatementWriter) -> None:
+    for view in appended(program, trigger):
+        statements.need("begin_append")
+        table = statements.table(view)
+        appends = statements.names.fresh(f"appends_{view}")
+        statements.appends[view] = appends
+        statements.writer.line(f"{appends} = begin_append({table}, m_at, m_stride, n, status)")
+        with statements.writer.block(f"if {appends} < 0:"):
+            statements.writer.line("return 0")
 
 
 def real_scratch(program: Program) -> dict[tuple[str, str], int]:
@@ -171,7 +186,12 @@ def _foresee_changes(trigger: Trigger, statements: StatementWriter) -> None:
         if isinstance(statement, Add) and statement.key and parameters.issuperset(statement.key):
             statements.need("foresee")
             key = statements.key(statement.key)
-            statements.writer.line(f"foresee({statements.table(statement.view)}, {key})")
+            line = f"foresee({statements.table(statement.view)}, {key})"
+            if statement.view in statements.appends:
+                with statements.writer.block(f"if {statements.appends[statement.view]} == 0:"):
+                    statements.writer.line(line)
+            else:
+                statements.writer.line(line)
 
 
 def _write_row(trigger: Trigger, statements: StatementWriter, raw: dict[str, str]) -> None:

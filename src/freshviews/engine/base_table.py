@@ -67,6 +67,8 @@ class BaseTable:
         self.keys = tuple(keys)
         self.primary_key = keys[0] if definition.has_primary_key else None
         self.foreign = tuple(self._side(key.columns, counted) for key in definition.foreign_keys)
+        if keys or counted:
+            kernel.enter_at_once(self._rows)
         self._scratch = allocate(2 * words)
         width = kernel.SIDE_POSITIONS + words
         spec = np.zeros(kernel.FIRST_SIDE + len(counted) * width, np.int64)
@@ -181,7 +183,10 @@ class BaseTable:
             take_image(handle, words, replace(mapping, places=own))
 
     def batches(self, rows: int) -> Iterator[CodeBatch]:
-        """The contents, in batches of at most ``rows`` rows; the table must not change meanwhile."""
+        """The contents, in batches of at most ``rows`` rows; the table must not change meanwhile.
+
+        A row that came several times may come several times, its multiplicities adding up to its own.
+        """
         for start in range(0, kernel.used_rows(self._rows), rows):
             buffer = np.empty((rows, self._words + 1), np.int64)
             count = kernel.copy_rows(self._rows, start, start + rows, address_of(buffer)[0])
@@ -194,7 +199,10 @@ class BaseTable:
 
     @property
     def rows(self) -> int:
-        """Distinct rows; call it on a settled table."""
+        """Rows as they are stored; call it on a settled table.
+
+        A row that came several times may be there several times: see ``kernel.base_store``.
+        """
         return kernel.live_rows(self._rows)
 
     @property

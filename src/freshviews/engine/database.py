@@ -321,7 +321,8 @@ class Database:
     def stats(self) -> dict[str, Any]:
         """What there is and what it cost: ``version``, ``strings``, and per table and view a dict.
 
-        ``rows`` (None where they are not stored), ``bytes``, ``updates`` (rows that came in), ``seconds``
+        ``rows`` (None where they are not stored; equal rows of a table count once, or as often as they came),
+        ``bytes``, ``updates`` (rows that came in), ``seconds``
         (spent on them), and of views ``strategy``.
         """
         with self._lock:
@@ -335,7 +336,8 @@ class Database:
 
     @property
     def stored_rows(self) -> int:
-        """Rows of the stored tables, and of the views where none is stored: what an image's size goes by."""
+        """Rows of the stored tables as they lie there, and of the views where none is stored: what an image's
+        size goes by."""
         with self._lock:
             self._check_usable()
             stored = [table.stored for table in self._relations.tables.values() if table.stored is not None]

@@ -17,7 +17,7 @@ from freshviews.codegen.layout import FIRST_TABLE, STATUS_WORDS, row_layout
 from freshviews.codegen.triggers import real_scratch
 from freshviews.engine.batch import Codes
 from freshviews.kernel import buffer as buffers
-from freshviews.kernel import mem, ordered, table
+from freshviews.kernel import mem, ordered, pending, table
 from freshviews.kernel.image import Mapping, array_count, take_image
 from freshviews.kernel.mapping import unmap
 from freshviews.kernel.output import any_failed
@@ -130,6 +130,8 @@ class BlockState:
 
     def rows(self, limit: int) -> Iterator[Codes]:
         """Raw rows of the contents, at most ``limit`` at a time; the state must not change meanwhile."""
+        if self.compiled.enumerate is not None:
+            self.enter_pending()
         out = buffers.new_buffer(self.width)
         try:
             frame = np.zeros(2 + loops_in(self.program), np.int64)
@@ -145,6 +147,13 @@ class BlockState:
                 yield words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), self.width)
         finally:
             buffers.free_buffer(out)
+
+    def enter_pending(self) -> None:
+        """Enter all pending rows; see ``kernel.pending``. MemoryError where memory is out; nothing is lost then."""
+        for handle in self.tables:
+            if mem.load(handle, table.PENDING) and pending.enter_pending(handle, address(self.status)) < 0:
+                mem.store(handle, table.FAILED, 0)
+                raise MemoryError("memory ran out while rows were entered")
 
     def group(self, key: tuple[int, ...]) -> Codes:
         """Raw rows of one group: one row or none."""
@@ -179,9 +188,9 @@ class BlockState:
             take_image(handle, words, replace(mapping, places=own))
 
     def sizes(self) -> dict[str, tuple[int, int]]:
-        """Rows and bytes by view."""
+        """Rows and bytes by view, pending rows as they lie."""
         return {
-            view.name: (mem.load(handle, table.LIVE), table.table_bytes(handle))
+            view.name: (mem.load(handle, table.LIVE) + mem.load(handle, table.PENDING), table.table_bytes(handle))
             for view, handle in zip(self.program.views, self.tables, strict=True)
         }
 

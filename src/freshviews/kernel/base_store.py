@@ -8,11 +8,16 @@ is its place; sums come and go with the counts, in any order, and are undone wit
 time only, so keys are reached by address. Every table keeps its journal from one ``settle_base`` to the next:
 the checks look only at what the journals name, and ``undo_base`` puts back exactly what they hold.
 
+Rows of a table without sides are found by value only to be deleted. As long as no batch has a negative
+multiplicity, they are appended (see ``pending``): without a journal, as nothing can be amiss, and ``undo_base``
+takes the fresh ones off the end. The first such batch enters them, and from then on all are entered as they come.
+
 The block ``spec`` of a base table::
 
-    row table | columns | sides | address of a scratch key | mixed | per side: table, count, positions ...
+    row table | columns | sides | address of a scratch key | mixed | fresh | per side: table, count, positions ...
 
-``mixed`` is set where a batch changed one row twice and had both signs. Columns of a batch come as a block
+``mixed`` is set where a batch changed one row twice and had both signs; ``fresh`` are rows appended since the last
+``settle_base``. Columns of a batch come as a block
 of two words per column, its address and its stride in words.
 """
 
@@ -21,17 +26,19 @@ from __future__ import annotations
 from freshviews.kernel.mem import (
     add_overflows,
     add_wrapping,
+    allocate,
     copy_words,
     inlined,
     jit,
     load,
     mul_wrapping,
     release,
-    shift_right,
     store,
 )
 from freshviews.kernel.outside import outside
+from freshviews.kernel.pending import NEVER, enter_pending, look
 from freshviews.kernel.table import (
+    EAGER_BELOW,
     EPOCH,
     FAILED,
     JOURNAL,
@@ -39,16 +46,19 @@ from freshviews.kernel.table import (
     JOURNALED,
     JOURNALING,
     KEY,
+    LARGE,
     LIVE,
-    MASK,
     PAYLOAD,
+    PENDING,
+    ROOM,
     ROWS,
-    SLOTS,
     USED,
     WIDTH,
     clear_journal,
+    find_words,
     hash_words,
     insert_row,
+    make_room,
     remove_row,
     row_at,
     table_bytes,
@@ -62,7 +72,8 @@ COLUMNS = 1
 SIDES = 2
 SCRATCH_KEY = 3
 MIXED = 4
-FIRST_SIDE = 5
+FRESH = 5
+FIRST_SIDE = 6
 # Words of a side; the positions follow, room for as many as there are columns.
 SIDE_TABLE = 0
 SIDE_COUNT = 1
@@ -73,36 +84,11 @@ DONE = 0
 OUT_OF_MEMORY = 1
 OVERFLOW = 2
 
+BLOCK = 256
+"""Rows that are appended together, column by column, while they are in the processor's cache."""
+
 # Words a journal may keep for the next batch.
 KEPT_JOURNAL = 1 << 16
-
-
-@inlined
-def same_words(one: int, other: int, words: int) -> bool:
-    """Whether two keys in memory are the same."""
-    same = True
-    for i in range(words):
-        if load(one, i) != load(other, i):
-            same = False
-            break
-    return same
-
-
-@inlined
-def find_words(t: int, key: int, words: int, h: int) -> int:
-    """Address of the row whose key lies at an address and hashes to ``h``, or 0."""
-    slots = load(t, SLOTS)
-    mask = load(t, MASK)
-    i = h & mask
-    while True:
-        slot = load(slots, i)
-        if slot == 0:
-            return 0
-        if shift_right(slot, 32) == h:
-            row = row_at(t, (slot & 0xFFFFFFFF) - 1)
-            if same_words(row, key, words):
-                return row
-        i = (i + 1) & mask
 
 
 @jit
@@ -179,16 +165,100 @@ def add_sides(spec: int, key: int, change: int, place: int) -> int:
 
 
 @jit
+def room_after(t: int, multiplicities: int, stride: int, n: int) -> int:
+    """The room that counts have after a batch was appended, so that no sum of them overflows; -1 where it may not
+    be appended, as there is not enough or some of it is deleted."""
+    room = load(t, ROOM)
+    for r in range(n):
+        change = load(multiplicities, r * stride)
+        if change < 0 or change > room:
+            return -1
+        room -= change
+    return room
+
+
+@jit
+def append_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int, room: int) -> int:
+    """Append a batch: DONE or OUT_OF_MEMORY. ``room`` is that of counts after it."""
+    t = load(spec, ROW_TABLE)
+    if make_room(t, n) == 0:
+        return OUT_OF_MEMORY
+    store(t, ROOM, room)
+    words = load(t, KEY)
+    width = load(t, WIDTH)
+    for start in range(0, n, BLOCK):
+        end = min(start + BLOCK, n)
+        rows = row_at(t, load(t, USED))
+        for i in range(words):
+            column = load(columns, 2 * i)
+            step = load(columns, 2 * i + 1)
+            for r in range(start, end):
+                store(rows, (r - start) * width + i, load(column, r * step))
+        for r in range(start, end):
+            store(rows, (r - start) * width + words, load(multiplicities, r * stride))
+            for i in range(words + 1, width):
+                store(rows, (r - start) * width + i, 0)
+        store(t, USED, load(t, USED) + end - start)
+    store(t, PENDING, load(t, PENDING) + n)
+    store(spec, FRESH, load(spec, FRESH) + n)
+    return DONE
+
+
+@jit
+def drop_fresh(spec: int) -> None:
+    """Take the fresh rows off the end."""
+    t = load(spec, ROW_TABLE)
+    words = load(t, KEY)
+    for _ in range(load(spec, FRESH)):
+        last = load(t, USED) - 1
+        store(t, ROOM, load(t, ROOM) + load(row_at(t, last), words))
+        store(t, USED, last)
+        store(t, PENDING, load(t, PENDING) - 1)
+    store(spec, FRESH, 0)
+
+
+@jit
+def enter_base(spec: int) -> int:
+    """Enter what was appended, fresh rows with the journal: DONE or OUT_OF_MEMORY."""
+    t = load(spec, ROW_TABLE)
+    words = load(t, KEY)
+    width = load(t, WIDTH)
+    fresh = load(spec, FRESH)
+    apart = allocate(fresh * width)
+    if apart == 0:
+        return OUT_OF_MEMORY
+    drop_fresh(spec)
+    copy_words(apart, row_at(t, load(t, USED)), fresh * width)
+    # No count overflows here (see ``room_after``), so any word will do for a status.
+    status = OUT_OF_MEMORY if enter_pending(t, apart) < 0 else DONE
+    for r in range(fresh):
+        if status == DONE:
+            row = apart + 8 * r * width
+            status = add_count(t, row, words, load(row, words), 0)[0] & 3
+    release(apart)
+    return status
+
+
+@jit
 def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) -> int:
     """Add a batch; 0, or ``row << 2 | status`` of the row that failed, after which ``undo_base`` is due."""
     t = load(spec, ROW_TABLE)
     words = load(spec, COLUMNS)
     sides = load(spec, SIDES)
+    if load(t, LIVE) >= load(t, EAGER_BELOW):
+        room = room_after(t, multiplicities, stride, n)
+        if room >= 0:
+            return append_rows(spec, columns, multiplicities, stride, n, room)
+        store(t, EAGER_BELOW, NEVER)
     # The scratch block has room for two keys: the row's, and after it the sides'.
     key = load(spec, SCRATCH_KEY) + 8 * words
-    positive = 0
+    positive = 1 if load(spec, FRESH) != 0 else 0
     negative = 0
     again = 0
+    if load(t, PENDING) != 0:
+        status = enter_base(spec)
+        if status != DONE:
+            return status
     for r in range(n):
         change = load(multiplicities, r * stride)
         for i in range(words):
@@ -200,6 +270,8 @@ def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) 
             status = add_sides(spec, key, change, place_of(t, row))
         if status != DONE:
             return r << 2 | status
+        if load(row, words) >= LARGE:
+            store(t, EAGER_BELOW, NEVER)
         if change > 0:
             positive = 1
         else:
@@ -290,7 +362,9 @@ def settle_table(t: int) -> None:
 def undo_base(spec: int) -> None:
     """Take back everything since the last ``settle_base``."""
     store(spec, MIXED, 0)
-    undo_table(load(spec, ROW_TABLE))
+    t = load(spec, ROW_TABLE)
+    drop_fresh(spec)
+    undo_table(t)
     width = SIDE_POSITIONS + load(spec, COLUMNS)
     for s in range(load(spec, SIDES)):
         undo_table(load(spec, FIRST_SIDE + s * width + SIDE_TABLE))
@@ -300,7 +374,12 @@ def undo_base(spec: int) -> None:
 def settle_base(spec: int) -> None:
     """Make everything since the last call permanent."""
     store(spec, MIXED, 0)
-    settle_table(load(spec, ROW_TABLE))
+    store(spec, FRESH, 0)
+    t = load(spec, ROW_TABLE)
+    settle_table(t)
+    if load(t, PENDING) != 0 and look(t, load(spec, SCRATCH_KEY)) < 0:
+        # The rows that could not be entered are pending still; nothing is lost.
+        store(t, FAILED, 0)
     width = SIDE_POSITIONS + load(spec, COLUMNS)
     for s in range(load(spec, SIDES)):
         settle_table(load(spec, FIRST_SIDE + s * width + SIDE_TABLE))
@@ -317,8 +396,8 @@ def base_bytes(spec: int) -> int:
 
 
 def live_rows(t: int) -> int:
-    """Rows of a settled table, each counted once whatever its multiplicity."""
-    return load(t, LIVE)
+    """Rows of a settled table as they are stored, each counted once whatever its multiplicity."""
+    return load(t, LIVE) + load(t, PENDING)
 
 
 def used_rows(t: int) -> int:
@@ -351,7 +430,10 @@ def copy_net(t: int, out: int) -> int:
 
 @jit
 def copy_rows(t: int, start: int, end: int, out: int) -> int:
-    """Write key and count of the rows with numbers from ``start`` to ``end`` to ``out``; how many there are."""
+    """Write key and count of the rows with numbers from ``start`` to ``end`` to ``out``; how many there are.
+
+    Equal rows that are pending come one by one.
+    """
     words = load(t, KEY)
     rows = 0
     for number in range(start, min(end, load(t, USED))):
@@ -409,3 +491,8 @@ def matching_row(t: int, positions: int, count: int, key: int, start: int) -> in
 def start_journal(t: int) -> None:
     """Keep a journal from now on."""
     store(t, JOURNALING, 1)
+
+
+def enter_at_once(t: int) -> None:
+    """Never append rows to a table."""
+    store(t, EAGER_BELOW, NEVER)

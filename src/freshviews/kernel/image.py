@@ -2,7 +2,8 @@
 
 The arrays of a table are its rows and its slots, and of each index the slots, and the blocks with the groups
 after them. Rows, groups and blocks know each other by number or by distance, so that an array is used as it
-lies, wherever that is. Addresses are in the headers alone; of these an image keeps the other words.
+lies, wherever that is. Addresses are in the headers alone; of these an image keeps the other words. Rows that
+are pending stay so.
 
 The journal is not kept: an image is made between batches, when it is empty.
 """
@@ -17,9 +18,11 @@ from functools import cache, partial
 from freshviews.kernel import index, ordered, table
 from freshviews.kernel.index import BLOCK, BLOCK_CAPACITY, GROUP_EXTRA, INLINE, ROWS_COUNT, slice_rows
 from freshviews.kernel.mem import allocate, copy_words, jit, load, release, store, store32
+from freshviews.kernel.pending import NEVER
 
 _SHAPE = (table.WIDTH, table.KEY, table.PAYLOAD, table.INDEXES, table.ORDERED)
 _KEPT = (table.USED, table.FREE, table.LIVE, table.MASK, table.EPOCH, table.JOURNAL_CAPACITY)
+_PENDING_KEPT = (table.PENDING, table.ROOM, table.LOOK_AT, table.EAGER_BELOW)
 _INDEX_SHAPE = (index.COUNT, index.ROW_WORD)
 _INDEX_KEPT = (index.WORDS, index.MASK, index.CAPACITY, index.USED, index.FREE, index.LIVE)
 _ORDERED_SHAPE = (ordered.KIND, ordered.ROW_WORD)
@@ -92,6 +95,7 @@ def image_of(t: int) -> TableImage:
         arrays += [_slots(load(x, index.SLOTS), load(x, index.MASK)), _slices(x, blocks)]
     for o in _ordered(t):
         kept += [load(o, word) for word in _ORDERED_KEPT]
+    kept += [load(t, word) for word in _PENDING_KEPT]
     return TableImage(shape_of(t), tuple(kept), tuple(arrays))
 
 
@@ -128,6 +132,12 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
     for o in _ordered(t):
         for word in _ORDERED_KEPT:
             store(o, word, next(words))
+    pending = list(words)
+    if not pending:
+        # Written before there were pending rows: how large its components are is not known.
+        store(t, table.EAGER_BELOW, NEVER)
+    for word, value in zip(_PENDING_KEPT, pending, strict=False):
+        store(t, word, value)
 
 
 @cache

@@ -18,6 +18,10 @@ stamp.
 
 What is done once per table is plain Python, without a decorator: compiling it would take longer.
 
+Rows may be *pending*, at the end of the array: they are in no slot and no index, have no number of their own yet,
+and several may have one key.
+``pending.py`` says what may be done with such a table.
+
 When memory runs out, ``upsert`` hands back a scratch row and raises the table's FAILED flag; the caller
 looks at the flag once, after its batch.
 """
@@ -68,7 +72,20 @@ ORDERED = 19  # number of ordered indexes
 ORDERED_LIST = 20  # address of the list of ordered-index handles
 LOW = 21  # first address of the mapping that arrays may lie in; see mapping.py
 HIGH = 22  # the address past its end
-HEADER = 23
+PENDING = 23  # rows at the end of the used ones that are not entered yet; see pending.py
+ROOM = 24  # by how much the components of pending rows may still grow, added up
+LOOK_AT = 25  # rows at which it is looked at again how many of them are equal
+EAGER_BELOW = 26  # rows present below which nothing is appended
+APPEND_FROM = 27  # updates in a batch that is worth appending
+ENTERED = 28  # pending rows ever entered: steps, for who counts them
+HEADER = 29
+
+LARGE = 2**62
+"""Two numbers that are less in size have a sum that fits int64."""
+FIRST_LOOK = 1 << 16
+"""Rows at which it is looked for the first time whether many are equal."""
+LEAST_BATCH = 1024
+"""Updates in a batch that is worth appending to a table all of whose rows are entered."""
 
 FIRST_CAPACITY = 8
 FULL = 25
@@ -90,6 +107,9 @@ def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) 
     store(t, ORDERED_LIST, allocate(max(ordered, 1)))
     store(t, SCRATCH, allocate(width))
     store(t, EPOCH, 1)
+    store(t, ROOM, LARGE)
+    store(t, LOOK_AT, FIRST_LOOK)
+    store(t, APPEND_FROM, LEAST_BATCH)
     return t
 
 
@@ -149,6 +169,34 @@ def find(t: int, key: tuple[int, ...]) -> int:
 
 
 @inlined
+def same_words(one: int, other: int, words: int) -> bool:
+    """Whether two keys in memory are the same."""
+    same = True
+    for i in range(words):
+        if load(one, i) != load(other, i):
+            same = False
+            break
+    return same
+
+
+@inlined
+def find_words(t: int, key: int, words: int, h: int) -> int:
+    """Address of the row whose key lies at an address and hashes to ``h``, or 0."""
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    i = h & mask
+    while True:
+        slot = load(slots, i)
+        if slot == 0:
+            return 0
+        if shift_right(slot, 32) == h:
+            row = row_at(t, (slot & 0xFFFFFFFF) - 1)
+            if same_words(row, key, words):
+                return row
+        i = (i + 1) & mask
+
+
+@inlined
 def foresee(t: int, key: tuple[int, ...]) -> None:
     """Have the slot fetched where ``find`` will begin to look for a key."""
     prefetch(load(t, SLOTS) + 8 * (hash_key(key) & load(t, MASK)))
@@ -177,6 +225,24 @@ def grow_slots(t: int) -> int:
     return 1
 
 
+@outside
+def make_room(t: int, more: int) -> int:
+    """Have room for so many rows after the used ones, and for more; 0 where memory is out."""
+    used = load(t, USED)
+    width = load(t, WIDTH)
+    if used + more > load(t, CAPACITY):
+        capacity = used + max(more, (used >> 1) + FIRST_CAPACITY)
+        rows = 0
+        if capacity < 2**31:
+            rows = widen_block(load(t, ROWS), used * width, capacity * width, load(t, LOW), load(t, HIGH))
+        if rows == 0:
+            store(t, FAILED, 1)
+            return 0
+        store(t, ROWS, rows)
+        store(t, CAPACITY, capacity)
+    return 1
+
+
 @jit
 def take_row(t: int) -> int:
     """Number of a fresh row with a zero payload, or -1 where memory is out."""
@@ -187,16 +253,8 @@ def take_row(t: int) -> int:
         return free - 1
     used = load(t, USED)
     width = load(t, WIDTH)
-    if used == load(t, CAPACITY):
-        capacity = used + (used >> 1) + FIRST_CAPACITY
-        rows = 0
-        if capacity < 2**31:
-            rows = widen_block(load(t, ROWS), used * width, capacity * width, load(t, LOW), load(t, HIGH))
-        if rows == 0:
-            store(t, FAILED, 1)
-            return -1
-        store(t, ROWS, rows)
-        store(t, CAPACITY, capacity)
+    if used == load(t, CAPACITY) and make_room(t, 1) == 0:
+        return -1
     row = row_at(t, used)
     for i in range(width):
         store(row, i, 0)
@@ -358,6 +416,9 @@ def clear_journal(t: int) -> None:
 @jit
 def clear_table(t: int) -> None:
     """Remove every row, keeping the declarations."""
+    store(t, USED, load(t, USED) - load(t, PENDING))
+    store(t, PENDING, 0)
+    store(t, ROOM, LARGE)
     for number in range(load(t, USED)):
         row = row_at(t, number)
         if not is_zero(t, row):

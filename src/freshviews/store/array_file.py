@@ -33,8 +33,10 @@ from freshviews.kernel.mapping import map_file, reserve, unmap
 from freshviews.store.files import TEMPORARY, sync_directory
 
 MAGIC = b"\xf5fvarr\r\n"
-FORMAT = 1
+FORMAT = 2
 """To be counted up when the layout of this file changes, or of the arrays of tables and indexes."""
+READ = (1, 2)
+"""Formats that are read. In 1, tables had no pending rows."""
 
 ALIGN = 1 << 16
 """A multiple of every page size in use."""
@@ -150,9 +152,9 @@ class ArrayFile:
         ):
             raise self.damaged(0)
         _, written_as, crc, offset, length = _PREAMBLE.unpack(head[: _PREAMBLE.size])
-        if written_as != FORMAT:
+        if written_as not in READ:
             raise StoreError(
-                f"{self.path} is of format {written_as}; this freshviews reads format {FORMAT}: "
+                f"{self.path} is of format {written_as}; this freshviews reads formats {READ[0]} to {READ[-1]}: "
                 "open it with the freshviews that wrote it"
             )
         if os.fstat(self._file.fileno()).st_size != offset + length:

@@ -1,0 +1,234 @@
+"""Databases whose tables and stores leave rows pending are the databases that enter every row at once."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import freshviews as fv
+from freshviews.engine.database import Database
+from freshviews.kernel import mem, table
+from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.kernel.pending import NEVER
+from freshviews.sql import Catalog, parse_script
+
+TABLES = """
+CREATE TABLE sales (cust BIGINT, part BIGINT, qty BIGINT, price DECIMAL(12, 2));
+CREATE TABLE customers (cust BIGINT PRIMARY KEY, region BIGINT);
+CREATE TABLE parts (part BIGINT PRIMARY KEY, kind BIGINT);
+"""
+QUERIES = {
+    "totals": """SELECT region, kind, SUM(qty) AS qty, SUM(price) AS price, COUNT(*) AS n
+        FROM sales JOIN customers USING (cust) JOIN parts USING (part) GROUP BY region, kind""",
+    "pairs": "SELECT customers.cust, region, qty FROM sales JOIN customers ON sales.cust = customers.cust",
+    "twice": """SELECT a.part, COUNT(*) AS n FROM sales a JOIN sales b ON a.part = b.part JOIN parts
+        ON a.part = parts.part GROUP BY a.part""",
+    "dear": "SELECT region, MAX(qty) AS most FROM sales JOIN customers USING (cust) GROUP BY region",
+}
+STRATEGIES = ("first_order", "higher_order", "view_tree", "change_propagation")
+STEPS = 12 if PURE_PYTHON else 40
+
+
+def script(strategy: str) -> str:
+    named = f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"
+    views = "".join(
+        f"CREATE MATERIALIZED VIEW {name} {named} AS {query};\n"
+        for name, query in QUERIES.items()
+        if name != "twice" or strategy != "view_tree"
+    )
+    return TABLES + views
+
+
+@pytest.fixture
+def appending(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small batches are appended too, and looked at soon."""
+    monkeypatch.setattr(table, "LEAST_BATCH", 4)
+    monkeypatch.setattr(table, "FIRST_LOOK", 60)
+
+
+def pending_rows(db: Database) -> int:
+    """Rows that are pending in the stores of views."""
+    states = [part.state for view in db._relations.views.values() for part in view.maintained._parts]
+    return sum(mem.load(handle, table.PENDING) for state in states for handle in state.tables)
+
+
+def contents(db: Database) -> dict[str, Counter[Any]]:
+    found = {name: Counter(db.table(name)) for name in db.tables}
+    return found | {name: Counter(db.view(name)) for name in db.views}
+
+
+def recomputed(db: Database) -> dict[str, Counter[Any]]:
+    """The views as DuckDB computes them from the stored tables."""
+    connection = duckdb.connect()
+    for name in db.tables:
+        connection.register(name, db.table(name).to_arrow())
+    found = {}
+    for name in db.views:
+        rows = connection.execute(QUERIES[name]).fetchall()
+        found[name] = Counter(tuple(map(plain, row)) for row in rows)
+    return found
+
+
+def plain(value: Any) -> Any:
+    return None if value is None else float(value)
+
+
+def compare(db: Database) -> None:
+    expected = recomputed(db)
+    for name, rows in expected.items():
+        assert Counter(tuple(map(plain, row)) for row in db.view(name)) == rows, name
+
+
+def sales(order: random.Random, count: int) -> list[tuple[Any, ...]]:
+    return [
+        (
+            order.choice([None, *range(8)]),
+            order.randrange(6),
+            order.choice([None, *range(-3, 50)]),
+            order.choice([None, 0, 5, Decimal("7.25")]),
+        )
+        for _ in range(count)
+    ]
+
+
+def step(db: Database, order: random.Random, last: list[tuple[Any, ...]]) -> None:
+    """One batch, refused or not; ``last`` are sales that were inserted."""
+    kind = order.choice(["sales", "sales", "sales", "delete", "dimension", "mixed", "missing", "overflow"])
+    if kind == "sales":
+        rows = sales(order, order.choice([1, 3, 20, 70]))
+        db.insert("sales", rows)
+        last.extend(rows)
+    elif kind == "delete":
+        for row in order.sample(last, min(len(last), order.choice([1, 10]))):
+            db.delete("sales", [row])
+            last.remove(row)
+    elif kind == "dimension":
+        name, key = order.choice([("customers", order.randrange(8)), ("parts", order.randrange(6))])
+        old = [row for row in db.table(name) if row[0] == key]
+        with db.batch() as batch:
+            if old:
+                batch.delete(name, old)
+            if not old or order.random() < 0.6:
+                batch.insert(name, [(key, order.randrange(3))])
+    elif kind == "mixed":
+        rows = sales(order, 6)
+        gone = order.sample(last, min(len(last), 2))
+        db.apply("sales", [(*row, 1) for row in rows] + [(*row, -1) for row in gone])
+        last.extend(rows)
+        for row in gone:
+            last.remove(row)
+    elif kind == "missing":
+        with pytest.raises(fv.BatchError, match="not there"), db.batch() as batch:
+            batch.insert("sales", sales(order, 9))
+            batch.delete("sales", [(77, 77, 77, None)])
+    else:
+        before = contents(db)
+        # The sum of customer 1 and part 0 overflows in the middle of a batch of inserts alone.
+        with pytest.raises(fv.EvaluationError, match="overflow"):
+            db.insert("sales", [(1, 0, 2**62, None), (2, 0, 1, None), (3, 0, 2**62, None), (4, 1, 1, None)] * 2)
+        assert contents(db) == before
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("seed", range(2))
+def test_views_hold_what_duckdb_recomputes_and_images_go_on(
+    appending: None, tmp_path: Path, strategy: str, seed: int
+) -> None:
+    order = random.Random(f"{strategy} {seed}")
+    db = Database()
+    db.execute(script(strategy))
+    last: list[tuple[Any, ...]] = []
+    most = 0
+    for number in range(STEPS):
+        step(db, order, last)
+        most = max(most, pending_rows(db))
+        if order.random() < 0.2:
+            before = pending_rows(db)
+            db.write_image(tmp_path / str(number), sync=False)
+            other = Database.from_image(tmp_path / str(number), parse_script(script(strategy), Catalog()))
+            assert pending_rows(other) == before
+            if order.random() < 0.5:
+                step(db, random.Random(number), list(last))
+                step(other, random.Random(number), last)
+                assert contents(db) == contents(other)
+            db.close()
+            db = other
+        if order.random() < 0.3:
+            compare(db)
+    compare(db)
+    assert Counter(db.table("sales")) == Counter(tuple(row) for row in decoded(last))
+    assert most > 0
+    db.close()
+
+
+def decoded(rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """The rows as a database with nothing but them reads them."""
+    with Database() as db:
+        db.execute(TABLES)
+        db.insert("sales", rows)
+        yield from list(db.table("sales"))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_durable_database_with_pending_rows_reopens(appending: None, tmp_path: Path, seed: int) -> None:
+    order = random.Random(seed)
+    last: list[tuple[Any, ...]] = []
+    for turn in range(5):
+        with Database(tmp_path / "kept") as db:
+            if turn == 0:
+                db.execute(script("first_order"))
+            for _ in range(6):
+                step(db, order, last)
+            if turn % 2:
+                db.snapshot()
+            compare(db)
+            expected = contents(db)
+        with Database(tmp_path / "kept") as db:
+            assert contents(db) == expected
+
+
+def test_a_batch_that_is_refused_after_its_rows_were_appended_leaves_the_store_as_it_was(appending: None) -> None:
+    db = Database()
+    db.execute(script("first_order"))
+    db.insert("customers", [(i, i) for i in range(5)])
+    db.insert("parts", [(0, 0)])
+    db.insert("sales", [(i % 5, 0, 2**61, None) for i in range(5)])
+    before = contents(db)
+    assert pending_rows(db) > 0
+    with pytest.raises(fv.EvaluationError, match=r"table sales, row 7.*overflow"):
+        db.insert("sales", [(1, 0, 0, None)] * 5 + [(i, 0, 2**62, None) for i in (2, 1, 1, 3)])
+    assert contents(db) == before
+    compare(db)
+    db.insert("sales", [(1, 0, 2**61, None)] * 2)
+    compare(db)
+    states = [part.state for part in db._relations.views["totals"].maintained._parts]
+    assert NEVER in [mem.load(handle, table.EAGER_BELOW) for state in states for handle in state.tables]
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="a hundred thousand rows take machine code")
+def test_large_batches_are_left_pending_without_being_told_to() -> None:
+    db = Database()
+    db.execute(script("first_order"))
+    random_numbers = np.random.default_rng(1)
+    rows = 50_000
+    db.insert("customers", [(i, i % 5) for i in range(3000)])
+    db.insert("parts", [(i, i % 7) for i in range(3000)])
+    for turn in range(4):
+        columns = {name: random_numbers.integers(0, 3000, rows) for name in ("cust", "part", "qty")}
+        given = pa.table(columns | {"price": pa.nulls(rows)})
+        db.insert("sales", given)
+        assert pending_rows(db) >= rows * (turn + 1)
+    compare(db)
+    db.delete("sales", given.slice(5, 100))
+    db.insert("customers", [(3000, 1)])
+    assert pending_rows(db) == 0
+    compare(db)
