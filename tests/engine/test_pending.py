@@ -15,11 +15,19 @@ import pyarrow as pa
 import pytest
 
 import freshviews as fv
+from freshviews.codegen.block import compile_block
+from freshviews.codegen.layout import STATUS_STEPS
+from freshviews.engine.batch import address_of
 from freshviews.engine.database import Database
+from freshviews.engine.host import lift_program
+from freshviews.engine.runtime import BlockState
 from freshviews.kernel import mem, table
 from freshviews.kernel.mem import PURE_PYTHON
 from freshviews.kernel.pending import NEVER
+from freshviews.plan.planner import plan_block
 from freshviews.sql import Catalog, parse_script
+from freshviews.sql.catalog import ViewDefs
+from freshviews.types.dictionary import Dictionary
 
 TABLES = """
 CREATE TABLE sales (cust BIGINT, part BIGINT, qty BIGINT, price DECIMAL(12, 2));
@@ -232,3 +240,30 @@ def test_large_batches_are_left_pending_without_being_told_to() -> None:
     db.insert("customers", [(3000, 1)])
     assert pending_rows(db) == 0
     compare(db)
+
+
+def test_rows_are_counted_as_steps_of_the_update_that_has_them_entered(appending: None) -> None:
+    found: dict[str, Any] = {}
+    for statement in parse_script(
+        """CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (a BIGINT, c BIGINT);
+        CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order') AS
+        SELECT b, COUNT(*) AS n FROM r JOIN s USING (a) GROUP BY b;""",
+        Catalog(),
+    ):
+        for one in statement.views if isinstance(statement, ViewDefs) else (statement,):
+            found[one.name] = one
+    view = found["v"]
+    (block,) = view.blocks
+    program, _ = lift_program(plan_block(view, block, found).program)
+    compiled = compile_block(program, block, (), (), None, counted=True)
+    state = BlockState(program, compiled, 3, Dictionary())
+    steps = []
+    for relation, rows in (("r", 40), ("s", 1), ("s", 1), ("r", 1)):
+        words, ones = np.arange(rows), np.ones(rows, np.int64)
+        before = int(state.status[STATUS_STEPS])
+        state.run(relation, {name: address_of(words) for name in ("a", "b", "c")}, address_of(ones), rows)
+        steps.append(int(state.status[STATUS_STEPS]) - before)
+    # For each row of r a lookup and a change of its store. Then those are entered: 40 steps more than the next
+    # row of s takes, which looks a slice up, has one turn of its loop, and changes v and its store.
+    assert steps == [80, 44, 4, 3]
+    state.close()
