@@ -55,7 +55,7 @@ def test_the_example_of_the_readme() -> None:
     with pytest.raises(KeyError):
         view["screw"]
     assert view.to_pandas().shape == view.to_polars().shape == (2, 3)
-    assert "view_tree" in view.explain()
+    assert "first_order" in view.explain()
     assert db.tables == ("orders", "items") and db.views == ("by_part",)
     assert db.stats()["views"]["by_part"]["rows"] == 2
 

@@ -384,6 +384,9 @@ def test_half_a_gigabyte_is_opened_in_a_tenth_of_a_second(tmp_path: Path) -> Non
         for start in range(0, 6 * rows, rows):
             wanted = {name: codes + start for name, codes in columns.items()}
             view.apply(CodeBatch("r", wanted, np.ones(rows, np.int64)))
+        # What meets the rows has them entered into slots and indexes.
+        one = np.ones(1, np.int64)
+        view.apply(CodeBatch("s", {"b": np.array([-1]), "c": np.array([0]), "d": np.array([0])}, one))
         view.write_image(path, sync=False)
         assert path.stat().st_size > 5e8
         sizes = view.sizes()
@@ -398,6 +401,5 @@ def test_half_a_gigabyte_is_opened_in_a_tenth_of_a_second(tmp_path: Path) -> Non
         view.apply(CodeBatch("r", {"a": np.array([-1]), "b": np.array([0])}, np.ones(1, np.int64)))
         name = dictionary.encode("x")
         view.apply(CodeBatch("t", {"c": np.array([7]), "name": np.array([name])}, np.ones(1, np.int64)))
-        one = np.ones(1, np.int64)
         view.apply(CodeBatch("s", {"b": np.array([0]), "c": np.array([7]), "d": np.array([0])}, one))
         assert [row[0] for row in rows_of(view.contents(10))] == [-1, 0, 1, 2, 3]
