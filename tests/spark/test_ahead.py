@@ -21,7 +21,7 @@ from freshviews.spark.arrow_files import read_arrow
 from freshviews.spark.definition import catalog_of
 from freshviews.spark.intake import Feed
 from freshviews.spark.layout import Layout
-from freshviews.spark.rows import CELL, TABLE, slots_of
+from freshviews.spark.rows import TO, slots_of
 from freshviews.spark.script import read_script
 from freshviews.spark.state import EMPTY, load_cell
 from freshviews.spark.worker import Task, run_partition
@@ -68,8 +68,7 @@ class Worker:
         found = {slot: pa.nulls(len(rows), TYPES[kind]) for slot, kind in kinds.items()}
         for place, (name, slot) in enumerate(self.feeds[number].slots.items()):
             found[slot] = pa.array([row[place] for row in rows], TYPES[COLUMNS[table][name]])
-        numbers = pa.array([number] * len(rows), pa.int32())
-        return pa.record_batch({TABLE: numbers, CELL: pa.array([0] * len(rows), pa.int32()), **found})
+        return pa.record_batch({TO: pa.array([number + 1] * len(rows), pa.int32()), **found})
 
     def run(self, batches: list[pa.RecordBatch] | Iterator[pa.RecordBatch]) -> dict[str, Any]:
         """The result of a version, which counts unless it was refused."""

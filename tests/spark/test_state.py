@@ -21,7 +21,7 @@ from freshviews.spark import forked, state
 from freshviews.spark.checkpoint import collect
 from freshviews.spark.definition import tables_of
 from freshviews.spark.manifest import Manifest, Manifests, VersionExists
-from freshviews.spark.state import EMPTY, Entry, appended, keep, load_cell, loaded, new_token
+from freshviews.spark.state import EMPTY, Entry, appended, keep, load_cell, loaded, new_token, segment_of
 from freshviews.sql import Catalog, Statement, parse_script
 
 TABLES = "CREATE TABLE t (a BIGINT, b STRING)"
@@ -55,7 +55,7 @@ def step(root: Path, entry: Entry, change: pa.Table) -> Entry:
     """Take a change through a cell, as a worker does."""
     cell = loaded(root, "0", entry, statements())
     cell.database.apply("t", change)
-    after = appended(root, "0", entry, cell, {"t": change}, new_token())
+    after = appended(root, "0", entry, cell, segment_of(root, "0", {"t": change}), new_token())
     cell.token = after["token"]
     keep(root, "0", cell)
     return after
@@ -338,7 +338,7 @@ def test_loading_a_cell_takes_little_memory_and_time(tmp_path: Path, in_line: No
     cell.database.apply("t", change)
     # A delete has the rows entered into slots, which else the first one after loading would do.
     cell.database.apply("t", rows((0, "b0", -1), (0, "b0", 1)))
-    entry = appended(tmp_path, "0", EMPTY, cell, {"t": change}, new_token())
+    entry = appended(tmp_path, "0", EMPTY, cell, segment_of(tmp_path, "0", {"t": change}), new_token())
     size = sum(path.stat().st_size for path in (tmp_path / entry["pending"]["folder"]).iterdir())
     assert size > 4e7
     code = f"""

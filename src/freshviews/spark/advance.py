@@ -5,7 +5,7 @@ Both stages go through here: cells in the workers, and the merge of their result
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ import pyarrow as pa
 from freshviews.engine.change import Change
 from freshviews.engine.encoding import MULTIPLICITY
 from freshviews.spark.arrow_files import net, write_arrow
-from freshviews.spark.state import Cell, Entry, appended, keep, new_token
+from freshviews.spark.state import Cell, Entry, Segment, appended, keep, new_token
 from freshviews.spark.steps import reach
 
 Told = dict[str, list[pa.Table]]
@@ -56,14 +56,14 @@ def listening(cell: Cell, wanted: Wanted) -> Iterator[Told]:
 
 
 def advanced(
-    root: Path, number: str, entry: Entry, cell: Cell, signed: Mapping[str, pa.Table], told: Told, wanted: Wanted
+    root: Path, number: str, entry: Entry, cell: Cell, segment: Segment, told: Told, wanted: Wanted
 ) -> dict[str, Any]:
-    """Write the log, changes and contents of a cell that has ``signed`` already, and keep it in memory.
+    """Write the log, changes and contents of a cell that has the rows of ``segment`` already, and keep it in memory.
 
     What comes back is for the manifest: the new entry, files and rows by view, bytes by view.
     """
     reach("rows applied")
-    after = appended(root, number, entry, cell, signed, new_token())
+    after = appended(root, number, entry, cell, segment, new_token())
     reach("log written")
     result = {"cell": number, "entry": after, **_written(root, number, cell, told, wanted)}
     reach("changes written")

@@ -18,7 +18,7 @@ from freshviews.query.block import TableDef
 from freshviews.spark.definition import form_of
 from freshviews.spark.intake import Feed, Intake, signed_of
 from freshviews.spark.rows import whole
-from freshviews.spark.state import Cell
+from freshviews.spark.state import Cell, Segment
 from freshviews.stream import AppendOnly
 
 PIECE = 50_000
@@ -65,14 +65,17 @@ class Arriving:
 
 @dataclass
 class Ahead:
-    """Takes the rows of a cell's growing tables in pieces. What the engine has not had: ``waiting``, by feed."""
+    """Takes the rows of a cell's growing tables in pieces, into its engine and a segment of its log.
+
+    ``taken`` are rows by feed; ``waiting`` is what the engine has not had.
+    """
 
     cell: Cell
+    segment: Segment
     feeds: Sequence[Feed]
     growing: frozenset[int]
     waiting: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
-    taken: dict[int, list[pa.RecordBatch]] = field(default_factory=dict)
-    """Signed rows that the engine has, by feed."""
+    taken: dict[int, int] = field(default_factory=dict)
 
     def take(self, number: int, rows: pa.RecordBatch) -> None:
         """Take rows of a feed, under their names, or keep them. Raises FreshviewsError where the engine refuses."""
@@ -82,7 +85,8 @@ class Ahead:
             piece = Intake(feed, self.cell.tables[feed.table], whole(self.waiting.pop(number)))
             signed = signed_of(self.cell, piece)
             self.cell.database.apply(feed.table, signed)
-            self.taken.setdefault(number, []).append(signed)
+            self.segment.add(feed.table, signed)
+            self.taken[number] = self.taken.get(number, 0) + len(signed)
 
 
 def growing_feeds(feeds: Sequence[Feed], tables: dict[str, TableDef]) -> frozenset[int]:

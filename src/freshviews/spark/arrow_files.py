@@ -14,19 +14,41 @@ from freshviews.engine.encoding import MULTIPLICITY
 from freshviews.store.files import sync_directory
 
 
+class ArrowWriter:
+    """A file that was not there before, written batch by batch; ``name`` is relative to the root."""
+
+    def __init__(self, root: Path, folder: str, stem: str, schema: pa.Schema) -> None:
+        self.name = f"{folder}/{stem}-{uuid.uuid4().hex}.arrow"
+        self._path = root / self.name
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self._path.open("wb")
+        self._writer = pa.ipc.new_file(self._file, schema)
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Write rows after those before."""
+        self._writer.write_batch(batch)
+
+    def finish(self) -> str:
+        """Sync the file, which is whole now; its name comes back."""
+        self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+        sync_directory(self._path.parent)
+        return self.name
+
+    def discard(self) -> None:
+        """Delete the file."""
+        self._file.close()
+        self._path.unlink(missing_ok=True)
+
+
 def write_arrow(root: Path, folder: str, stem: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> str:
     """Write a file that was not there before and sync it; its name relative to ``root`` comes back."""
-    name = f"{folder}/{stem}-{uuid.uuid4().hex}.arrow"
-    path = root / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        with pa.ipc.new_file(file, schema) as writer:
-            for batch in batches:
-                writer.write_batch(batch)
-        file.flush()
-        os.fsync(file.fileno())
-    sync_directory(path.parent)
-    return name
+    writer = ArrowWriter(root, folder, stem, schema)
+    for batch in batches:
+        writer.write(batch)
+    return writer.finish()
 
 
 def write_bytes(root: Path, folder: str, stem: str, suffix: str, data: bytes) -> str:

@@ -79,7 +79,7 @@ class _Signed:
         return int(self.kept[at]) if at >= 0 else None
 
 
-def take_in(cell: Cell, intakes: Sequence[Intake]) -> dict[str, pa.Table]:
+def take_in(cell: Cell, intakes: Sequence[Intake]) -> dict[str, pa.RecordBatch]:
     """Take rows into the engine as one batch; the signed rows of each table come back.
 
     A row that the engine refuses is set aside and the rest tried again, where that is wanted. Raises
@@ -95,7 +95,7 @@ def take_in(cell: Cell, intakes: Sequence[Intake]) -> dict[str, pa.Table]:
         except BatchError as error:
             _set_aside(error, intakes, signed)
             continue
-        return {name: pa.Table.from_batches([found.rows]) for name, found in signed.items()}
+        return {name: found.rows for name, found in signed.items()}
 
 
 def signed_of(cell: Cell, table: Intake) -> pa.RecordBatch:

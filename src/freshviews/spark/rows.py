@@ -2,7 +2,8 @@
 
 Tables of one micro-batch go through one shuffle, so their rows share a frame: ``_cell`` is where a row goes, ``_t``
 numbers the feed it belongs to (-1: none, the row only names the cell), and a table's columns lie in slots, which tables
-share type by type. Rows of different tables so cost no more than the widest.
+share type by type. Rows of different tables so cost no more than the widest. On the way into the worker both numbers
+are one, ``_to``, as each column is time per row.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from freshviews.stream import BadChange
 
 TABLE = "_t"
 CELL = "_cell"
+TO = "_to"
 PLACE = ("_time", "_file", "_at", "_id")
 """Where a row came from: time of the file, its path, where in it, and the row's number there."""
 CORRUPT = "_corrupt_record"
@@ -41,22 +43,25 @@ def slots_of(tables: Sequence[Mapping[str, str]]) -> list[Slots]:
     return found
 
 
-def groups(batch: pa.RecordBatch, tables: int) -> Iterator[tuple[int, int, pa.RecordBatch]]:
+def to(feeds: int) -> str:
+    """The expression of ``_to`` in Spark, for that many feeds."""
+    return f"CAST({CELL} * {feeds + 1} + {TABLE} + 1 AS INT)"
+
+
+def groups(batch: pa.RecordBatch, feeds: int) -> Iterator[tuple[int, int, pa.RecordBatch]]:
     """Runs of rows of one cell and one feed (-1: of none), each in its order, of a batch for that many feeds."""
     if batch.num_rows == 0:
         return
-    numbers = batch.column(TABLE).to_numpy(zero_copy_only=False).astype(np.int64)
-    codes = batch.column(CELL).to_numpy(zero_copy_only=False) * (tables + 1) + numbers + 1
+    codes = batch.column(TO).to_numpy(zero_copy_only=False)
     if (codes == codes[0]).all():
-        yield int(codes[0]) // (tables + 1), int(numbers[0]), batch
-        return
-    # Sixteen bits are sorted by radix.
-    small = codes.astype(np.int16) if codes.max() < 2**15 else codes
-    order = np.argsort(small, kind="stable")
-    taken, codes = batch.take(pa.array(order)), codes[order]
-    bounds = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
+        taken, bounds = batch, [0, len(codes)]
+    else:
+        # Sixteen bits are sorted by radix.
+        order = np.argsort(codes.astype(np.int16) if codes.max() < 2**15 else codes, kind="stable")
+        taken, codes = batch.take(pa.array(order)), codes[order]
+        bounds = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
     for start, end in pairwise(bounds):
-        cell, number = divmod(int(codes[start]), tables + 1)
+        cell, number = divmod(int(codes[start]), feeds + 1)
         yield cell, number - 1, taken.slice(start, end - start)
 
 

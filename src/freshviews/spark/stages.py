@@ -16,8 +16,8 @@ from freshviews.engine.image import OtherProgram
 from freshviews.spark.advance import Wanted, advanced, listening
 from freshviews.spark.arrow_files import read_all
 from freshviews.spark.layout import MERGE, Layout
-from freshviews.spark.rows import CELL, TABLE
-from freshviews.spark.state import Entry, keep, loaded
+from freshviews.spark.rows import CELL, TABLE, TO, to
+from freshviews.spark.state import Entry, keep, loaded, segment_of
 from freshviews.spark.worker import Task, run_partition
 
 Results = list[dict[str, Any]]
@@ -52,11 +52,13 @@ def run_cells(spark: SparkSession, frame: DataFrame | None, task: Task, cells: i
         placed = whole.coalesce(1)
     else:
         placed = whole.repartitionById(at.count, F.col(CELL) % at.count)
+    kept = [f"`{name}`" for name in whole.columns if name not in (CELL, TABLE)]
+    sent = placed.selectExpr(f"{to(len(task.feeds))} AS {TO}", *kept)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return run_partition(task, batches)
 
-    found = placed.mapInArrow(work, "result string").collect()
+    found = sent.mapInArrow(work, "result string").collect()
     return [json.loads(row["result"]) for row in found]
 
 
@@ -80,7 +82,7 @@ def run_merge(root: Path, layout: Layout, entry: Entry, results: Results, wanted
     except BaseException:
         cell.database.close()
         raise
-    return [advanced(root, MERGE, entry, cell, taken, told, wanted)]
+    return [advanced(root, MERGE, entry, cell, segment_of(root, MERGE, taken), told, wanted)]
 
 
 def can_go_on(root: Path, layout: Layout, entry: Entry) -> bool:

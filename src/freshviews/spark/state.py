@@ -37,7 +37,7 @@ from freshviews.engine.encoding import MULTIPLICITY
 from freshviews.errors import StoreError
 from freshviews.kernel.image import compile_writer
 from freshviews.query.block import TableDef
-from freshviews.spark.arrow_files import read_all, write_arrow
+from freshviews.spark.arrow_files import ArrowWriter, read_all
 from freshviews.spark.forked import can_fork, in_child
 from freshviews.sql import Statement
 from freshviews.store.files import TEMPORARY
@@ -146,13 +146,49 @@ def _apply(root: Path, cell: Cell, segments: list[Any]) -> None:
                 batch.apply(name, rows)
 
 
-def appended(root: Path, number: str, entry: Entry, cell: Cell, changes: Mapping[str, pa.Table], token: str) -> Entry:
-    """The entry after a change, its files written and synced. The cell must have the change already."""
-    files = _written(root, number, changes)
+class Segment:
+    """Signed rows for the log of a cell, in files by table, written as they come; ``rows`` counts them."""
+
+    def __init__(self, root: Path, number: str) -> None:
+        self.rows = 0
+        self._root = root
+        self._folder = f"state/{number}"
+        self._files: dict[str, ArrowWriter] = {}
+
+    def add(self, table: str, rows: pa.RecordBatch) -> None:
+        """Add rows of a table."""
+        if not rows.num_rows:
+            return
+        if table not in self._files:
+            self._files[table] = ArrowWriter(self._root, self._folder, table, rows.schema)
+        self._files[table].write(rows)
+        self.rows += rows.num_rows
+
+    def finish(self) -> dict[str, str]:
+        """The files, whole and synced, by table."""
+        return {table: writer.finish() for table, writer in self._files.items()}
+
+    def discard(self) -> None:
+        """Delete the files."""
+        for writer in self._files.values():
+            writer.discard()
+
+
+def segment_of(root: Path, number: str, changes: Mapping[str, pa.Table]) -> Segment:
+    """A segment of changes that are at hand."""
+    segment = Segment(root, number)
+    for table, rows in changes.items():
+        for batch in rows.to_batches():
+            segment.add(table, batch)
+    return segment
+
+
+def appended(root: Path, number: str, entry: Entry, cell: Cell, segment: Segment, token: str) -> Entry:
+    """The entry after a change, its files finished. The cell must have the change already."""
+    files = segment.finish()
     if not files:
         return entry
-    rows = sum(table.num_rows for table in changes.values())
-    log = [*entry["log"], {"token": token, "level": 0, "rows": rows, "files": files}]
+    log = [*entry["log"], {"token": token, "level": 0, "rows": segment.rows, "files": files}]
     after = _settled(root, {**entry, "token": token, "log": log})
     pending = after.get("pending")
     # The file system's clock, which need not be this machine's.
@@ -160,15 +196,6 @@ def appended(root: Path, number: str, entry: Entry, cell: Cell, changes: Mapping
     if pending is None or _is_given_up(root, pending, now):
         after = {**after, "pending": _begun(root, number, after, cell)}
     return {**after, "log": _merged(root, number, after)}
-
-
-def _written(root: Path, number: str, changes: Mapping[str, pa.Table]) -> dict[str, str]:
-    """Write a segment; its files by table."""
-    return {
-        name: write_arrow(root, f"state/{number}", name, rows.schema, rows.to_batches())
-        for name, rows in changes.items()
-        if rows.num_rows
-    }
 
 
 def _settled(root: Path, entry: Entry) -> Entry:
@@ -254,5 +281,5 @@ def _one_of(root: Path, number: str, segments: Sequence[Any]) -> dict[str, Any]:
         "token": segments[-1]["token"],
         "level": segments[0]["level"] + 1,
         "rows": sum(segment["rows"] for segment in segments),
-        "files": _written(root, number, changes),
+        "files": segment_of(root, number, changes).finish(),
     }

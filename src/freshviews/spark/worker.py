@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from freshviews.spark.ahead import Ahead, Arriving, growing_feeds
 from freshviews.spark.checkpoint import cannot_write
 from freshviews.spark.intake import Feed, Intake, Refusal, bad_rows, take_in
 from freshviews.spark.rows import groups, named, whole
-from freshviews.spark.state import Cell, Entry, loaded
+from freshviews.spark.state import Cell, Entry, Segment, loaded
 from freshviews.sql import Statement
 
 RESULT = pa.schema([pa.field("result", pa.string())])
@@ -86,7 +87,7 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
     growing = growing_feeds(task.feeds, {t.name: t for t in task.statements[number] if isinstance(t, TableDef)})
     if growing and arriving.many(growing):
         try:
-            return _made(task, number, lambda cell: _in_pieces(task, number, cell, growing, arriving))
+            return _made(task, number, partial(_in_pieces, task, number, growing, arriving))
         except (FreshviewsError, OSError):
             pass  # what is wrong is told by the second try, which has all rows at hand
     waiting: dict[int, list[pa.RecordBatch]] = {}
@@ -95,57 +96,57 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
             waiting.setdefault(feed, []).append(named(rows, task.feeds[feed].slots))
     if not task.whole and not waiting:
         return {"cell": str(number)}
-    return _made(task, number, lambda cell: _at_once(task, number, cell, waiting))
+    return _made(task, number, partial(_at_once, task, number, waiting))
 
 
 @dataclass(frozen=True)
 class _Taken:
-    """What an engine has taken: the signed rows by table, how many came by source, the bad ones."""
+    """What an engine has taken: how many rows by source, and the bad ones."""
 
-    signed: dict[str, pa.Table]
     rows: dict[str, int]
     bad: list[dict[str, Any]]
 
 
-def _at_once(task: Task, number: int, cell: Cell, waiting: Mapping[int, list[pa.RecordBatch]]) -> _Taken:
+def _at_once(
+    task: Task, number: int, waiting: Mapping[int, list[pa.RecordBatch]], cell: Cell, segment: Segment
+) -> _Taken:
     intakes = [
         Intake(feed, cell.tables[feed.table], whole(waiting[i]) if i in waiting else None)
         for i, feed in enumerate(task.feeds)
     ]
-    signed = take_in(cell, intakes)
+    for table, rows in take_in(cell, intakes).items():
+        segment.add(table, rows)
     counted = [intake for intake in intakes if number in intake.feed.counted]
-    rows = _counts((t.feed.source, t.rows.num_rows) for t in counted if t.rows is not None)
-    return _Taken(signed, rows, [row for t in counted for row in bad_rows(t)])
+    counts = _counts((t.feed.source, t.rows.num_rows) for t in counted if t.rows is not None)
+    return _Taken(counts, [row for t in counted for row in bad_rows(t)])
 
 
-def _in_pieces(task: Task, number: int, cell: Cell, growing: frozenset[int], arriving: Arriving) -> _Taken:
-    ahead = Ahead(cell, task.feeds, growing)
+def _in_pieces(
+    task: Task, number: int, growing: frozenset[int], arriving: Arriving, cell: Cell, segment: Segment
+) -> _Taken:
+    ahead = Ahead(cell, segment, task.feeds, growing)
     for feed, rows in arriving:
         if feed >= 0:
             ahead.take(feed, named(rows, task.feeds[feed].slots))
-    rest = _at_once(task, number, cell, ahead.waiting)
-    signed, counts = dict(rest.signed), list(rest.rows.items())
-    for i, pieces in ahead.taken.items():
-        own = task.feeds[i]
-        last = signed[own.table].to_batches() if own.table in signed else []
-        signed[own.table] = pa.Table.from_batches([*pieces, *last])
-        if number in own.counted:
-            counts.append((own.source, sum(len(piece) for piece in pieces)))
-    return _Taken(signed, _counts(counts), rest.bad)
+    rest = _at_once(task, number, ahead.waiting, cell, segment)
+    taken = [(task.feeds[i].source, rows) for i, rows in ahead.taken.items() if number in task.feeds[i].counted]
+    return _Taken(_counts([*rest.rows.items(), *taken]), rest.bad)
 
 
-def _made(task: Task, number: int, take: Callable[[Cell], _Taken]) -> dict[str, Any]:
+def _made(task: Task, number: int, take: Callable[[Cell, Segment], _Taken]) -> dict[str, Any]:
     """Take rows into the engine of a cell and write all that leads to the next version."""
     root, entry = Path(task.root), task.entries[number]
     cell = loaded(root, str(number), entry, task.statements[number])
     wanted = task.wanted.within(cell.database.views)
+    segment = Segment(root, str(number))
     try:
         with listening(cell, wanted) as told:
-            taken = take(cell)
+            taken = take(cell, segment)
     except BaseException:
+        segment.discard()
         cell.database.close()
         raise
-    result = advanced(root, str(number), entry, cell, taken.signed, told, wanted)
+    result = advanced(root, str(number), entry, cell, segment, told, wanted)
     return {**result, "rows": taken.rows, "bad": taken.bad}
 
 
