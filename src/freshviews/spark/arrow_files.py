@@ -13,6 +13,9 @@ import pyarrow.compute as pc
 from freshviews.engine.encoding import MULTIPLICITY
 from freshviews.store.files import sync_directory
 
+# To pack integers takes less time than to have the disk take them as they are.
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)
+
 
 class ArrowWriter:
     """A file that was not there before, written batch by batch; ``name`` is relative to the root."""
@@ -22,7 +25,7 @@ class ArrowWriter:
         self._path = root / self.name
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self._path.open("wb")
-        self._writer = pa.ipc.new_file(self._file, schema)
+        self._writer = pa.ipc.new_file(self._file, schema, options=_OPTIONS)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Write rows after those before."""
