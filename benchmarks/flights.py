@@ -6,9 +6,8 @@ is deleted again.
 
 from __future__ import annotations
 
-from demo.data import load
-
 from benchmarks.stream import Relation, Step, Stream, interleaved, spread_over, with_deletes
+from demo.data import load
 
 TITLE = "flights"
 UNIT = "rows/s"

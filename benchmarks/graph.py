@@ -1,9 +1,9 @@
 """Patterns in a graph that moves: edges pass a window, and a view counts or lists where the pattern occurs.
 
 Every pattern is a self-join of one table of edges. Edges arrive in order; once the window is full, each arrival first
-deletes the oldest edge; in the end the window is drained. Answers are compared at ten points. The graphs
-are random with a power-law degree (``skew``), 20,000 nodes and 100,000
-edges with a window of 50,000, or ten times that, or the trust network of Epinions with a fifth of it in the window.
+deletes the oldest edge; in the end the window is drained. Answers are compared at ten points. The graphs are random,
+with a power-law degree (``skew``), 20,000 nodes and 100,000 edges with a window of 50,000, or a tenth or ten times of
+all three, or the trust network of Epinions with a fifth of it in the window.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 The events are ``timestamp,order id,operation,volume,price`` in the file that ORDERBOOK names, or in
 benchmarks/data/finance.csv: B and S put an order into the book of bids or of asks, E executes part of one, F all of it,
-and D deletes it, others change nothing; the broker is the order's number modulo ten. Where there is no file, random ones stand in. Batches are of 10 events, as traders do not wait.
+and D deletes it, others change nothing; the broker is the order's number modulo ten. Where there is no file, random
+events stand in. Batches are of 10 events, as traders do not wait.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ TITLE = "order book"
 UNIT = "updates/s"
 EVENTS_PER_BATCH = 10
 BROKERS = 10
-COLUMNS = "t BIGINT, id BIGINT, broker BIGINT, volume BIGINT, price BIGINT"
-RELATIONS = (Relation("bids", COLUMNS, ("id",)), Relation("asks", COLUMNS, ("id",)))
+COLUMNS = "t BIGINT, number BIGINT, broker BIGINT, volume BIGINT, price BIGINT"
+RELATIONS = (Relation("bids", COLUMNS, ("number",)), Relation("asks", COLUMNS, ("number",)))
 VIEWS = {
     "axf": """
         SELECT b.broker, SUM(a.volume - b.volume) AS axf

@@ -58,7 +58,8 @@ def _bars(rates: Sequence[Measured], cases: Sequence[tuple[str, str]], file: Pat
     for i, strategy in enumerate(strategies):
         places, values = [], []
         for place, case in enumerate(cases):
-            found = [m["rows_per_second"] for m in rates if (m["workload"], m["case"], m["strategy"]) == (*case, strategy)]
+            here = [m for m in rates if (m["workload"], m["case"]) == case and m["strategy"] == strategy]
+            found = [m["rows_per_second"] for m in here]
             if found:
                 places.append(place + (i - (len(strategies) - 1) / 2) * thickness)
                 values.append(median(found))

@@ -1,4 +1,4 @@
-"""A measurement in a process of its own, with a limit of time and of memory, and what is known of one that was ended."""
+"""A measurement in a process of its own, with limits of time and memory, and what is known of one that was ended."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +178,5 @@ def resident_of(root: int) -> int:
 
 def _end(process: subprocess.Popen[str]) -> None:
     """End a process with all that it started."""
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

@@ -1,4 +1,4 @@
-"""From measurements to the tables of docs/benchmarks.md, and to what stands above them: where somebody else is ahead."""
+"""From measurements to the tables of docs/benchmarks.md, and to what stands above them: who else is ahead."""
 
 from __future__ import annotations
 

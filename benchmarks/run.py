@@ -23,7 +23,7 @@ FINAL = ("cut", "missing", "refused", "failed", "wrong")
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds of a run, bytes of a process and its children, minutes of all, seconds above which nothing is repeated."""
+    """Seconds of a run, bytes of a process and its children, minutes of all, seconds beyond which none is repeated."""
 
     seconds: float
     memory: float

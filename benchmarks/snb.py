@@ -23,8 +23,8 @@ ROWS = 100
 
 RELATIONS = {
     "knows": Relation("knows", "p1 BIGINT, p2 BIGINT", ("p1", "p2")),
-    "post": Relation("post", "id BIGINT, creator BIGINT, forum BIGINT, place BIGINT", ("id",)),
-    "comment": Relation("comment", "id BIGINT, creator BIGINT, reply_of BIGINT", ("id",)),
+    "post": Relation("post", "post BIGINT, creator BIGINT, forum BIGINT, place BIGINT", ("post",)),
+    "comment": Relation("comment", "comment BIGINT, creator BIGINT, reply_of BIGINT", ("comment",)),
     "member": Relation("member", "forum BIGINT, person BIGINT", ("forum", "person")),
     "post_tag": Relation("post_tag", "post BIGINT, tag BIGINT", ("post", "tag")),
     "likes": Relation("likes", "person BIGINT, post BIGINT", ("person", "post")),
@@ -43,17 +43,17 @@ VIEWS = {
     "tags among friends": (
         "knows post post_tag",
         "SELECT k.p1 AS person, g.tag, COUNT(*) AS posts FROM knows k JOIN post m ON m.creator = k.p2 "
-        "JOIN post_tag g ON g.post = m.id GROUP BY k.p1, g.tag",
+        "JOIN post_tag g ON g.post = m.post GROUP BY k.p1, g.tag",
     ),
     "members who reply": (
         "member post comment",
         "SELECT m.forum, COUNT(*) AS replies FROM member m JOIN post p ON p.forum = m.forum "
-        "JOIN comment c ON c.reply_of = p.id AND c.creator = m.person GROUP BY m.forum",
+        "JOIN comment c ON c.reply_of = p.post AND c.creator = m.person GROUP BY m.forum",
     ),
     "friends who like": (
         "knows post likes",
         "SELECT COUNT(*) AS likes FROM knows k JOIN post p ON p.creator = k.p1 "
-        "JOIN likes l ON l.post = p.id AND l.person = k.p2",
+        "JOIN likes l ON l.post = p.post AND l.person = k.p2",
     ),
 }
 FILES = {

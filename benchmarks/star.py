@@ -36,7 +36,7 @@ VIEWS = {
 
 
 def stream(case: str) -> Stream:
-    """The stream of a case, ``in key order`` or ``shuffled``, also ``, SUM`` or ``, small`` with a tenth of the keys."""
+    """The stream of a case: ``in key order`` or ``shuffled``, then ``, SUM`` or ``, small`` (a tenth of the keys)."""
     order, _, more = case.partition(", ")
     number = KEYS // 10 if more == "small" else KEYS
     random = np.random.default_rng(1)

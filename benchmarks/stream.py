@@ -44,8 +44,7 @@ class Relation:
                 parts.append(self.columns[start:i])
                 start = i + 1
         parts.append(self.columns[start:])
-        named = (part.strip().split(" ", 1) for part in parts)
-        return {name: kind for name, kind in named}
+        return dict(part.strip().split(" ", 1) for part in parts)
 
 
 @dataclass(frozen=True)

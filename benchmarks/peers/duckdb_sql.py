@@ -95,6 +95,10 @@ def _change(db: Any, stream: Stream, table: str, sign: int, rows: Any) -> None:
     db.unregister("batch")
 
 
+DERIVED = "derivations"
+"""Name of the column that counts how often a row of the view is derived."""
+
+
 class NotWritten(Exception):
     """The delta of this view is not one of a join with COUNT and SUM."""
 
@@ -113,9 +117,10 @@ class Delta:
         for kind in refused:
             if not isinstance(tree, exp.Select) or tree.find(kind):
                 raise NotWritten(f"the view has {kind.__name__.upper()}")
-        if any(join.side or join.args.get("using") and join.side for join in tree.find_all(exp.Join)):
+        if any(join.side or (join.args.get("using") and join.side) for join in tree.find_all(exp.Join)):
             raise NotWritten("the view has an outer join")
         self._tree = tree
+        self._distinct = tree.args.get("distinct") is not None
         self._columns = [(item.alias_or_name, item.unalias()) for item in tree.selects]
         self._sums = {name: item for name, item in self._columns if item.find(exp.AggFunc)}
         for item in self._sums.values():
@@ -137,20 +142,20 @@ class Delta:
             f"CREATE TEMP TABLE delta AS SELECT *, 1::BIGINT AS m FROM {any_table} LIMIT 0",
             f"CREATE TABLE kept AS {parts[any_table][0]}",
             *([f"ALTER TABLE kept ADD {key}"] if key else ["DELETE FROM kept"]),
-            *([] if keys else [f"INSERT INTO kept VALUES ({', '.join('0' for _ in (*sums, 'c'))})"]),
+            *([] if keys else [f"INSERT INTO kept VALUES ({', '.join('0' for _ in (*sums, DERIVED))})"]),
         ]
         self.create.append("CREATE TEMP TABLE change AS SELECT * FROM kept LIMIT 0")
-        added = ", ".join(f"{name} = kept.{name} + x.{name}" for name in (*sums, "c"))
+        added = ", ".join(f"{name} = kept.{name} + x.{name}" for name in (*sums, DERIVED))
         if keys:
-            total = ", ".join([*keys, *(f"SUM({column}) AS {column}" for column in (*sums, "c"))])
+            total = ", ".join([*keys, *(f"SUM({column}) AS {column}" for column in (*sums, DERIVED))])
             merge = [
                 f"INSERT INTO kept SELECT {total} FROM change GROUP BY {', '.join(keys)} "
-                f"HAVING {' OR '.join(f'SUM({column}) <> 0' for column in (*sums, 'c'))} "
+                f"HAVING {' OR '.join(f'SUM({column}) <> 0' for column in (*sums, DERIVED))} "
                 f"ON CONFLICT ({', '.join(keys)}) DO UPDATE SET {added.replace('x.', 'excluded.')}",
-                "DELETE FROM kept WHERE c = 0",
+                f"DELETE FROM kept WHERE {DERIVED} = 0",
             ]
         else:
-            total = ", ".join(f"COALESCE(SUM({column}), 0) AS {column}" for column in (*sums, "c"))
+            total = ", ".join(f"COALESCE(SUM({column}), 0) AS {column}" for column in (*sums, DERIVED))
             merge = [f"UPDATE kept SET {added} FROM (SELECT {total} FROM change) x"]
         # A statement for each part: DuckDB 2.0.0 computes wrong sums for a UNION ALL of the four parts of a path of
         # four edges, and right ones for each alone.
@@ -159,11 +164,11 @@ class Delta:
             for name, selects in parts.items()
         }
         outputs = ", ".join(self._output(name) for name, _ in self._columns)
-        self.read = f"SELECT {outputs} FROM kept{'' if sums else ', range(c)'}"
+        self.read = f"SELECT {outputs} FROM kept" + ("" if sums or self._distinct else f", range({DERIVED}::BIGINT)")
 
     def _output(self, name: str) -> str:
         if isinstance(self._sums.get(name), exp.Sum) and not self._keys:
-            return f"CASE WHEN c = 0 THEN NULL ELSE {name} END AS {name}"
+            return f"CASE WHEN {DERIVED} = 0 THEN NULL ELSE {name} END AS {name}"
         return name
 
     def _parts(self, table: str) -> list[str]:
@@ -191,7 +196,7 @@ class Delta:
         for name, item in self._sums.items():
             factor = "" if isinstance(item, exp.Count) else f" * ({item.this.sql('duckdb')})"
             columns.append(f"SUM({product}{factor}) AS {name}")
-        columns.append(f"SUM({product}) AS c")
+        columns.append(f"SUM({product}) AS {DERIVED}")
         tree.set("expressions", [sqlglot.parse_one(column, read="duckdb") for column in columns])
         tree.set("distinct", None)
         tree.set("group", None)

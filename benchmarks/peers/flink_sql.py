@@ -100,7 +100,7 @@ def _files(stream: Stream) -> dict[int, dict[str, str]]:
     for i, step in enumerate(stream.steps):
         for sign, rows in step.parts:
             for row in rows.to_pylist():
-                values = {key: value if isinstance(value, int | float | str) else str(value) for key, value in row.items()}
+                values = {key: v if isinstance(v, int | float | str) else str(v) for key, v in row.items()}
                 change = {"before": None, "after": values, "op": "c"}
                 if sign < 0:
                     change = {"before": values, "after": None, "op": "d"}

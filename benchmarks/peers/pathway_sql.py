@@ -62,7 +62,7 @@ def run(stream: Stream) -> dict[str, Any]:
         return {"refused": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]}
     names = result.column_names()
     seen = _Seen()
-    # A batch that leaves the view as it is would not be told of: with what it tells goes a number that each one changes.
+    # A batch that leaves the view as it is would not be told of: beside it goes a number that each one changes.
     told = [result.select(row=_any(*(result[name] for name in names), None))]
     told += [_tick(table, stream.relation(name)) for name, table in tables.items()]
     both = told[0].concat_reindex(*told[1:])
@@ -84,7 +84,8 @@ def _feed(stream: Stream, subjects: dict[str, Fed], seen: _Seen) -> dict[str, An
     course = Course(stream)
     for i, step in course:
         course.go()
-        subjects[step.table].batches.put(batches[i])
+        for name, subject in subjects.items():
+            subject.batches.put(batches[i] if name == step.table else [])
         seen.visible.get()
         course.stop()
         if i in course.compared:

@@ -110,7 +110,7 @@ class Star(Graph):
 
 
 class TwoComb(Graph):
-    """The sum over edges (a, b) of edges out of a times edges out of b: for each node, what the edges out of it reach."""
+    """The sum over edges (a, b) of edges out of a times edges out of b; ``reach`` is that of the ends of its edges."""
 
     def __init__(self) -> None:
         super().__init__()
