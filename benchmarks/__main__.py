@@ -11,7 +11,7 @@ from benchmarks.environments import NAMES, install
 from benchmarks.measuring import machine
 from benchmarks.report import pages, peers_about, summary
 from benchmarks.results import FOLDER, Unfinished
-from benchmarks.run import Limits, measure
+from benchmarks.run import Limits, measure, told_of_all
 from benchmarks.schedule import Entry, merged
 
 
@@ -42,7 +42,7 @@ def _options(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--cases", nargs="+", help="cases to run: those that contain one of these words")
     parser.add_argument("--strategies", nargs="+", help="strategies to run, beside the planner's choice")
     parser.add_argument("--repetitions", type=int, default=3 if full else 2, help="times that all is measured")
-    parser.add_argument("--limit", type=float, default=20 if full else 5, help="seconds of one measurement")
+    parser.add_argument("--limit", type=float, default=10 if full else 5, help="seconds of one measurement")
     parser.add_argument("--memory", type=float, default=8, help="GiB of one process and its children")
     parser.add_argument("--minutes", type=float, default=60 if full else 10, help="minutes after which it stops")
     parser.add_argument("--scale", type=float, default=1.0, help="sizes of pipeline_*, in parts of the full ones")
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
     limits = Limits(options.limit, options.memory * 2**30, options.minutes, once)
     complete = measure(entries, options.repetitions, limits, kept)
     print(summary(kept.measured))
-    if not complete:
+    if not complete and not told_of_all(entries, kept.measured):
         raise SystemExit(1)
     whole = options.command == "full" and not (options.only or options.cases or options.strategies)
     pipeline = bool(entries) and all(entry.group == "pipeline" for entry in entries)

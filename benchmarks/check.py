@@ -29,7 +29,9 @@ def run(*, write: bool = False) -> int:
     entries = merged(guard())
     with tempfile.TemporaryDirectory() as folder:
         kept = Unfinished(Path(folder) / "check.jsonl", {}, go_on=False)
-        measure(entries, TURNS, Limits(10.0, 8 * 2**30, 10.0), kept)
+        limits = Limits(10.0, 8 * 2**30, 10.0)
+        measure([entry for entry in entries if entry.workload != "steps"], TURNS, limits, kept)
+        measure([entry for entry in entries if entry.workload == "steps"], 1, limits, kept)
     found = figures(kept.measured)
     if write:
         FLOOR.write_text(json.dumps(found, indent=1) + "\n")

@@ -64,6 +64,10 @@ class Course:
         gc.collect()
         gc.freeze()
         self._started = self._told = time.perf_counter()
+        self._tell()
+
+    def _tell(self) -> None:
+        print(json.dumps({PROGRESS: self._so_far()}), flush=True)
 
     def __iter__(self) -> Any:
         for i, step in enumerate(self.stream.steps):
@@ -77,7 +81,7 @@ class Course:
             now = time.perf_counter()
             if now - self._told > TOLD_EVERY:
                 self._told = now
-                print(json.dumps({PROGRESS: self._so_far()}), flush=True)
+                self._tell()
             if now - self._started > self._until and i + 1 < len(self.stream.steps):
                 self._over = True
                 return

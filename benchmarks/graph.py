@@ -2,8 +2,8 @@
 
 Every pattern is a self-join of one table of edges. Edges arrive in order; once the window is full, each arrival first
 deletes the oldest edge; in the end the window is drained. Answers are compared at ten points. The graphs are random,
-with a power-law degree (``skew``), 20,000 nodes and 100,000 edges with a window of 50,000, or a tenth or ten times of
-all three, or the trust network of Epinions with a fifth of it in the window.
+with a power-law degree (``skew``), 20,000 nodes and 100,000 edges with a window of 50,000, or a tenth, half or ten
+times of all three, or the trust network of Epinions with a fifth of it in the window.
 """
 
 from __future__ import annotations
@@ -87,6 +87,6 @@ def edges_of(graph: str) -> tuple[np.ndarray, int]:
         return found, window_of(len(found))
     words = graph.split()
     skew = float(words[1])
-    times = {"tenth": 0.1, "tenfold": 10}.get(words[-1], 1)
+    times = {"tenth": 0.1, "half": 0.5, "tenfold": 10}.get(words[-1], 1)
     nodes, edges, window = (round(times * size) for size in (20_000, 100_000, 50_000))
     return chung_lu(nodes, edges, skew), window

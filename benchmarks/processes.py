@@ -20,13 +20,12 @@ from benchmarks.environments import python_of
 from benchmarks.measuring import ROOT
 from benchmarks.strategies import environment_of
 
-LOOK_EVERY = 0.2
+LOOK_EVERY = 0.5
 """Seconds between two looks at the memory of a process and its children."""
-GRACE = 20.0
-"""Seconds beyond its limit that a process has to start, to make its stream, to warm up and to end by itself."""
-START = 60.0
-"""Seconds that a process has before its first batch, beyond the limit: Spark and Flink start, data is read."""
-
+GRACE = 10.0
+"""Seconds beyond its limit that a process has to end by itself, which it does after the batch it is in."""
+START = 180.0
+"""Seconds that a process has until its clock starts: Spark and Flink start, data is read, code is compiled."""
 _ERROR = re.compile(r"(Caused by: )?[\w.]*(Error|Exception)\b.*:")
 
 
@@ -85,6 +84,7 @@ class Worker:
         self._progress: dict[str, Any] = {}
         self._last = self._error = ""
         self._most = 0
+        self._begun: float | None = None
 
     def run(self, environment: Mapping[str, str] | None = None) -> dict[str, Any]:
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
@@ -123,6 +123,7 @@ class Worker:
                     continue
                 if PROGRESS in told:
                     self._progress = told[PROGRESS]
+                    self._begun = self._begun or time.perf_counter()
                 else:
                     self._result = told
                     return
@@ -133,14 +134,19 @@ class Worker:
 
     def _watch(self, process: subprocess.Popen[str]) -> str:
         """Wait for the end; why it had to be made, or nothing."""
-        start = time.perf_counter()
+        start = looked = time.perf_counter()
         while process.poll() is None and self._result is None:
-            time.sleep(LOOK_EVERY / 4)
-            used = resident_of(process.pid)
-            self._most = max(self._most, used)
-            if used > self._memory:
-                return f"out of memory, with {used / 2**30:.1f} GiB"
-            if time.perf_counter() - start > self._limit + (GRACE if self._progress else START):
+            time.sleep(0.02)
+            now = time.perf_counter()
+            if now - looked > LOOK_EVERY:
+                looked = now
+                used = resident_of(process.pid)
+                self._most = max(self._most, used)
+                if used > self._memory:
+                    return f"out of memory, with {used / 2**30:.1f} GiB"
+            if self._begun is None and now - start > self._limit + START:
+                return f"cut off after {START:g} s, before the first batch"
+            if self._begun is not None and now - self._begun > self._limit + GRACE:
                 return f"cut off after {self._limit:g} s"
         return ""
 
@@ -151,7 +157,7 @@ class Worker:
             found["cut"] = f"{why}, in batch {told['steps_done'] + 1:,}"
             # Counting all the time it had: the batch it did not finish is not a gift.
             found["rows_per_second"] = told["rows"] / max(told["wall_seconds"], self._limit)
-        else:
+        elif self._begun is not None:
             found["cut"] = f"{why}, in the first batch"
         return found
 

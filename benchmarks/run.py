@@ -46,12 +46,18 @@ def measure(entries: Sequence[Entry], repetitions: int, limits: Limits, kept: Un
                 if any(one["repetition"] == repetition for one in mine) or _settled(mine, limits):
                     continue
                 if time.perf_counter() - start > 60 * limits.minutes:
-                    print(f"{limits.minutes:g} minutes are over; --continue goes on", flush=True)
+                    print(f"{limits.minutes:g} minutes are over, in repetition {repetition + 1}", flush=True)
                     return False
                 one = _measure(entry, strategy, repetition, limits, before)
                 print(f"{repetition + 1}: {entry.workload} {entry.case}: {strategy}: {told(one)}", flush=True)
                 kept.add(one)
     return True
+
+
+def told_of_all(entries: Sequence[Entry], measured_: Sequence[Measured]) -> bool:
+    """Whether every strategy of every case was measured at least once."""
+    there = {(one["workload"], one["case"], one["strategy"]) for one in measured_}
+    return all((e.workload, e.case, strategy) in there for e in entries for strategy in e.strategies)
 
 
 def _same_case(one: Measured, entry: Entry) -> bool:

@@ -69,7 +69,7 @@ def full() -> Iterator[Entry]:
     for pattern in ("triangle", "3-hop"):
         for size in SIZES:
             peers = (PLAIN, SQL[1], "Pathway") if size >= 100 else (PLAIN, SQL[1])
-            yield Entry("batches", "graph", f"{pattern}, skew 2.5, batches of {size}", (PLANNED, *peers))
+            yield Entry("batches", "graph", f"{pattern}, skew 2.5 half, batches of {size}", (PLANNED, *peers))
     yield from _tables()
     yield Entry("engine", "triangle", "", (*OURS, PLAIN, *SQL))
     yield from _of_modules("engine", FIXED)

@@ -99,10 +99,10 @@ def test_other_answers_are_noticed_at_the_steps_that_both_have() -> None:
 def test_hashes_know_rows_and_not_their_order() -> None:
     import numpy as np
 
-    a, b = np.arange(100), np.arange(100)[::-1].copy()
+    a, b = np.arange(100), np.arange(100) * 7
     order = np.random.default_rng(1).permutation(100)
     assert hashed([a, b]) == hashed([a[order], b[order]])
-    assert hashed([a, b]) != hashed([b, a]) or a[0] == b[0]
+    assert hashed([a, b]) != hashed([b, a])
     assert hashed([a, b]) != hashed([a, b[order]])
     assert hashed([a, b]) != hashed([a[:99], b[:99]])
 

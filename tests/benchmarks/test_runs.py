@@ -30,10 +30,14 @@ def test_a_process_that_takes_too_long_is_ended_and_told_with_its_rate(monkeypat
     assert found["rows_per_second"] == 300.0
 
 
-def test_a_process_that_never_came_to_a_batch_has_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_ended_no_batch_has_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "START", 0.5)
+    monkeypatch.setattr(processes, "GRACE", 0.5)
     found = worker("import time; time.sleep(60)", limit=0.5)
-    assert found["cut"].endswith("in the first batch") and "rows_per_second" not in found
+    assert found["cut"].endswith("before the first batch") and "rows_per_second" not in found
+    begun = PROGRESS.replace("3, ", "0, ").replace("300", "0")
+    found = worker(f"{begun}\nimport time; time.sleep(60)", limit=0.5)
+    assert found["cut"] == "cut off after 0.5 s, in the first batch" and "rows_per_second" not in found
 
 
 def test_a_process_that_takes_too_much_memory_is_ended() -> None:
@@ -90,9 +94,11 @@ def test_strategies_take_turns_and_a_stopped_run_goes_on(tmp_path: Path, monkeyp
     path = tmp_path / "run.jsonl"
     kept = Unfinished(path, {"date": "today"}, go_on=False)
     assert not run.measure([ENTRY], 2, Limits(1.0, 1e9, 0.0), kept)
+    assert not run.told_of_all([ENTRY], kept.measured)
     assert run.measure([ENTRY], 2, LIMITS, kept)
     # b is wrong and c was cut off: both are told once.
     assert fake.asked == ["a", "b", "c", "d", "a", "d"]
+    assert run.told_of_all([ENTRY], kept.measured)
     wrong = next(one for one in kept.measured if one["strategy"] == "b")
     assert "after step 1" in wrong["wrong"] and "rows_per_second" not in wrong
     again = Unfinished(path, {"date": "tomorrow"}, go_on=True)
