@@ -10,7 +10,7 @@ from benchmarks import check, schedule
 from benchmarks.environments import NAMES, install
 from benchmarks.measuring import machine
 from benchmarks.report import pages, peers_about, summary
-from benchmarks.results import FOLDER, Unfinished
+from benchmarks.results import UNFINISHED, Unfinished
 from benchmarks.run import Limits, measure, told_of_all
 from benchmarks.schedule import Entry, merged
 
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
     entries = chosen(options)
     about = {**machine(), "date": dt.date.today().isoformat(), "repetitions": options.repetitions}
     about |= {"mode": options.command, "limit": options.limit, **peers_about()}
-    kept = Unfinished(FOLDER / f".{options.command}.jsonl", about, go_on=options.go_on)
+    kept = Unfinished(UNFINISHED / f"unfinished-{options.command}.jsonl", about, go_on=options.go_on)
     # In quick runs what takes long is told of once.
     once = float("inf") if options.command == "full" else 10.0
     limits = Limits(options.limit, options.memory * 2**30, options.minutes, once)

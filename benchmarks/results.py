@@ -10,6 +10,8 @@ from typing import Any
 from benchmarks.measuring import ROOT
 
 FOLDER = ROOT / "benchmarks" / "results"
+UNFINISHED = ROOT / "benchmarks" / "data"
+"""Where runs that are not over lie; git knows nothing of it."""
 Measured = dict[str, Any]
 """A measurement: ``group``, ``workload``, ``case``, ``strategy``, ``repetition``, and what the worker found."""
 Key = tuple[str, str, str, int]
@@ -41,6 +43,7 @@ class Unfinished:
 
     def finish(self, name: str) -> Path:
         """Write the results under their own name, and drop the unfinished ones. Answers are not kept."""
+        FOLDER.mkdir(exist_ok=True)
         path = FOLDER / f"{name}.json"
         path.write_text(json.dumps({"machine": self.about, "measured": list(self._without_answers())}, indent=1) + "\n")
         self.path.unlink()
