@@ -21,7 +21,7 @@ from benchmarks.schedule import PLANNED, guard, merged
 FLOOR = ROOT / "benchmarks" / "floor.json"
 ALLOWED = 2 / 3
 """The part of the floor that a ratio may fall to."""
-TURNS = 3
+TURNS = 2
 
 
 def run(*, write: bool = False) -> int:

@@ -138,8 +138,8 @@ def _targets(module: Any, case: str, found: Sequence[Measured], measured: Sequen
         verdict = "reached" if times <= most else "missed"
         remarks.append(f"at most {most:g} times that with {other}: {verdict}, {times:.2f}")
     name = title_of(module, case)
-    elsewhere = MEASURED_ELSEWHERE.get(name, MEASURED_ELSEWHERE.get(module.TITLE if case != "q5" else "", ""))
-    if elsewhere and (name in MEASURED_ELSEWHERE or module.TITLE in ("single rows", "memory", "first use")):
+    elsewhere = MEASURED_ELSEWHERE.get(name, MEASURED_ELSEWHERE.get(module.TITLE))
+    if elsewhere:
         remarks.append(f"measured elsewhere: {elsewhere}")
     return remarks
 
