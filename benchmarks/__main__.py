@@ -10,7 +10,7 @@ from benchmarks import check, schedule
 from benchmarks.environments import NAMES, install
 from benchmarks.measuring import machine
 from benchmarks.report import pages, peers_about, summary
-from benchmarks.results import UNFINISHED, Unfinished
+from benchmarks.results import FOLDER, UNFINISHED, Unfinished
 from benchmarks.run import Limits, measure, told_of_all
 from benchmarks.schedule import Entry, merged
 
@@ -42,7 +42,7 @@ def _options(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--cases", nargs="+", help="cases to run: those that contain one of these words")
     parser.add_argument("--strategies", nargs="+", help="strategies to run, beside the planner's choice")
     parser.add_argument("--repetitions", type=int, default=3 if full else 2, help="times that all is measured")
-    parser.add_argument("--limit", type=float, default=10 if full else 5, help="seconds of one measurement")
+    parser.add_argument("--limit", type=float, default=10, help="seconds of one measurement")
     parser.add_argument("--memory", type=float, default=8, help="GiB of one process and its children")
     parser.add_argument("--minutes", type=float, default=60 if full else 10, help="minutes after which it stops")
     parser.add_argument("--scale", type=float, default=1.0, help="sizes of pipeline_*, in parts of the full ones")
@@ -67,8 +67,10 @@ def run(options: argparse.Namespace) -> None:
     whole = options.command == "full" and not (options.only or options.cases or options.strategies)
     pipeline = bool(entries) and all(entry.group == "pipeline" for entry in entries)
     date = str(kept.about["date"])
-    name = f"{date}-pipeline" if pipeline else date if whole else f"{date}-{options.command}"
-    path = kept.finish(name)
+    if options.scale != 1 or not (whole or pipeline):
+        path = kept.finish(UNFINISHED / f"{date}-{options.command}.json")
+    else:
+        path = kept.finish(FOLDER / f"{date}{'-pipeline' if pipeline else ''}.json")
     print(f"written to {path}")
     if (whole or pipeline) and not options.no_page and options.scale == 1:
         pages()

@@ -11,7 +11,7 @@ from benchmarks.measuring import ROOT
 
 FOLDER = ROOT / "benchmarks" / "results"
 UNFINISHED = ROOT / "benchmarks" / "data"
-"""Where runs that are not over lie; git knows nothing of it."""
+"""Where runs lie that are not over, or are not whole; git knows nothing of it."""
 Measured = dict[str, Any]
 """A measurement: ``group``, ``workload``, ``case``, ``strategy``, ``repetition``, and what the worker found."""
 Key = tuple[str, str, str, int]
@@ -41,10 +41,9 @@ class Unfinished:
         with self.path.open("a") as file:
             file.write(json.dumps(one) + "\n")
 
-    def finish(self, name: str) -> Path:
-        """Write the results under their own name, and drop the unfinished ones. Answers are not kept."""
-        FOLDER.mkdir(exist_ok=True)
-        path = FOLDER / f"{name}.json"
+    def finish(self, path: Path) -> Path:
+        """Write the results into a file of their own, and drop the unfinished ones. Answers are not kept."""
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"machine": self.about, "measured": list(self._without_answers())}, indent=1) + "\n")
         self.path.unlink()
         return path

@@ -119,6 +119,8 @@ class Delta:
                 raise NotWritten(f"the view has {kind.__name__.upper()}")
         if any(join.side or (join.args.get("using") and join.side) for join in tree.find_all(exp.Join)):
             raise NotWritten("the view has an outer join")
+        if len(list(tree.find_all(exp.Select))) > 1:
+            raise NotWritten("the view has a SELECT within")
         self._tree = tree
         self._distinct = tree.args.get("distinct") is not None
         self._columns = [(item.alias_or_name, item.unalias()) for item in tree.selects]

@@ -105,8 +105,7 @@ def test_strategies_take_turns_and_a_stopped_run_goes_on(tmp_path: Path, monkeyp
     assert again.about == {"date": "today"} and again.measured == kept.measured
     assert run.measure([ENTRY], 3, LIMITS, again)
     assert fake.asked[6:] == ["a", "d"]
-    monkeypatch.setattr("benchmarks.results.FOLDER", tmp_path)
-    written = json.loads(again.finish("done").read_text())
+    written = json.loads(again.finish(tmp_path / "results" / "done.json").read_text())
     assert len(written["measured"]) == 8 and not path.exists()
     assert not any("answers" in one for one in written["measured"])
 
