@@ -24,7 +24,7 @@ LOOK_EVERY = 0.5
 """Seconds between two looks at the memory of a process and its children."""
 GRACE = 10.0
 """Seconds beyond its limit that a process has to end by itself, which it does after the batch it is in."""
-START = 180.0
+START = 90.0
 """Seconds that a process has until its clock starts: Spark and Flink start, data is read, code is compiled."""
 _ERROR = re.compile(r"(Caused by: )?[\w.]*(Error|Exception)\b.*:")
 

@@ -179,13 +179,16 @@ def states(measured: Sequence[Measured]) -> str:
 
 def ahead(measured: Sequence[Measured]) -> str:
     """A line for each case in which somebody is faster than the strategy that the planner takes: peers, and our own."""
-    peers, own = [], []
+    peers, own, alone = [], [], []
     for (workload, case), strategies in cases_of(measured).items():
         module = import_module(f"benchmarks.{workload}")
         ours = values_of(strategies.get(PLANNED, []))
         for strategy, found in strategies.items():
             values = values_of(found)
-            if strategy == PLANNED or not values or not ours or any("cut" in one for one in found):
+            if strategy == PLANNED or not values or any("cut" in one for one in found):
+                continue
+            if not ours:
+                alone.append(f"- {title_of(module, case)}: {strategy}, {quantity(median(values), module.UNIT)}")
                 continue
             times = 1 / ratio(ours, values, module.UNIT)
             # Less than the spread of either is no difference.
@@ -194,6 +197,8 @@ def ahead(measured: Sequence[Measured]) -> str:
                 (own if strategy in OURS else peers).append((times, line))
     silent = [m for m in measured if m["strategy"] in OURS and "refused" in m]
     lines = ["Peers that are faster:", "", *(_listed(peers) or ["- none"])]
+    if alone:
+        lines += ["", "Who answers where freshviews, by the planner's choice, has no figure:", "", *alone]
     if own:
         lines += ["", "Strategies of our own, named, that are faster than the planner's choice:", "", *_listed(own)]
     if silent:

@@ -68,7 +68,13 @@ def test_a_peer_that_is_ahead_is_told_first() -> None:
         measured("single_rows", "trusted tables", "freshviews", 2.0),
         measured("single_rows", "trusted tables", "DuckDB", 1.0),
     ]
-    peers, own = ahead(rows).split("Strategies of our own")
+    rows += [
+        measured("orderbook", "vwap", "freshviews", None, refused="a scalar subquery is not supported"),
+        measured("orderbook", "vwap", "DuckDB", 2_000.0),
+    ]
+    peers, rest = ahead(rows).split("Who answers where freshviews")
+    alone, own = rest.split("Strategies of our own")
+    assert "vwap: DuckDB, 2.00 k/s" in alone
     assert "axf: DuckDB, 3.00 times as fast" in peers and "bsv" not in peers
     assert "single rows, trusted tables: DuckDB, 2.00 times as fast" in peers
     assert "bsp: first_order, 1.50 times as fast" in own
