@@ -1,88 +1,99 @@
-"""``python -m benchmarks``: measure, compare, print, write."""
+"""``python -m benchmarks``: measure, compare, print, write; ``install`` the peers; ``check`` ourselves."""
 
 from __future__ import annotations
 
 import argparse
 import datetime as dt
-import json
 import os
-from importlib import import_module
-from typing import Any
 
-from benchmarks.measuring import ROOT, in_own_process, machine
-from benchmarks.report import Measured, compare_answers, describe, table, write_page
-
-GROUPS = {
-    "engine": ("star", "tpch", "triangle", "single_rows", "memory", "first_use", "steps"),
-    "pipeline": ("pipeline_star", "pipeline_fixed", "pipeline_graph", "pipeline_restart", "pipeline_workers"),
-}
-"""Workloads, by the part of the page that has their table."""
-WORKLOADS = tuple(name for names in GROUPS.values() for name in names)
+from benchmarks import check, schedule
+from benchmarks.environments import NAMES, install
+from benchmarks.measuring import machine
+from benchmarks.report import pages, peers_about, summary
+from benchmarks.results import FOLDER, UNFINISHED, Unfinished
+from benchmarks.run import Limits, measure, told_of_all
+from benchmarks.schedule import Entry, merged
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", nargs="+", type=_names, help=f"workloads to run, of {', '.join(WORKLOADS)}")
-    parser.add_argument("--cases", nargs="+", help="cases to run, by their names in the table")
-    parser.add_argument("--repetitions", type=int, default=5, help="measurements of each strategy (5)")
-    parser.add_argument("--scale", type=float, default=1.0, help="sizes of pipeline_*, in parts of the full ones (1)")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/benchmarks.md and the results as they are")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, about in (("quick", "small sizes, a few minutes"), ("full", "everything, for the page")):
+        _options(commands.add_parser(name, help=about), name)
+    commands.add_parser("page", help="write docs/benchmarks.md anew from the latest results")
+    installing = commands.add_parser("install", help="environments of the peers that have their own")
+    installing.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)} (all)")
+    checking = commands.add_parser("check", help="fail where we fell behind benchmarks/floor.json")
+    checking.add_argument("--write", action="store_true", help="write the floor anew from this run")
     options = parser.parse_args()
-    only = [name for names in options.only or [WORKLOADS] for name in names]
-    if options.scale != 1 and not options.no_page:
-        parser.error("the page has full sizes; add --no-page")
-    os.environ["BENCHMARK_SCALE"] = str(options.scale)
-
-    today = dt.date.today().isoformat()
-    about = {**machine(), "date": today, "repetitions": options.repetitions}
-    for group, workloads in GROUPS.items():
-        measured: list[Measured] = []
-        for workload in (name for name in workloads if name in only):
-            module = import_module(f"benchmarks.{workload}")
-            getattr(module, "prepare", lambda: None)()
-            for case in module.CASES:
-                if not options.cases or case in options.cases:
-                    measured += measure_case(workload, case, module.STRATEGIES, options.repetitions)
-        if measured:
-            tell(group, measured, about, keep=not options.no_page)
-
-
-def _names(text: str) -> list[str]:
-    """Names of workloads, with commas between them or alone."""
-    names = text.split(",")
-    unknown = [name for name in names if name not in WORKLOADS]
-    if unknown:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(WORKLOADS)}")
-    return names
-
-
-def tell(group: str, measured: list[Measured], about: dict[str, Any], *, keep: bool) -> None:
-    """Print the table of a group; ``keep``: also write it into the page, and every figure into the results."""
-    text = f"{describe(about)}\n\n{table(measured)}"
-    print(text)
-    for one in measured:
-        one.pop("answers", None)
-    if not keep:
+    if options.command == "install":
+        raise SystemExit(0 if install(tuple(options.names) or NAMES) else 1)
+    if options.command == "check":
+        raise SystemExit(check.run(write=options.write))
+    if options.command == "page":
+        pages()
         return
-    folder = ROOT / "benchmarks" / "results"
-    folder.mkdir(exist_ok=True)
-    name = about["date"] if group == "engine" else f"{about['date']}-{group}"
-    (folder / f"{name}.json").write_text(json.dumps({"machine": about, "measured": measured}, indent=1) + "\n")
-    write_page(text, group)
+    run(options)
 
 
-def measure_case(workload: str, case: str, strategies: tuple[str, ...], repetitions: int) -> list[Measured]:
-    """Strategies in turn, each time in new processes; answers are compared before anything counts."""
-    found: list[Measured] = []
-    for repetition in range(repetitions):
-        for strategy in strategies:
-            print(f"{workload} {case}: {strategy}, {repetition + 1} of {repetitions}", flush=True)
-            one = in_own_process(workload, case, strategy)
-            one |= {"workload": workload, "case": case, "strategy": strategy, "repetition": repetition}
-            for other in found[: len(strategies)]:
-                compare_answers(one, other)
-            found.append(one)
-    return found
+def _options(parser: argparse.ArgumentParser, name: str) -> None:
+    full = name == "full"
+    parser.add_argument("--only", nargs="+", help="workloads or groups to run, as tpch or graph")
+    parser.add_argument("--cases", nargs="+", help="cases to run: those that contain one of these words")
+    parser.add_argument("--strategies", nargs="+", help="strategies to run, beside the planner's choice")
+    parser.add_argument("--repetitions", type=int, default=3 if full else 2, help="times that all is measured")
+    parser.add_argument("--limit", type=float, default=10, help="seconds of one measurement")
+    parser.add_argument("--memory", type=float, default=8, help="GiB of one process and its children")
+    parser.add_argument("--minutes", type=float, default=60 if full else 10, help="minutes after which it stops")
+    parser.add_argument("--scale", type=float, default=1.0, help="sizes of pipeline_*, in parts of the full ones")
+    parser.add_argument("--continue", dest="go_on", action="store_true", help="go on with a run that was stopped")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/benchmarks.md as it is")
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure what the options say, and write results and page where all of it was reached."""
+    os.environ["BENCHMARK_SCALE"] = str(options.scale)
+    entries = chosen(options)
+    about = {**machine(), "date": dt.date.today().isoformat(), "repetitions": options.repetitions}
+    about |= {"mode": options.command, "limit": options.limit, **peers_about()}
+    kept = Unfinished(UNFINISHED / f"unfinished-{options.command}.jsonl", about, go_on=options.go_on)
+    # In quick runs what takes long is told of once.
+    once = float("inf") if options.command == "full" else 10.0
+    limits = Limits(options.limit, options.memory * 2**30, options.minutes, once)
+    complete = measure(entries, options.repetitions, limits, kept)
+    print(summary(kept.measured))
+    if not complete and not told_of_all(entries, kept.measured):
+        raise SystemExit(1)
+    whole = options.command == "full" and not (options.only or options.cases or options.strategies)
+    pipeline = bool(entries) and all(entry.group == "pipeline" for entry in entries)
+    date = str(kept.about["date"])
+    if options.scale != 1 or not (whole or pipeline):
+        path = kept.finish(UNFINISHED / f"{date}-{options.command}.json")
+    else:
+        path = kept.finish(FOLDER / f"{date}{'-pipeline' if pipeline else ''}.json")
+    print(f"written to {path}")
+    if (whole or pipeline) and not options.no_page and options.scale == 1:
+        pages()
+
+
+def chosen(options: argparse.Namespace) -> list[Entry]:
+    """The entries that the options leave; pipelines only where they are named."""
+    entries = merged(schedule.full() if options.command == "full" else schedule.quick())
+    if options.only:
+        every = [*entries, *merged(schedule.pipelines())]
+        known = {entry.workload for entry in every} | {entry.group for entry in every}
+        for name in options.only:
+            if name not in known:
+                raise SystemExit(f"there is no {name}; there are {', '.join(sorted(known))}")
+        entries = [entry for entry in every if entry.workload in options.only or entry.group in options.only]
+    if options.cases:
+        entries = [entry for entry in entries if any(case in entry.case for case in options.cases)]
+    if options.strategies:
+        wanted = {schedule.PLANNED, *options.strategies}
+        entries = [
+            Entry(e.group, e.workload, e.case, tuple(s for s in e.strategies if s in wanted)) for e in entries
+        ]
+    return entries
 
 
 if __name__ == "__main__":

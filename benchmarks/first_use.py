@@ -12,7 +12,7 @@ import time
 from decimal import Decimal
 from typing import Any
 
-from benchmarks.measuring import in_own_process
+from benchmarks.processes import in_own_process
 
 TITLE = "first use"
 CASES = ("first process", "second process")

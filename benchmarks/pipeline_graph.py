@@ -11,7 +11,6 @@ there is neither, a random one with a power-law degree stands in.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,12 +18,10 @@ from threading import Timer
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.csv as pc
 
-from benchmarks import triangle
-from benchmarks.measuring import ROOT
+from benchmarks.answers import answer
+from benchmarks.graphs import Edges, chung_lu, epinions, window_of, windowed
 from benchmarks.pipeline_run import (
     after_warming,
     counts_of,
@@ -37,7 +34,7 @@ from benchmarks.pipeline_run import (
     seconds_of,
     session,
 )
-from benchmarks.stream import answer, spread_over
+from benchmarks.stream import spread_over
 
 TITLE = "pipeline, graph"
 VIEWS = {
@@ -64,33 +61,12 @@ CREATE STREAMING TABLE edges (src BIGINT, dst BIGINT)
 CREATE MATERIALIZED VIEW counted AS {view};
 """
 
-Edges = npt.NDArray[np.int64]
-
 
 def edges() -> tuple[Edges, str]:
     """Edges in the order of their arrival, shape (edges, 2), and what graph it is."""
-    file = Path(os.environ.get("EPINIONS", ROOT / "benchmarks" / "data" / "epinions.csv"))
-    if not file.exists():
-        found, name = triangle.edges(), "a random graph"
-    else:
-        table = pc.read_csv(file, pc.ReadOptions(column_names=["src", "dst"]))
-        found, name = np.column_stack([column.to_numpy() for column in table.columns]), "Epinions"
+    there = epinions()
+    found, name = (chung_lu(20_000, 300_000, 3.0), "a random graph") if there is None else (there, "Epinions")
     return found[: scaled(len(found))], name
-
-
-def windowed(count: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The changes of ``count`` edges that pass a window: which edge, and 1 or -1."""
-    window = window_of(count)
-    number = np.arange(count)
-    # Before an edge comes in, the one that came ``window`` edges earlier goes.
-    moments = np.concatenate([2 * number + 1, 2 * (number + window)])
-    order = np.argsort(moments)
-    return np.concatenate([number, number])[order], np.repeat([1, -1], count)[order]
-
-
-def window_of(count: int) -> int:
-    """A fifth of the edges, rounded up to an even number."""
-    return 2 * -(-count // 10)
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
@@ -109,7 +85,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
 
 def _write(place: Path, rows: Edges, first: int | None = None) -> int:
     """Files of changes, all or the ``first``; how many."""
-    which, signs = windowed(len(rows))
+    which, signs = windowed(len(rows), window_of(len(rows)))
     files = range(0, len(which), CHANGES)[:first]
     for number, start in enumerate(files):
         part = slice(start, start + CHANGES)
@@ -131,7 +107,7 @@ def _freshviews(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, An
 
 def _anew(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
     """The time is that of the query alone; that the edges lie in the cache is a gift."""
-    which, signs = windowed(len(rows))
+    which, signs = windowed(len(rows), window_of(len(rows)))
     steps = spread_over(-(-len(which) // CHANGES), POINTS + 1)[:-1]
     seconds: list[float] = []
     answers = {}

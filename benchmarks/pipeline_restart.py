@@ -9,9 +9,9 @@ import os
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measuring import in_own_process
 from benchmarks.pipeline_run import Running, folder, scaled, session
 from benchmarks.pipeline_state import bytes_of, filled
+from benchmarks.processes import in_own_process
 
 TITLE = "pipeline, restart"
 CASES = ("1 GB of state",)

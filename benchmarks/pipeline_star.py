@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.answers import answer
 from benchmarks.pipeline_run import (
     after_warming,
     contents_of,
@@ -27,7 +28,6 @@ from benchmarks.pipeline_run import (
     seconds_of,
     session,
 )
-from benchmarks.stream import answer
 
 TITLE = "pipeline, star"
 CASES = ("",)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.answers import answer
 from benchmarks.pipeline_run import (
     after_warming,
     counts_of,
@@ -22,7 +23,6 @@ from benchmarks.pipeline_run import (
     seconds_of,
     session,
 )
-from benchmarks.stream import answer
 
 TITLE = "pipeline, two workers"
 CASES = ("",)

@@ -1,4 +1,4 @@
-"""COUNT over a star of six relations that join on one key, as F-IVM's Housing data set.
+"""COUNT, and SUM of a product, over a star of six relations that join on one key, as F-IVM's Housing data set.
 
 350,000 rows over 25,000 post codes: three houses, shops, institutions and restaurants each, one row of
 demographics and of transport. Batches of 1000 rows go to the tables in turn, all in key order or all shuffled.
@@ -6,17 +6,12 @@ demographics and of transport. Batches of 1000 rows go to the tables in turn, al
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.peers import recompute
-from benchmarks.stream import ROWS_PER_BATCH, Relation, Step, Stream, keep_fresh, spread_over
+from benchmarks.stream import ROWS_PER_BATCH, Relation, Step, Stream, spread_over
 
 TITLE = "star"
-CASES = ("in key order", "shuffled")
-STRATEGIES = ("freshviews", "DuckDB")
 UNIT = "rows/s"
 TARGETS = {"in key order": 10e6, "shuffled": 5e6}
 
@@ -33,16 +28,22 @@ COLUMNS = {
     "transport": (1, "nbbuslines nbtrainstations distancecitycentre"),
 }
 FIRST, *REST = COLUMNS
-VIEW = f"SELECT COUNT(*) AS n FROM {FIRST} " + " ".join(f"JOIN {name} USING (postcode)" for name in REST)
+JOINED = f"FROM {FIRST} " + " ".join(f"JOIN {name} ON {name}.postcode = {FIRST}.postcode" for name in REST)
+VIEWS = {
+    "": f"SELECT COUNT(*) AS n {JOINED}",
+    "SUM": f"SELECT SUM(house.price * shop.tesco) AS worth {JOINED}",
+}
 
 
 def stream(case: str) -> Stream:
-    """The stream in key order or shuffled, always the same one."""
+    """The stream of a case: ``in key order`` or ``shuffled``, then ``, SUM`` or ``, small`` (a tenth of the keys)."""
+    order, _, more = case.partition(", ")
+    number = KEYS // 10 if more == "small" else KEYS
     random = np.random.default_rng(1)
     batches: list[list[Step]] = []
     for name, (copies, columns) in COLUMNS.items():
-        keys = np.repeat(np.arange(KEYS), copies)
-        if case == "shuffled":
+        keys = np.repeat(np.arange(number), copies)
+        if order == "shuffled":
             random.shuffle(keys)
         values = {column: random.integers(0, 1000, len(keys)) for column in columns.split()}
         table = pa.table({"postcode": keys, **values})
@@ -53,8 +54,4 @@ def stream(case: str) -> Stream:
         Relation(name, ", ".join(f"{c} BIGINT" for c in ["postcode", *columns.split()]), ("postcode",))
         for name, (_, columns) in COLUMNS.items()
     )
-    return Stream(relations, VIEW, steps, spread_over(len(steps), 10))
-
-
-def measure(case: str, strategy: str) -> dict[str, Any]:
-    return keep_fresh(stream(case)) if strategy == "freshviews" else recompute(stream(case))
+    return Stream(relations, VIEWS["SUM" if more == "SUM" else ""], steps, spread_over(len(steps), 10))

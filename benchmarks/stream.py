@@ -1,19 +1,20 @@
-"""Streams of batches, and freshviews keeping a view fresh over one."""
+"""Streams of batches: what goes in, the view over it, and where answers are compared.
+
+Nothing here needs freshviews: the processes of all peers, each with the packages of its own, make the same streams.
+"""
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-
-import freshviews as fv
-from benchmarks.measuring import Stopwatch
+import pyarrow.compute as pc
 
 ROWS_PER_BATCH = 1000
+MULTIPLICITY = "_multiplicity"
 
 
 @dataclass(frozen=True)
@@ -34,14 +35,35 @@ class Relation:
         """CREATE TABLE without a key."""
         return f"CREATE TABLE {self.name} ({self.columns});"
 
+    def types(self) -> dict[str, str]:
+        """Names of columns and their SQL types."""
+        parts, depth, start = [], 0, 0
+        for i, letter in enumerate(self.columns):
+            depth += (letter == "(") - (letter == ")")
+            if letter == "," and not depth:
+                parts.append(self.columns[start:i])
+                start = i + 1
+        parts.append(self.columns[start:])
+        return dict(part.strip().split(" ", 1) for part in parts)
+
 
 @dataclass(frozen=True)
 class Step:
-    """A batch: rows of one table, inserted (``sign`` 1) or deleted (-1)."""
+    """A batch of one table: rows inserted (``sign`` 1), deleted (-1), or both (0: the last column says)."""
 
     sign: int
     table: str
     rows: pa.RecordBatch
+
+    @cached_property
+    def parts(self) -> list[tuple[int, pa.RecordBatch]]:
+        """The rows that are deleted, then those that are inserted, each with its sign."""
+        if self.sign:
+            return [(self.sign, self.rows)]
+        signs = self.rows.column(self.rows.num_columns - 1)
+        rows = self.rows.select(self.rows.schema.names[:-1])
+        both = [(-1, rows.filter(pc.less(signs, 0))), (1, rows.filter(pc.greater(signs, 0)))]
+        return [(sign, part) for sign, part in both if len(part)]
 
 
 @dataclass(frozen=True)
@@ -52,10 +74,23 @@ class Stream:
     view: str
     steps: tuple[Step, ...]
     compared: tuple[int, ...]
+    checked: bool = False
+    """Whether freshviews stores the tables and checks their keys."""
+    told: bool = False
+    """Whether the change of the view is handed out with every batch, and its rows are counted."""
+    read: bool = False
+    """Whether reading all of the view at the compared steps is part of the time."""
+    pattern: Mapping[str, object] = field(default_factory=dict)
+    """What peers without SQL go by: see ``benchmarks.graph``."""
 
     @property
     def rows(self) -> int:
         return sum(len(step.rows) for step in self.steps)
+
+    @property
+    def empty(self) -> list[tuple[int, ...]]:
+        """The rows of the view over empty tables: a count of all is 0, which some peers do not tell of."""
+        return [(0,)] if self.view.lstrip().startswith("SELECT COUNT(*)") and "GROUP BY" not in self.view else []
 
     def relation(self, name: str) -> Relation:
         return next(r for r in self.relations if r.name == name)
@@ -66,7 +101,7 @@ def spread_over(steps: int, count: int) -> tuple[int, ...]:
     return tuple(sorted({round(i) for i in np.linspace(0, steps - 1, min(count, steps) + 1)[1:]}))
 
 
-def interleaved(tables: dict[str, pa.Table], rows: int = ROWS_PER_BATCH) -> list[Step]:
+def interleaved(tables: Mapping[str, pa.Table], rows: int = ROWS_PER_BATCH) -> list[Step]:
     """Inserts of all rows of all tables, each batch of one table, tables in proportion to their sizes."""
     placed = []
     for name, table in tables.items():
@@ -77,40 +112,21 @@ def interleaved(tables: dict[str, pa.Table], rows: int = ROWS_PER_BATCH) -> list
     return [Step(1, name, batch) for _, name, batch in sorted(placed, key=lambda p: p[0])]
 
 
-def answer(rows: Iterable[Iterable[Any]]) -> list[list[str]]:
-    """Rows in an order of their own, every value as text, for comparing across processes."""
-    return sorted([repr(v) if isinstance(v, float) else str(v) for v in row] for row in rows)
+def with_deletes(inserts: Sequence[Step], every: int = 10) -> tuple[Step, ...]:
+    """The inserts, and after them every so manieth batch deleted again."""
+    return (*inserts, *(Step(-1, step.table, step.rows) for step in inserts[::every]))
 
 
-def keep_fresh(stream: Stream, *, checked: bool = False) -> dict[str, Any]:
-    """Run a stream through ``Database.insert`` and ``Database.delete``, one batch a call, and time it."""
-    script = "\n".join(r.ddl(checked=checked) for r in stream.relations)
-    script += f"\nCREATE MATERIALIZED VIEW v AS {stream.view};"
-
-    def fresh() -> fv.Database:
-        db = fv.Database()
-        db.execute(script)
-        return db
-
-    # What is compiled or loaded at the first batches is not the stream's cost: see ``first_use``.
-    with fresh() as warm:
-        for step in stream.steps[:40]:
-            warm.insert(step.table, step.rows)
-        warm.delete(stream.steps[0].table, stream.steps[0].rows)
-        answer(warm.view("v"))
-    with fresh() as db:
-        batches = [(db.insert if step.sign > 0 else db.delete, step.table, step.rows) for step in stream.steps]
-        compared = frozenset(stream.compared)
-        answers = {}
-        gc.collect()
-        gc.freeze()
-        watch = Stopwatch()
-        for i, (call, table, rows) in enumerate(batches):
-            call(table, rows)
-            if i in compared:
-                watch.pause()
-                answers[str(i)] = answer(db.view("v"))
-                watch.go()
-        watch.pause()
-        strategy = db.stats()["views"]["v"]["strategy"]
-    return {**watch.rates(stream.rows), "answers": answers, "strategy": strategy}
+def signed(table: str, rows: pa.Table, signs: np.ndarray, size: int) -> list[Step]:
+    """Batches of rows inserted (1) and deleted (-1), in order; a row that comes and goes within a batch is left out."""
+    found = []
+    for start in range(0, len(signs), size):
+        part = rows.slice(start, size)
+        many = part.append_column(MULTIPLICITY, pa.array(signs[start : start + size]))
+        if len(set(signs[start : start + size].tolist())) > 1:
+            many = many.group_by(part.column_names, use_threads=False).aggregate([(MULTIPLICITY, "sum")])
+            many = many.rename_columns([*part.column_names, MULTIPLICITY])
+            many = many.filter(pc.not_equal(many[MULTIPLICITY], 0))
+        if len(many):
+            found.append(Step(0, table, many.combine_chunks().to_batches()[0]))
+    return found

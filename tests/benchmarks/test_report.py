@@ -1,4 +1,4 @@
-"""The table of the benchmarks says what was measured, and its verdicts are those of the figures."""
+"""The tables of the benchmarks say what was measured, and their verdicts are those of the figures."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ from typing import Any
 
 import pytest
 
-from benchmarks.__main__ import GROUPS
-from benchmarks.report import MARKS, Disagreement, compare_answers, table, write_page
+from benchmarks.answers import Disagreement, compare_answers, hashed
+from benchmarks.plots import plots
+from benchmarks.report import MARK, TOP, ahead, states, table, write_page
+from benchmarks.schedule import GROUPS
 
 ROOT = Path(__file__).parents[2]
 
 
-def measured(workload: str, case: str, strategy: str, value: float, **more: Any) -> dict[str, Any]:
-    return {"workload": workload, "case": case, "strategy": strategy, "repetition": 0, "value": value, **more}
+def measured(workload: str, case: str, strategy: str, value: float | None, **more: Any) -> dict[str, Any]:
+    key = "value" if workload in ("pipeline_fixed", "pipeline_graph", "single_rows") else "rows_per_second"
+    figures = {} if value is None else {key: value}
+    return {"workload": workload, "case": case, "strategy": strategy, "repetition": 0, **figures, **more}
 
 
 def fixed(much: float) -> str:
@@ -36,8 +40,57 @@ def test_how_far_a_peer_came_is_told() -> None:
         measured("pipeline_graph", "triangles", "Spark, joining streams", 100, note="cut off after 180 s"),
     ]
     line = table(rows).splitlines()[-1]
-    assert "0.10 k/s; cut off after 180 s" in line
-    assert "200 times as fast | 100 times: reached" in line
+    assert "0.10 k/s" in line and "cut off after 180 s" in line
+    assert "200 times as fast" in line and "100 times: reached" in line
+
+
+def test_who_has_no_figure_is_told_with_its_reason() -> None:
+    rows = [
+        measured("snb", "posts of friends", "freshviews", 1e6),
+        measured("snb", "posts of friends", "Flink", None, missing="not installed"),
+        measured("snb", "posts of friends", "Pathway", None, cut="out of memory, with 8.1 GiB, in the first batch"),
+        measured("tpch", "q13", "freshviews", None, refused="LEFT JOIN is not supported"),
+    ]
+    text = table(rows)
+    for words in ("missing: not installed", "out of memory, with 8.1 GiB", "refused: LEFT JOIN is not supported"):
+        assert words in text
+    assert "tpch, q13: `LEFT JOIN is not supported`" in ahead(rows)
+
+
+def test_a_peer_that_is_ahead_is_told_first() -> None:
+    rows = [
+        measured("orderbook", "axf", "freshviews", 100.0),
+        measured("orderbook", "axf", "DuckDB", 300.0),
+        measured("orderbook", "bsv", "freshviews", 300.0),
+        measured("orderbook", "bsv", "DuckDB", 100.0),
+        measured("orderbook", "bsp", "freshviews", 100.0),
+        measured("orderbook", "bsp", "first_order", 150.0),
+        measured("single_rows", "trusted tables", "freshviews", 2.0),
+        measured("single_rows", "trusted tables", "DuckDB", 1.0),
+    ]
+    rows += [
+        measured("orderbook", "vwap", "freshviews", None, refused="a scalar subquery is not supported"),
+        measured("orderbook", "vwap", "DuckDB", 2_000.0),
+    ]
+    peers, rest = ahead(rows).split("Who answers where freshviews")
+    alone, own = rest.split("Strategies of our own")
+    assert "vwap: DuckDB, 2.00 k/s" in alone
+    assert "axf: DuckDB, 3.00 times as fast" in peers and "bsv" not in peers
+    assert "single rows, trusted tables: DuckDB, 2.00 times as fast" in peers
+    assert "bsp: first_order, 1.50 times as fast" in own
+    assert "**behind**: 3.00 times as slow" in table(rows)
+
+
+def test_less_than_the_spread_is_no_lead() -> None:
+    ours = [measured("orderbook", "axf", "freshviews", value) for value in (80.0, 100.0, 120.0)]
+    assert "- none" in ahead([*ours, measured("orderbook", "axf", "DuckDB", 115.0)])
+
+
+def test_state_is_told_beside_the_bound() -> None:
+    more = {"rows": 10, "state_rows": 4, "state_bytes": 400, "space": "O(N + |result|)", "ready_seconds": 0.5}
+    line = states([measured("snb", "posts of friends", "view_tree", 1.0, **more)]).splitlines()[-1]
+    assert "| 10 | 4 | 400 | 100 | O(N + \\|result\\|) | 0.50 s |" in line
+    assert states([measured("snb", "posts of friends", "DuckDB", 1.0)]) == ""
 
 
 def test_other_answers_are_noticed_at_the_steps_that_both_have() -> None:
@@ -49,12 +102,38 @@ def test_other_answers_are_noticed_at_the_steps_that_both_have() -> None:
         compare_answers(one, other)
 
 
+def test_hashes_know_rows_and_not_their_order() -> None:
+    import numpy as np
+
+    a, b = np.arange(100), np.arange(100) * 7
+    order = np.random.default_rng(1).permutation(100)
+    assert hashed([a, b]) == hashed([a[order], b[order]])
+    assert hashed([a, b]) != hashed([b, a])
+    assert hashed([a, b]) != hashed([a, b[order]])
+    assert hashed([a, b]) != hashed([a[:99], b[:99]])
+
+
 def test_each_group_has_its_own_part_of_the_page(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text((ROOT / "docs" / "benchmarks.md").read_text())
-    for group in GROUPS:
-        write_page(f"the figures of {group}", group, page)
+    parts = (*GROUPS, TOP)
+    for part in parts:
+        write_page(f"the figures of {part}", part, page)
     text = page.read_text()
-    assert MARKS.keys() == GROUPS.keys()
-    for group, (begin, end) in MARKS.items():
-        assert text.split(begin)[1].split(end)[0].strip() == f"the figures of {group}"
+    for part in parts:
+        begin, end = (MARK.format(part, word) for word in ("begin", "end"))
+        assert text.split(begin)[1].split(end)[0].strip() == f"the figures of {part}"
+
+
+def test_the_same_figures_draw_the_same_pictures(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need the extra bench")
+    rows = [measured("snb", "posts of friends", name, 10.0**i) for i, name in enumerate(("freshviews", "DuckDB"))]
+    sized = [measured("graph", f"triangle, skew 2.5, batches of {n}", "freshviews", n, p50_ms=1.0) for n in (1, 10)]
+
+    def drawn() -> list[tuple[Path, bytes]]:
+        found = [*plots("tables", rows, tmp_path), *plots("batches", sized, tmp_path)]
+        return [(plot.file, plot.file.read_bytes()) for plot in found]
+
+    first = drawn()
+    assert len(first) == 3
+    assert drawn() == first

@@ -1,0 +1,1 @@
+"""What runs beside freshviews, one peer per file; ``benchmarks.strategies`` lists them by name."""

@@ -1,0 +1,121 @@
+"""What runs beside freshviews answers rightly: programs by hand and delta SQL against DuckDB computing anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from benchmarks import graph, orderbook, snb, tpch
+from benchmarks.answers import compare_answers
+from benchmarks.peers.duckdb_sql import Delta, NotWritten, first_order, recompute
+from benchmarks.peers.plain_python import PROGRAMS
+from benchmarks.stream import Relation, Step, Stream, interleaved, signed, with_deletes
+
+Edge = tuple[int, int]
+
+
+def changes(nodes: int, count: int) -> Iterator[tuple[int, int, int]]:
+    """Random edges without loops that come and go."""
+    random = np.random.default_rng(nodes)
+    there: set[Edge] = set()
+    for _ in range(count):
+        a, b = (int(n) for n in random.integers(0, nodes, 2))
+        if a == b:
+            continue
+        sign = -1 if (a, b) in there else 1
+        (there.remove if sign < 0 else there.add)((a, b))
+        yield a, b, sign
+
+
+def by_definition(name: str, edges: set[Edge]) -> list[tuple[int, ...]]:
+    """Occurrences of a pattern, found by trying edge after edge."""
+    pattern, columns, _ = graph.LISTED.get(name, (name, "", ""))
+    found: list[dict[str, int]] = [{}]
+    for _, first, second in graph.PATTERNS[pattern]:
+        found = [
+            {**known, first: a, second: b}
+            for known, (a, b) in product(found, edges)
+            if known.get(first, a) == a and known.get(second, b) == b
+        ]
+    return [tuple(known[variable] for variable in columns.split()) for known in found]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_by_hand_keeps_what_the_definition_says(name: str) -> None:
+    kept = PROGRAMS[name]()
+    edges: set[Edge] = set()
+    for number, (a, b, sign) in enumerate(changes(5, 120)):
+        (edges.add if sign > 0 else edges.remove)((a, b))
+        kept.change(a, b, sign)
+        if number % 10 == 9:
+            expected = by_definition(name, edges)
+            if name in graph.LISTED:
+                assert sorted(kept.rows) == sorted(expected)
+            else:
+                assert kept.count == len(expected)
+
+
+def of_edges(name: str) -> Stream:
+    given = list(changes(40, 200))
+    rows = pa.table({"src": [a for a, _, _ in given], "dst": [b for _, b, _ in given]})
+    steps = tuple(signed("edge", rows, np.array([sign for *_, sign in given]), 20))
+    relation = Relation("edge", "src BIGINT, dst BIGINT", ("src", "dst"))
+    return Stream((relation,), graph.view_of(name), steps, (3, 6, len(steps) - 1))
+
+
+def agree(stream: Stream) -> None:
+    one, other = recompute(stream), first_order(stream)
+    names = {"workload": "a stream", "case": "", "strategy": "DuckDB"}
+    assert set(one["answers"]) == set(other["answers"]) == {str(i) for i in stream.compared}
+    compare_answers({**names, **one}, {**names, **other})
+
+
+@pytest.mark.parametrize("name", [*graph.PATTERNS, "triangle listed", "2-hop listed", "3-hop projected"])
+def test_delta_sql_of_a_pattern_gives_the_answer_of_the_query(name: str) -> None:
+    agree(of_edges(name))
+
+
+@pytest.mark.parametrize("case", ["posts of friends", "friends of friends", "tags among friends"])
+def test_delta_sql_of_groups_gives_the_answer_of_the_query(case: str) -> None:
+    stream = snb.stream(case)
+    agree(Stream(stream.relations, stream.view, stream.steps[:16], (5, 15)))
+
+
+def test_delta_sql_of_sums_gives_the_answer_of_the_query() -> None:
+    stream = orderbook.stream("axf")
+    agree(Stream(stream.relations, stream.view, stream.steps[:40], (10, 39)))
+
+
+def test_delta_sql_does_not_pretend() -> None:
+    stream = snb.stream("posts of friends")
+    for view in (
+        "SELECT MIN(p1) AS m FROM knows",
+        "SELECT p1, AVG(p2) AS m FROM knows GROUP BY p1",
+        "SELECT p1, COUNT(*) AS n FROM knows WHERE EXISTS (SELECT * FROM post WHERE creator = p1) GROUP BY p1",
+    ):
+        with pytest.raises(NotWritten):
+            Delta(Stream(stream.relations, view, (), ()))
+    assert "no delta SQL" in first_order(Stream(stream.relations, "SELECT MAX(p1) AS m FROM knows", (), ()))["missing"]
+
+
+def test_a_batch_tells_what_goes_before_what_comes() -> None:
+    rows = pa.table({"a": [1, 2, 3, 1]})
+    (step,) = signed("t", rows, np.array([1, -1, 1, -1]), 10)
+    told = [(sign, part.column("a").to_pylist()) for sign, part in step.parts]
+    assert told == [(-1, [2]), (1, [3])]
+
+
+def test_deletes_take_every_tenth_batch() -> None:
+    inserts = interleaved({"t": pa.table({"a": range(95)})}, 5)
+    steps = with_deletes(inserts)
+    assert [s.sign for s in steps] == [1] * 19 + [-1] * 2
+    assert steps[-1] == Step(-1, "t", inserts[10].rows)
+
+
+def test_columns_and_types_of_a_table() -> None:
+    assert tpch.RELATIONS["partsupp"].types()["ps_supplycost"] == "DECIMAL(15, 2)"
+    assert list(tpch.RELATIONS["region"].types()) == ["r_regionkey", "r_name", "r_comment"]

@@ -1,0 +1,154 @@
+"""A measurement is ended when its time or memory is over, is told with how far it came, and a run goes on after it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import check, processes, run, schedule
+from benchmarks.processes import Worker
+from benchmarks.results import Unfinished
+from benchmarks.run import Limits
+from benchmarks.schedule import Entry
+from benchmarks.strategies import OURS, PEERS
+
+PROGRESS = 'print(\'{"progress": {"steps_done": 3, "rows": 300, "wall_seconds": 0.5}}\', flush=True)'
+
+
+def worker(program: str, limit: float = 100.0, memory: float = 1e12) -> dict[str, Any]:
+    return Worker([sys.executable, "-c", program], limit, memory).run()
+
+
+def test_a_process_that_takes_too_long_is_ended_and_told_with_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "GRACE", 0.5)
+    found = worker(f"{PROGRESS}\nimport time; time.sleep(60)", limit=1.0)
+    assert found["cut"] == "cut off after 1 s, in batch 4"
+    assert found["rows_per_second"] == 300.0
+
+
+def test_a_process_that_ended_no_batch_has_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "START", 0.5)
+    monkeypatch.setattr(processes, "GRACE", 0.5)
+    found = worker("import time; time.sleep(60)", limit=0.5)
+    assert found["cut"].endswith("before the first batch") and "rows_per_second" not in found
+    begun = PROGRESS.replace("3, ", "0, ").replace("300", "0")
+    found = worker(f"{begun}\nimport time; time.sleep(60)", limit=0.5)
+    assert found["cut"] == "cut off after 0.5 s, in the first batch" and "rows_per_second" not in found
+
+
+def test_a_process_that_takes_too_much_memory_is_ended() -> None:
+    found = worker("import time; x = bytearray(300 << 20); time.sleep(60)", memory=200 << 20)
+    assert found["cut"].startswith("out of memory, with 0.") and found["peak_bytes"] > 200 << 20
+
+
+def test_children_count_for_the_memory() -> None:
+    child = "import time; x = bytearray(300 << 20); time.sleep(60)"
+    found = worker(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])", memory=200 << 20)
+    assert found["cut"].startswith("out of memory")
+
+
+def test_a_process_that_fails_is_told_with_its_error() -> None:
+    found = worker("import warnings; warnings.warn('careful'); raise ValueError('what was wrong')")
+    assert found == {"failed": "ValueError: what was wrong"}
+
+
+def test_a_result_is_what_the_process_printed() -> None:
+    found = worker(f"{PROGRESS}\nprint('noise')\nprint('{{\"value\": 7}}')")
+    assert found["value"] == 7
+
+
+def test_a_peer_that_is_not_installed_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.environments.FOLDER", tmp_path)
+    found = processes.measured("graph", "triangle, skew 2.5 tenth", "Pathway")
+    assert found == {"missing": "not installed: python -m benchmarks install pathway"}
+
+
+class Fake:
+    """Stands in for processes: what each strategy is to find, and what was asked for."""
+
+    def __init__(self, **found: dict[str, Any]) -> None:
+        self.found = found
+        self.asked: list[str] = []
+
+    def __call__(self, workload: str, case: str, strategy: str, **_: Any) -> dict[str, Any]:
+        self.asked.append(strategy)
+        return dict(self.found[strategy])
+
+
+ENTRY = Entry("graph", "graph", "triangle, skew 2.5 tenth", ("a", "b", "c", "d"))
+LIMITS = Limits(1.0, 1e9, 1.0)
+
+
+def test_strategies_take_turns_and_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = Fake(
+        a={"rows_per_second": 1.0, "answers": {"1": [["5"]]}},
+        b={"rows_per_second": 2.0, "answers": {"1": [["6"]]}},
+        c={"rows_per_second": 3.0, "cut": "cut off"},
+        d={"rows_per_second": 4.0, "answers": {"1": [["5"]]}},
+    )
+    monkeypatch.setattr(run, "measured", fake)
+    path = tmp_path / "run.jsonl"
+    kept = Unfinished(path, {"date": "today"}, go_on=False)
+    assert not run.measure([ENTRY], 2, Limits(1.0, 1e9, 0.0), kept)
+    assert not run.told_of_all([ENTRY], kept.measured)
+    assert run.measure([ENTRY], 2, LIMITS, kept)
+    # b is wrong and c was cut off: both are told once.
+    assert fake.asked == ["a", "b", "c", "d", "a", "d"]
+    assert run.told_of_all([ENTRY], kept.measured)
+    wrong = next(one for one in kept.measured if one["strategy"] == "b")
+    assert "after step 1" in wrong["wrong"] and "rows_per_second" not in wrong
+    again = Unfinished(path, {"date": "tomorrow"}, go_on=True)
+    assert again.about == {"date": "today"} and again.measured == kept.measured
+    assert run.measure([ENTRY], 3, LIMITS, again)
+    assert fake.asked[6:] == ["a", "d"]
+    written = json.loads(again.finish(tmp_path / "results" / "done.json").read_text())
+    assert len(written["measured"]) == 8 and not path.exists()
+    assert not any("answers" in one for one in written["measured"])
+
+
+def test_a_ratio_may_fall_by_a_third_and_steps_not_at_all() -> None:
+    floor = {"ratios": {"x": 3.0}, "steps": {"s": 3.0}}
+    assert check.fallen({"ratios": {"x": 2.01}, "steps": {"s": 3.0}}, floor) == []
+    assert check.fallen({"ratios": {"x": 30.0}, "steps": {"s": 3.0}}, floor) == []
+    assert "less than two thirds" in check.fallen({"ratios": {"x": 1.99}, "steps": {"s": 3.0}}, floor)[0]
+    assert "takes 4 steps, not 3" in check.fallen({"ratios": {"x": 3.0}, "steps": {"s": 4.0}}, floor)[0]
+    assert len(check.fallen({"ratios": {}, "steps": {"t": 3.0}}, floor)) == 3
+
+
+def test_the_floor_is_that_of_the_guard() -> None:
+    entries = list(schedule.guard())
+    rows = [
+        {"workload": e.workload, "case": e.case, "strategy": s, "value": 1, "rows_per_cpu_second": 1.0}
+        for e in entries
+        for s in e.strategies
+    ]
+    found = check.figures(rows)
+    floor = json.loads(check.FLOOR.read_text())
+    assert {kind: set(floor[kind]) for kind in floor} == {kind: set(found[kind]) for kind in found}
+    assert len(found["ratios"]) == 6
+
+
+def test_a_failure_is_no_ratio() -> None:
+    with pytest.raises(SystemExit, match="wrong: different"):
+        check.figures([{"workload": "w", "case": "c", "strategy": "freshviews", "wrong": "different"}])
+
+
+@pytest.mark.parametrize("entries", [schedule.quick, schedule.full, schedule.guard, schedule.pipelines])
+def test_the_schedule_names_what_there_is(entries: Any) -> None:
+    for entry in schedule.merged(entries()):
+        assert entry.group in schedule.GROUPS
+        module = __import__(f"benchmarks.{entry.workload}", fromlist=["stream"])
+        if hasattr(module, "stream"):
+            assert set(entry.strategies) <= {*OURS, *PEERS}, entry
+        else:
+            assert entry.case in module.CASES and entry.strategies == module.STRATEGIES[: len(entry.strategies)], entry
+        assert entry.strategies[0] == "freshviews", "answers of others are held against ours"
+
+
+@pytest.mark.parametrize("entries", [schedule.quick, schedule.full])
+def test_every_peer_is_measured(entries: Any) -> None:
+    assert schedule.peers_of(schedule.merged(entries())) == list(PEERS)

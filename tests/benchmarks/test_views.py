@@ -1,0 +1,50 @@
+"""Every view of the benchmarks is one that DuckDB answers, and that freshviews takes or refuses with a reason."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from benchmarks import flights, graph, orderbook, oumv, snb, star, tpch, tpch_queries
+from benchmarks.stream import Relation
+from freshviews.errors import SqlError
+from freshviews.sql.catalog import Catalog
+from freshviews.sql.script import parse_script
+
+EDGE = (Relation("edge", "src BIGINT, dst BIGINT", ("src", "dst")),)
+STAR = tuple(
+    Relation(name, ", ".join(f"{c} BIGINT" for c in ["postcode", *columns.split()]), ("postcode",))
+    for name, (_, columns) in star.COLUMNS.items()
+)
+VIEWS: dict[str, tuple[tuple[Relation, ...], str]] = {
+    **{f"graph {name}": (EDGE, graph.view_of(name)) for name in (*graph.PATTERNS, *graph.LISTED)},
+    **{f"star {name}": (STAR, view) for name, view in star.VIEWS.items()},
+    **{f"orderbook {name}": (orderbook.RELATIONS, view) for name, view in orderbook.VIEWS.items()},
+    "oumv": (oumv.RELATIONS, oumv.VIEW),
+}
+for module, queries in ((tpch, tpch_queries.QUERIES), (snb, snb.VIEWS), (flights, flights.VIEWS)):
+    for query, (tables, text) in queries.items():
+        VIEWS[f"{module.TITLE} {query}"] = (tuple(module.RELATIONS[name] for name in tables.split()), text)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_is_one_that_duckdb_answers(name: str) -> None:
+    relations, view = VIEWS[name]
+    with duckdb.connect() as db:
+        for relation in relations:
+            db.execute(relation.plain_ddl())
+        assert len(db.execute(view).fetchall()) <= 1
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_is_taken_or_refused_with_its_place(name: str) -> None:
+    relations, view = VIEWS[name]
+    script = "\n".join(relation.ddl(checked=False) for relation in relations)
+    try:
+        parse_script(f"{script}\nCREATE MATERIALIZED VIEW v AS {view};", Catalog())
+    except SqlError as error:
+        assert "line" in str(error)
+
+
+def test_there_are_all_queries_of_tpch() -> None:
+    assert list(tpch_queries.QUERIES) == [f"q{number}" for number in range(1, 23)]
