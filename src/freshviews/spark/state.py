@@ -46,8 +46,8 @@ from freshviews.types.columns import arrow_type
 _LOGGER = logging.getLogger("freshviews")
 
 FAN_IN = 8
-SMALLEST_IMAGE = int(os.environ.get("FRESHVIEWS_SMALLEST_IMAGE", "1000000"))
-"""Rows of log below which no image is written: replaying them takes about as many microseconds."""
+SMALLEST_IMAGE = int(os.environ.get("FRESHVIEWS_SMALLEST_IMAGE", "2500000"))
+"""Rows of log below which no image is written: replaying them takes half to two microseconds each."""
 LOG_SHARE = 3
 """The image has at most so many times the rows of the log, apart from those that come while one is written."""
 STALLED = 60.0
