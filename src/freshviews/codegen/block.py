@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from freshviews.codegen.enumeration import write_awake, write_enumeration, write_member
 from freshviews.codegen.imports import import_lines
 from freshviews.codegen.module import Function, build
 from freshviews.codegen.projection import write_projection
@@ -38,6 +39,7 @@ class CompiledBlock:
     enumerate: Function | None
     project: Function | None
     constants: tuple[str, ...]
+    awake: Function | None = None
 
 
 def generate(
@@ -61,9 +63,11 @@ def generate(
     if program.output is not None:
         parts.append(write_readers(program, block, "", used))
     else:
-        from freshviews.codegen.enumeration import write_enumeration
-
         parts.append(write_enumeration(program, "", constants, used))
+        if program.member:
+            parts.append(write_member(program, "", constants, used))
+    if program.awake:
+        parts.append(write_awake(program, "", constants, used))
     if projected or having is not None:
         parts.append(write_projection(raw_columns, projected, having, "", constants, used))
     head = [
@@ -91,6 +95,10 @@ def compile_block(
         wanted |= {"read_change": "", "read_rows": "", "read_group": ""}
     else:
         wanted |= {"enumerate_rows": ""}
+        if program.member:
+            wanted |= {"read_group": ""}
+    if program.awake:
+        wanted |= {"awake": ""}
     if projected or having is not None:
         wanted["project"] = ""
     functions = build(source, wanted)
@@ -107,4 +115,5 @@ def compile_block(
         functions.get("enumerate_rows"),
         functions.get("project"),
         constants,
+        functions.get("awake"),
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from freshviews.codegen.layout import CONSTANTS, STATUS, table_word
 from freshviews.codegen.statements import RESERVED, StatementWriter
 from freshviews.codegen.writer import Names, Writer
-from freshviews.program.nodes import Emit, Lookup, Loop, Program
+from freshviews.program.nodes import Emit, Exists, Lookup, Loop, Program, Statement
 from freshviews.program.rewrite import visit
 
 _RESERVED = RESERVED | {"frame", "limit", "out", "found", "resuming"}
@@ -30,7 +30,7 @@ class _EnumerationWriter(StatementWriter):
         at = self.names.fresh(f"{loop.alias}_at")
         first = self.names.fresh(f"{loop.alias}_first")
         self.need("load", "load32", "row_at", "is_zero")
-        if loop.bound:
+        if loop.bound or loop.among:
             group = self.slice(loop)
             self.need("slice_rows", "slice_count")
             count, number = f"slice_count({group})", f"load32(slice_rows({group}), {at})"
@@ -39,7 +39,7 @@ class _EnumerationWriter(StatementWriter):
         self.writer.line(f"{first} = load(frame, {1 + len(self.open_loops)}) if resuming else 0")
         with self.writer.block(f"for {at} in range({first}, {count}):"):
             self.writer.line(f"{row} = row_at({table}, {number})")
-            if view.journal or not loop.bound:
+            if view.journal or not (loop.bound or loop.among):
                 with self.writer.block(f"if is_zero({table}, {row}):"):
                     self.writer.line("continue")
             self.bind(loop)
@@ -64,6 +64,42 @@ def loops_in(program: Program) -> int:
     return sum(isinstance(s, Loop) for s in visit(program.enumerate))
 
 
+def write_awake(program: Program, prefix: str, constants: dict[str, int], used: set[str]) -> str:
+    """Source of ``awake(state)``: what is to be done once when changes begin to be wanted."""
+    writer = Writer()
+    statements = StatementWriter(program, writer, Names(_RESERVED), constants, used)
+    writer.line("@jit")
+    with writer.block(f"def {prefix}awake__HASH__(state):"):
+        _prologue(program, program.awake, statements)
+        statements.body(program.awake)
+        writer.line("return 0")
+    return writer.text()
+
+
+def write_member(program: Program, prefix: str, constants: dict[str, int], used: set[str]) -> str:
+    """Source of ``read_group(state, key, out)`` for a result that is not held in one view: ``key`` is the address
+    of the free variables' words; the row is appended to ``out`` where there is one."""
+    writer = Writer()
+    statements = StatementWriter(program, writer, Names(_RESERVED | {"key"}), constants, used)
+    writer.line("@jit")
+    with writer.block(f"def {prefix}read_group__HASH__(state, key, out):"):
+        _prologue(program, program.member, statements)
+        writer.line("changes = out")
+        for i, variable in enumerate(program.free):
+            writer.line(f"{statements.variable(variable)} = load(key, {i})")
+        statements.body(program.member)
+        writer.line("return 0")
+    return writer.text()
+
+
+def _prologue(program: Program, body: tuple[Statement, ...], statements: StatementWriter) -> None:
+    writer = statements.writer
+    writer.line(f"status = load(state, {STATUS})")
+    writer.line(f"constants = load(state, {CONSTANTS})")
+    for view in dict.fromkeys(s.view for s in visit(body) if isinstance(s, Loop | Lookup | Exists)):
+        writer.line(f"{statements.table(view)} = load(state, {table_word(program, view)})")
+
+
 def write_enumeration(program: Program, prefix: str, constants: dict[str, int], used: set[str]) -> str:
     """Source of the enumeration of a program whose result is not held in one view."""
     writer = Writer()
@@ -71,11 +107,8 @@ def write_enumeration(program: Program, prefix: str, constants: dict[str, int], 
     statements.open_loops = []
     writer.line("@jit")
     with writer.block(f"def {prefix}enumerate_rows__HASH__(state, frame, limit, out):"):
-        writer.line(f"status = load(state, {STATUS})")
-        writer.line(f"constants = load(state, {CONSTANTS})")
+        _prologue(program, program.enumerate, statements)
         writer.line("changes = out")
-        for view in dict.fromkeys(s.view for s in visit(program.enumerate) if isinstance(s, Loop | Lookup)):
-            writer.line(f"{statements.table(view)} = load(state, {table_word(program, view)})")
         writer.line("resuming = load(frame, 0)")
         writer.line("store(frame, 0, 0)")
         writer.line("found = 0")

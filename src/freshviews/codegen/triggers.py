@@ -23,6 +23,7 @@ from freshviews.expr.nodes import Expr, columns_of
 from freshviews.program.nodes import (
     Add,
     Emit,
+    Exists,
     Extreme,
     If,
     Into,
@@ -55,7 +56,7 @@ def _names_in(statement: Statement) -> set[str]:
     match statement:
         case Let(expr=expr) | If(condition=expr):
             return set(columns_of(expr))
-        case Lookup(key=key) | Loop(key=key) | Extreme(key=key):
+        case Lookup(key=key) | Loop(key=key) | Extreme(key=key) | Exists(key=key):
             return set(key)
         case Smaller(left=left, right=right):
             return {*left.key, *right.key}
@@ -141,7 +142,7 @@ def _write_prologue(program: Program, trigger: Trigger, statements: StatementWri
 
 def _views_in(statement: Statement) -> tuple[str, ...]:
     match statement:
-        case Lookup(view=view) | Loop(view=view) | Add(view=view):
+        case Lookup(view=view) | Loop(view=view) | Add(view=view) | Exists(view=view):
             return (view,)
         case Smaller(left=left, right=right):
             return (left.view, right.view)

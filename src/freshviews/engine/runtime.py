@@ -74,6 +74,7 @@ class BlockState:
             block = np.zeros(2 + 2 * len(trigger.columns), np.int64)
             entry = (trigger.run, block, address(block), trigger.columns)
             self._by_relation.setdefault(trigger.relation, []).append(entry)
+        self._asleep = True
         self._mappings: list[Mapping] = []
         self._free = weakref.finalize(self, _free, self.tables, self.changes, self._mappings)
         self.reset_status()
@@ -89,6 +90,7 @@ class BlockState:
     def want_changes(self, wanted: bool) -> None:
         """Keep the change of each batch from now on, or no longer."""
         self._state[2] = int(wanted)
+        self._asleep = True
         for view, handle in zip(self.program.views, self.tables, strict=True):
             if view.journal:
                 mem.store(handle, table.JOURNALING, int(wanted))
@@ -97,6 +99,8 @@ class BlockState:
         """Run the relation's triggers over ``n`` rows; columns are (address, stride in words)."""
         if self._orders_strings:
             self._refresh_strings()
+        if self._asleep and self._state[2]:
+            self._awake()
         for run, block, place, names in self._by_relation.get(relation, ()):
             block[0], block[1] = m
             at = 2
@@ -104,6 +108,12 @@ class BlockState:
                 block[at], block[at + 1] = columns[name]
                 at += 2
             run(self.state, place, n)
+
+    def _awake(self) -> None:
+        """Bring up to date what is kept only while changes are wanted."""
+        if self.compiled.awake is not None:
+            self.compiled.awake(self.state)
+        self._asleep = False
 
     def failed(self) -> bool:
         """Whether memory ran out since the state was made."""
@@ -161,6 +171,7 @@ class BlockState:
             self.tables[i] = _new_table(view)
             self._state[FIRST_TABLE + i] = self.tables[i]
             mem.store(self.tables[i], table.JOURNALING, journaling)
+        self._asleep = True
         _unmap(self._mappings)
         buffers.clear_buffer(self.changes)
         self.reset_status()
@@ -177,6 +188,7 @@ class BlockState:
         for handle, words in zip(self.tables, kept, strict=True):
             own = tuple(next(places) for _ in range(array_count(handle)))
             take_image(handle, words, replace(mapping, places=own))
+        self._asleep = True
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Rows and bytes by view."""
@@ -206,12 +218,17 @@ def _kind(kind: SqlType) -> int:
 def _new_table(view: View) -> int:
     layout = row_layout(view)
     with_order = view.ordered is not None
+    indexes = len(view.indexes) + sum(len(subset.indexes) for subset in view.subsets)
     handle: int = table.new_table(
-        layout.key, layout.payload, len(view.indexes), int(with_order), int(view.journal)
+        layout.key, layout.payload, indexes, int(with_order), int(view.journal)
     )
     for positions in view.indexes:
         words = np.array(positions, np.int64)
         table.add_index(handle, address(words), len(positions))
+    for subset in view.subsets:
+        for positions in subset.indexes:
+            words = np.array(positions or (0,), np.int64)
+            table.add_subset_index(handle, address(words), len(positions))
     if view.ordered is not None:
         ordered.new_ordered(handle, _kind(view.ordered))
     return handle
