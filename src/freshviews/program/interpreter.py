@@ -218,7 +218,7 @@ class State:
         for event in statement.events:
             self._event(event, len(indexes[event.bound][tuple(key[i] for i in event.bound)]) == 1, scope)
         for at, index in indexes.items():
-            del index[tuple(key[i] for i in at)][key]
+            index[tuple(key[i] for i in at)].pop(key, None)
 
     def _event(self, event: Event, alone: bool, scope: Scope) -> None:
         self._run(event.alone if alone else event.others, scope)

@@ -198,7 +198,10 @@ class Enter:
 
 @dataclass(frozen=True)
 class Leave:
-    """The events run, in order, while the row known by ``alias`` is still in the subset; then it leaves."""
+    """The events run, in order, while the row known by ``alias`` is still in the subset; then it leaves.
+
+    A row that is not in the subset may leave it, without events.
+    """
 
     alias: str
     subset: str
