@@ -62,13 +62,15 @@ class _Check:
         from freshviews.program.rewrite import visit
 
         bodies = [*(t.body for t in program.triggers), program.enumerate, program.awake, program.member]
-        statements = [s for body in bodies for s in visit(body)]
-        used = {(s.view, s.bound, s.among) for s in statements if isinstance(s, Loop | Exists)}
-        # An index whose events say what is alone in a slice is used as well.
-        held = {s.alias: s.view for s in statements if isinstance(s, Loop | Lookup | Add) and s.alias}
-        for s in statements:
-            if isinstance(s, Enter | Leave):
-                used |= {(held[s.alias], event.bound, s.subset) for event in s.events}
+        used: set[tuple[str, tuple[int, ...], str]] = set()
+        for body in bodies:
+            statements = list(visit(body))
+            used |= {(s.view, s.bound, s.among) for s in statements if isinstance(s, Loop | Exists)}
+            # An index whose events say what is alone in a slice is used as well.
+            held = {s.alias: s.view for s in statements if isinstance(s, Loop | Lookup | Add) and s.alias}
+            for s in statements:
+                if isinstance(s, Enter | Leave):
+                    used |= {(held[s.alias], event.bound, s.subset) for event in s.events}
         return used
 
     def body(

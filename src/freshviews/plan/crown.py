@@ -24,19 +24,19 @@ Departures. The paper propagates first and then enumerates from witnesses; here 
 ends, which is as if its rows came in one after the other. Live rows are kept top-down by the slices of ``live``, only
 while changes are wanted. Instead of set semantics there are payloads (``counted``): nodes with bound variables hand
 up sums, which propagate at every change, while free nodes are there or not. DISTINCT counts rows as the paper does.
-Where the query is not free-connex, variables are added to the output until it is; conditions and lifts across atoms
-add theirs. ``plan`` holds the result in a view; ``plan_enumerated`` holds none.
+What a query goes through to have such a tree is in ``freshviews.plan.crown_query``, bags of cyclic ones are kept by
+``freshviews.plan.crown_bags``. ``plan`` holds the result in a view; ``plan_enumerated`` holds none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import combinations
 
-from freshviews.errors import PlanError
-from freshviews.expr.nodes import Expr, columns_of, substitute
+from freshviews.plan import first_order
+from freshviews.plan.crown_bags import hung
 from freshviews.plan.crown_nodes import JOINED, JOINS, LIVE, Node, nodes_of
+from freshviews.plan.crown_query import Prepared, prepared, tree_of
 from freshviews.plan.crown_rows import Carriers, Chain, Finish, Link, Rows
 from freshviews.plan.leaves import (
     Carrier,
@@ -70,24 +70,26 @@ from freshviews.program.nodes import (
     Trigger,
     View,
 )
-from freshviews.query.acyclic import JoinTree, is_acyclic
-from freshviews.query.hypergraph import Hypergraph, hypergraph
-from freshviews.query.join_trees import best_tree, parse_tree
-from freshviews.query.join_trees import cost as cost_of
+from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom, Query
 
 Body = tuple[Statement, ...]
 
-_MOST_ADDED = 4
-"""Beyond so many variables all are added to the output: the sets to choose from become too many."""
+Inner = Callable[[Query], Program]
 
 
-def plan(query: Query, updates: Mapping[str, float] | None = None, tree: str | None = None) -> Program:
+def plan(
+    query: Query,
+    updates: Mapping[str, float] | None = None,
+    tree: str | None = None,
+    inner: Inner = first_order.plan,
+) -> Program:
     """The program whose result is held in a view. ``updates``: expected number by atom; ``tree``: one that is named,
-    see ``freshviews.query.join_trees.parse_tree``. PlanError where the query is cyclic or the tree is none."""
-    made = _filtered(query)
-    free = output_of(made)
-    return _Crown(made, free, _tree(made, free, updates or {}, tree), counted=True, stored=True).program()
+    see ``freshviews.query.join_trees.parse_tree``; ``inner`` keeps bags of cyclic queries, its result in a view.
+    PlanError where the named tree is none."""
+    made = prepared(query)
+    chosen = tree_of(made.query, made.free, updates or {}, tree)
+    return _Crown(made, chosen, inner, counted=True, stored=True).program()
 
 
 def plan_enumerated(
@@ -95,81 +97,31 @@ def plan_enumerated(
     distinct: bool = False,
     updates: Mapping[str, float] | None = None,
     tree: str | None = None,
+    inner: Inner = first_order.plan,
 ) -> Program | None:
     """The program whose result is enumerated; None where it has to be held: DISTINCT over an output that had to be
     extended. ``distinct``: rows come once each, and relations have no negative multiplicities."""
-    made = _filtered(query)
-    free = output_of(made)
-    if distinct and free != frozenset(query.free):
+    made = prepared(query)
+    if distinct and made.free != frozenset(query.free):
         return None
-    return _Crown(made, free, _tree(made, free, updates or {}, tree), counted=not distinct, stored=False).program()
+    chosen = tree_of(made.query, made.free, updates or {}, tree)
+    return _Crown(made, chosen, inner, counted=not distinct, stored=False).program()
 
 
-def output_of(query: Query) -> frozenset[str]:
-    """The free variables, those of conditions and lifts across atoms, and as few others as make the query
-    free-connex. PlanError where it is cyclic."""
-    graph = hypergraph(query)
-    if not is_acyclic(graph.edges):
-        raise PlanError(
-            f"{query.name} is cyclic, and crown needs a join tree; first_order keeps cyclic joins in linear space"
-        )
-    needed = graph.free.union(*graph.factors)
-    rest = [v for v in graph.variables if v not in needed]
-    for size in range(min(len(rest), _MOST_ADDED) + 1):
-        found = [needed.union(more) for more in combinations(rest, size) if _tree_of(graph, needed.union(more))]
-        if found:
-            return min(found, key=lambda free: _cost(graph, free))
-    return frozenset(graph.variables)
-
-
-def graph_of(query: Query, free: frozenset[str]) -> Hypergraph:
-    """The hypergraph that join trees are made for."""
-    return Hypergraph(query.variables, free, hypergraph(query).edges)
-
-
-def _tree_of(graph: Hypergraph, free: frozenset[str]) -> JoinTree | None:
-    return best_tree(Hypergraph(graph.variables, free, graph.edges), {})
-
-
-def _cost(graph: Hypergraph, free: frozenset[str]) -> float:
-    tree = _tree_of(graph, free)
-    assert tree is not None
-    return cost_of(tree, {})
-
-
-def _tree(query: Query, free: frozenset[str], updates: Mapping[str, float], named: str | None) -> JoinTree:
-    graph = graph_of(query, free)
-    if named is not None:
-        try:
-            return parse_tree(named, graph)
-        except ValueError as error:
-            raise PlanError(f"{query.name}: 'freshviews.join_tree' = '{named}': {error}") from None
-    found = best_tree(graph, updates)
-    assert found is not None  # the output was chosen so
-    return found
-
-
-def _filtered(query: Query) -> Query:
-    """The query with conditions on one atom's variables as filters of the atom."""
-    conditions: list[Expr] = []
-    atoms = list(query.atoms)
-    for condition in query.conditions:
-        for i, atom in enumerate(atoms):
-            if set(columns_of(condition)) <= set(atom.variables):
-                columns = dict(zip(atom.variables, atom.columns, strict=True))
-                atoms[i] = replace(atom, filters=(*atom.filters, substitute(condition, columns)))
-                break
-        else:
-            conditions.append(condition)
-    return replace(query, atoms=tuple(atoms), conditions=tuple(conditions))
+def of_tree(query: Query, tree: JoinTree, distinct: bool = False) -> Program:
+    """The program of a free-connex query, without conditions, whose result is enumerated over a given tree."""
+    made = Prepared(query, {}, frozenset(query.free))
+    return _Crown(made, tree, first_order.plan, counted=not distinct, stored=False).program()
 
 
 class _Crown:
     """Writes the triggers. Sign 1 stands for what comes in, -1 for what goes."""
 
-    def __init__(self, query: Query, free: frozenset[str], tree: JoinTree, counted: bool, stored: bool) -> None:
-        self.query = query
-        self.free = free
+    def __init__(self, made: Prepared, tree: JoinTree, inner: Inner, counted: bool, stored: bool) -> None:
+        self.query = query = made.query
+        self.free = free = made.free
+        self.bags = made.bags
+        self.inner = inner
         self.tree = tree
         self.counted = counted
         self.stored = stored
@@ -183,7 +135,7 @@ class _Crown:
         root = self.root
         if not root.has_joined:
             return False
-        if not self.stored:
+        if not self.stored and root.variables:
             root.index(JOINED, ())
         for child in root.reporting:
             if (child.free or child.closed) and len(child.key) < len(root.variables):
@@ -194,7 +146,15 @@ class _Crown:
         return self.names[id(node)]
 
     def program(self) -> Program:
-        triggers = tuple(self.trigger(atom) for atom in self.query.atoms)
+        triggers: list[Trigger] = []
+        below: list[View] = []
+        for atom in self.query.atoms:
+            if atom.name in self.bags:
+                views, bag_triggers = self.bag(atom)
+                below += views
+                triggers += bag_triggers
+            else:
+                triggers.append(self.trigger(atom))
         enumerate_: Body = ()
         member: Body = ()
         awake: Body = ()
@@ -203,12 +163,11 @@ class _Crown:
             awake = self.awake()
             if self.free == frozenset(self.query.free):
                 member = self.rows.member(self.emit(1))
-        views = self.views()
         return Program(
             self.query.name,
             self.query.free,
-            views,
-            triggers,
+            (*below, *self.views()),
+            tuple(triggers),
             RESULT if self.stored else None,
             enumerate_,
             "crown",
@@ -236,21 +195,18 @@ class _Crown:
         return tuple(found)
 
     def bounds(self) -> tuple[tuple[str, str], ...]:
-        update = {
-            True: "O(1)",
-            False: "O(lambda)" if self.tree.height > 2 else "O(lambda), O(1) where first in is first out",
-        }[self.tree.height <= 1]
-        extended = self.free - frozenset(self.query.free)
-        delay = "O(1)"
-        if extended:
-            names = ", ".join(v for v in self.query.variables if v in extended)
-            delay = f"O(1) between rows that also have {names}"
-        if self.query.conditions:
-            delay += ", before conditions"
+        update = "O(1)" if self.tree.height <= 1 else "O(lambda)"
+        if self.tree.height == 2:
+            update += ", O(1) where first in is first out"
+        if self.bags:
+            update = f"{update} per change of {', '.join(self.bags)}"
+        extended = [v for v in self.query.variables if v in self.free - frozenset(self.query.free)]
+        delay = f"O(1) between rows that also have {', '.join(extended)}" if extended else "O(1)"
+        space = "O(N + |result|)" if self.stored else "O(N)"
         return (
             ("update", update + (" + |change|" if self.stored else "")),
-            ("delay", delay),
-            ("space", "O(N + |result|)" if self.stored else "O(N)"),
+            ("delay", delay + (", before conditions" if self.query.conditions else "")),
+            ("space", space + (", N with the rows of bags" if self.bags else "")),
             ("tree", str(self.tree)),
         )
 
@@ -280,10 +236,17 @@ class _Crown:
     # R-updates (Algorithm 4)
 
     def trigger(self, atom: Atom) -> Trigger:
+        return trigger(self.query, atom, self.arrive(atom, (update_carrier(self.query, atom),)))
+
+    def bag(self, atom: Atom) -> tuple[tuple[View, ...], tuple[Trigger, ...]]:
+        """Views and triggers of a bag: what it finds arrives as an update of an atom does."""
+        program = self.inner(self.bags[atom.name])
+        return hung(program, atom.name, lambda carriers: self.arrive(atom, carriers))
+
+    def arrive(self, atom: Atom, carriers: Carriers) -> Body:
+        """A row of an atom, its variables bound, takes a payload."""
         node = next(n for n in self.root.nodes() if n.atom is atom)
-        carriers = (update_carrier(self.query, atom),)
-        body = self.closed_update(node, carriers) if node.closed else self.update(node, (), carriers)
-        return trigger(self.query, atom, body)
+        return self.closed_update(node, carriers) if node.closed else self.update(node, (), carriers)
 
     def update(self, node: Node, chain: Chain, carriers: Carriers) -> Body:
         """A row of a node, its variables bound, takes a payload: that of an update, or of its filler."""

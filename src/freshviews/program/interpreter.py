@@ -252,6 +252,9 @@ class State:
             self._run(add.appear, scope)
         elif absent_after and not absent_before:
             self._run(add.vanish, scope)
+            for subset in view.subsets:
+                for at, index in self.subsets[view.name, subset.name].items():
+                    index[tuple(key[i] for i in at)].pop(key, None)
         elif not absent_before:
             self._run(add.stay, scope)
 

@@ -135,7 +135,7 @@ class Add:
 
     ``appear`` runs where the row was absent before and is present after, ``vanish`` the other way round, ``stay``
     where it was present before and after. Within them the row is known by ``alias``, where that is given; in
-    ``vanish`` it is still in its subsets and must leave them.
+    ``vanish`` it is still in its subsets, which it leaves afterwards.
     """
 
     view: str
