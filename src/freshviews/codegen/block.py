@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from freshviews.codegen.enumeration import write_awake, write_enumeration, write_member
 from freshviews.codegen.imports import import_lines
 from freshviews.codegen.module import Function, build
 from freshviews.codegen.projection import write_projection
 from freshviews.codegen.readers import write_readers
-from freshviews.codegen.triggers import columns_read, write_trigger
+from freshviews.codegen.triggers import columns_read, write_each, write_trigger
 from freshviews.expr.nodes import Expr
 from freshviews.program.nodes import Program
 from freshviews.program.printer import print_trigger
@@ -29,7 +30,8 @@ class CompiledTrigger:
 
 @dataclass(frozen=True)
 class CompiledBlock:
-    """The functions of a block; ``constants`` are the strings whose codes its state holds, in order."""
+    """The functions of a block; ``constants`` are the strings whose codes its state holds, in order, ``each`` runs
+    updates of a relation one by one."""
 
     source: str
     triggers: tuple[CompiledTrigger, ...]
@@ -40,6 +42,7 @@ class CompiledBlock:
     project: Function | None
     constants: tuple[str, ...]
     awake: Function | None = None
+    each: Mapping[str, Function] = field(default_factory=dict)
 
 
 def generate(
@@ -66,6 +69,8 @@ def generate(
         parts.append(write_enumeration(program, "", constants, used))
         if program.member:
             parts.append(write_member(program, "", constants, used))
+        for i, relation in enumerate(_relations(program)):
+            parts.append(write_each(program, relation, f"each_{i}", used))
     if program.awake:
         parts.append(write_awake(program, "", constants, used))
     if projected or having is not None:
@@ -97,6 +102,7 @@ def compile_block(
         wanted |= {"enumerate_rows": ""}
         if program.member:
             wanted |= {"read_group": ""}
+        wanted |= {f"each_{i}": "" for i in range(len(_relations(program)))}
     if program.awake:
         wanted |= {"awake": ""}
     if projected or having is not None:
@@ -116,4 +122,9 @@ def compile_block(
         functions.get("project"),
         constants,
         functions.get("awake"),
+        {r: functions[f"each_{i}"] for i, r in enumerate(_relations(program)) if f"each_{i}" in functions},
     )
+
+
+def _relations(program: Program) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(trigger.relation for trigger in program.triggers))

@@ -27,13 +27,17 @@ from freshviews.types import SqlType
 from freshviews.types.dictionary import Dictionary
 
 
-def words_at(address: int, rows: int, width: int) -> Codes:
-    """A copy of rows of words that lie in native memory, shape (rows, width)."""
+def words_in(address: int, rows: int, width: int) -> Codes:
+    """Rows of words as they lie in native memory, shape (rows, width)."""
     if rows == 0:
         return np.empty((0, width), np.int64)
     block: Any = (ctypes.c_int64 * (rows * width)).from_address(address)
-    found: Codes = np.frombuffer(block, np.int64).reshape(rows, width).copy()
-    return found
+    return np.frombuffer(block, np.int64).reshape(rows, width)
+
+
+def words_at(address: int, rows: int, width: int) -> Codes:
+    """A copy of rows of words that lie in native memory, shape (rows, width)."""
+    return words_in(address, rows, width).copy()
 
 
 def address(array: NDArray[Any]) -> int:
@@ -108,6 +112,30 @@ class BlockState:
                 block[at], block[at + 1] = columns[name]
                 at += 2
             run(self.state, place, n)
+
+    def each(
+        self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int, limit: int
+    ) -> Iterator[Codes]:
+        """Run ``n`` updates one by one, each through all triggers of the relation before the next; raw rows of the
+        changes in order, handed out wherever there are ``limit`` of them or more after an update.
+
+        What is handed out must be used up before the next is asked for: it lies in native memory. Only where changes
+        are wanted, and for a result that is enumerated. Updates that are not asked for do not run.
+        """
+        if self._asleep:
+            self._awake()
+        entries = self._by_relation.get(relation, ())
+        for _, block, _, names in entries:
+            block[0], block[1] = m
+            for i, name in enumerate(names):
+                block[2 * i + 2], block[2 * i + 3] = columns[name]
+        blocks = np.array([place for _, _, place, _ in entries], np.int64)
+        at = 0
+        while entries and at < n:
+            at = self.compiled.each[relation](self.state, address(blocks), at, n, limit)
+            rows = mem.load(self.changes, buffers.COUNT)
+            yield words_in(mem.load(self.changes, buffers.ROWS), rows, self.width)
+            buffers.clear_buffer(self.changes)
 
     def _awake(self) -> None:
         """Bring up to date what is kept only while changes are wanted."""
