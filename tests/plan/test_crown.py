@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -13,8 +14,10 @@ from freshviews.plan import crown
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import COUNT, Program
 from freshviews.program.printer import print_program
+from freshviews.query.free_connex import is_free_connex
+from freshviews.query.hierarchical import is_q_hierarchical
 from freshviews.query.hypergraph import hypergraph
-from freshviews.query.join_trees import all_trees
+from freshviews.query.join_trees import all_trees, parse_tree
 from freshviews.query.query import Aggregate, Query
 from tests.plan.oracle import Key, evaluate_query
 from tests.plan.streams import Stream, relations_of
@@ -115,3 +118,138 @@ def test_random_free_connex_queries_are_enumerated_as_sets(made: Query, seed: in
     assert program is not None
     wellformed.check(program)
     assert_distinct_maintained(program, counting(made), Stream(relations_of(made), seed, signed=False), 10)
+
+
+# Bounds, counted
+
+
+def longest_delay(state: State) -> int:
+    """The most steps between the start, two rows, and the end of an enumeration."""
+    before, gaps = state.steps, [0]
+
+    def note(row: Key, count: int) -> None:
+        nonlocal before
+        gaps.append(state.steps - before)
+        before = state.steps
+
+    state.enumerate(note)
+    return max(*gaps, state.steps - before)
+
+
+def steps_of(program: Program, updates: list[tuple[str, Key, int]], wanted: bool = False) -> list[int]:
+    """Steps that each update takes."""
+    state = State(program)
+    state.want_changes(wanted)
+    taken = []
+    for relation, row, m in updates:
+        before = state.steps
+        state.apply(relation, [({f"c{i}": value for i, value in enumerate(row)}, m)])
+        taken.append(state.steps - before)
+    return taken
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(queries(), st.booleans(), st.integers(0, 10**6))
+def test_the_delay_depends_on_the_query_alone(made: Query, distinct: bool, seed: int) -> None:
+    made = counting(made)
+    assume(is_free_connex(hypergraph(made)))
+    program = enumerated(made, distinct)
+    rng = random.Random(seed)
+    for size in (10, 60, 240):
+        state = State(program)
+        for name, relation in relations_of(made).items():
+            rows = [tuple(rng.randrange(size // 4) for _ in relation.columns) for _ in range(size)]
+            state.apply(name, [(dict(zip(relation.columns, row, strict=True)), 1) for row in set(rows)])
+        assert longest_delay(state) <= 4 * len(made.atoms) + 4, print_program(program)
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(queries(), st.integers(0, 10**6))
+def test_a_change_costs_by_its_rows_and_by_what_is_propagated(made: Query, seed: int) -> None:
+    """The steps that enumerating adds are at most a constant per row of the change, and one more per update."""
+    made = counting(made)
+    assume(is_free_connex(hypergraph(made)))
+    program = enumerated(made, True)
+    stream = Stream(relations_of(made), seed, values=4, signed=False)
+    told, silent = State(program), State(program)
+    silent.want_changes(False)
+    for batch in stream.batches(20, size=1):
+        before = told.steps, silent.steps
+        told.apply(batch.relation, batch.rows())
+        silent.apply(batch.relation, batch.rows())
+        more = (told.steps - before[0]) - (silent.steps - before[1])
+        updates = silent.steps - before[1]
+        assert more <= (6 * len(made.atoms) + 6) * (len(told.change()) + updates)
+
+
+@pytest.mark.parametrize("text", ["Q(k) = R(k, a), S(k, b), T(k, c)", "Q(a, b, c) = R(a, b), S(a, c)"])
+def test_updates_of_a_q_hierarchical_query_take_constant_steps(text: str) -> None:
+    made = query(text)
+    assert is_q_hierarchical(hypergraph(made))
+    for distinct in (False, True):
+        program = enumerated(made, distinct)
+        most = []
+        for size in (20, 200, 2000):
+            updates = [(a.relation, (0, i), 1) for i in range(size) for a in made.atoms]
+            updates += [(relation, row, -1) for relation, row, _ in updates]
+            most.append(max(steps_of(program, updates)))
+        assert most[0] == most[1] == most[2] <= 20
+
+
+def random_updates(made: Query, size: int, window: int | None, seed: int) -> list[tuple[str, Key, int]]:
+    """Insertions over few values, the oldest deleted where a window is full."""
+    rng = random.Random(seed)
+    inserted: list[tuple[str, Key]] = []
+    updates: list[tuple[str, Key, int]] = []
+    here: set[tuple[str, Key]] = set()
+    for i in range(size):
+        atom = rng.choice(made.atoms)
+        row = (i, rng.randrange(8)) if rng.random() < 0.5 else (rng.randrange(8), i)
+        row = row[: len(atom.variables)]
+        if (atom.relation, row) in here:
+            continue
+        if window is not None and len(inserted) >= window:
+            relation, oldest = inserted.pop(0)
+            here.discard((relation, oldest))
+            updates.append((relation, oldest, -1))
+        inserted.append((atom.relation, row))
+        here.add((atom.relation, row))
+        updates.append((atom.relation, row, 1))
+    return updates
+
+
+HEIGHT_2 = (
+    "Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)",
+    "Q(b, c) = R(a, b), S(b, c), T(c, d)",
+    "Q(x1, x2, x3, x4) = R1(x1, x2), R2(x2, x3), R3(x3, x4), R4(x4, x5)",
+)
+
+
+@pytest.mark.parametrize("text", HEIGHT_2)
+@pytest.mark.parametrize("window", [None, 50, 400])
+def test_insert_only_and_first_in_first_out_take_constant_steps_on_average(text: str, window: int | None) -> None:
+    made = query(text)
+    program = enumerated(made, True)
+    for seed in range(3):
+        averages = []
+        for size in (500, 1500, 4500):
+            taken = steps_of(program, random_updates(made, size, window, seed))
+            averages.append(sum(taken) / len(taken))
+        assert max(averages) <= 12, averages
+
+
+def test_the_steps_grow_with_the_enclosureness_of_the_tree_and_not_of_the_stream() -> None:
+    """Figure 4: long lives around many short ones, in both relations."""
+    made = query("Q(a, b, c) = R(a, b), S(b, c)")
+    flat, r_on_top = (parse_tree(text, hypergraph(made)) for text in ("[b](R, S)", "R(S)"))
+    means: dict[str, list[float]] = {"flat": [], "R on top": []}
+    for size in (10, 40, 160):
+        updates = [("R", (i, 0), 1) for i in range(size)]
+        for i in range(size):
+            updates += [("S", (0, i), 1), ("S", (0, i), -1)]
+        for name, tree in (("flat", flat), ("R on top", r_on_top)):
+            taken = steps_of(crown.of_tree(made, tree, True), updates)
+            means[name].append(sum(taken) / len(taken))
+    assert max(means["flat"]) <= 8
+    grown = [mean / size for mean, size in zip(means["R on top"], (10, 40, 160), strict=True)]
+    assert all(1 <= one <= 4 for one in grown), means

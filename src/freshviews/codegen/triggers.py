@@ -123,22 +123,25 @@ def write_trigger(
 
 
 def write_each(program: Program, relation: str, name: str, used: set[str]) -> str:
-    """Source of ``(state, blocks, first, n, limit)``: updates one after the other, each through all triggers of the
-    relation before the next, until the changes have ``limit`` rows; the number of the update to go on with.
+    """Source of ``(state, blocks, ends, first, n, limit)``: updates one after the other, each through all triggers of
+    the relation before the next, until the changes have ``limit`` rows; the number of the update to go on with.
 
-    ``blocks`` is a list of batch blocks, one per trigger, which move on from update to update.
+    ``blocks`` is a list of batch blocks, one per trigger, which move on from update to update; ``ends[i]`` becomes
+    the number of rows that the changes have after update ``i``.
     """
     writer = Writer()
-    used.update({"load", "next_update"})
+    used.update({"load", "store", "next_update"})
     places = [i for i, trigger in enumerate(program.triggers) if trigger.relation == relation]
     writer.line("@jit")
-    with writer.block(f"def {name}__HASH__(state, blocks, first, n, limit):"):
+    with writer.block(f"def {name}__HASH__(state, blocks, ends, first, n, limit):"):
         writer.line(f"changes = load(state, {CHANGES})")
         with writer.block("for i in range(first, n):"):
             for k, place in enumerate(places):
                 writer.line(f"on_{place}__HASH__(state, load(blocks, {k}), 1)")
                 writer.line(f"next_update(load(blocks, {k}), {1 + len(columns_read(program.triggers[place]))})")
-            with writer.block(f"if load(changes, {BUFFER_COUNT}) >= limit:"):
+            writer.line(f"rows = load(changes, {BUFFER_COUNT})")
+            writer.line("store(ends, i, rows)")
+            with writer.block("if rows >= limit:"):
                 writer.line("return i + 1")
         writer.line("return n")
     return writer.text()

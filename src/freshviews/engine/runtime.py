@@ -115,9 +115,10 @@ class BlockState:
 
     def each(
         self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int, limit: int
-    ) -> Iterator[Codes]:
-        """Run ``n`` updates one by one, each through all triggers of the relation before the next; raw rows of the
-        changes in order, handed out wherever there are ``limit`` of them or more after an update.
+    ) -> Iterator[tuple[Codes, Codes]]:
+        """Run ``n`` updates one by one, each through all triggers of the relation before the next, and hand out raw
+        rows of the changes in order wherever there are ``limit`` of them or more after an update, with the number of
+        the update behind each.
 
         What is handed out must be used up before the next is asked for: it lies in native memory. Only where changes
         are wanted, and for a result that is enumerated. Updates that are not asked for do not run.
@@ -130,11 +131,14 @@ class BlockState:
             for i, name in enumerate(names):
                 block[2 * i + 2], block[2 * i + 3] = columns[name]
         blocks = np.array([place for _, _, place, _ in entries], np.int64)
+        ends = np.zeros(n, np.int64)
         at = 0
         while entries and at < n:
-            at = self.compiled.each[relation](self.state, address(blocks), at, n, limit)
+            first = at
+            at = self.compiled.each[relation](self.state, address(blocks), address(ends), first, n, limit)
             rows = mem.load(self.changes, buffers.COUNT)
-            yield words_in(mem.load(self.changes, buffers.ROWS), rows, self.width)
+            numbers = np.repeat(np.arange(first, at), np.diff(ends[first:at], prepend=0))
+            yield words_in(mem.load(self.changes, buffers.ROWS), rows, self.width), numbers
             buffers.clear_buffer(self.changes)
 
     def _awake(self) -> None:
