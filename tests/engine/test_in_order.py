@@ -22,7 +22,8 @@ VIEWS = {
     " WHERE g1.dst = g2.src AND g2.dst = g3.src;",
     "grouped": "CREATE MATERIALIZED VIEW v AS SELECT g1.src AS a, COUNT(*) AS n FROM g g1, g g2"
     " WHERE g1.dst = g2.src GROUP BY g1.src;",
-    "nested": f"CREATE MATERIALIZED VIEW v AS SELECT a, n FROM (SELECT b AS a, COUNT(*) AS n FROM ({HOPS}) GROUP BY b);",
+    "nested": "CREATE MATERIALIZED VIEW v AS SELECT a, n FROM"
+    f" (SELECT b AS a, COUNT(*) AS n FROM ({HOPS}) GROUP BY b);",
 }
 
 
