@@ -36,8 +36,8 @@ class _MemoryRanOut(Exception):
 
 @dataclass
 class Followed:
-    """A view whose change is asked for, and what came of it: the change, and per row the number of the update behind
-    it in the batch. Where the view can tell, the batch runs update by update, and the change is in order."""
+    """A view whose change is asked for, and what came of it: the change, and per row the position of the update
+    behind it in what was given. Where the view can tell, the batch runs update by update, its change in order."""
 
     view: ViewState
     change: CodeBatch = _NO_ROWS
@@ -112,7 +112,9 @@ def _run_views(
             try:
                 in_order = followed is not None and followed.view is view and name in given
                 if in_order and followed is not None and maintained.tells_order(name):
-                    followed.change, followed.numbers = maintained.apply_in_order(batch)
+                    followed.change, numbers = maintained.apply_in_order(batch)
+                    positions = given[name][1].positions
+                    followed.numbers = numbers if positions is None else positions[numbers]
                 else:
                     maintained.apply(batch)
                 failure = maintained.failure()
@@ -127,7 +129,8 @@ def _run_views(
             change = _change_of(view)
             batches[view.name] = change
             if followed is not None and followed.view is view and len(followed.change) == 0:
-                followed.change, followed.numbers = change, np.zeros(len(change), np.int64)
+                first = next((encoded.position(0) for _, encoded in changes if len(encoded.batch)), 0)
+                followed.change, followed.numbers = change, np.full(len(change), first, np.int64)
             if view.subscriptions and len(change):
                 told.append((view, change))
         view.seconds += time.perf_counter() - start

@@ -31,6 +31,7 @@ from freshviews.engine.notices import Notices
 from freshviews.engine.recovery import Recovery, recover
 from freshviews.engine.relations import Relation, Relations, TableState
 from freshviews.engine.view import ROWS, Table, View
+from freshviews.engine.window import has_window, windowed
 from freshviews.errors import CatalogError, FreshviewsError, StoreError
 from freshviews.query.block import TableDef
 from freshviews.sql.catalog import Statement, ViewDefs, near
@@ -224,7 +225,8 @@ class Database:
             with Uninterrupted():
                 self._check_usable()
                 table = self._table(name)
-                version = self._commit(((table, _encoded(table.encoder, rows, sign)),))
+                encoder = table.encoder.whole() if has_window(table) else table.encoder
+                version = self._commit(((table, _encoded(encoder, rows, sign)),))
             self._notices.tell()
             return version
 
@@ -256,11 +258,19 @@ class Database:
             if self._directory is not None:
                 self._log(BATCH, self._version + 1, batch_payload(changes))
 
+        moves = []
+        for i, (table, encoded) in enumerate(changes):
+            if has_window(table):
+                made, move = windowed(table, encoded)
+                changes = [*changes[:i], (table, made), *changes[i + 1 :]]
+                moves.append(move)
         try:
             told = commit(changes, self._relations, write_log, followed)
         except Broken as error:
             self._unusable = f"{error}; open the database again"
             raise FreshviewsError(self._unusable) from error
+        for move in moves:
+            move()
         self._version += 1
         reach("version visible")
         for view, batch in told:

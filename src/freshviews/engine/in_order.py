@@ -24,7 +24,7 @@ MOST = 1 << 14
 """Updates of a piece, at most."""
 
 Commit = Callable[[Encoded], tuple[CodeBatch, Codes]]
-"""Commits a piece; the changes of the view and, per row, the number of the update in the piece."""
+"""Commits a piece; the changes of the view and, per row, the position of the update in what was given."""
 
 
 def in_order(encoded: Encoded, commit: Commit, view: ViewState, table: str, rows: int) -> Iterator[pa.RecordBatch]:
@@ -46,7 +46,7 @@ def in_order(encoded: Encoded, commit: Commit, view: ViewState, table: str, rows
                 cut = slice(start, start + rows)
                 part = {name: column[cut] for name, column in change.columns.items()}
                 told = view.decoder.change(CodeBatch(change.relation, part, change.multiplicities[cut]))
-                behind = pa.array(positions[numbers[cut]], pa.int64())
+                behind = pa.array(numbers[cut], pa.int64())
                 yield pa.RecordBatch.from_arrays([*told.columns, behind], schema=schema)
             at = end
             if not view.maintained.tells_order(table):

@@ -43,6 +43,8 @@ class TableState:
     updates: int = 0
     seconds: float = 0.0
     closed: bool = False
+    held: Any = None
+    """The rows in the table's window; see ``freshviews.engine.window``."""
     changes_of: ClassVar[str] = "table"
     """What an error calls it, before its name."""
 

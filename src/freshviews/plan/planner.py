@@ -13,6 +13,7 @@ from freshviews.query.block import Block, TableDef, ViewDef
 from freshviews.query.dependencies import FD, from_keys
 from freshviews.query.query import Query
 from freshviews.query.query_class import QueryClass, classify
+from freshviews.query.window import PROPERTY
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     in_z = sorted(name for name, relation in inputs.items() if may_be_negative(relation))
     if kind.free_connex and not in_z and _worth_enumerating(block, kind):
         reason = "free-connex: semi-joins along a join tree, no join is kept"
+        if all(PROPERTY in dict(relation.properties) for relation in inputs.values()):
+            reason += "; all tables have windows, first in, first out"
         return Plan(_crown(view, block, inputs), kind, "crown", reason)
     if block.kind == "bag" and not in_z and _worth_factorising(kind):
         program = view_tree.plan_factorised(block.query, dependencies)
