@@ -102,6 +102,7 @@ def _run_views(
     for view in views:
         start = time.perf_counter()
         maintained = view.maintained
+        told_in_order = False
         for name in maintained.inputs:
             batch = batches.get(name)
             if batch is None or len(batch) == 0:
@@ -113,6 +114,7 @@ def _run_views(
                 in_order = followed is not None and followed.view is view and name in given
                 if in_order and followed is not None and maintained.tells_order(name):
                     followed.change, numbers = maintained.apply_in_order(batch)
+                    told_in_order = True
                     positions = given[name][1].positions
                     followed.numbers = numbers if positions is None else positions[numbers]
                 else:
@@ -125,7 +127,9 @@ def _run_views(
                 encoded_input = given[name][1] if name in given else None
                 raise _error(view, failure, source, batch, encoded_input)
             view.updates += len(batch)
-        if maintained.wants_change:
+        if told_in_order and not (view.dependents or view.subscriptions):
+            maintained.discard_change()
+        elif maintained.wants_change:
             change = _change_of(view)
             batches[view.name] = change
             if followed is not None and followed.view is view and len(followed.change) == 0:

@@ -164,12 +164,15 @@ class Maintained:
         try:
             self.apply(batch)
             width = len(self.view.columns) + 1
-            rows = [rows for rows, _ in self._in_order] or [np.empty((0, width), np.int64)]
-            numbers = [numbers for _, numbers in self._in_order] or [np.empty(0, np.int64)]
+            found = self._in_order or [(np.empty((0, width), np.int64), np.empty(0, np.int64))]
         finally:
             self._in_order = None
-        self._difference += rows
-        return self._batch(np.concatenate(rows)), np.concatenate(numbers)
+        rows, numbers = found[0]
+        if len(found) > 1:
+            rows = np.concatenate([rows for rows, _ in found])
+            numbers = np.concatenate([numbers for _, numbers in found])
+        self._difference.append(rows)
+        return self._batch(rows), numbers
 
     def apply(self, batch: CodeBatch) -> None:
         """Run the triggers of a relation. See ``failure`` for what could not be computed."""
@@ -229,7 +232,7 @@ class Maintained:
         """Output rows of raw rows, and the numbers that go with them."""
         if part.projection.having is None:
             rows = project(part.projection, part.compiled, part.state.state, raw)
-            return (rows if rows.base is None else rows.copy()), numbers
+            return rows.copy() if rows is raw else rows, numbers
         kept, found = [], []
         for number in np.unique(numbers):
             rows = project(part.projection, part.compiled, part.state.state, raw[numbers == number])
