@@ -1,9 +1,10 @@
 """Enumeration as a resumable function: ``enumerate_rows(state, frame, limit, out)``.
 
-The program's ``enumerate`` statements become nested loops that append rows to ``out`` and stop once ``limit`` rows
-are out; the position of every loop is kept in ``frame`` (word 0: whether to resume; then one word per loop), and
-the next call goes on from there. Returns the rows appended; fewer than ``limit`` means the end. The state must
-not change between calls.
+The program's ``enumerate`` statements become nested loops that write rows to ``out``, a block of words with room for
+``limit`` rows, column after column, and stop once it is full; the position of every loop is kept in ``frame`` (word 0:
+whether to resume; then one word per loop), and the next call goes on from there. Returns the rows written; fewer than
+``limit`` means the end. An innermost loop that does nothing but emit runs as often as there are rows and room, with
+no test in between. The state must not change between calls.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from freshviews.codegen.layout import CONSTANTS, STATUS, table_word
 from freshviews.codegen.statements import RESERVED, StatementWriter
 from freshviews.codegen.writer import Names, Writer
-from freshviews.program.nodes import Emit, Exists, Lookup, Loop, Program, Statement
+from freshviews.program.nodes import Emit, Exists, Lookup, Loop, Part, Program, Statement
 from freshviews.program.rewrite import visit
 
 _RESERVED = RESERVED | {"frame", "limit", "out", "found", "resuming"}
@@ -37,6 +38,9 @@ class _EnumerationWriter(StatementWriter):
         else:
             count, number = f"load({table}, USED)", at
         self.writer.line(f"{first} = load(frame, {1 + len(self.open_loops)}) if resuming else 0")
+        if (loop.bound or loop.among) and not view.journal and len(loop.body) == 1 and isinstance(loop.body[0], Emit):
+            self.innermost(loop, loop.body[0], at, (first, count, number))
+            return
         with self.writer.block(f"for {at} in range({first}, {count}):"):
             self.writer.line(f"{row} = row_at({table}, {number})")
             if view.journal or not (loop.bound or loop.among):
@@ -47,16 +51,56 @@ class _EnumerationWriter(StatementWriter):
             self.body(loop.body)
             self.open_loops.pop()
 
-    def emit(self, statement: Emit) -> None:
-        self.need("append", "store")
-        with self.writer.block("if found == limit:"):
-            self.writer.line("store(frame, 0, 1)")
-            for i, at in enumerate(self.open_loops):
-                self.writer.line(f"store(frame, {1 + i}, {at})")
-            self.writer.line("return found")
+    def innermost(self, loop: Loop, statement: Emit, at: str, places: tuple[str, str, str]) -> None:
+        """A loop whose body is one Emit: as many turns as there are rows and room."""
+        first, count, number = places
+        table, row = self.table(loop.view), self.row(loop.alias)
+        stop, rows, width = (self.names.fresh(f"{loop.alias}_{word}") for word in ("stop", "base", "bytes"))
+        here = [f for f in statement.multiplicity.factors if isinstance(f, Part) and f.alias == loop.alias]
+        outside = tuple(f for f in statement.multiplicity.factors if f not in here)
+        outer = self.names.fresh(f"{loop.alias}_times")
         self.writer.line("resuming = 0")
+        self.writer.line(f"{stop} = {count}")
+        with self.writer.block(f"if {stop} - {first} > limit - found:"):
+            self.writer.line(f"{stop} = {first} + limit - found")
+        self.writer.line(f"{outer} = {self.integer(outside, statement.multiplicity)}")
+        self.writer.line(f"{rows} = load({table}, ROWS)")
+        self.writer.line(f"{width} = 8 * load({table}, WIDTH)")
+        with self.writer.block(f"for {at} in range({first}, {stop}):"):
+            self.writer.line(f"{row} = {rows} + {number} * {width}")
+            self.bind(loop)
+            amount = outer
+            for factor in here:
+                self.need("times")
+                amount = f"times({amount}, {self.word(factor)}, status)"
+            self.write_row(statement, amount, f"found - {first} + {at}")
+        self.writer.line(f"found += {stop} - {first}")
+        with self.writer.block(f"if {stop} < {count}:"):
+            self.open_loops.append(stop)
+            self.stop()
+            self.open_loops.pop()
+
+    def stop(self) -> None:
+        """Save the places of all loops and return."""
+        self.writer.line("store(frame, 0, 1)")
+        for i, at in enumerate(self.open_loops):
+            self.writer.line(f"store(frame, {1 + i}, {at})")
+        self.writer.line("return found")
+
+    def write_row(self, statement: Emit, amount: str, place: str) -> None:
+        """Write a row and its multiplicity to the columns of ``out``."""
+        for i, variable in enumerate(statement.row):
+            self.writer.line(f"store(out + {8 * i} * limit, {place}, {self.variable(variable)})")
+        self.writer.line(f"store(out + {8 * len(statement.row)} * limit, {place}, {amount})")
+
+    def emit(self, statement: Emit) -> None:
+        self.need("store")
+        with self.writer.block("if found == limit:"):
+            self.stop()
+        self.writer.line("resuming = 0")
+        amount = self.integer(statement.multiplicity.factors, statement.multiplicity)
+        self.write_row(statement, amount, "found")
         self.writer.line("found += 1")
-        super().emit(statement)
 
 
 def loops_in(program: Program) -> int:
@@ -108,7 +152,6 @@ def write_enumeration(program: Program, prefix: str, constants: dict[str, int], 
     writer.line("@jit")
     with writer.block(f"def {prefix}enumerate_rows__HASH__(state, frame, limit, out):"):
         _prologue(program, program.enumerate, statements)
-        writer.line("changes = out")
         writer.line("resuming = load(frame, 0)")
         writer.line("store(frame, 0, 0)")
         writer.line("found = 0")

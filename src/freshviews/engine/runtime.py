@@ -172,21 +172,30 @@ class BlockState:
 
     def rows(self, limit: int) -> Iterator[Codes]:
         """Raw rows of the contents, at most ``limit`` at a time; the state must not change meanwhile."""
+        if self.compiled.enumerate is not None:
+            yield from self._enumerated(limit)
+            return
+        assert self.compiled.read_rows is not None
         out = buffers.new_buffer(self.width)
         try:
-            frame = np.zeros(2 + loops_in(self.program), np.int64)
             start = 0
             while start >= 0:
                 buffers.clear_buffer(out)
-                if self.compiled.read_rows is not None:
-                    start = self.compiled.read_rows(self.state, start, limit, out)
-                else:
-                    assert self.compiled.enumerate is not None
-                    self.compiled.enumerate(self.state, address(frame), limit, out)
-                    start = 0 if frame[0] else -1
+                start = self.compiled.read_rows(self.state, start, limit, out)
                 yield words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), self.width)
         finally:
             buffers.free_buffer(out)
+
+    def _enumerated(self, limit: int) -> Iterator[Codes]:
+        """As ``rows``, of a result that is not held; columns lie one after the other in memory."""
+        assert self.compiled.enumerate is not None
+        frame = np.zeros(2 + loops_in(self.program), np.int64)
+        going = True
+        while going:
+            out = np.empty((self.width, limit), np.int64)
+            found = self.compiled.enumerate(self.state, address(frame), limit, address(out))
+            going = bool(frame[0])
+            yield out[:, :found].T
 
     def group(self, key: tuple[int, ...]) -> Codes:
         """Raw rows of one group: one row or none."""
