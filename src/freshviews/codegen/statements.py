@@ -228,6 +228,9 @@ class StatementWriter:
             head = f"for {at} in range(slice_count({group})):"
             place = f"load32({numbers}, {at})"
             self.foresee(loop, group, at, f"{row} = {rows} + {place} * {width}")
+            if not view.journal and len(loop.body) == 1 and isinstance(loop.body[0], Emit):
+                self.emit_slice(loop, loop.body[0], (at, f"slice_count({group})", f"{rows} + {place} * {width}"))
+                return
         else:
             self._hoist(table, rows, width)
             head = f"for {at} in range(load({table}, USED)):"
@@ -241,6 +244,28 @@ class StatementWriter:
                     self.writer.line("continue")
             self.bind(loop)
             self.body(loop.body)
+
+    def emit_slice(self, loop: Loop, statement: Emit, places: tuple[str, str, str]) -> None:
+        """A loop whose body is one Emit: room is made for all rows at once."""
+        at, count, place = places
+        row, out, outer = self.row(loop.alias), self.names.fresh("out"), self.names.fresh(f"{loop.alias}_times")
+        here = [f for f in statement.multiplicity.factors if isinstance(f, Part) and f.alias == loop.alias]
+        outside = tuple(f for f in statement.multiplicity.factors if f not in here)
+        self.need("reserve", "store")
+        self.writer.line(f"{outer} = {self.integer(outside, statement.multiplicity)}")
+        self.writer.line(f"{out} = reserve(changes, {count})")
+        with self.writer.block(f"if {out} != 0:"), self.writer.block(f"for {at} in range({count}):"):
+            self.step()
+            self.writer.line(f"{row} = {place}")
+            self.bind(loop)
+            for i, variable in enumerate(statement.row):
+                self.writer.line(f"store({out}, {i}, {self.variable(variable)})")
+            amount = outer
+            for factor in here:
+                self.need("times")
+                amount = f"times({amount}, {self.word(factor)}, status)"
+            self.writer.line(f"store({out}, {len(statement.row)}, {amount})")
+            self.writer.line(f"{out} += {8 * (len(statement.row) + 1)}")
 
     def foresee(self, loop: Loop, group: str, at: str, set_row: str) -> None:
         """Have the first rows of a slice fetched, and then what the loop's body looks up first: these addresses
