@@ -64,6 +64,12 @@ CASES = {
         WHERE g1.src = g2.src AND g2.dst = g3.src AND g1.dst > {HALF} AND g3.dst > {HALF}""",
         False,
     ),
+    "dumbbell projected, full": Case(
+        """SELECT DISTINCT g4.src AS c, g4.dst AS d FROM g g1, g g2, g g3, g g4, g g5, g g6, g g7
+        WHERE g1.src = g2.src AND g1.dst = g3.src AND g2.dst = g3.dst AND g3.dst = g4.src
+        AND g4.dst = g5.src AND g5.src = g6.src AND g5.dst = g7.src AND g6.dst = g7.dst""",
+        False,
+    ),
     "4-hop, full": Case(
         f"""SELECT g1.src AS a, g2.src AS b, g3.src AS c, g4.src AS d, g4.dst AS e FROM g g1, g g2, g g3, g g4
         WHERE g1.dst = g2.src AND g2.dst = g3.src AND g3.dst = g4.src AND g4.dst > {HALF}""",
