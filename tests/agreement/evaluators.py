@@ -111,8 +111,11 @@ class Interpreter:
         program = self.state.program
         found: dict[Key, dict[str, Any]] = evaluate_query(block.query, relations, dictionary)
         if program.output is None:
-            counts = {key: (payload["count"],) for key, payload in found.items()}
-            return {key: count for key, count in counts.items() if count != (0,)}
+            counts = {key: payload["count"] for key, payload in found.items()}
+            if block.kind == "groups":
+                # Distinct rows that are enumerated come once each.
+                return {key: (1,) for key, count in counts.items() if count > 0}
+            return {key: (count,) for key, count in counts.items() if count}
         view = program.view(program.output)
         zero = {c.name: RINGS[c.ring].zero for c in view.components}
         for distinct in block.distinct:

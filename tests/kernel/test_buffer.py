@@ -16,6 +16,7 @@ from freshviews.kernel.buffer import (
     consolidate,
     free_buffer,
     new_buffer,
+    reserve,
 )
 from freshviews.kernel.mem import PURE_PYTHON, load, store
 from tests.kernel.words import MANY, words_at
@@ -40,6 +41,19 @@ def extend(buffer: int, rows: Iterable[Row]) -> None:
 
 def rows_of(buffer: int, width: int = WIDTH) -> list[Row]:
     return [words_at(load(buffer, ROWS) + 8 * i * width, width) for i in range(load(buffer, COUNT))]
+
+
+@pytest.mark.parametrize("sizes", [(0,), (1, 0, 2), (5, 40, 300, 1)])
+def test_reserved_rows_follow_one_another_and_those_appended(buffer: int, sizes: tuple[int, ...]) -> None:
+    expected: list[Row] = []
+    for size in sizes:
+        extend(buffer, [(size, -1, -1)])
+        address = reserve(buffer, size)
+        for i in range(size * WIDTH):
+            store(address, i, i)
+        expected += [(size, -1, -1), *((3 * i, 3 * i + 1, 3 * i + 2) for i in range(size))]
+        assert load(buffer, COUNT) == len(expected) <= load(buffer, CAPACITY)
+    assert rows_of(buffer) == expected
 
 
 def merged(rows: Iterable[Row]) -> list[Row]:

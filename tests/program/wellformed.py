@@ -9,9 +9,12 @@ from freshviews.program.nodes import (
     Changed,
     Component,
     Emit,
+    Enter,
+    Exists,
     Extreme,
     If,
     Into,
+    Leave,
     Let,
     Lookup,
     Loop,
@@ -21,6 +24,7 @@ from freshviews.program.nodes import (
     Smaller,
     Statement,
     Sum,
+    Tally,
     Value,
 )
 
@@ -36,10 +40,17 @@ def check(program: Program) -> None:
         assert MULTIPLICITY.name not in variables
         _Check(program).body(trigger.body, {MULTIPLICITY.name, *variables}, {}, frozenset())
     _Check(program).body(program.enumerate, set(), {}, frozenset())
+    _Check(program).body(program.awake, set(), {}, frozenset())
+    _Check(program).body(program.member, set(program.free), {}, frozenset())
     used = _Check.used_indexes(program)
     for view in program.views:
         for index in view.indexes:
-            assert (view.name, index) in used, f"no loop needs the index {index} of {view.name}"
+            assert (view.name, index, "") in used, f"no loop needs the index {index} of {view.name}"
+        for subset in view.subsets:
+            for index in subset.indexes:
+                assert (view.name, index, subset.name) in used, f"nothing needs {view.name}.{subset.name} by {index}"
+        if view.tally:
+            assert view.components[-1] == Component(view.tally, "integer"), f"the tally of {view.name} is not last"
 
 
 class _Check:
@@ -47,11 +58,20 @@ class _Check:
         self.program = program
 
     @staticmethod
-    def used_indexes(program: Program) -> set[tuple[str, tuple[int, ...]]]:
+    def used_indexes(program: Program) -> set[tuple[str, tuple[int, ...], str]]:
         from freshviews.program.rewrite import visit
 
-        bodies = [*(t.body for t in program.triggers), program.enumerate]
-        return {(s.view, s.bound) for body in bodies for s in visit(body) if isinstance(s, Loop)}
+        bodies = [*(t.body for t in program.triggers), program.enumerate, program.awake, program.member]
+        used: set[tuple[str, tuple[int, ...], str]] = set()
+        for body in bodies:
+            statements = list(visit(body))
+            used |= {(s.view, s.bound, s.among) for s in statements if isinstance(s, Loop | Exists)}
+            # An index whose events say what is alone in a slice is used as well.
+            held = {s.alias: s.view for s in statements if isinstance(s, Loop | Lookup | Add) and s.alias}
+            for s in statements:
+                if isinstance(s, Enter | Leave):
+                    used |= {(held[s.alias], event.bound, s.subset) for event in s.events}
+        return used
 
     def body(
         self,
@@ -80,6 +100,19 @@ class _Check:
                 case Smaller(left, right):
                     self.loop(left, variables, rows, open_views)
                     self.loop(right, variables, rows, open_views)
+                case Exists(view, key, bound, inner, among):
+                    assert variables.issuperset(key), f"{view}[{key}] is asked for with unbound variables"
+                    assert len(key) == len(bound)
+                    self.program.view(view).place_of_index(bound, among)
+                    self.body(inner, variables, rows, open_views)
+                case Tally(alias, component, amount, full, inner):
+                    assert component in {c.name for c in rows[alias]} and full > 0 and abs(amount) <= 1
+                    self.body(inner, variables, rows, open_views)
+                case Enter(alias, _, events) | Leave(alias, _, events):
+                    assert alias in rows
+                    for event in events:
+                        self.body(event.alone, variables, rows, open_views)
+                        self.body(event.others, variables, rows, open_views)
                 case Sum(alias, components, inner, then):
                     self.row(alias, variables, rows)
                     scope = {**rows, alias: components}
@@ -88,14 +121,18 @@ class _Check:
                 case Into(alias, payload):
                     for component, monomial in zip(rows[alias], payload, strict=True):
                         self.monomial(monomial, component.ring, variables, rows)
-                case Add(view, key, names, payload, appear, vanish):
+                case Add(view, key, names, payload, appear, vanish, stay, alias):
                     assert view not in open_views, f"{view} is changed while it is read"
                     assert variables.issuperset(key), f"{view}[{key}] += with unbound variables"
                     rings = {c.name: c.ring for c in self.view(view, key)}
                     for name, monomial in zip(names, payload, strict=True):
                         self.monomial(monomial, rings[name], variables, rows)
-                    for inner in (appear, vanish):
-                        self.body(inner, variables, rows, open_views)
+                    scope = dict(rows)
+                    if alias:
+                        self.row(alias, variables, rows)
+                        scope[alias] = self.view(view, key)
+                    for inner in (appear, vanish, stay):
+                        self.body(inner, variables, scope, open_views)
                 case Extreme(view, key, component, source, _):
                     assert view not in open_views, f"{view} is changed while it is read"
                     assert component in {c.name for c in self.view(view, key)}
@@ -127,8 +164,8 @@ class _Check:
         components = self.view(loop.view, loop.key)
         for i, variable in enumerate(loop.key):
             assert (variable in variables) == (i in loop.bound), f"{variable} in the loop over {loop.view}"
-        if loop.bound:
-            assert loop.bound in self.program.view(loop.view).indexes, f"{loop.view} lacks index {loop.bound}"
+        if loop.bound or loop.among:
+            self.program.view(loop.view).place_of_index(loop.bound, loop.among)
         self.row(loop.alias, variables | set(loop.key), rows)
         scope = {**rows, loop.alias: components}
         self.body(loop.body, variables | set(loop.key), scope, open_views | {loop.view})

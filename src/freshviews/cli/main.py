@@ -13,6 +13,8 @@ from typing import Annotated, NoReturn
 import typer
 from rich.console import Console
 
+from freshviews.cli.advise import MOST_TREES
+from freshviews.cli.advise import advise as advice
 from freshviews.cli.pipeline import explain_cells, query_script, run_script, show_status
 from freshviews.cli.report import check_table, counts, error_text
 from freshviews.cli.script import PlannedScript, ScriptError, only, plan_script, read
@@ -62,6 +64,21 @@ def explain(
         if view is not None:
             planned = only(planned, view)
         print("\n".join(explanation(one.view, one.plans, {}) for one in planned.views), end="")
+
+
+@app.command()
+def advise(
+    script: Script,
+    stream: Annotated[str, typer.Option(metavar="FOLDER", help="A file of updates per table; see docs/crown.md.")],
+    view: Annotated[str | None, typer.Option(metavar="NAME", help="This view alone.")] = None,
+) -> None:
+    """Weigh the join trees of each view by a stream of updates: enclosureness, the tree to take, its bound."""
+    with _errors_told():
+        planned = _planned(script)
+        if view is not None:
+            planned = only(planned, view)
+        for line in advice(planned, stream, MOST_TREES):
+            print(line)
 
 
 _PIPELINE = "A file with CREATE STREAMING TABLE and CREATE MATERIALIZED VIEW."

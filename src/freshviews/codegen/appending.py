@@ -6,15 +6,15 @@ the store serve nobody, so its trigger leaves the rows *pending* (``kernel.pendi
 enumeration, enters them before it begins. That is storage alone: as a map from keys to payloads, which is what the
 interpreter has, the store is the same at every time.
 
-A view qualifies where a pending row means what a row of its own would: no journal names it, no ordered index
-holds it, nothing asks whether it was there before, and its components are integers, which are merged by adding
-words. Within the triggers of one relation nothing but the one Add touches it, else every batch would enter what it
-appends.
+A view qualifies where a pending row means what a row of its own would: no journal names it, no ordered index or
+subset holds it, nothing asks whether it was there before, and its components are integers, which are merged by
+adding words. Within the triggers of one relation nothing but the one Add touches it, else every batch would enter
+what it appends.
 """
 
 from __future__ import annotations
 
-from freshviews.program.nodes import Add, Extreme, Lookup, Loop, Program, Smaller, Statement, Trigger, View
+from freshviews.program.nodes import Add, Exists, Extreme, Lookup, Loop, Program, Smaller, Statement, Trigger, View
 from freshviews.program.rewrite import visit
 from freshviews.ring import RINGS
 
@@ -22,7 +22,7 @@ from freshviews.ring import RINGS
 def views_in(statement: Statement) -> tuple[str, ...]:
     """The views that a statement itself reads or changes."""
     match statement:
-        case Lookup(view=view) | Loop(view=view) | Add(view=view):
+        case Lookup(view=view) | Loop(view=view) | Add(view=view) | Exists(view=view):
             return (view,)
         case Smaller(left=left, right=right):
             return (left.view, right.view)
@@ -41,7 +41,7 @@ def appended(program: Program, trigger: Trigger) -> tuple[str, ...]:
     """The views that a trigger appends rows to."""
     of_relation = [one for one in program.triggers if one.relation == trigger.relation]
     mentions = [view for one in of_relation for s in visit(one.body) for view in views_in(s)]
-    adds = [s for s in trigger.body if isinstance(s, Add) and not s.appear and not s.vanish]
+    adds = [s for s in trigger.body if isinstance(s, Add) and not (s.appear or s.vanish or s.stay)]
     return tuple(
         add.view for add in adds if mentions.count(add.view) == 1 and _may_wait(program, program.view(add.view))
     )
@@ -61,5 +61,5 @@ def with_pending(program: Program) -> frozenset[str]:
 
 def _may_wait(program: Program, view: View) -> bool:
     integers = all(RINGS[component.ring].words == 1 for component in view.components)
-    plain = not view.journal and view.ordered is None and view.name != program.output
+    plain = not (view.journal or view.subsets or view.tally) and view.ordered is None and view.name != program.output
     return bool(view.key) and integers and plain

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
+from freshviews.codegen.enumeration import write_awake, write_enumeration, write_member
 from freshviews.codegen.imports import import_lines
 from freshviews.codegen.module import Function, build
 from freshviews.codegen.projection import write_projection
 from freshviews.codegen.readers import write_readers
-from freshviews.codegen.triggers import columns_read, write_trigger
+from freshviews.codegen.triggers import columns_read, write_each, write_trigger
 from freshviews.expr.nodes import Expr
 from freshviews.program.nodes import Program
 from freshviews.program.printer import print_trigger
@@ -28,7 +30,8 @@ class CompiledTrigger:
 
 @dataclass(frozen=True)
 class CompiledBlock:
-    """The functions of a block; ``constants`` are the strings whose codes its state holds, in order."""
+    """The functions of a block; ``constants`` are the strings whose codes its state holds, in order, ``each`` runs
+    updates of a relation one by one."""
 
     source: str
     triggers: tuple[CompiledTrigger, ...]
@@ -38,6 +41,8 @@ class CompiledBlock:
     enumerate: Function | None
     project: Function | None
     constants: tuple[str, ...]
+    awake: Function | None = None
+    each: Mapping[str, Function] = field(default_factory=dict)
 
 
 def generate(
@@ -61,9 +66,13 @@ def generate(
     if program.output is not None:
         parts.append(write_readers(program, block, "", used))
     else:
-        from freshviews.codegen.enumeration import write_enumeration
-
         parts.append(write_enumeration(program, "", constants, used))
+        if program.member:
+            parts.append(write_member(program, "", constants, used))
+        for i, relation in enumerate(_relations(program)):
+            parts.append(write_each(program, relation, f"each_{i}", used))
+    if program.awake:
+        parts.append(write_awake(program, "", constants, used))
     if projected or having is not None:
         parts.append(write_projection(raw_columns, projected, having, "", constants, used))
     head = [
@@ -91,6 +100,11 @@ def compile_block(
         wanted |= {"read_change": "", "read_rows": "", "read_group": ""}
     else:
         wanted |= {"enumerate_rows": ""}
+        if program.member:
+            wanted |= {"read_group": ""}
+        wanted |= {f"each_{i}": "" for i in range(len(_relations(program)))}
+    if program.awake:
+        wanted |= {"awake": ""}
     if projected or having is not None:
         wanted["project"] = ""
     functions = build(source, wanted)
@@ -107,4 +121,10 @@ def compile_block(
         functions.get("enumerate_rows"),
         functions.get("project"),
         constants,
+        functions.get("awake"),
+        {r: functions[f"each_{i}"] for i, r in enumerate(_relations(program)) if f"each_{i}" in functions},
     )
+
+
+def _relations(program: Program) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(trigger.relation for trigger in program.triggers))

@@ -1,9 +1,10 @@
 """Enumeration as a resumable function: ``enumerate_rows(state, frame, limit, out)``.
 
-The program's ``enumerate`` statements become nested loops that append rows to ``out`` and stop once ``limit`` rows
-are out; the position of every loop is kept in ``frame`` (word 0: whether to resume; then one word per loop), and
-the next call goes on from there. Returns the rows appended; fewer than ``limit`` means the end. The state must
-not change between calls.
+The program's ``enumerate`` statements become nested loops that write rows to ``out``, a block of words with room for
+``limit`` rows, column after column, and stop once it is full; the position of every loop is kept in ``frame`` (word 0:
+whether to resume; then one word per loop), and the next call goes on from there. Returns the rows written; fewer than
+``limit`` means the end. An innermost loop that does nothing but emit runs as often as there are rows and room, with
+no test in between. The state must not change between calls.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from freshviews.codegen.layout import CONSTANTS, STATUS, table_word
 from freshviews.codegen.statements import RESERVED, StatementWriter
 from freshviews.codegen.writer import Names, Writer
-from freshviews.program.nodes import Emit, Lookup, Loop, Program
+from freshviews.program.nodes import Emit, Exists, Lookup, Loop, Part, Program, Statement
 from freshviews.program.rewrite import visit
 
 _RESERVED = RESERVED | {"frame", "limit", "out", "found", "resuming"}
@@ -30,16 +31,19 @@ class _EnumerationWriter(StatementWriter):
         at = self.names.fresh(f"{loop.alias}_at")
         first = self.names.fresh(f"{loop.alias}_first")
         self.need("load", "load32", "row_at", "is_zero")
-        if loop.bound:
+        if loop.bound or loop.among:
             group = self.slice(loop)
             self.need("slice_rows", "slice_count")
             count, number = f"slice_count({group})", f"load32(slice_rows({group}), {at})"
         else:
             count, number = f"load({table}, USED)", at
         self.writer.line(f"{first} = load(frame, {1 + len(self.open_loops)}) if resuming else 0")
+        if (loop.bound or loop.among) and not view.journal and len(loop.body) == 1 and isinstance(loop.body[0], Emit):
+            self.innermost(loop, loop.body[0], at, (first, count, number))
+            return
         with self.writer.block(f"for {at} in range({first}, {count}):"):
             self.writer.line(f"{row} = row_at({table}, {number})")
-            if view.journal or not loop.bound:
+            if view.journal or not (loop.bound or loop.among):
                 with self.writer.block(f"if is_zero({table}, {row}):"):
                     self.writer.line("continue")
             self.bind(loop)
@@ -47,21 +51,97 @@ class _EnumerationWriter(StatementWriter):
             self.body(loop.body)
             self.open_loops.pop()
 
-    def emit(self, statement: Emit) -> None:
-        self.need("append", "store")
-        with self.writer.block("if found == limit:"):
-            self.writer.line("store(frame, 0, 1)")
-            for i, at in enumerate(self.open_loops):
-                self.writer.line(f"store(frame, {1 + i}, {at})")
-            self.writer.line("return found")
+    def innermost(self, loop: Loop, statement: Emit, at: str, places: tuple[str, str, str]) -> None:
+        """A loop whose body is one Emit: as many turns as there are rows and room."""
+        first, count, number = places
+        table, row = self.table(loop.view), self.row(loop.alias)
+        stop, rows, width = (self.names.fresh(f"{loop.alias}_{word}") for word in ("stop", "base", "bytes"))
+        here = [f for f in statement.multiplicity.factors if isinstance(f, Part) and f.alias == loop.alias]
+        outside = tuple(f for f in statement.multiplicity.factors if f not in here)
+        outer = self.names.fresh(f"{loop.alias}_times")
         self.writer.line("resuming = 0")
+        self.writer.line(f"{stop} = {count}")
+        with self.writer.block(f"if {stop} - {first} > limit - found:"):
+            self.writer.line(f"{stop} = {first} + limit - found")
+        self.writer.line(f"{outer} = {self.integer(outside, statement.multiplicity)}")
+        self.writer.line(f"{rows} = load({table}, ROWS)")
+        self.writer.line(f"{width} = 8 * load({table}, WIDTH)")
+        with self.writer.block(f"for {at} in range({first}, {stop}):"):
+            self.writer.line(f"{row} = {rows} + {number} * {width}")
+            self.bind(loop)
+            amount = outer
+            for factor in here:
+                self.need("times")
+                amount = f"times({amount}, {self.word(factor)}, status)"
+            self.write_row(statement, amount, f"found - {first} + {at}")
+        self.writer.line(f"found += {stop} - {first}")
+        with self.writer.block(f"if {stop} < {count}:"):
+            self.open_loops.append(stop)
+            self.stop()
+            self.open_loops.pop()
+
+    def stop(self) -> None:
+        """Save the places of all loops and return."""
+        self.writer.line("store(frame, 0, 1)")
+        for i, at in enumerate(self.open_loops):
+            self.writer.line(f"store(frame, {1 + i}, {at})")
+        self.writer.line("return found")
+
+    def write_row(self, statement: Emit, amount: str, place: str) -> None:
+        """Write a row and its multiplicity to the columns of ``out``."""
+        for i, variable in enumerate(statement.row):
+            self.writer.line(f"store(out + {8 * i} * limit, {place}, {self.variable(variable)})")
+        self.writer.line(f"store(out + {8 * len(statement.row)} * limit, {place}, {amount})")
+
+    def emit(self, statement: Emit) -> None:
+        self.need("store")
+        with self.writer.block("if found == limit:"):
+            self.stop()
+        self.writer.line("resuming = 0")
+        amount = self.integer(statement.multiplicity.factors, statement.multiplicity)
+        self.write_row(statement, amount, "found")
         self.writer.line("found += 1")
-        super().emit(statement)
 
 
 def loops_in(program: Program) -> int:
     """Words a frame needs beyond the first."""
     return sum(isinstance(s, Loop) for s in visit(program.enumerate))
+
+
+def write_awake(program: Program, prefix: str, constants: dict[str, int], used: set[str]) -> str:
+    """Source of ``awake(state)``: what is to be done once when changes begin to be wanted."""
+    writer = Writer()
+    statements = StatementWriter(program, writer, Names(_RESERVED), constants, used)
+    writer.line("@jit")
+    with writer.block(f"def {prefix}awake__HASH__(state):"):
+        _prologue(program, program.awake, statements)
+        statements.body(program.awake)
+        writer.line("return 0")
+    return writer.text()
+
+
+def write_member(program: Program, prefix: str, constants: dict[str, int], used: set[str]) -> str:
+    """Source of ``read_group(state, key, out)`` for a result that is not held in one view: ``key`` is the address
+    of the free variables' words; the row is appended to ``out`` where there is one."""
+    writer = Writer()
+    statements = StatementWriter(program, writer, Names(_RESERVED | {"key"}), constants, used)
+    writer.line("@jit")
+    with writer.block(f"def {prefix}read_group__HASH__(state, key, out):"):
+        _prologue(program, program.member, statements)
+        writer.line("changes = out")
+        for i, variable in enumerate(program.free):
+            writer.line(f"{statements.variable(variable)} = load(key, {i})")
+        statements.body(program.member)
+        writer.line("return 0")
+    return writer.text()
+
+
+def _prologue(program: Program, body: tuple[Statement, ...], statements: StatementWriter) -> None:
+    writer = statements.writer
+    writer.line(f"status = load(state, {STATUS})")
+    writer.line(f"constants = load(state, {CONSTANTS})")
+    for view in dict.fromkeys(s.view for s in visit(body) if isinstance(s, Loop | Lookup | Exists)):
+        writer.line(f"{statements.table(view)} = load(state, {table_word(program, view)})")
 
 
 def write_enumeration(program: Program, prefix: str, constants: dict[str, int], used: set[str]) -> str:
@@ -71,11 +151,7 @@ def write_enumeration(program: Program, prefix: str, constants: dict[str, int], 
     statements.open_loops = []
     writer.line("@jit")
     with writer.block(f"def {prefix}enumerate_rows__HASH__(state, frame, limit, out):"):
-        writer.line(f"status = load(state, {STATUS})")
-        writer.line(f"constants = load(state, {CONSTANTS})")
-        writer.line("changes = out")
-        for view in dict.fromkeys(s.view for s in visit(program.enumerate) if isinstance(s, Loop | Lookup)):
-            writer.line(f"{statements.table(view)} = load(state, {table_word(program, view)})")
+        _prologue(program, program.enumerate, statements)
         writer.line("resuming = load(frame, 0)")
         writer.line("store(frame, 0, 0)")
         writer.line("found = 0")

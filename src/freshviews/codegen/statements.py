@@ -15,9 +15,13 @@ from freshviews.program.nodes import (
     Add,
     Changed,
     Emit,
+    Enter,
+    Event,
+    Exists,
     Extreme,
     If,
     Into,
+    Leave,
     Let,
     Lookup,
     Loop,
@@ -27,6 +31,7 @@ from freshviews.program.nodes import (
     Smaller,
     Statement,
     Sum,
+    Tally,
     Value,
     View,
 )
@@ -69,8 +74,8 @@ class StatementWriter:
         inner = ", ".join(self.variable(v) for v in key)
         return f"({inner},)" if len(key) == 1 else f"({inner})"
 
-    def index(self, view: str, bound: tuple[int, ...]) -> str:
-        place = self.views[view].indexes.index(bound)
+    def index(self, view: str, bound: tuple[int, ...], among: str) -> str:
+        place = self.views[view].place_of_index(bound, among)
         self.need("load")
         return f"load(load({self.table(view)}, INDEX_LIST), {place})"
 
@@ -95,6 +100,14 @@ class StatementWriter:
                 self.lookup(statement)
             case Loop():
                 self.loop(statement, None)
+            case Exists():
+                self.exists(statement)
+            case Tally():
+                self.tally(statement)
+            case Enter():
+                self.enter(statement)
+            case Leave():
+                self.leave_subset(statement)
             case Smaller():
                 self.smaller(statement)
             case Sum():
@@ -131,8 +144,75 @@ class StatementWriter:
         key = self.key(tuple(loop.key[i] for i in loop.bound))
         self.need("slice_of")
         self.step()
-        self.writer.line(f"{group} = slice_of({self.index(loop.view, loop.bound)}, {key})")
+        self.writer.line(f"{group} = slice_of({self.index(loop.view, loop.bound, loop.among)}, {key})")
         return group
+
+    def exists(self, statement: Exists) -> None:
+        self.need("slice_of")
+        self.step()
+        index = self.index(statement.view, statement.bound, statement.among)
+        with self.writer.block(f"if slice_of({index}, {self.key(statement.key)}) != 0:"):
+            self.body(statement.body)
+
+    def tally(self, statement: Tally) -> None:
+        view = self.aliases[statement.alias]
+        assert isinstance(view, View)
+        row, place = self.row(statement.alias), row_layout(view).offsets[statement.component]
+        self.need("load", "store")
+        self.step()
+        test = f"load({row}, {place}) == {statement.full}"
+        if statement.amount == 0:
+            with self.writer.block(f"if {test}:"):
+                self.body(statement.body)
+            return
+        before = f"load({row}, {place})"
+        if statement.amount < 0 and statement.body:
+            before = self.names.fresh(f"{row}_{statement.component}")
+            self.writer.line(f"{before} = load({row}, {place})")
+            test = f"{before} == {statement.full}"
+        self.writer.line(f"store({row}, {place}, {before} + {statement.amount})")
+        if statement.body:
+            with self.writer.block(f"if {test}:"):
+                self.body(statement.body)
+
+    def enter(self, statement: Enter) -> None:
+        table, row, places = self.subset(statement)
+        self.need("enter_slice")
+        self.step()
+        alone = {event.bound: self.names.fresh(f"{row}_alone") for event in statement.events}
+        for bound, place in places.items():
+            flag = f"{alone[bound]} = " if bound in alone else ""
+            self.writer.line(f"{flag}enter_slice({table}, {place}, {row})")
+        for event in statement.events:
+            self.event(event, alone[event.bound])
+
+    def leave_subset(self, statement: Leave) -> None:
+        table, row, places = self.subset(statement)
+        self.need("leave_slice")
+        self.step()
+        for event in statement.events:
+            self.need("last_of_slice")
+            alone = self.names.fresh(f"{row}_alone")
+            self.writer.line(f"{alone} = last_of_slice({table}, {places[event.bound]}, {row})")
+            self.event(event, alone)
+        for place in places.values():
+            self.writer.line(f"leave_slice({table}, {place}, {row})")
+
+    def subset(self, statement: Enter | Leave) -> tuple[str, str, dict[tuple[int, ...], int]]:
+        """Table and row that a statement is about, and the places of the subset's indexes."""
+        view = self.aliases[statement.alias]
+        assert isinstance(view, View)
+        subset = next(s for s in view.subsets if s.name == statement.subset)
+        places = {bound: view.place_of_index(bound, subset.name) for bound in subset.indexes}
+        return self.table(view.name), self.row(statement.alias), places
+
+    def event(self, event: Event, alone: str) -> None:
+        if event.alone:
+            with self.writer.block(f"if {alone} == 1:"):
+                self.body(event.alone)
+        if event.others:
+            with self.writer.block("else:" if event.alone else f"if {alone} == 0:"):
+                self.body(event.others)
 
     def loop(self, loop: Loop, group: str | None) -> None:
         view = self.views[loop.view]
@@ -143,7 +223,7 @@ class StatementWriter:
         rows = self.names.fresh(f"{loop.alias}_rows")
         at = self.names.fresh(f"{loop.alias}_at")
         self.need("load", "load32")
-        if loop.bound:
+        if loop.bound or loop.among:
             group = group or self.slice(loop)
             numbers = self.names.fresh(f"{loop.alias}_numbers")
             self.need("slice_rows", "slice_count")
@@ -152,6 +232,9 @@ class StatementWriter:
             head = f"for {at} in range(slice_count({group})):"
             place = f"load32({numbers}, {at})"
             self.foresee(loop, group, at, f"{row} = {rows} + {place} * {width}")
+            if not view.journal and len(loop.body) == 1 and isinstance(loop.body[0], Emit):
+                self.emit_slice(loop, loop.body[0], (at, f"slice_count({group})", f"{rows} + {place} * {width}"))
+                return
         else:
             self._hoist(table, rows, width)
             head = f"for {at} in range(load({table}, USED)):"
@@ -159,12 +242,34 @@ class StatementWriter:
         with self.writer.block(head):
             self.step()
             self.writer.line(f"{row} = {rows} + {place} * {width}")
-            if view.journal or not loop.bound:
+            if view.journal or not (loop.bound or loop.among):
                 self.need("is_zero")
                 with self.writer.block(f"if is_zero({table}, {row}):"):
                     self.writer.line("continue")
             self.bind(loop)
             self.body(loop.body)
+
+    def emit_slice(self, loop: Loop, statement: Emit, places: tuple[str, str, str]) -> None:
+        """A loop whose body is one Emit: room is made for all rows at once."""
+        at, count, place = places
+        row, out, outer = self.row(loop.alias), self.names.fresh("out"), self.names.fresh(f"{loop.alias}_times")
+        here = [f for f in statement.multiplicity.factors if isinstance(f, Part) and f.alias == loop.alias]
+        outside = tuple(f for f in statement.multiplicity.factors if f not in here)
+        self.need("reserve", "store")
+        self.writer.line(f"{outer} = {self.integer(outside, statement.multiplicity)}")
+        self.writer.line(f"{out} = reserve(changes, {count})")
+        with self.writer.block(f"if {out} != 0:"), self.writer.block(f"for {at} in range({count}):"):
+            self.step()
+            self.writer.line(f"{row} = {place}")
+            self.bind(loop)
+            for i, variable in enumerate(statement.row):
+                self.writer.line(f"store({out}, {i}, {self.variable(variable)})")
+            amount = outer
+            for factor in here:
+                self.need("times")
+                amount = f"times({amount}, {self.word(factor)}, status)"
+            self.writer.line(f"store({out}, {len(statement.row)}, {amount})")
+            self.writer.line(f"{out} += {8 * (len(statement.row) + 1)}")
 
     def foresee(self, loop: Loop, group: str, at: str, set_row: str) -> None:
         """Have the first rows of a slice fetched, and then what the loop's body looks up first: these addresses
@@ -304,10 +409,11 @@ class StatementWriter:
 
     def zero_test(self, view: View, row: str) -> str:
         layout = row_layout(view)
-        if layout.payload <= 4:
+        words = layout.payload - bool(view.tally)
+        if words <= 4 or view.tally:
             self.need("load")
             start = layout.key
-            return " and ".join(f"load({row}, {start + i}) == 0" for i in range(layout.payload))
+            return " and ".join(f"load({row}, {start + i}) == 0" for i in range(words))
         self.need("is_zero")
         return f"is_zero({self.table(view.name)}, {row})"
 
@@ -320,7 +426,10 @@ class StatementWriter:
     def add(self, statement: Add) -> None:
         view = self.views[statement.view]
         row = self.target(view, statement.key)
-        watched = bool(statement.appear or statement.vanish or view.ordered)
+        watched = bool(statement.appear or statement.vanish or statement.stay or view.ordered)
+        if statement.alias:
+            self.aliases[statement.alias] = view
+            self.writer.line(f"{self.row(statement.alias)} = {row}")
         before = self.names.fresh(f"{row}_was_absent")
         if watched:
             self.writer.line(f"{before} = {self.zero_test(view, row)}")
@@ -356,6 +465,9 @@ class StatementWriter:
             with self.writer.block(f"elif {before}:"):
                 self.order(view, row, "ordered_insert")
                 self.body(statement.appear)
+        if statement.stay:
+            with self.writer.block(f"elif not {before}:"):
+                self.body(statement.stay)
 
     def note_large(self, view: View, row: str) -> None:
         """Nothing may be appended any more to a view with a large row."""

@@ -22,9 +22,11 @@ from freshviews.codegen.layout import (
 from freshviews.codegen.statements import RESERVED, StatementWriter
 from freshviews.codegen.writer import Names, Writer
 from freshviews.expr.nodes import Expr, columns_of
+from freshviews.kernel.buffer import COUNT as BUFFER_COUNT
 from freshviews.program.nodes import (
     Add,
     Emit,
+    Exists,
     Extreme,
     If,
     Into,
@@ -57,7 +59,7 @@ def _names_in(statement: Statement) -> set[str]:
     match statement:
         case Let(expr=expr) | If(condition=expr):
             return set(columns_of(expr))
-        case Lookup(key=key) | Loop(key=key) | Extreme(key=key):
+        case Lookup(key=key) | Loop(key=key) | Extreme(key=key) | Exists(key=key):
             return set(key)
         case Smaller(left=left, right=right):
             return {*left.key, *right.key}
@@ -126,6 +128,31 @@ def write_trigger(
                 writer.line(f"steps += load({table}, ENTERED)")
             writer.line(f"store(status, {STATUS_STEPS}, load(status, {STATUS_STEPS}) + steps)")
         writer.line("return 0")
+    return writer.text()
+
+
+def write_each(program: Program, relation: str, name: str, used: set[str]) -> str:
+    """Source of ``(state, blocks, ends, first, n, limit)``: updates one after the other, each through all triggers of
+    the relation before the next, until the changes have ``limit`` rows; the number of the update to go on with.
+
+    ``blocks`` is a list of batch blocks, one per trigger, which move on from update to update; ``ends[i]`` becomes
+    the number of rows that the changes have after update ``i``.
+    """
+    writer = Writer()
+    used.update({"load", "store", "next_update"})
+    places = [i for i, trigger in enumerate(program.triggers) if trigger.relation == relation]
+    writer.line("@jit")
+    with writer.block(f"def {name}__HASH__(state, blocks, ends, first, n, limit):"):
+        writer.line(f"changes = load(state, {CHANGES})")
+        with writer.block("for i in range(first, n):"):
+            for k, place in enumerate(places):
+                writer.line(f"on_{place}__HASH__(state, load(blocks, {k}), 1)")
+                writer.line(f"next_update(load(blocks, {k}), {1 + len(columns_read(program.triggers[place]))})")
+            writer.line(f"rows = load(changes, {BUFFER_COUNT})")
+            writer.line("store(ends, i, rows)")
+            with writer.block("if rows >= limit:"):
+                writer.line("return i + 1")
+        writer.line("return n")
     return writer.text()
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from freshviews.engine.backfill import fill
 from freshviews.engine.base_check import Changes, add_to_base, settle_base, undo_base
-from freshviews.engine.batch import CodeBatch
+from freshviews.engine.batch import CodeBatch, Codes
 from freshviews.engine.encoding import Encoded
 from freshviews.engine.failures import OutOfMemory, evaluation_error
 from freshviews.engine.maintained import Failure
@@ -33,7 +34,19 @@ class _MemoryRanOut(Exception):
     """A view ran out of memory: its state is not to be trusted."""
 
 
-def commit(changes: Changes, relations: Relations, write_log: Callable[[], None]) -> list[tuple[ViewState, CodeBatch]]:
+@dataclass
+class Followed:
+    """A view whose change is asked for, and what came of it: the change, and per row the position of the update
+    behind it in what was given. Where the view can tell, the batch runs update by update, its change in order."""
+
+    view: ViewState
+    change: CodeBatch = _NO_ROWS
+    numbers: Codes = field(default_factory=lambda: np.empty(0, np.int64))
+
+
+def commit(
+    changes: Changes, relations: Relations, write_log: Callable[[], None], followed: Followed | None = None
+) -> list[tuple[ViewState, CodeBatch]]:
     """Apply a batch everywhere; the changes of views that have subscribers come back.
 
     ``write_log`` makes the batch durable; what it raises is raised after everything is taken back. Raises
@@ -47,7 +60,7 @@ def commit(changes: Changes, relations: Relations, write_log: Callable[[], None]
     views = _downstream(changes, relations)
     applied: list[tuple[ViewState, CodeBatch]] = []
     try:
-        told = _run_views(views, changes, relations, applied)
+        told = _run_views(views, changes, relations, applied, followed)
         write_log()
     except (_MemoryRanOut, MemoryError) as error:
         undo_base(changes)
@@ -77,17 +90,19 @@ def _run_views(
     changes: Changes,
     relations: Relations,
     applied: list[tuple[ViewState, CodeBatch]],
+    followed: Followed | None,
 ) -> list[tuple[ViewState, CodeBatch]]:
     """Run the views in order. ``applied`` gets each batch before it runs."""
     given: dict[str, tuple[TableState, Encoded]] = {table.name: (table, e) for table, e in changes}
     batches: dict[str, CodeBatch] = {}
     for table, encoded in changes:
-        net = None if table.stored is None else table.stored.net()
+        net = None if table.stored is None or followed is not None else table.stored.net()
         batches[table.name] = encoded.batch if net is None else net
     told: list[tuple[ViewState, CodeBatch]] = []
     for view in views:
         start = time.perf_counter()
         maintained = view.maintained
+        told_in_order = False
         for name in maintained.inputs:
             batch = batches.get(name)
             if batch is None or len(batch) == 0:
@@ -96,7 +111,14 @@ def _run_views(
                 drain_all(view.readers)
             applied.append((view, batch))
             try:
-                maintained.apply(batch)
+                in_order = followed is not None and followed.view is view and name in given
+                if in_order and followed is not None and maintained.tells_order(name):
+                    followed.change, numbers = maintained.apply_in_order(batch)
+                    told_in_order = True
+                    positions = given[name][1].positions
+                    followed.numbers = numbers if positions is None else positions[numbers]
+                else:
+                    maintained.apply(batch)
                 failure = maintained.failure()
             except HostFailure as error:
                 failure = Failure("evaluation", error.reason)
@@ -105,9 +127,14 @@ def _run_views(
                 encoded_input = given[name][1] if name in given else None
                 raise _error(view, failure, source, batch, encoded_input)
             view.updates += len(batch)
-        if maintained.wants_change:
+        if told_in_order and not (view.dependents or view.subscriptions):
+            maintained.discard_change()
+        elif maintained.wants_change:
             change = _change_of(view)
             batches[view.name] = change
+            if followed is not None and followed.view is view and len(followed.change) == 0:
+                first = next((encoded.position(0) for _, encoded in changes if len(encoded.batch)), 0)
+                followed.change, followed.numbers = change, np.full(len(change), first, np.int64)
             if view.subscriptions and len(change):
                 told.append((view, change))
         view.seconds += time.perf_counter() - start

@@ -12,21 +12,26 @@ from threading import RLock
 from types import TracebackType
 from typing import Any
 
+import pyarrow as pa
+
 from freshviews.engine.base_check import Changes
+from freshviews.engine.batch import CodeBatch, Codes
 from freshviews.engine.batches import Batch
 from freshviews.engine.change import Change
-from freshviews.engine.commit import Broken, commit
+from freshviews.engine.commit import Broken, Followed, commit
 from freshviews.engine.database_image import read_database, write_database
 from freshviews.engine.draft import Draft
 from freshviews.engine.durability import batch_payload, snapshot_records, write_state
 from freshviews.engine.encoding import Encoded, TableEncoder
 from freshviews.engine.failures import OutOfMemory
+from freshviews.engine.in_order import in_order
 from freshviews.engine.inputs import accepted
 from freshviews.engine.interrupts import Uninterrupted
 from freshviews.engine.notices import Notices
 from freshviews.engine.recovery import Recovery, recover
 from freshviews.engine.relations import Relation, Relations, TableState
-from freshviews.engine.view import Table, View
+from freshviews.engine.view import ROWS, Table, View
+from freshviews.engine.window import has_window, windowed
 from freshviews.errors import CatalogError, FreshviewsError, StoreError
 from freshviews.query.block import TableDef
 from freshviews.sql.catalog import Statement, ViewDefs, near
@@ -182,6 +187,29 @@ class Database:
         """
         return self._apply(table, changes, 0)
 
+    def apply_in_order(
+        self, table: str, changes: Any, view: str, rows: int = ROWS
+    ) -> Iterator[pa.RecordBatch]:
+        """As ``apply``, update by update: an iterator of what each changes in a view, in order.
+
+        Record batches of at most ``rows`` rows have the view's columns, ``_multiplicity``, and ``_update``: the
+        position of the update in ``changes``. Nothing is held beyond the change of a few updates, and nothing is
+        applied before it is asked for: several updates become a version together, then their changes are handed
+        out. Where one is refused, so are those of its version and all after it. Errors as ``insert``.
+        """
+        if rows < 1:
+            raise ValueError("apply_in_order needs rows of 1 or more")
+        state = self.view(view).state
+        target, encoded = self._encode_whole(table, changes, 0)
+
+        def commit_piece(piece: Encoded) -> tuple[CodeBatch, Codes]:
+            with self._guard(state):
+                followed = Followed(state)
+                self._commit_parts(((target, piece),), followed)
+                return followed.change, followed.numbers
+
+        return in_order(encoded, commit_piece, state, target.name, rows)
+
     def batch(self) -> Batch:
         """Several tables, one version: ``with db.batch() as batch: batch.insert(...); batch.delete(...)``.
 
@@ -197,7 +225,8 @@ class Database:
             with Uninterrupted():
                 self._check_usable()
                 table = self._table(name)
-                version = self._commit(((table, _encoded(table.encoder, rows, sign)),))
+                encoder = table.encoder.whole() if has_window(table) else table.encoder
+                version = self._commit(((table, _encoded(encoder, rows, sign)),))
             self._notices.tell()
             return version
 
@@ -210,18 +239,18 @@ class Database:
             table = self._table(name)
             return table, _encoded(table.encoder.whole(), rows, sign)
 
-    def _commit_parts(self, changes: Changes) -> int:
+    def _commit_parts(self, changes: Changes, followed: Followed | None = None) -> int:
         with self._lock:
             with Uninterrupted():
                 self._check_usable()
                 for table, _ in changes:
                     if table.closed:
                         raise CatalogError(f"table {table.name} was dropped while the batch was open")
-                version = self._commit(changes)
+                version = self._commit(changes, followed)
             self._notices.tell()
             return version
 
-    def _commit(self, changes: Changes) -> int:
+    def _commit(self, changes: Changes, followed: Followed | None = None) -> int:
         """Make a version of encoded changes. Runs uninterrupted, with the lock held."""
 
         def write_log() -> None:
@@ -229,11 +258,19 @@ class Database:
             if self._directory is not None:
                 self._log(BATCH, self._version + 1, batch_payload(changes))
 
+        moves = []
+        for i, (table, encoded) in enumerate(changes):
+            if has_window(table):
+                made, move = windowed(table, encoded)
+                changes = [*changes[:i], (table, made), *changes[i + 1 :]]
+                moves.append(move)
         try:
-            told = commit(changes, self._relations, write_log)
+            told = commit(changes, self._relations, write_log, followed)
         except Broken as error:
             self._unusable = f"{error}; open the database again"
             raise FreshviewsError(self._unusable) from error
+        for move in moves:
+            move()
         self._version += 1
         reach("version visible")
         for view, batch in told:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from freshviews.engine.batch import CodeBatch
+from freshviews.engine.batch import CodeBatch, Codes
 from freshviews.engine.encoding import MULTIPLICITY
 from freshviews.query.block import ColumnDef
 from freshviews.types.columns import arrow_type, decode_array
@@ -69,11 +69,11 @@ def repeated(batches: Iterable[CodeBatch], rows: int) -> Iterator[CodeBatch]:
     Rows of negative multiplicity, which only trusted tables can bring about, are not there.
     """
     for batch in batches:
-        counts = np.maximum(batch.multiplicities, 0)
-        if (counts == 1).all():
+        if (batch.multiplicities == 1).all():
             for start in range(0, len(batch), rows):
-                yield _slice(batch, np.arange(start, min(start + rows, len(batch))))
+                yield _slice(batch, slice(start, min(start + rows, len(batch))))
             continue
+        counts = np.maximum(batch.multiplicities, 0)
         ends = np.cumsum(counts)
         total = int(ends[-1]) if len(ends) else 0
         for start in range(0, total, rows):
@@ -81,6 +81,6 @@ def repeated(batches: Iterable[CodeBatch], rows: int) -> Iterator[CodeBatch]:
             yield _slice(batch, np.searchsorted(ends, wanted, side="right"))
 
 
-def _slice(batch: CodeBatch, rows: np.ndarray[Any, np.dtype[np.int64]]) -> CodeBatch:
+def _slice(batch: CodeBatch, rows: slice | Codes) -> CodeBatch:
     columns = {name: column[rows] for name, column in batch.columns.items()}
-    return CodeBatch(batch.relation, columns, np.ones(len(rows), np.int64))
+    return CodeBatch(batch.relation, columns, np.minimum(batch.multiplicities[rows], 1))

@@ -26,6 +26,9 @@ from freshviews.plan.planner import Plan, may_be_negative, plan_block
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.types.dictionary import Dictionary
 
+_CHANGES = 1 << 16
+"""Rows of a change after which they are taken out of the triggers' buffer."""
+
 _MESSAGES = {**ERRORS, **PAYLOAD_ERRORS}
 
 
@@ -72,6 +75,7 @@ class Maintained:
         self._stored: StoredRows | None = None
         self._difference: list[Codes] = []
         self._cancels = False
+        self._in_order: list[tuple[Codes, Codes]] | None = None
 
     def prepare(self) -> None:
         """Plan and compile. Raises PlanError where the named strategy cannot keep the view."""
@@ -147,6 +151,29 @@ class Maintained:
         averages = any(r.function == "avg" and r.type.is_decimal for b in self.view.blocks for r in b.results)
         return averages or any(map(may_fail, exprs))
 
+    def tells_order(self, relation: str) -> bool:
+        """Whether a batch of the relation can be run update by update: one block, whose result is not held."""
+        return len(self._parts) == 1 and relation in self._parts[0].compiled.each and self._wants_change
+
+    def apply_in_order(self, batch: CodeBatch) -> tuple[CodeBatch, Codes]:
+        """Run a batch update by update; the changes in order, and the number of the update behind each row.
+
+        The change can still be taken as a whole. Only where ``tells_order``; see ``failure``.
+        """
+        self._in_order = []
+        try:
+            self.apply(batch)
+            width = len(self.view.columns) + 1
+            found = self._in_order or [(np.empty((0, width), np.int64), np.empty(0, np.int64))]
+        finally:
+            self._in_order = None
+        rows, numbers = found[0]
+        if len(found) > 1:
+            rows = np.concatenate([rows for rows, _ in found])
+            numbers = np.concatenate([numbers for _, numbers in found])
+        self._difference.append(rows)
+        return self._batch(rows), numbers
+
     def apply(self, batch: CodeBatch) -> None:
         """Run the triggers of a relation. See ``failure`` for what could not be computed."""
         if len(batch) == 0:
@@ -191,9 +218,27 @@ class Maintained:
         m = address_of(batch.multiplicities)
         for part, columns in zip(self._parts, arrays, strict=True):
             names = part.needed.get(batch.relation)
-            if names is not None:
-                places = {name: address_of(columns[name]) for name in names}
+            if names is None:
+                continue
+            places = {name: address_of(columns[name]) for name in names}
+            if self._in_order is not None:
+                for raw, numbers in part.state.each(batch.relation, places, m, len(batch), _CHANGES):
+                    rows, at = self._output_in_order(part, raw, numbers)
+                    self._in_order.append((rows, at))
+            else:
                 part.state.run(batch.relation, places, m, len(batch))
+
+    def _output_in_order(self, part: _Part, raw: Codes, numbers: Codes) -> tuple[Codes, Codes]:
+        """Output rows of raw rows, and the numbers that go with them."""
+        if part.projection.having is None:
+            rows = project(part.projection, part.compiled, part.state.state, raw)
+            return rows.copy() if rows is raw else rows, numbers
+        kept, found = [], []
+        for number in np.unique(numbers):
+            rows = project(part.projection, part.compiled, part.state.state, raw[numbers == number])
+            kept.append(rows)
+            found.append(np.full(len(rows), number, np.int64))
+        return np.concatenate(kept), np.concatenate(found)
 
     def failure(self) -> Failure | None:
         """What went wrong since the last call; forgotten by asking."""
@@ -219,6 +264,9 @@ class Maintained:
         for part in self._parts:
             raw = part.state.take_changes()
             rows = project(part.projection, part.compiled, part.state.state, raw)
+            if self._difference:
+                rows = np.concatenate([*self._difference, rows])
+                self._difference = []
             whole = whole and part.projection.injective and part.plan.program.output is not None
             pieces.append(rows)
         rows = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)

@@ -54,7 +54,7 @@ def projection_of(block: Block, dictionary: Dictionary) -> Projection:
 
 
 def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Codes) -> Codes:
-    """Output rows, shape (n, outputs + 1), of raw rows; the last column is the multiplicity."""
+    """Output rows, shape (n, outputs + 1), of raw rows, or these themselves; the last column is the multiplicity."""
     rows, width = raw.shape
     if rows and projection.host:
         columns = {name: raw[:, i] for i, name in enumerate(projection.raw) if i < width - 1}
@@ -63,6 +63,8 @@ def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Co
         width = raw.shape[1]
     if compiled.project is None:
         order = [place for _, place in projection.places]
+        if order == list(range(width - 1)):
+            return raw
         return raw[:, [*order, width - 1]] if rows else np.empty((0, len(order) + 1), np.int64)
     out_width = len(projection.compiled) + 1
     if rows == 0:

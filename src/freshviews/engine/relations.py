@@ -43,6 +43,8 @@ class TableState:
     updates: int = 0
     seconds: float = 0.0
     closed: bool = False
+    held: Any = None
+    """The rows in the table's window; see ``freshviews.engine.window``."""
     changes_of: ClassVar[str] = "table"
     """What an error calls it, before its name."""
 
@@ -87,6 +89,8 @@ class ViewState:
     """Views that read this one."""
     is_stored: bool = True
     subscriptions: list[Subscription] = field(default_factory=list)
+    followers: int = 0
+    """Those who read the change of each update; see ``in_order``."""
     readers: WeakSet[Reader] = field(default_factory=WeakSet)
     updates: int = 0
     seconds: float = 0.0
@@ -103,7 +107,7 @@ class ViewState:
 
     def want_change(self) -> None:
         """Have changes kept while somebody takes them, or while taking one is what finds an error."""
-        wanted = bool(self.dependents or self.subscriptions) or self.maintained.may_fail_in_output
+        wanted = bool(self.dependents or self.subscriptions or self.followers) or self.maintained.may_fail_in_output
         if self.maintained.wants_change != wanted:
             self.maintained.wants_change = wanted
 

@@ -27,13 +27,17 @@ from freshviews.types import SqlType
 from freshviews.types.dictionary import Dictionary
 
 
-def words_at(address: int, rows: int, width: int) -> Codes:
-    """A copy of rows of words that lie in native memory, shape (rows, width)."""
+def words_in(address: int, rows: int, width: int) -> Codes:
+    """Rows of words as they lie in native memory, shape (rows, width)."""
     if rows == 0:
         return np.empty((0, width), np.int64)
     block: Any = (ctypes.c_int64 * (rows * width)).from_address(address)
-    found: Codes = np.frombuffer(block, np.int64).reshape(rows, width).copy()
-    return found
+    return np.frombuffer(block, np.int64).reshape(rows, width)
+
+
+def words_at(address: int, rows: int, width: int) -> Codes:
+    """A copy of rows of words that lie in native memory, shape (rows, width)."""
+    return words_in(address, rows, width).copy()
 
 
 def address(array: NDArray[Any]) -> int:
@@ -74,6 +78,7 @@ class BlockState:
             block = np.zeros(2 + 2 * len(trigger.columns), np.int64)
             entry = (trigger.run, block, address(block), trigger.columns)
             self._by_relation.setdefault(trigger.relation, []).append(entry)
+        self._asleep = True
         self._mappings: list[Mapping] = []
         self._free = weakref.finalize(self, _free, self.tables, self.changes, self._mappings)
         self.reset_status()
@@ -89,6 +94,7 @@ class BlockState:
     def want_changes(self, wanted: bool) -> None:
         """Keep the change of each batch from now on, or no longer."""
         self._state[2] = int(wanted)
+        self._asleep = True
         for view, handle in zip(self.program.views, self.tables, strict=True):
             if view.journal:
                 mem.store(handle, table.JOURNALING, int(wanted))
@@ -97,6 +103,8 @@ class BlockState:
         """Run the relation's triggers over ``n`` rows; columns are (address, stride in words)."""
         if self._orders_strings:
             self._refresh_strings()
+        if self._asleep and self._state[2]:
+            self._awake()
         for run, block, place, names in self._by_relation.get(relation, ()):
             block[0], block[1] = m
             at = 2
@@ -104,6 +112,40 @@ class BlockState:
                 block[at], block[at + 1] = columns[name]
                 at += 2
             run(self.state, place, n)
+
+    def each(
+        self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int, limit: int
+    ) -> Iterator[tuple[Codes, Codes]]:
+        """Run ``n`` updates one by one, each through all triggers of the relation before the next, and hand out raw
+        rows of the changes in order wherever there are ``limit`` of them or more after an update, with the number of
+        the update behind each.
+
+        What is handed out must be used up before the next is asked for: it lies in native memory. Only where changes
+        are wanted, and for a result that is enumerated. Updates that are not asked for do not run.
+        """
+        if self._asleep:
+            self._awake()
+        entries = self._by_relation.get(relation, ())
+        for _, block, _, names in entries:
+            block[0], block[1] = m
+            for i, name in enumerate(names):
+                block[2 * i + 2], block[2 * i + 3] = columns[name]
+        blocks = np.array([place for _, _, place, _ in entries], np.int64)
+        ends = np.zeros(n, np.int64)
+        at = 0
+        while entries and at < n:
+            first = at
+            at = self.compiled.each[relation](self.state, address(blocks), address(ends), first, n, limit)
+            rows = mem.load(self.changes, buffers.COUNT)
+            numbers = np.repeat(np.arange(first, at), np.diff(ends[first:at], prepend=0))
+            yield words_in(mem.load(self.changes, buffers.ROWS), rows, self.width), numbers
+            buffers.clear_buffer(self.changes)
+
+    def _awake(self) -> None:
+        """Bring up to date what is kept only while changes are wanted."""
+        if self.compiled.awake is not None:
+            self.compiled.awake(self.state)
+        self._asleep = False
 
     def failed(self) -> bool:
         """Whether memory ran out since the state was made."""
@@ -132,18 +174,15 @@ class BlockState:
         """Raw rows of the contents, at most ``limit`` at a time; the state must not change meanwhile."""
         if self.compiled.enumerate is not None:
             self.enter_pending()
+            yield from self._enumerated(limit)
+            return
+        assert self.compiled.read_rows is not None
         out = buffers.new_buffer(self.width)
         try:
-            frame = np.zeros(2 + loops_in(self.program), np.int64)
             start = 0
             while start >= 0:
                 buffers.clear_buffer(out)
-                if self.compiled.read_rows is not None:
-                    start = self.compiled.read_rows(self.state, start, limit, out)
-                else:
-                    assert self.compiled.enumerate is not None
-                    self.compiled.enumerate(self.state, address(frame), limit, out)
-                    start = 0 if frame[0] else -1
+                start = self.compiled.read_rows(self.state, start, limit, out)
                 yield words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), self.width)
         finally:
             buffers.free_buffer(out)
@@ -154,6 +193,17 @@ class BlockState:
             if mem.load(handle, table.PENDING) and pending.enter_pending(handle, address(self.status)) < 0:
                 mem.store(handle, table.FAILED, 0)
                 raise MemoryError("memory ran out while rows were entered")
+
+    def _enumerated(self, limit: int) -> Iterator[Codes]:
+        """As ``rows``, of a result that is not held; columns lie one after the other in memory."""
+        assert self.compiled.enumerate is not None
+        frame = np.zeros(2 + loops_in(self.program), np.int64)
+        going = True
+        while going:
+            out = np.empty((self.width, limit), np.int64)
+            found = self.compiled.enumerate(self.state, address(frame), limit, address(out))
+            going = bool(frame[0])
+            yield out[:, :found].T
 
     def group(self, key: tuple[int, ...]) -> Codes:
         """Raw rows of one group: one row or none."""
@@ -170,6 +220,7 @@ class BlockState:
             self.tables[i] = _new_table(view)
             self._state[FIRST_TABLE + i] = self.tables[i]
             mem.store(self.tables[i], table.JOURNALING, journaling)
+        self._asleep = True
         _unmap(self._mappings)
         buffers.clear_buffer(self.changes)
         self.reset_status()
@@ -186,6 +237,7 @@ class BlockState:
         for handle, words in zip(self.tables, kept, strict=True):
             own = tuple(next(places) for _ in range(array_count(handle)))
             take_image(handle, words, replace(mapping, places=own))
+        self._asleep = True
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Rows and bytes by view, pending rows as they lie."""
@@ -215,12 +267,17 @@ def _kind(kind: SqlType) -> int:
 def _new_table(view: View) -> int:
     layout = row_layout(view)
     with_order = view.ordered is not None
+    indexes = len(view.indexes) + sum(len(subset.indexes) for subset in view.subsets)
     handle: int = table.new_table(
-        layout.key, layout.payload, len(view.indexes), int(with_order), int(view.journal)
+        layout.key, layout.payload, indexes, int(with_order), int(view.journal)
     )
     for positions in view.indexes:
         words = np.array(positions, np.int64)
         table.add_index(handle, address(words), len(positions))
+    for subset in view.subsets:
+        for positions in subset.indexes:
+            words = np.array(positions or (0,), np.int64)
+            table.add_subset_index(handle, address(words), len(positions))
     if view.ordered is not None:
         ordered.new_ordered(handle, _kind(view.ordered))
     return handle

@@ -125,6 +125,11 @@ class View(Rows):
 
     _state: ViewState
 
+    @property
+    def state(self) -> ViewState:
+        """What the engine knows of the view."""
+        return self._state
+
     def __getitem__(self, key: Any) -> tuple[Any, ...]:
         """The row of a group, as a tuple of Python values.
 

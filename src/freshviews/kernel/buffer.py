@@ -56,7 +56,12 @@ def clear_buffer(buffer: int) -> None:
 @outside
 def grow_buffer(buffer: int) -> int:
     """Make room for as many rows again; 0 where memory is out."""
-    capacity = 2 * load(buffer, CAPACITY) + FIRST_CAPACITY
+    return widen_buffer(buffer, 2 * load(buffer, CAPACITY) + FIRST_CAPACITY)
+
+
+@jit
+def widen_buffer(buffer: int, capacity: int) -> int:
+    """Make room for so many rows; 0 where memory is out."""
     words = capacity * load(buffer, WIDTH)
     old = load(buffer, ROWS)
     rows = allocate(words) if old == 0 else reallocate(old, words)
@@ -78,6 +83,23 @@ def append(buffer: int) -> int:
     if n == load(buffer, CAPACITY) and grow_buffer(buffer) == 0:
         return buffer + 8 * HEADER
     store(buffer, COUNT, n + 1)
+    return load(buffer, ROWS) + 8 * n * load(buffer, WIDTH)
+
+
+@outside
+def grow_for(buffer: int, rows: int) -> int:
+    """Make room for so many more rows, and for as many again as there are; 0 where memory is out."""
+    return widen_buffer(buffer, 2 * load(buffer, CAPACITY) + FIRST_CAPACITY + rows)
+
+
+@inlined
+def reserve(buffer: int, rows: int) -> int:
+    """Address of so many new rows, their words undefined, good until the next ``append`` or ``reserve``; 0 where
+    memory is out, and then FAILED is up."""
+    n = load(buffer, COUNT)
+    if n + rows > load(buffer, CAPACITY) and grow_for(buffer, rows) == 0:
+        return 0
+    store(buffer, COUNT, n + rows)
     return load(buffer, ROWS) + 8 * n * load(buffer, WIDTH)
 
 

@@ -117,6 +117,14 @@ def slice_rows(group: int) -> int:
 
 
 @inlined
+def slice_size(x: int, row: int) -> int:
+    """How many rows the slice of a row has that is in the index."""
+    count = load(x, COUNT)
+    g = shift_right(load(row, load(x, ROW_WORD)), 32)
+    return load(load(x, GROUPS) + 8 * (g * (count + GROUP_EXTRA) + count), ROWS_COUNT)
+
+
+@inlined
 def foreseen(group: int) -> int:
     """How many rows at the beginning of a slice are fetched ahead of the loop over it."""
     count = slice_count(group)

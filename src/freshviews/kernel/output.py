@@ -23,6 +23,13 @@ def drop_equal(buffer: int) -> None:
         store(buffer, COUNT, n - 2)
 
 
+@inlined
+def next_update(batch: int, columns: int) -> None:
+    """Have a batch block begin one update later: each pair of an address and a stride in words moves on."""
+    for i in range(columns):
+        store(batch, 2 * i, load(batch, 2 * i) + 8 * load(batch, 2 * i + 1))
+
+
 @jit
 def any_failed(state: int, first: int, tables: int) -> int:
     """Whether one of the tables in the state's words from ``first`` has run out of memory."""

@@ -32,9 +32,9 @@ from freshviews.kernel.table import (
     FAILED,
     FULL,
     INDEX_LIST,
-    INDEXES,
     KEY,
     LARGE,
+    LINKED,
     LIVE,
     LOOK_AT,
     MASK,
@@ -90,7 +90,7 @@ def is_large(t: int, row: int) -> bool:
 def link_all(t: int, number: int) -> int:
     """Enter a row into every index, or, where memory is out, into none: 0 then."""
     indexes = load(t, INDEX_LIST)
-    for i in range(load(t, INDEXES)):
+    for i in range(load(t, LINKED)):
         if index_insert(load(indexes, i), t, number) == 0:
             for k in range(i):
                 index_remove(load(indexes, k), t, number)

@@ -28,7 +28,7 @@ looks at the flag once, after its batch.
 
 from __future__ import annotations
 
-from freshviews.kernel.index import index_insert, index_release, index_remove, new_index
+from freshviews.kernel.index import index_insert, index_release, index_remove, new_index, slice_size
 from freshviews.kernel.mapping import release_block, widen_block
 from freshviews.kernel.mem import (
     allocate,
@@ -78,7 +78,8 @@ LOOK_AT = 25  # rows at which it is looked at again how many of them are equal
 EAGER_BELOW = 26  # rows present below which nothing is appended
 APPEND_FROM = 27  # updates in a batch that is worth appending
 ENTERED = 28  # pending rows ever entered: steps, for who counts them
-HEADER = 29
+LINKED = 29  # so many of the first indexes have every row; the others are of subsets, which rows enter and leave
+HEADER = 30
 
 LARGE = 2**62
 """Two numbers that are less in size have a sum that fits int64."""
@@ -115,6 +116,13 @@ def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) 
 
 def add_index(t: int, positions: int, count: int) -> int:
     """Add an index on ``count`` key positions, read from the word block ``positions``; the table is empty."""
+    x = add_subset_index(t, positions, count)
+    store(t, LINKED, load(t, INDEXES))
+    return x
+
+
+def add_subset_index(t: int, positions: int, count: int) -> int:
+    """As ``add_index``, but rows enter it and leave it one by one; comes after all indexes of every row."""
     n = load(t, INDEXES)
     x = new_index(positions, count, load(t, KEY) + load(t, PAYLOAD) + n)
     store(load(t, INDEX_LIST), n, x)
@@ -148,6 +156,33 @@ def row_at(t: int, row: int) -> int:
 def row_number(t: int, address: int) -> int:
     """Number of the row at an address."""
     return (address - load(t, ROWS)) // (8 * load(t, WIDTH))
+
+
+@inlined
+def enter_slice(t: int, place: int, row: int) -> int:
+    """Enter a row into an index of a subset; 1 where it is the first row of its slice, else 0."""
+    if row == load(t, SCRATCH):
+        return 0
+    x = load(load(t, INDEX_LIST), place)
+    if index_insert(x, t, row_number(t, row)) == 0:
+        store(t, FAILED, 1)
+        return 0
+    return 1 if slice_size(x, row) == 1 else 0
+
+
+@inlined
+def last_of_slice(t: int, place: int, row: int) -> int:
+    """1 where a row of a subset is the only one of its slice, else 0."""
+    if row == load(t, SCRATCH):
+        return 0
+    return 1 if slice_size(load(load(t, INDEX_LIST), place), row) == 1 else 0
+
+
+@inlined
+def leave_slice(t: int, place: int, row: int) -> None:
+    """Take a row out of an index of a subset."""
+    if row != load(t, SCRATCH):
+        index_remove(load(load(t, INDEX_LIST), place), t, row_number(t, row))
 
 
 @inlined
@@ -264,8 +299,8 @@ def take_row(t: int) -> int:
 
 @outside
 def link_row(t: int, number: int) -> None:
-    """Enter a row, whose key is written, into the indexes."""
-    for i in range(load(t, INDEXES)):
+    """Enter a row, whose key is written, into the indexes that every row is in."""
+    for i in range(load(t, LINKED)):
         if index_insert(load(load(t, INDEX_LIST), i), t, number) == 0:
             store(t, FAILED, 1)
 
@@ -308,7 +343,7 @@ def upsert(t: int, key: tuple[int, ...]) -> int:
         return load(t, SCRATCH)
     row = row_at(t, number)
     write_key(row, key)
-    if load(t, INDEXES) != 0:
+    if load(t, LINKED) != 0:
         link_row(t, number)
     return row
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from freshviews.plan import change_propagation, first_order, higher_order, recompute, view_tree
+from freshviews.plan import change_propagation, crown, first_order, higher_order, recompute, view_tree
 from freshviews.program.nodes import Program
 from freshviews.query.query import Query
 
@@ -12,4 +12,5 @@ STRATEGIES: dict[str, Callable[[Query], Program]] = {
     "change_propagation": change_propagation.plan,
     "higher_order": higher_order.plan,
     "view_tree": view_tree.plan,
+    "crown": crown.plan,
 }

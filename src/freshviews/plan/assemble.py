@@ -20,6 +20,7 @@ from dataclasses import replace
 from freshviews.program.nodes import (
     Add,
     Component,
+    Exists,
     Extreme,
     Lookup,
     Loop,
@@ -87,7 +88,7 @@ def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View) 
 
     def change(statement: Statement) -> tuple[Statement, ...]:
         match statement:
-            case Lookup() | Loop():
+            case Lookup() | Loop() | Exists():
                 return (replace(statement, view=names[statement.view]),)
             case Smaller(left=left, right=right):
                 return (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from freshviews.errors import PlanError
-from freshviews.plan import STRATEGIES, first_order, view_tree
+from freshviews.plan import STRATEGIES, crown, first_order, view_tree
 from freshviews.plan.assemble import assemble
 from freshviews.program.nodes import Program
 from freshviews.query.block import Block, TableDef, ViewDef
@@ -14,6 +14,7 @@ from freshviews.query.dependencies import FD, closure, from_keys
 from freshviews.query.query import Query
 from freshviews.query.query_class import QueryClass, classify
 from freshviews.query.variable_order import best_order, update_exponents
+from freshviews.query.window import PROPERTY
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,14 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     """Choose a strategy for a block, or take the view's, and make its program."""
     dependencies = from_keys(block.query, _keys(inputs))
     kind = classify(block.query, dependencies)
-    if view.strategy is not None:
-        return _named(view, block, dependencies, kind)
+    if view.strategy is not None or "freshviews.join_tree" in dict(view.properties):
+        return _named(view, block, inputs, dependencies, kind)
     in_z = sorted(name for name, relation in inputs.items() if may_be_negative(relation))
+    if kind.free_connex and not in_z and _worth_enumerating(block, kind):
+        reason = "free-connex: semi-joins along a join tree, no join is kept"
+        if all(PROPERTY in dict(relation.properties) for relation in inputs.values()):
+            reason += "; all tables have windows, first in, first out"
+        return Plan(_crown(view, block, inputs), kind, "crown", reason)
     if block.kind == "bag" and not in_z and _worth_factorising(kind):
         program = view_tree.plan_factorised(block.query, dependencies)
         if program is not None:
@@ -79,6 +85,38 @@ def _first_order(block: Block, dependencies: tuple[FD, ...]) -> Program:
     return assemble(block, strategy)
 
 
+def _worth_enumerating(block: Block, kind: QueryClass) -> bool:
+    """Whether rows are listed, which an update changes few of: a view tree takes O(1) where keys or the hierarchy
+    of the query allow it."""
+    return (block.kind == "bag" or _is_distinct(block)) and not (kind.q_hierarchical or kind.q_hierarchical_under_keys)
+
+
+def _is_distinct(block: Block) -> bool:
+    """Whether the block is the distinct rows of a join."""
+    return block.kind == "groups" and not block.results and not block.distinct
+
+
+def _crown(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Program:
+    """The program of ``crown``: the result is held where it is aggregated, or distinct over an extended output."""
+    updates = _update_rates(block.query, inputs)
+    tree = dict(view.properties).get("freshviews.join_tree")
+    main = block.query
+    in_z = any(may_be_negative(inputs[atom.relation]) for atom in main.atoms)
+    program = None
+    if block.kind == "bag" or (_is_distinct(block) and not in_z):
+        program = crown.plan_enumerated(main, block.kind != "bag", updates, tree)
+    if program is not None:
+        return program
+    return assemble(block, lambda query: crown.plan(query, updates, tree if query is main else None))
+
+
+def _update_rates(query: Query, inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, float]:
+    """The declared updates of each atom's table, or its declared rows, where there are any."""
+    declared = {name: dict(relation.properties) for name, relation in inputs.items()}
+    rates = {name: p.get("freshviews.update_rate", p.get("freshviews.rows")) for name, p in declared.items()}
+    return {a.name: float(rate) for a in query.atoms if (rate := rates.get(a.relation)) is not None}
+
+
 def _view_tree(block: Block, dependencies: tuple[FD, ...]) -> Program:
     main = block.query
 
@@ -88,12 +126,20 @@ def _view_tree(block: Block, dependencies: tuple[FD, ...]) -> Program:
     return assemble(block, strategy)
 
 
-def _named(view: ViewDef, block: Block, dependencies: tuple[FD, ...], kind: QueryClass) -> Plan:
+def _named(
+    view: ViewDef,
+    block: Block,
+    inputs: Mapping[str, TableDef | ViewDef],
+    dependencies: tuple[FD, ...],
+    kind: QueryClass,
+) -> Plan:
     reason = "named by the user"
     if view.strategy == "view_tree":
         return Plan(_view_tree(block, dependencies), kind, "view_tree", reason)
     if view.strategy == "first_order":
         return Plan(_first_order(block, dependencies), kind, "first_order", reason)
+    if view.strategy in ("crown", None):  # a join tree is named
+        return Plan(_crown(view, block, inputs), kind, "crown", reason)
     named: Callable[[Query], Program] | None = STRATEGIES.get(view.strategy or "")
     if named is None:
         known = ", ".join(sorted(STRATEGIES))

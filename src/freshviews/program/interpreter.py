@@ -5,8 +5,8 @@ whose payload is zero in every component is absent. Elements are those of ``fres
 no bound, where compiled programs check for overflow.
 
 ``State.steps`` counts the work: one for each update, each row that a loop visits, each lookup, each slice
-whose size is compared, each Add and Extreme, and each row emitted. Bounds on update time and delay are
-claims about it.
+whose size is compared or asked for, each Add, Tally and Extreme, each subset entered or left, and each row emitted.
+Bounds on update time and delay are claims about it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ from freshviews.program.nodes import (
     Add,
     Changed,
     Emit,
+    Enter,
+    Event,
+    Exists,
     Extreme,
     If,
     Into,
+    Leave,
     Let,
     Lookup,
     Loop,
@@ -30,6 +34,7 @@ from freshviews.program.nodes import (
     Smaller,
     Statement,
     Sum,
+    Tally,
     View,
 )
 from freshviews.program.payloads import Key, Payload, Scope, ring_of, value_of
@@ -52,6 +57,7 @@ class State:
     steps: int = 0
     views: dict[str, dict[Key, Payload]] = field(default_factory=dict)
     indexes: dict[str, dict[tuple[int, ...], Index]] = field(default_factory=dict)
+    subsets: dict[tuple[str, str], dict[tuple[int, ...], Index]] = field(default_factory=dict)
     journals: dict[str, dict[Key, Payload]] = field(default_factory=dict)
     emitted: Counter[Key] = field(default_factory=Counter)
 
@@ -59,8 +65,20 @@ class State:
         for view in self.program.views:
             self.views[view.name] = {}
             self.indexes[view.name] = {positions: defaultdict(dict) for positions in view.indexes}
+            for subset in view.subsets:
+                self.subsets[view.name, subset.name] = {at: defaultdict(dict) for at in subset.indexes}
             if view.journal:
                 self.journals[view.name] = {}
+
+    def want_changes(self, wanted: bool) -> None:
+        """Have the change kept from now on, or no longer."""
+        if wanted and not self.wanted:
+            self._run(self.program.awake, Scope({}, {}, _no_row))
+        self.wanted = wanted
+
+    def members(self, view: str, subset: str) -> set[Key]:
+        """The rows of a subset of a view."""
+        return {key for index in self.subsets[view, subset].values() for rows in index.values() for key in rows}
 
     def apply(self, relation: str, updates: Iterable[tuple[Mapping[str, int], int]]) -> None:
         """A batch of updates of one relation: rows (column to code) and their multiplicities."""
@@ -88,6 +106,13 @@ class State:
         """Hand on the rows of a result that is not stored, one after the other, with multiplicities."""
         self._run(self.program.enumerate, Scope({}, {}, emit))
 
+    def find(self, row: Key) -> int:
+        """The multiplicity of a row of a result that is not stored."""
+        found: list[int] = []
+        scope = Scope(dict(zip(self.program.free, row, strict=True)), {}, lambda _, count: found.append(count))
+        self._run(self.program.member, scope)
+        return sum(found)
+
     def change(self) -> dict[Key, Payload]:
         """What the result's payloads grew by since the last call (for extremes: the codes' difference)."""
         if self.program.output is None:
@@ -112,9 +137,20 @@ class State:
                     payload = self.views[name].get(scope.values(key))
                     if payload is not None:
                         scope.rows[alias] = (self.program.view(name).components, payload)
+                        scope.places[alias] = (name, scope.values(key))
                         self._run(inner, scope)
                 case Loop():
                     self._loop(statement, scope)
+                case Exists(name, key, bound, inner, among):
+                    self.steps += 1
+                    if self._index(name, bound, among).get(scope.values(key)):
+                        self._run(inner, scope)
+                case Tally():
+                    self._tally(statement, scope)
+                case Enter():
+                    self._enter(statement, scope)
+                case Leave():
+                    self._leave(statement, scope)
                 case Smaller(left, right):
                     self.steps += 2
                     less = len(self._slice(left, scope)) <= len(self._slice(right, scope))
@@ -142,10 +178,50 @@ class State:
 
     def _slice(self, loop: Loop, scope: Scope) -> Collection[Key]:
         """The keys of the rows that a loop visits; the view must declare the index it needs."""
-        if not loop.bound:
+        if not loop.bound and not loop.among:
             return self.views[loop.view]
         values = tuple(scope.variables[loop.key[i]] for i in loop.bound)
-        return self.indexes[loop.view][loop.bound].get(values, {})
+        return self._index(loop.view, loop.bound, loop.among).get(values, {})
+
+    def _index(self, view: str, bound: tuple[int, ...], among: str) -> Index:
+        return self.subsets[view, among][bound] if among else self.indexes[view][bound]
+
+    def _tally(self, statement: Tally, scope: Scope) -> None:
+        self.steps += 1
+        name, key = scope.places[statement.alias]
+        view = self.program.view(name)
+        at = [c.name for c in view.components].index(statement.component)
+        before = self.views[name][key] if key in self.views[name] else scope.rows[statement.alias][1]
+        after = (*before[:at], before[at] + statement.amount, *before[at + 1 :])
+        if key in self.views[name]:
+            self.views[name][key] = after
+        scope.rows[statement.alias] = (view.components, after)
+        if (before if statement.amount < 0 else after)[at] == statement.full:
+            self._run(statement.body, scope)
+
+    def _enter(self, statement: Enter, scope: Scope) -> None:
+        self.steps += 1
+        name, key = scope.places[statement.alias]
+        first = {}
+        for at, index in self.subsets[name, statement.subset].items():
+            rows = index[tuple(key[i] for i in at)]
+            assert key not in rows, f"{key} is in {name}.{statement.subset} already"
+            first[at] = not rows
+            rows[key] = None
+        for event in statement.events:
+            self._event(event, first[event.bound], scope)
+
+    def _leave(self, statement: Leave, scope: Scope) -> None:
+        self.steps += 1
+        name, key = scope.places[statement.alias]
+        indexes = self.subsets[name, statement.subset]
+        for event in statement.events:
+            self._event(event, len(indexes[event.bound][tuple(key[i] for i in event.bound)]) == 1, scope)
+        for at, index in indexes.items():
+            index[tuple(key[i] for i in at)].pop(key, None)
+
+    def _event(self, event: Event, alone: bool, scope: Scope) -> None:
+        self._run(event.alone if alone else event.others, scope)
 
     def _loop(self, loop: Loop, scope: Scope) -> None:
         components = self.program.view(loop.view).components
@@ -154,6 +230,7 @@ class State:
             self.steps += 1
             scope.variables.update(zip(loop.key, key, strict=True))
             scope.rows[loop.alias] = (components, self.views[loop.view][key])
+            scope.places[loop.alias] = (loop.view, key)
             self._run(loop.body, scope)
 
     def _add(self, add: Add, scope: Scope) -> None:
@@ -167,16 +244,25 @@ class State:
         before = self.views[view.name].get(key, ring.zero)
         after = ring.add(before, more)
         self._put(view, key, before, after)
-        if ring.is_zero(before) and not ring.is_zero(after):
+        if add.alias:
+            scope.rows[add.alias] = (view.components, after)
+            scope.places[add.alias] = (view.name, key)
+        absent_before, absent_after = _absent(view, before), _absent(view, after)
+        if absent_before and not absent_after:
             self._run(add.appear, scope)
-        elif ring.is_zero(after) and not ring.is_zero(before):
+        elif absent_after and not absent_before:
             self._run(add.vanish, scope)
+            for subset in view.subsets:
+                for at, index in self.subsets[view.name, subset.name].items():
+                    index[tuple(key[i] for i in at)].pop(key, None)
+        elif not absent_before:
+            self._run(add.stay, scope)
 
     def _put(self, view: View, key: Key, before: Payload, after: Payload) -> None:
         self.steps += 1
         if view.journal:
             self.journals[view.name].setdefault(key, before)
-        rows, present = self.views[view.name], not ring_of(view.components).is_zero(after)
+        rows, present = self.views[view.name], not _absent(view, after)
         for at, index in self.indexes[view.name].items():
             if present:
                 index[tuple(key[i] for i in at)][key] = None
@@ -196,3 +282,13 @@ class State:
         before = self.views[view.name].get(key, ring_of(view.components).zero)
         at = [c.name for c in view.components].index(statement.component)
         self._put(view, key, before, (*before[:at], found, *before[at + 1 :]))
+
+
+def _absent(view: View, payload: Payload) -> bool:
+    """Whether a row with this payload is not there: its tally does not count."""
+    components = view.components[:-1] if view.tally else view.components
+    return ring_of(components).is_zero(payload[: len(components)])
+
+
+def _no_row(row: Key, count: int) -> None:
+    """Nothing is emitted while a program awakes."""

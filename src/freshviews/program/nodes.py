@@ -91,7 +91,8 @@ class Loop:
     """The body runs for each row of the view that agrees on the ``bound`` positions of the key.
 
     ``key`` names a variable per position; those at other positions are bound by the loop. ``bound`` is
-    empty for a scan of the whole view, else a declared index of it.
+    empty for a scan of the whole view, else a declared index of it. ``among`` names a subset whose rows alone
+    are visited; ``bound`` is then an index of the subset, which may be the empty one.
     """
 
     view: str
@@ -99,6 +100,7 @@ class Loop:
     bound: tuple[int, ...]
     alias: str
     body: tuple[Statement, ...]
+    among: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,9 @@ class Into:
 class Add:
     """Add to the payload of a key, a monomial per name in ``components``.
 
-    ``appear`` runs where the row was absent before and is present after, ``vanish`` the other way round.
+    ``appear`` runs where the row was absent before and is present after, ``vanish`` the other way round, ``stay``
+    where it was present before and after. Within them the row is known by ``alias``, where that is given; in
+    ``vanish`` it is still in its subsets, which it leaves afterwards.
     """
 
     view: str
@@ -140,6 +144,68 @@ class Add:
     payload: tuple[Monomial, ...]
     appear: tuple[Statement, ...] = ()
     vanish: tuple[Statement, ...] = ()
+    stay: tuple[Statement, ...] = ()
+    alias: str = ""
+
+
+@dataclass(frozen=True)
+class Exists:
+    """The body runs where a slice has a row: one that agrees with ``key`` on the ``bound`` positions.
+
+    ``key`` names a variable per bound position; ``bound`` is an index of the view, or of the subset ``among``.
+    """
+
+    view: str
+    key: tuple[str, ...]
+    bound: tuple[int, ...]
+    body: tuple[Statement, ...]
+    among: str = ""
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Add ``amount`` to the tally of the row known by ``alias``, in place.
+
+    The body runs where the tally has thereby become ``full``; for a negative amount, where it was ``full``
+    before; for the amount 0, where it is ``full``.
+    """
+
+    alias: str
+    component: str
+    amount: int
+    full: int
+    body: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Event:
+    """What is done about the slice by ``bound`` that a row enters or leaves: ``alone`` where no other row is in
+    it, else ``others``."""
+
+    bound: tuple[int, ...]
+    alone: tuple[Statement, ...] = ()
+    others: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True)
+class Enter:
+    """The row known by ``alias`` enters a subset of its view, in which it was not; then the events run, in order."""
+
+    alias: str
+    subset: str
+    events: tuple[Event, ...] = ()
+
+
+@dataclass(frozen=True)
+class Leave:
+    """The events run, in order, while the row known by ``alias`` is still in the subset; then it leaves.
+
+    A row that is not in the subset may leave it, without events.
+    """
+
+    alias: str
+    subset: str
+    events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -172,7 +238,17 @@ class Emit:
     multiplicity: Monomial
 
 
-Statement = Let | If | Lookup | Loop | Smaller | Sum | Into | Add | Extreme | Changed | Emit
+Statement = (
+    Let | If | Lookup | Loop | Exists | Smaller | Sum | Into | Add | Tally | Enter | Leave | Extreme | Changed | Emit
+)
+
+
+@dataclass(frozen=True)
+class Subset:
+    """A named set of rows of a view, which rows enter and leave by statements, with indexes of its own."""
+
+    name: str
+    indexes: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -181,7 +257,8 @@ class View:
 
     ``indexes`` are tuples of key positions that loops bind. ``ordered`` has the SQL type of the last key
     column where the view keeps its rows in order of it within the rest of the key. ``journal``: old
-    payloads are kept during a batch, so that the change can be read off. ``definition`` is for EXPLAIN.
+    payloads are kept during a batch, so that the change can be read off. ``tally`` names the component, the last,
+    that does not count for a row's presence: it goes where the others are zero. ``definition`` is for EXPLAIN.
     """
 
     name: str
@@ -191,6 +268,19 @@ class View:
     ordered: SqlType | None = None
     journal: bool = False
     definition: str = ""
+    subsets: tuple[Subset, ...] = ()
+    tally: str = ""
+
+    def place_of_index(self, bound: tuple[int, ...], among: str = "") -> int:
+        """Which of all indexes of the view, those of every row first, one is."""
+        if not among:
+            return self.indexes.index(bound)
+        first = len(self.indexes)
+        for subset in self.subsets:
+            if subset.name == among:
+                return first + subset.indexes.index(bound)
+            first += len(subset.indexes)
+        raise ValueError(f"view {self.name} has no subset {among}")
 
     def component(self, name: str) -> Component:
         return next(c for c in self.components if c.name == name)
@@ -223,7 +313,9 @@ class Program:
     """What a strategy makes of a query.
 
     ``output`` names the view that holds the result, keyed by ``free`` (with ``journal`` set); or it is None,
-    and then ``enumerate`` emits the result's rows from the views, and triggers emit the change.
+    and then ``enumerate`` emits the result's rows from the views, and triggers emit the change. ``awake`` runs
+    once when changes begin to be wanted: it brings up to date what triggers keep only while they are. ``member``
+    emits the row of the result with given free variables, where there is one.
     """
 
     name: str
@@ -234,6 +326,8 @@ class Program:
     enumerate: tuple[Statement, ...] = ()
     strategy: str = ""
     bounds: tuple[tuple[str, str], ...] = ()
+    awake: tuple[Statement, ...] = ()
+    member: tuple[Statement, ...] = ()
 
     def view(self, name: str) -> View:
         return next(view for view in self.views if view.name == name)
@@ -242,13 +336,17 @@ class Program:
 def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
     """The nested bodies of a statement."""
     match statement:
-        case If(body=body) | Lookup(body=body) | Loop(body=body) | Changed(body=body):
+        case If(body=body) | Lookup(body=body) | Loop(body=body) | Changed(body=body) | Exists(body=body):
             return (body,)
+        case Tally(body=body):
+            return (body,)
+        case Enter(events=events) | Leave(events=events):
+            return tuple(body for event in events for body in (event.alone, event.others))
         case Smaller(left=left, right=right):
             return (left.body, right.body)
         case Sum(body=body, then=then):
             return (body, then)
-        case Add(appear=appear, vanish=vanish):
-            return (appear, vanish)
+        case Add(appear=appear, vanish=vanish, stay=stay):
+            return (appear, vanish, stay)
         case _:
             return ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -16,12 +16,13 @@ Payload = tuple[Any, ...]
 
 @dataclass
 class Scope:
-    """What a statement can see: codes of variables, per alias the components of a row and its payload, and
-    where rows of the result go."""
+    """What a statement can see: codes of variables, per alias the components of a row and its payload, where
+    rows of the result go, and per alias the view and the key of a row."""
 
     variables: dict[str, int]
     rows: dict[str, tuple[tuple[Component, ...], Payload]]
     emit: Callable[[Key, int], None]
+    places: dict[str, tuple[str, Key]] = field(default_factory=dict)
 
     def values(self, names: tuple[str, ...]) -> Key:
         """The codes of variables."""

@@ -17,6 +17,12 @@ What is printed is public: EXPLAIN shows it, golden files hold it, documents quo
         Q[a] += (count: m * s.count, sum_x: m * s.sum_x)
             appears: ...                          where the row was absent before
             vanishes: ...                         where it is absent after
+            stays: ...                            where it is neither
+        for b, c, s in S.joined[b]:               a loop over the rows of a subset
+        if some S.joined[b]:                      whether a slice has a row
+        s.joins += 1; full at 2: ...              a tally, and what is done where it becomes (or was) full
+        S.joined += s                             a row enters a subset; "-=" where it leaves
+            alone in [b]: ... not alone in [b]: ...     whether another row is in its slice
         V[a].min_x = min of D[a]                  an extreme
         if changes are wanted:                    Changed
         emit (a, b, c) * m                        a row of the result
@@ -33,9 +39,12 @@ from freshviews.program.nodes import (
     Changed,
     Component,
     Emit,
+    Enter,
+    Exists,
     Extreme,
     If,
     Into,
+    Leave,
     Let,
     Lookup,
     Loop,
@@ -45,6 +54,7 @@ from freshviews.program.nodes import (
     Smaller,
     Statement,
     Sum,
+    Tally,
     Trigger,
     Value,
     View,
@@ -69,6 +79,8 @@ def print_program(program: Program) -> str:
         lines += ["", *_trigger(trigger, program)]
     if program.output is None:
         lines += ["", f"result({', '.join(program.free)}):", *_indented(_lines(program, program.enumerate))]
+    if program.awake:
+        lines += ["", "when changes begin to be wanted:", *_indented(_lines(program, program.awake))]
     return "\n".join(lines) + "\n"
 
 
@@ -101,12 +113,17 @@ def _view(view: View) -> str:
     text = f"{view.name}({', '.join(view.key)}) -> {', '.join(c.name for c in view.components)}"
     notes = []
     if view.indexes:
-        notes.append("by " + ", ".join(f"[{', '.join(view.key[i] for i in ix)}]" for ix in view.indexes))
+        notes.append("by " + _indexes(view, view.indexes))
+    notes += [f"{subset.name} by {_indexes(view, subset.indexes)}" for subset in view.subsets]
     if view.ordered is not None:
         notes.append(f"ordered by {view.key[-1]}")
     if view.journal:
         notes.append("journal")
     return "  ".join([text, *notes])
+
+
+def _indexes(view: View, indexes: tuple[tuple[int, ...], ...]) -> str:
+    return ", ".join(f"[{', '.join(view.key[i] for i in ix)}]" for ix in indexes)
 
 
 def _trigger(trigger: Trigger, program: Program) -> Iterator[str]:
@@ -125,7 +142,7 @@ def _trigger(trigger: Trigger, program: Program) -> Iterator[str]:
 
 
 def _lines(program: Program, statements: tuple[Statement, ...]) -> Iterator[str]:
-    return _Printer({view.name: _names(view.components) for view in program.views}).body(statements, {})
+    return _Printer(program).body(statements, {})
 
 
 def _names(components: tuple[Component, ...]) -> tuple[str, ...]:
@@ -136,7 +153,9 @@ def _indented(lines: Iterator[str]) -> Iterator[str]:
     return (INDENT + line for line in lines)
 
 
-def _slice(view: str, key: tuple[str, ...], bound: tuple[int, ...]) -> str:
+def _slice(view: str, key: tuple[str, ...], bound: tuple[int, ...], among: str = "") -> str:
+    if among:
+        view = f"{view}.{among}"
     if not bound:
         return view
     shown = [name if i in bound else "_" for i, name in enumerate(key)]
@@ -147,8 +166,10 @@ class _Printer:
     """Prints statements; ``views`` has the names of the components of each view, ``rows`` those of each row
     in scope."""
 
-    def __init__(self, views: Rows) -> None:
-        self.views = views
+    def __init__(self, program: Program) -> None:
+        self.views: Rows = {view.name: _names(view.components) for view in program.views}
+        self.keys: Rows = {view.name: view.key for view in program.views}
+        self.held: dict[str, str] = {}
 
     def body(self, statements: tuple[Statement, ...], rows: Rows) -> Iterator[str]:
         for statement in statements:
@@ -167,10 +188,33 @@ class _Printer:
             case If(condition, body):
                 yield from self.block(f"if {print_expression(condition)}:", body, rows)
             case Lookup(view, key, alias, body):
+                self.held[alias] = view
                 head = f"if {alias} := {view}[{', '.join(key)}]:"
                 yield from self.block(head, body, {**rows, alias: self.views[view]})
             case Loop():
                 yield from self.loop(statement, rows)
+            case Exists(view, key, bound, body, among):
+                names = dict(zip(bound, key, strict=True))
+                shown = tuple(names.get(i, "_") for i in range(len(self.keys[view])))
+                yield from self.block(f"if some {_slice(view, shown, bound, among)}:", body, rows)
+            case Tally(alias, component, amount, full, body):
+                name = self.factor(Part(alias, component), rows)
+                if amount == 0:
+                    yield from self.block(f"if {name} = {full}:", body, rows)
+                else:
+                    yield f"{name} {'+' if amount > 0 else '-'}= {abs(amount)}"
+                    if body:
+                        head = f"full at {full}:" if amount > 0 else f"was full at {full}:"
+                        yield from _indented(self.block(head, body, rows))
+            case Enter(alias, subset, events) | Leave(alias, subset, events):
+                view = self.held[alias]
+                sign = "+=" if isinstance(statement, Enter) else "-="
+                yield f"{view}.{subset} {sign} {alias}"
+                for event in events:
+                    place = f"[{', '.join(self.keys[view][i] for i in event.bound)}]"
+                    for head, body in ((f"alone in {place}:", event.alone), (f"not alone in {place}:", event.others)):
+                        if body:
+                            yield from _indented(self.block(head, body, rows))
             case Smaller(left, right):
                 one, other = (_slice(loop.view, loop.key, loop.bound) for loop in (left, right))
                 yield f"if |{one}| <= |{other}|:"
@@ -183,11 +227,15 @@ class _Printer:
                 yield from self.block(f"if {alias}:", then, scope)
             case Into(alias, payload):
                 yield f"{alias} += {self.payload(rows[alias], rows[alias], payload, rows)}"
-            case Add(view, key, components, payload, appear, vanish):
+            case Add(view, key, components, payload, appear, vanish, stay, alias):
                 yield f"{view}[{', '.join(key)}] += {self.payload(self.views[view], components, payload, rows)}"
-                for word, body in (("appears:", appear), ("vanishes:", vanish)):
+                if alias:
+                    self.held[alias] = view
+                    rows = {**rows, alias: self.views[view]}
+                for word, body in (("appears", appear), ("vanishes", vanish), ("stays", stay)):
                     if body:
-                        yield from _indented(self.block(word, body, rows))
+                        head = f"{word}, as {alias}:" if alias else f"{word}:"
+                        yield from _indented(self.block(head, body, rows))
             case Extreme(view, key, component, source, kind):
                 at = ", ".join(key)
                 yield f"{view}[{at}].{component} = {kind} of {source}[{at}]"
@@ -198,7 +246,9 @@ class _Printer:
 
     def loop(self, loop: Loop, rows: Rows) -> Iterator[str]:
         bound = [name for i, name in enumerate(loop.key) if i not in loop.bound]
-        head = f"for {', '.join([*bound, loop.alias])} in {_slice(loop.view, loop.key, loop.bound)}:"
+        self.held[loop.alias] = loop.view
+        place = _slice(loop.view, loop.key, loop.bound, loop.among)
+        head = f"for {', '.join([*bound, loop.alias])} in {place}:"
         return self.block(head, loop.body, {**rows, loop.alias: self.views[loop.view]})
 
     def payload(

@@ -10,9 +10,12 @@ from freshviews.program.nodes import (
     Add,
     Changed,
     Emit,
+    Enter,
+    Exists,
     Extreme,
     If,
     Into,
+    Leave,
     Let,
     Lookup,
     Loop,
@@ -21,6 +24,7 @@ from freshviews.program.nodes import (
     Smaller,
     Statement,
     Sum,
+    Tally,
     Value,
     bodies,
 )
@@ -49,8 +53,13 @@ def transform(body: Body, change: Callable[[Statement], Body]) -> Body:
 
 def _with_bodies(statement: Statement, change: Callable[[Statement], Body]) -> Statement:
     match statement:
-        case If() | Lookup() | Loop() | Changed():
+        case If() | Lookup() | Loop() | Changed() | Exists() | Tally():
             return replace(statement, body=transform(statement.body, change))
+        case Enter(events=events) | Leave(events=events):
+            changed = (
+                replace(e, alone=transform(e.alone, change), others=transform(e.others, change)) for e in events
+            )
+            return replace(statement, events=tuple(changed))
         case Smaller(left=left, right=right):
             return Smaller(
                 replace(left, body=transform(left.body, change)),
@@ -65,6 +74,7 @@ def _with_bodies(statement: Statement, change: Callable[[Statement], Body]) -> S
                 statement,
                 appear=transform(statement.appear, change),
                 vanish=transform(statement.vanish, change),
+                stay=transform(statement.stay, change),
             )
         case _:
             return statement
@@ -139,14 +149,19 @@ def rename(body: Body, names: dict[str, str], aliases: dict[str, str]) -> Body:
                 )
             case Add():
                 renamed = replace(
-                    statement, key=key(statement.key), payload=tuple(monomial(p) for p in statement.payload)
+                    statement,
+                    key=key(statement.key),
+                    payload=tuple(monomial(p) for p in statement.payload),
+                    alias=aliases.get(statement.alias, statement.alias),
                 )
             case Emit():
                 renamed = replace(
                     statement, row=key(statement.row), multiplicity=monomial(statement.multiplicity)
                 )
-            case Extreme():
+            case Extreme() | Exists():
                 renamed = replace(statement, key=key(statement.key))
+            case Tally() | Enter() | Leave():
+                renamed = replace(statement, alias=aliases.get(statement.alias, statement.alias))
             case _:
                 renamed = statement
         return (renamed,)

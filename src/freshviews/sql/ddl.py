@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from freshviews.query.block import ColumnDef, ForeignKey, TableDef
+from freshviews.query.window import window_of
 from freshviews.sql.catalog import Catalog, NameProblem, column_named, near, same
 from freshviews.sql.parse import Node, SqlText
 from freshviews.sql.typenames import type_of
 
-TABLE_PROPERTIES = ("freshviews.trusted", "freshviews.rows")
-VIEW_PROPERTIES = ("freshviews.strategy",)
+TABLE_PROPERTIES = ("freshviews.trusted", "freshviews.rows", "freshviews.update_rate", "freshviews.window")
+VIEW_PROPERTIES = ("freshviews.strategy", "freshviews.join_tree")
 
 _CONSTRAINTS = "accepted are NOT NULL, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
 
@@ -63,6 +64,11 @@ def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
         tuple(properties.items()),
     )
     _check_rows(text, node, properties.get("freshviews.rows", "0"))
+    try:
+        window_of(made)
+    except ValueError as error:
+        raise text.error(node, f"freshviews.window: {error}") from None
+    _check_rate(text, node, properties.get("freshviews.update_rate", "1"))
     foreign = tuple(_foreign_key(text, made, catalog, *one) for one in table.foreign)
     return replace(made, foreign_keys=foreign)
 
@@ -198,6 +204,15 @@ def properties_of(text: SqlText, node: exp.Create, known: Sequence[str]) -> dict
 def _check_rows(text: SqlText, node: Node, value: str) -> None:
     if not value.isdecimal():
         raise text.error(node, f"freshviews.rows is the expected number of rows, not {value!r}")
+
+
+def _check_rate(text: SqlText, node: Node, value: str) -> None:
+    try:
+        good = 0 <= float(value) < float("inf")
+    except ValueError:
+        good = False
+    if not good:
+        raise text.error(node, f"freshviews.update_rate is the expected number of updates, 0 or more, not {value!r}")
 
 
 def _flag(text: SqlText, node: Node, value: str) -> bool:

@@ -303,8 +303,10 @@ def decode_array(kind: SqlType, codes: Codes, dictionary: Dictionary | None = No
             raise ValueError("strings are decoded by the dictionary of their database")
         return dictionary.decode_array(codes)
     codes = np.ascontiguousarray(codes)
-    valid = codes != NULL
-    nulls = len(codes) - int(np.count_nonzero(valid))
+    # NULL is the least code.
+    whole = len(codes) == 0 or codes.min() != NULL
+    valid = np.broadcast_to(np.True_, len(codes)) if whole else codes != NULL
+    nulls = 0 if whole else len(codes) - int(np.count_nonzero(valid))
     validity = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
     made = arrow_type(kind)
     data: npt.NDArray[Any] = codes

@@ -1,0 +1,145 @@
+"""``freshviews advise``: what a stream of updates costs over each join tree of the views of a script.
+
+The stream is a folder with one file per table, ``<table>.csv`` or ``<table>.parquet``: the table's columns, a signed
+``_multiplicity`` (1 where it is not there) and ``_order``, the place of an update among those of all tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from freshviews.cli.script import PlannedScript
+from freshviews.engine.batch import CodeBatch, Codes
+from freshviews.engine.encoding import MULTIPLICITY, TableEncoder
+from freshviews.errors import FreshviewsError
+from freshviews.expr.nodes import Column
+from freshviews.plan.crown_query import graph_of, prepared
+from freshviews.program.scalars import evaluate
+from freshviews.query.acyclic import JoinTree
+from freshviews.query.join_trees import LIMIT, all_trees, best_tree
+from freshviews.query.query import Atom, Query
+from freshviews.stream.enclosure import Spans, kind_of, lifespans, of_stream, of_tree
+from freshviews.types.dictionary import Dictionary
+
+ORDER = "_order"
+
+
+class StreamError(FreshviewsError):
+    """A stream of updates cannot be read."""
+
+
+def advise(script: PlannedScript, folder: str, trees: int) -> Iterator[str]:
+    """Lines of advice, per view over tables alone; at most ``trees`` trees of each are weighed."""
+    dictionary = Dictionary()
+    tables = {table.name: table for table in script.tables}
+    blocks = [block for one in script.views for block in one.view.blocks]
+    needed = {atom.relation for block in blocks for atom in block.query.atoms if atom.relation in tables}
+    batches = _batches({name: TableEncoder(tables[name], dictionary) for name in needed}, Path(folder))
+    for one in script.views:
+        for i, block in enumerate(one.view.blocks):
+            number = f", block {i + 1}" if len(one.view.blocks) > 1 else ""
+            yield f"view {one.view.name}{number}"
+            if any(atom.relation not in tables for atom in block.query.atoms):
+                yield "  it reads other views, whose updates no stream tells"
+                continue
+            yield from ("  " + line for line in _block(block.query, batches, dictionary, trees))
+
+
+def _block(
+    query: Query, batches: Mapping[str, tuple[CodeBatch, Codes]], dictionary: Dictionary, limit: int
+) -> Iterator[str]:
+    made = prepared(query)
+    if made.bags:
+        yield f"it is cyclic: {', '.join(made.bags)} are kept as bags, and their updates are not known"
+        return
+    spans = {atom.name: _spans(atom, *batches[atom.relation], dictionary) for atom in made.query.atoms}
+    updates = {name: float(len(one)) for name, one in spans.items()}
+    graph = graph_of(made.query, made.free)
+    yield f"the stream is {_kind(spans)}; lambda {of_stream(spans):.2f}"
+    found: list[tuple[float, JoinTree]] = [(of_tree(tree, spans), tree) for tree in all_trees(graph, limit)]
+    least = min(value for value, _ in found)
+    by_updates = best_tree(graph, updates)
+    chosen = next((t for value, t in found if value == least and t == by_updates), None)
+    chosen = chosen or min(found, key=lambda pair: (pair[0], pair[1].height))[1]
+    for value, tree in sorted(found, key=lambda pair: pair[0]):
+        mark = "  <- take this" if tree == chosen else ""
+        yield f"lambda_T {value:10.2f}  height {tree.height}  {line_of(tree, made.query)}{mark}"
+    bound = "O(1)" if chosen.height <= 1 else f"O(lambda_T), {least:.2f} on this stream"
+    yield f"updates over the tree to take: {bound} on average"
+    yield f"name it by TBLPROPERTIES ('freshviews.join_tree' = '{line_of(chosen, made.query)}')"
+
+
+def line_of(tree: JoinTree, query: Query) -> str:
+    """A tree in one line, as ``freshviews.join_tree`` takes it."""
+    names = ", ".join(v for v in query.variables if v in tree.variables)
+    label = f"[{names}]" if tree.name is None else tree.name
+    below = ", ".join(line_of(child, query) for child in tree.children)
+    return f"{label}({below})" if below else label
+
+
+def _kind(spans: Mapping[str, Spans]) -> str:
+    kind = kind_of(spans)
+    return "neither insert-only nor first-in-first-out" if kind == "neither" else kind
+
+
+def _spans(atom: Atom, batch: CodeBatch, times: Codes, dictionary: Dictionary) -> Spans:
+    """Lifespans of an atom's rows: the variables of the updates that pass its filters."""
+    if all(isinstance(c, Column) for c in atom.columns) and not atom.filters:
+        columns = [batch.columns[c.name] for c in atom.columns if isinstance(c, Column)]
+        rows = np.column_stack(columns) if columns else np.empty((len(batch), 0), np.int64)
+        return lifespans(rows, batch.multiplicities, times)
+    kept, values = [], []
+    for i in range(len(batch)):
+        row = {name: int(column[i]) for name, column in batch.columns.items()}
+        if all(evaluate(f, row, dictionary) == 1 for f in atom.filters):
+            kept.append(i)
+            values.append([evaluate(c, row, dictionary) for c in atom.columns])
+    found = np.array(values, np.int64).reshape(len(kept), len(atom.columns))
+    return lifespans(found, batch.multiplicities[kept], times[kept])
+
+
+def _batches(encoders: Mapping[str, TableEncoder], folder: Path) -> dict[str, tuple[CodeBatch, Codes]]:
+    """The updates of each table in order, with their times, which are positions in the whole stream."""
+    encoded: dict[str, CodeBatch] = {}
+    orders: dict[str, Codes] = {}
+    for name, encoder in encoders.items():
+        table = _read(folder, name)
+        if ORDER not in table.column_names:
+            raise StreamError(f"{folder / name} has no column {ORDER}: the place of an update among all, a BIGINT")
+        orders[name] = table[ORDER].cast(pa.int64()).to_numpy()
+        rows = table.drop_columns([ORDER])
+        sign = 0 if MULTIPLICITY in rows.column_names else 1
+        encoded[name] = encoder.encode(rows, sign).batch
+    everything = np.concatenate([np.empty(0, np.int64), *orders.values()])
+    ranks = np.empty(len(everything), np.int64)
+    ranks[np.argsort(everything, kind="stable")] = np.arange(len(everything))
+    found = {}
+    first = 0
+    for name, order in orders.items():
+        times = ranks[first : first + len(order)]
+        first += len(order)
+        by_time = np.argsort(times, kind="stable")
+        batch = encoded[name]
+        columns = {column: codes[by_time] for column, codes in batch.columns.items()}
+        found[name] = CodeBatch(name, columns, batch.multiplicities[by_time]), times[by_time]
+    return found
+
+
+def _read(folder: Path, name: str) -> pa.Table:
+    for path in (folder / f"{name}.parquet", folder / f"{name}.csv"):
+        if path.exists():
+            try:
+                return pa.parquet.read_table(path) if path.suffix == ".parquet" else pa.csv.read_csv(path)
+            except (pa.ArrowInvalid, OSError) as error:
+                raise StreamError(f"{path}: {error}") from None
+    raise StreamError(f"{folder} has no {name}.csv or {name}.parquet with the updates of table {name}")
+
+
+MOST_TREES = LIMIT
+"""Trees that are weighed, at most."""

@@ -1,0 +1,61 @@
+"""The change of a view that each update makes, in order, in Arrow batches of bounded size.
+
+Updates are committed a few at a time: each piece is a version, and its changes are handed out before the next piece
+is begun, so that a slow reader stops the producer. How many make a piece follows from how many rows of change they
+make. Where the view's result is enumerated, updates run one after the other within a piece; elsewhere a piece is
+one update.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from freshviews.engine.batch import CodeBatch, Codes
+from freshviews.engine.encoding import Encoded
+from freshviews.engine.relations import ViewState
+
+UPDATE = "_update"
+"""Name of the column with the position of the update, among those given, behind a row of the change."""
+
+MOST = 1 << 14
+"""Updates of a piece, at most."""
+
+Commit = Callable[[Encoded], tuple[CodeBatch, Codes]]
+"""Commits a piece; the changes of the view and, per row, the position of the update in what was given."""
+
+
+def in_order(encoded: Encoded, commit: Commit, view: ViewState, table: str, rows: int) -> Iterator[pa.RecordBatch]:
+    """Commit updates piece by piece; record batches of at most ``rows`` rows of change come of it."""
+    schema = view.decoder.change_schema.append(pa.field(UPDATE, pa.int64(), False))
+    view.followers += 1
+    view.want_change()
+    try:
+        batch = encoded.batch
+        at, size = 0, 1
+        while at < len(batch):
+            end = min(at + size, len(batch))
+            columns = {name: column[at:end] for name, column in batch.columns.items()}
+            positions = np.arange(at, end) if encoded.positions is None else encoded.positions[at:end]
+            change, numbers = commit(
+                Encoded(CodeBatch(batch.relation, columns, batch.multiplicities[at:end]), positions)
+            )
+            for start in range(0, len(change), rows):
+                cut = slice(start, start + rows)
+                part = {name: column[cut] for name, column in change.columns.items()}
+                told = view.decoder.change(CodeBatch(change.relation, part, change.multiplicities[cut]))
+                behind = pa.array(numbers[cut], pa.int64())
+                yield pa.RecordBatch.from_arrays([*told.columns, behind], schema=schema)
+            at = end
+            if not view.maintained.tells_order(table):
+                size = 1
+            elif len(change) < rows:
+                size = min(2 * size, MOST)
+            elif len(change) > 4 * rows:
+                size = max(size // 2, 1)
+    finally:
+        view.followers -= 1
+        if not view.closed:
+            view.want_change()

@@ -1,0 +1,486 @@
+"""Change propagation without joins (CROWN): semi-joins and projections along a free-connex join tree.
+
+Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023): the plan of Algorithm 1, kept by the
+S-, P- and R-updates of Algorithms 2 to 4, enumerated by Algorithms 5 and 6. No join is stored: space is linear, an
+update takes O(lambda) steps amortised (the enclosureness of the stream, Section 6), and the result and its change
+are enumerated with constant delay.
+
+A row of a node carries ``joins``, the number of children whose projection has its key (the horizontal count of
+Algorithm 3). Where that is full, the row is in V_s(R_e), the subset ``joined``; the slices of that subset by the key
+shared with the parent are V_p(R_e), see ``freshviews.plan.crown_nodes``. V_l(R_e), the subset ``live``, has the rows
+that are in the result. The plan of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
+
+        V_s[b]               on T(c, d) += m:
+        /    \\                   T[c, d] += m
+    V_p(R)  V_p(S)                   appears: T.joined += t
+      |        |                        alone in [c]:      (c is new in V_p(T): P-update)
+    R(a, b)  V_s(S)                         for b, s in S[_, c]:
+               |                                s.joins += 1; full at 1: S.joined += s ...
+             V_p(T)                      not alone in [c]: (T stays a part of what there is: a witness)
+               |                            for b, s in S.live[_, c]: for a, r in R.joined[b]: emit (a, b, c, d)
+             T(c, d)
+
+Departures. The paper propagates first and then enumerates from witnesses; here each path is enumerated where it
+ends, which is as if its rows came in one after the other. Live rows are kept top-down by the slices of ``live``, only
+while changes are wanted. Instead of set semantics there are payloads (``counted``): nodes with bound variables hand
+up sums, which propagate at every change, while free nodes are there or not. DISTINCT counts rows as the paper does.
+What a query goes through to have such a tree is in ``freshviews.plan.crown_query``, bags of cyclic ones are kept by
+``freshviews.plan.crown_bags``. ``plan`` holds the result in a view; ``plan_enumerated`` holds none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from freshviews.plan import first_order
+from freshviews.plan.crown_bags import hung
+from freshviews.plan.crown_nodes import JOINED, JOINS, LIVE, Node, nodes_of
+from freshviews.plan.crown_query import Prepared, prepared, tree_of
+from freshviews.plan.crown_rows import Carriers, Chain, Finish, Link, Rows
+from freshviews.plan.leaves import (
+    Carrier,
+    all_components,
+    product,
+    row_carrier,
+    spanning_lifts,
+    trigger,
+    update_carrier,
+)
+from freshviews.plan.naming import RESULT
+from freshviews.program.nodes import (
+    COUNT,
+    Add,
+    Changed,
+    Component,
+    Emit,
+    Enter,
+    Event,
+    Exists,
+    Into,
+    Leave,
+    Lookup,
+    Loop,
+    Monomial,
+    Program,
+    Statement,
+    Subset,
+    Sum,
+    Tally,
+    Trigger,
+    View,
+)
+from freshviews.query.acyclic import JoinTree
+from freshviews.query.query import Atom, Query
+
+Body = tuple[Statement, ...]
+
+Inner = Callable[[Query], Program]
+
+
+def plan(
+    query: Query,
+    updates: Mapping[str, float] | None = None,
+    tree: str | None = None,
+    inner: Inner = first_order.plan,
+) -> Program:
+    """The program whose result is held in a view. ``updates``: expected number by atom; ``tree``: one that is named,
+    see ``freshviews.query.join_trees.parse_tree``; ``inner`` keeps bags of cyclic queries, its result in a view.
+    PlanError where the named tree is none."""
+    made = prepared(query)
+    chosen = tree_of(made.query, made.free, updates or {}, tree)
+    return _Crown(made, chosen, inner, counted=True, stored=True).program()
+
+
+def plan_enumerated(
+    query: Query,
+    distinct: bool = False,
+    updates: Mapping[str, float] | None = None,
+    tree: str | None = None,
+    inner: Inner = first_order.plan,
+) -> Program | None:
+    """The program whose result is enumerated; None where it has to be held: DISTINCT over an output that had to be
+    extended. ``distinct``: rows come once each, and relations have no negative multiplicities."""
+    made = prepared(query)
+    if distinct and made.free != frozenset(query.free):
+        return None
+    chosen = tree_of(made.query, made.free, updates or {}, tree)
+    return _Crown(made, chosen, inner, counted=not distinct, stored=False).program()
+
+
+def of_tree(query: Query, tree: JoinTree, distinct: bool = False) -> Program:
+    """The program of a free-connex query, without conditions, whose result is enumerated over a given tree."""
+    made = Prepared(query, {}, frozenset(query.free))
+    return _Crown(made, tree, first_order.plan, counted=not distinct, stored=False).program()
+
+
+class _Crown:
+    """Writes the triggers. Sign 1 stands for what comes in, -1 for what goes."""
+
+    def __init__(self, made: Prepared, tree: JoinTree, inner: Inner, counted: bool, stored: bool) -> None:
+        self.query = query = made.query
+        self.free = free = made.free
+        self.bags = made.bags
+        self.inner = inner
+        self.tree = tree
+        self.counted = counted
+        self.stored = stored
+        self.root = nodes_of(query, free, tree, counted)
+        self.names = _aliases(query, self.root)
+        self.rows = Rows(query, self.root, self.alias)
+        self.lists_root = self._lists_root()
+
+    def _lists_root(self) -> bool:
+        """Whether the joined rows of the root are a subset: to be enumerated, or to be found from below."""
+        root = self.root
+        if not root.has_joined:
+            return False
+        if not self.stored and root.variables:
+            root.index(JOINED, ())
+        for child in root.reporting:
+            if (child.free or child.closed) and len(child.key) < len(root.variables):
+                root.index(JOINED, child.key)
+        return JOINED in root.wanted
+
+    def alias(self, node: Node) -> str:
+        return self.names[id(node)]
+
+    def program(self) -> Program:
+        triggers: list[Trigger] = []
+        below: list[View] = []
+        for atom in self.query.atoms:
+            if atom.name in self.bags:
+                views, bag_triggers = self.bag(atom)
+                below += views
+                triggers += bag_triggers
+            else:
+                triggers.append(self.trigger(atom))
+        enumerate_: Body = ()
+        member: Body = ()
+        awake: Body = ()
+        if not self.stored:
+            enumerate_ = self.rows.everything(self.emit(1))
+            awake = self.awake()
+            if self.free == frozenset(self.query.free):
+                member = self.rows.member(self.emit(1))
+        return Program(
+            self.query.name,
+            self.query.free,
+            (*below, *self.views()),
+            tuple(triggers),
+            RESULT if self.stored else None,
+            enumerate_,
+            "crown",
+            self.bounds(),
+            awake,
+            member,
+        )
+
+    def views(self) -> tuple[View, ...]:
+        found: list[View] = []
+        for node in self.root.nodes():
+            if node.rows is not None:
+                every = node.wanted.get("", set())
+                subsets = [
+                    Subset(name, tuple(sorted(node.wanted[name])))
+                    for name in (JOINED, LIVE)
+                    if node.wanted.get(name)
+                ]
+                found.append(replace(node.rows, indexes=tuple(sorted(every)), subsets=tuple(subsets)))
+            if node.sums is not None and all(node.sums.name != v.name for v in found):
+                found.append(node.sums)
+        if self.stored:
+            components = all_components(self.query)
+            found.append(View(RESULT, self.query.free, components, journal=True, definition="the result"))
+        return tuple(found)
+
+    def bounds(self) -> tuple[tuple[str, str], ...]:
+        update = "O(1)" if self.tree.height <= 1 else "O(lambda)"
+        if self.tree.height == 2:
+            update += ", O(1) where first in is first out"
+        if self.bags:
+            update = f"{update} per change of {', '.join(self.bags)}"
+        extended = [v for v in self.query.variables if v in self.free - frozenset(self.query.free)]
+        delay = f"O(1) between rows that also have {', '.join(extended)}" if extended else "O(1)"
+        space = "O(N + |result|)" if self.stored else "O(N)"
+        return (
+            ("update", update + (" + |change|" if self.stored else "")),
+            ("delay", delay + (", before conditions" if self.query.conditions else "")),
+            ("space", space + (", N with the rows of bags" if self.bags else "")),
+            ("tree", str(self.tree)),
+        )
+
+    # What is done with a row of the result
+
+    def emit(self, sign: int) -> Finish:
+        def finish(carriers: Carriers) -> Body:
+            if self.stored:
+                components = all_components(self.query)
+                names = tuple(c.name for c in components)
+                return (Add(RESULT, self.query.free, names, product(components, carriers)),)
+            if not self.counted:
+                return (Emit(self.query.free, Monomial((), sign)),)
+            (monomial,) = product((Component(COUNT, "integer"),), carriers)
+            return (Emit(self.query.free, monomial),)
+
+        return finish
+
+    def change(self, chain: Chain, carriers: Carriers, sign: int) -> Body:
+        """Algorithm 6: the rows of the change that go through the rows of a chain."""
+        return self.rows.through(chain, carriers, self.emit(sign))
+
+    def wanted(self, body: Body) -> Body:
+        """The body, while the change is wanted; a result that is held always wants it."""
+        return body if self.stored or not body else (Changed(body),)
+
+    # R-updates (Algorithm 4)
+
+    def trigger(self, atom: Atom) -> Trigger:
+        return trigger(self.query, atom, self.arrive(atom, (update_carrier(self.query, atom),)))
+
+    def bag(self, atom: Atom) -> tuple[tuple[View, ...], tuple[Trigger, ...]]:
+        """Views and triggers of a bag: what it finds arrives as an update of an atom does."""
+        program = self.inner(self.bags[atom.name])
+        return hung(program, atom.name, lambda carriers: self.arrive(atom, carriers))
+
+    def arrive(self, atom: Atom, carriers: Carriers) -> Body:
+        """A row of an atom, its variables bound, takes a payload."""
+        node = next(n for n in self.root.nodes() if n.atom is atom)
+        return self.closed_update(node, carriers) if node.closed else self.update(node, (), carriers)
+
+    def update(self, node: Node, chain: Chain, carriers: Carriers) -> Body:
+        """A row of a node, its variables bound, takes a payload: that of an update, or of its filler."""
+        alias = self.alias(node)
+        here = (*chain, Link(node, alias, None))
+        components = tuple(c for c in node.view().components if c.name != JOINS)
+        stay: Body = ()
+        if self.counted:
+            stay = self.rows.where_joined(node, alias, self.wanted(self.change(here, carriers, 1)))
+        return (
+            Add(
+                node.view().name,
+                node.variables,
+                tuple(c.name for c in components),
+                product(components, carriers),
+                self.appeared(node, alias, here, carriers),
+                self.vanished(node, alias, here, carriers),
+                stay,
+                alias,
+            ),
+        )
+
+    def appeared(self, node: Node, alias: str, chain: Chain, carriers: Carriers) -> Body:
+        """A row is new: it is asked which children it meets."""
+        if not node.others:
+            return self.joined(node, alias, chain, carriers, 1)
+        body: list[Statement] = []
+        for i, child in enumerate(node.others, 1):
+            last = i == len(node.others)
+            then = self.joined(node, alias, chain, carriers, 1) if last else ()
+            count: Body = (Tally(alias, JOINS, 1, len(node.others), then),)
+            body.append(self.where_projected(child, count))
+        return tuple(body)
+
+    def vanished(self, node: Node, alias: str, chain: Chain, carriers: Carriers) -> Body:
+        return self.rows.where_joined(node, alias, self.joined(node, alias, chain, carriers, -1))
+
+    def where_projected(self, child: Node, body: Body) -> Statement:
+        """The body, where the projection of a child has its key."""
+        if child.closed:
+            assert child.sums is not None
+            return Lookup(child.sums.name, child.key, self.alias(child) + "_met", body)
+        if len(child.key) == len(child.variables) and child.full is None:
+            return Lookup(child.view().name, child.variables, self.alias(child) + "_met", body)
+        at = child.index(JOINED, child.key)
+        return Exists(child.view().name, tuple(child.variables[i] for i in at), at, body, JOINED)
+
+    # S-updates (Algorithm 2)
+
+    def joined(self, node: Node, alias: str, chain: Chain, carriers: Carriers, sign: int) -> Body:
+        """A row comes to be joined, or ceases to be."""
+        if node.parent is None:
+            change = self.wanted(self.change(chain, carriers, sign))
+            alone, marks = self.mark_children(node, chain, sign, JOINED)
+            if not self.lists_root:
+                return (*change, *self.wanted(alone)) if sign > 0 else (*self.wanted(alone), *change)
+            marks = tuple(Event(e.bound, self.wanted(e.alone), self.wanted(e.others)) for e in marks)
+            if sign > 0:
+                return (Enter(alias, JOINED, marks), *self.wanted(alone), *change)
+            return (*change, *self.wanted(alone), Leave(alias, JOINED, marks))
+        event = Event(
+            node.index(JOINED, node.key),
+            self.project(node, chain, carriers, sign),
+            self.witness(node, alias, chain, carriers, sign),
+        )
+        return ((Enter if sign > 0 else Leave)(alias, JOINED, (event,)),)
+
+    def witness(self, node: Node, alias: str, chain: Chain, carriers: Carriers, sign: int) -> Body:
+        """Definition 5.6: the projection has the key already, or still: the change goes through live rows above."""
+        if not node.free:
+            return ()
+        change = self.change(chain, carriers, sign)
+        mark: Body = ()
+        if node.has_live:
+            mark = self.rows.where_live(node, self.mark(node, alias, chain, sign))
+        return self.wanted((*mark, *change) if sign > 0 else (*change, *mark))
+
+    # P-updates (Algorithm 3)
+
+    def project(self, node: Node, chain: Chain, carriers: Carriers, sign: int) -> Body:
+        """The projection of a node gains or loses its key, which is bound: the parent's rows that have it count."""
+        parent = node.parent
+        assert parent is not None
+        alias = self.alias(parent)
+        here = (*chain, Link(parent, alias, node))
+        if node in parent.fillers:
+            count = (Monomial((), sign),)
+            appear: Body = ()
+            vanish: Body = ()
+            stay: Body = ()
+            if len(parent.fillers) == 1:
+                appear = self.appeared(parent, alias, here, carriers) if sign > 0 else ()
+                vanish = self.vanished(parent, alias, here, carriers) if sign < 0 else ()
+            else:
+                number = len(parent.fillers) - (sign < 0)
+                stay = (Tally(alias, COUNT, 0, number, self.joined(parent, alias, here, carriers, sign)),)
+            return (Add(parent.view().name, parent.variables, (COUNT,), count, appear, vanish, stay, alias),)
+        above = (*carriers, *self.rows.own(parent, alias))
+        body: Body = (Tally(alias, JOINS, sign, len(parent.others), self.joined(parent, alias, here, above, sign)),)
+        if len(node.key) == len(parent.variables):
+            return (Lookup(parent.view().name, parent.variables, alias, body),)
+        at = parent.index("", node.key)
+        return (Loop(parent.view().name, parent.variables, at, alias, body),)
+
+    # Live rows (Lemma 5.5)
+
+    def mark(self, node: Node, alias: str, chain: Chain, sign: int) -> Body:
+        """A row of a node becomes live, or ceases to be, and with it what it alone holds live below."""
+        alone, events = self.mark_children(node, chain, sign, LIVE)
+        for child in node.reporting:
+            if child.free or child.closed:
+                node.index(LIVE, child.key)
+        if sign > 0:
+            return (Enter(alias, LIVE, events), *alone)
+        return (*alone, Leave(alias, LIVE, events))
+
+    def mark_children(self, node: Node, chain: Chain, sign: int, subset: str) -> tuple[Body, tuple[Event, ...]]:
+        """What is done below a row whose slices in ``subset`` are the live keys: statements where the key is the
+        whole row, and events."""
+        always: list[Statement] = []
+        events: list[Event] = []
+        for child in node.reporting:
+            if not child.has_live:
+                continue
+            body = self.mark_below(child, chain, sign)
+            if len(child.key) == len(node.variables):
+                always += body
+            else:
+                events.append(Event(node.index(subset, child.key), body))
+        return tuple(always), tuple(events)
+
+    def mark_below(self, child: Node, chain: Chain, sign: int) -> Body:
+        """Mark the joined rows of a child that have the bound key: the chain's row alone, where it has one."""
+        link = next((link for link in chain if link.node is child and link.alias is not None), None)
+        if link is not None and link.alias is not None:
+            return self.mark(child, link.alias, chain, sign)
+        alias = self.alias(child)
+        body = self.mark(child, alias, chain, sign)
+        if len(child.key) == len(child.variables):
+            return (Lookup(child.view().name, child.variables, alias, body),)
+        at = child.index(JOINED, child.key)
+        return (Loop(child.view().name, child.variables, at, alias, body, JOINED),)
+
+    def awake(self) -> Body:
+        """Live rows brought up to date: all leave, then from the top down those come that meet a live row above."""
+        nodes = [n for n in self.root.nodes() if n.has_live]
+        body: list[Statement] = []
+        for node in nodes:
+            alias = self.alias(node)
+            enter = self.rows.where_live(node, (Enter(alias, LIVE),))
+            mark: Body = (Leave(alias, LIVE), *self.rows.where_joined(node, alias, enter))
+            body.append(Loop(node.view().name, node.variables, (), alias, mark))
+        return tuple(body)
+
+    # Sums of what is not free
+
+    def closed_update(self, node: Node, carriers: Carriers) -> Body:
+        """An update of a relation that is not free: its row, times what hangs below, is handed up."""
+        body: Body = ()
+        if node.rows is not None:
+            names = tuple(c.name for c in node.rows.components)
+            body = (Add(node.rows.name, node.variables, names, product(node.rows.components, carriers)),)
+        return (*body, *self.hand_up(node, frozenset(node.variables), carriers, node.children, False))
+
+    def hand_up(
+        self, node: Node, bound: frozenset[str], carriers: Carriers, children: tuple[Node, ...], loop: bool
+    ) -> Body:
+        """Join what is bound with the node's rows, where ``loop``, and with sums of children, and add the projection
+        to the node's sums."""
+        assert node.sums is not None
+        inner = carriers
+        if loop:
+            assert node.rows is not None
+            inner = (*carriers, row_carrier(self.alias(node), node.rows))
+        for child in children:
+            assert child.sums is not None
+            inner = (*inner, row_carrier(self.alias(child) + "_sums", child.sums))
+        total = f"{self.alias(node)}_total"
+        components = node.sums.components
+        summed = loop and bound.issuperset(node.key) and not bound.issuperset(node.variables)
+        body: Body = (Into(total, product(components, inner)),) if summed else self.summed(node, inner)
+        for child in reversed(children):
+            assert child.sums is not None
+            body = (Lookup(child.sums.name, child.key, self.alias(child) + "_sums", body),)
+        if loop and node.rows is not None:
+            if bound.issuperset(node.variables):
+                body = (Lookup(node.rows.name, node.variables, self.alias(node), body),)
+            else:
+                at = node.index("", tuple(v for v in node.variables if v in bound))
+                body = (Loop(node.rows.name, node.variables, at, self.alias(node), body),)
+        if not summed:
+            return body
+        carrier = Carrier(total, frozenset(c.name for c in components if c.name != COUNT))
+        return (Sum(total, components, body, self.summed(node, (carrier,))),)
+
+    def summed(self, node: Node, carriers: Carriers) -> Body:
+        """The sums of a node take a payload at its key, which is bound."""
+        parent = node.parent
+        assert parent is not None and node.sums is not None
+        if parent.free and parent.is_projection and node in parent.fillers:
+            return self.update(parent, (), carriers)
+        names = tuple(c.name for c in node.sums.components)
+        payload = product(node.sums.components, carriers)
+        if parent.free:
+            return (
+                Add(
+                    node.sums.name,
+                    node.key,
+                    names,
+                    payload,
+                    self.project(node, (), carriers, 1),
+                    self.project(node, (), carriers, -1),
+                    self.wanted(self.sums_changed(node, carriers)),
+                ),
+            )
+        add = Add(node.sums.name, node.key, names, payload)
+        rest = tuple(c for c in parent.children if c is not node)
+        return (add, *self.hand_up(parent, frozenset(node.key), carriers, rest, parent.atom is not None))
+
+    def sums_changed(self, node: Node, carriers: Carriers) -> Body:
+        """Sums that a free node reads changed, but were there before and are: a witness."""
+        return self.rows.above(node, carriers, self.emit(1))
+
+
+def _aliases(query: Query, root: Node) -> dict[int, str]:
+    """Names for the rows of nodes, by identity, which no variable and no other row has."""
+    taken = {*query.variables, *(let.variable for _, let, _ in spanning_lifts(query))}
+    found = {}
+    for node in root.nodes():
+        view = node.rows or node.sums
+        assert view is not None
+        name = view.name.lower() + "_row"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        found[id(node)] = name
+    return found

@@ -1,0 +1,211 @@
+"""The nodes of a join tree as change propagation without joins keeps them.
+
+A node of a generalised join tree becomes a ``Node``: a relation with its rows, or a generalised relation made of the
+projections of some children (its ``fillers``). The rows of a node that meet all its children are its semi-join
+view, V_s of the paper: the subset ``joined`` of its rows. The index of that subset by the variables shared with the
+parent is the projection view V_p: a slice with its number of rows is a row with its count of derivations. So a
+row enters both in one operation.
+
+A node is *free* where all variables of it and of the nodes above are in the output. Where payloads are kept
+(``counted``), a node that is not free hands up sums: its projection is a view of its own, of payloads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from freshviews.plan.leaves import components_over, leaf_view
+from freshviews.plan.naming import Namer
+from freshviews.program.nodes import COUNT, Component, View
+from freshviews.query.acyclic import JoinTree
+from freshviews.query.query import Atom, Query
+
+JOINED = "joined"
+LIVE = "live"
+JOINS = "joins"
+
+
+@dataclass(eq=False)
+class Node:
+    """A node. ``variables`` and ``key`` (those shared with the parent) are in the order of the view's key.
+
+    ``rows`` holds the node's own rows, None where nothing asks for them; ``sums`` the payloads that a node that is
+    not free hands up. ``wanted`` collects the indexes that statements need, by subset ("": of all rows).
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    atom: Atom | None
+    free: bool
+    fillers: tuple[Node, ...] = ()
+    others: tuple[Node, ...] = ()
+    parent: Node | None = None
+    key: tuple[str, ...] = ()
+    rows: View | None = None
+    sums: View | None = None
+    counted: bool = False
+    wanted: dict[str, set[tuple[int, ...]]] = field(default_factory=dict)
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        return (*self.fillers, *self.others)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it hands up payloads instead of being there or not."""
+        return self.counted and not self.free
+
+    @property
+    def is_union(self) -> bool:
+        """Whether its rows are counted by the projections of its fillers that have them."""
+        return self.atom is None and not self.is_projection
+
+    @property
+    def is_projection(self) -> bool:
+        """Whether its rows are the sums that its one filler hands up."""
+        return self.atom is None and len(self.fillers) == 1 and self.fillers[0].closed
+
+    @property
+    def full(self) -> tuple[str, int] | None:
+        """The component that tells which rows are joined, and its value there; None where all rows are."""
+        if self.others:
+            return JOINS, len(self.others)
+        if self.is_union and len(self.fillers) > 1:
+            return COUNT, len(self.fillers)
+        return None
+
+    @property
+    def has_joined(self) -> bool:
+        """Whether its joined rows are a subset of their own: at the root only where not all rows are."""
+        return self.parent is not None or self.full is not None
+
+    @property
+    def has_live(self) -> bool:
+        """Whether it is asked which of its rows are in the result: a child's change goes up from there."""
+        return self.free and self.parent is not None and any(c.free or c.closed for c in self.reporting)
+
+    @property
+    def reporting(self) -> tuple[Node, ...]:
+        """Children whose changes may be changes of the result though the node's rows stay: all, but for the one
+        whose sums are these rows."""
+        return self.others if self.is_projection else self.children
+
+    def view(self) -> View:
+        assert self.rows is not None
+        return self.rows
+
+    def places(self, variables: tuple[str, ...]) -> tuple[int, ...]:
+        """Positions in the node's key of variables of it."""
+        return tuple(i for i, v in enumerate(self.variables) if v in variables)
+
+    def index(self, subset: str, variables: tuple[str, ...]) -> tuple[int, ...]:
+        """The index of a subset by some of the variables, which is made."""
+        at = self.places(variables)
+        self.wanted.setdefault(subset, set()).add(at)
+        return at
+
+    def nodes(self) -> tuple[Node, ...]:
+        """The node and those below it, each before its children."""
+        return (self, *(n for child in self.children for n in child.nodes()))
+
+    def atoms(self) -> frozenset[str]:
+        return frozenset(n.atom.name for n in self.nodes() if n.atom is not None)
+
+
+def nodes_of(query: Query, free: frozenset[str], tree: JoinTree, counted: bool) -> Node:
+    """The root of a tree's nodes, with views; ``free`` are the output variables, which the tree is made for."""
+    builder = _Builder(query, free, counted)
+    root = builder.node(tree)
+    if not root.free:
+        root = builder.above(root, ())
+    builder.link(root, None)
+    for node in root.nodes():
+        builder.store(node)
+    return root
+
+
+class _Builder:
+    def __init__(self, query: Query, free: frozenset[str], counted: bool) -> None:
+        self.query = query
+        self.free = free
+        self.counted = counted
+        self.names = Namer(query)
+
+    def node(self, tree: JoinTree) -> Node:
+        children = tuple(self._child(child, tree.variables) for child in tree.children)
+        variables = self._ordered(tree.variables)
+        is_free = tree.variables <= self.free
+        if tree.name is not None:
+            atom = self.query.atom(tree.name)
+            return Node(tree.name, atom.variables, atom, is_free, (), children, counted=self.counted)
+        fillers = tuple(c for c in children if tree.variables <= set(c.variables))
+        others = tuple(c for c in children if c not in fillers)
+        if len(fillers) > 1 and others:
+            fillers = (Node(_label(variables), variables, None, is_free, fillers, counted=self.counted),)
+        return Node(_label(variables), variables, None, is_free, fillers, others, counted=self.counted)
+
+    def _child(self, tree: JoinTree, above: frozenset[str]) -> Node:
+        """A child; between a free node and one that is not stands the projection on new free variables."""
+        child = self.node(tree)
+        if above <= self.free and not child.free and tree.variables & self.free - above:
+            return self.above(child, self._ordered(tree.variables & self.free))
+        return child
+
+    def above(self, child: Node, variables: tuple[str, ...]) -> Node:
+        """A generalised relation over one child."""
+        kept = variables or tuple(v for v in child.variables if v in self.free)
+        return Node(_label(kept), kept, None, True, (child,), counted=self.counted)
+
+    def _ordered(self, variables: frozenset[str]) -> tuple[str, ...]:
+        return tuple(v for v in self.query.variables if v in variables)
+
+    def link(self, node: Node, parent: Node | None) -> None:
+        node.parent = parent
+        if parent is not None:
+            node.key = tuple(v for v in parent.variables if v in node.variables)
+            node.free = node.free and parent.free
+        for child in node.children:
+            self.link(child, node)
+
+    def store(self, node: Node) -> None:
+        """Give a node its views. A leaf that is not free needs its sums alone; the sums of the filler of a
+        projection are the projection's rows."""
+        if node.closed:
+            if node.atom is not None and node.children:
+                node.rows = leaf_view(self.query, node.atom, self.names.view(node.atom.name))
+            assert node.parent is not None
+            if node.parent.free and node.parent.is_projection and node in node.parent.fillers:
+                node.sums = node.parent.rows
+            else:
+                what = node.atom.name if node.atom is not None and not node.children else f"P_{_word(node.name)}"
+                node.sums = View(
+                    self.names.view(what),
+                    node.key,
+                    components_over(self.query, node.atoms()),
+                    definition=f"projection of {node.name}",
+                )
+            return
+        if node.atom is not None:
+            view = leaf_view(self.query, node.atom, self.names.view(node.atom.name))
+            if not self.counted:
+                view = View(view.name, view.key, (Component(COUNT, "integer"),), definition=view.definition)
+        elif node.is_projection:
+            components = components_over(self.query, node.fillers[0].atoms())
+            what = f"projection of {node.fillers[0].name}"
+            view = View(self.names.view(f"P_{_word(node.name)}"), node.variables, components, definition=what)
+        else:
+            what = "meeting of " + ", ".join(c.name for c in node.fillers)
+            count = (Component(COUNT, "integer"),)
+            view = View(self.names.view(f"G_{_word(node.name)}"), node.variables, count, definition=what)
+        if node.others:
+            components = (*view.components, Component(JOINS, "integer"))
+            view = View(view.name, view.key, components, definition=view.definition, tally=JOINS)
+        node.rows = view
+
+
+def _label(variables: tuple[str, ...]) -> str:
+    return f"[{', '.join(variables)}]"
+
+
+def _word(label: str) -> str:
+    return "_".join(label.strip("[]").split(", ")) or "all"

@@ -1,0 +1,189 @@
+"""Enumeration over a join tree: the result (Algorithm 5) and the rows through given ones (Algorithm 6).
+
+What is bound at first is a *chain*: nodes from where a change came in, each with the child it came from, up to the
+last one it reached. From there the loops go up through live rows, every one of which is in the result, and down
+through joined rows, every one of which meets something below. So no loop is ever empty, and the time between two
+rows depends on the query alone, but for conditions across atoms, which are applied as soon as their variables are
+bound, and for free variables added to the output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from freshviews.expr.nodes import columns_of
+from freshviews.plan.crown_nodes import JOINED, LIVE, Node
+from freshviews.plan.leaves import Carrier, row_carrier, spanning_lifts
+from freshviews.plan.nest import Pending
+from freshviews.program.nodes import Exists, If, Lookup, Loop, Statement, Tally
+from freshviews.query.query import Query
+
+Carriers = tuple[Carrier, ...]
+Finish = Callable[[Carriers], tuple[Statement, ...]]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A node of a chain, the alias of its row (None where only the variables matter), and the child the change
+    came from."""
+
+    node: Node
+    alias: str | None
+    source: Node | None
+
+
+Chain = tuple[Link, ...]
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A node to be bound: by its sums (``"sums"``), from below (``"up"``, ``source`` the child) or from above."""
+
+    how: str
+    node: Node
+    source: Node | None = None
+
+
+@dataclass(frozen=True)
+class _State:
+    bound: frozenset[str]
+    carriers: Carriers
+    steps: tuple[_Step, ...]
+    pending: Pending
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Writes enumerations of one query. ``aliases`` names the rows of a node, ``finish`` handles a row."""
+
+    query: Query
+    root: Node
+    aliases: Callable[[Node], str]
+
+    def everything(self, finish: Finish) -> tuple[Statement, ...]:
+        """All rows of the result."""
+        pending = Pending(self.query.conditions, spanning_lifts(self.query))
+        return self._go(_State(frozenset(), (), (_Step("down", self.root),), pending), finish)
+
+    def through(self, chain: Chain, carriers: Carriers, finish: Finish) -> tuple[Statement, ...]:
+        """The rows of the result that go through the rows of a chain."""
+        pending = Pending(self.query.conditions, spanning_lifts(self.query))
+        steps: list[_Step] = []
+        for link in chain:
+            steps += self._below(link.node, link.source)
+        top = chain[-1].node
+        if top.parent is not None:
+            steps.append(_Step("up", top.parent, top))
+        bound = frozenset(v for link in chain for v in link.node.variables)
+        return self._go(_State(bound, carriers, tuple(steps), pending), finish)
+
+    def above(self, child: Node, carriers: Carriers, finish: Finish) -> tuple[Statement, ...]:
+        """The rows of the result that have the key of a child, which is bound."""
+        assert child.parent is not None
+        pending = Pending(self.query.conditions, spanning_lifts(self.query))
+        up = _Step("up", child.parent, child)
+        return self._go(_State(frozenset(child.key), carriers, (up,), pending), finish)
+
+    def member(self, finish: Finish) -> tuple[Statement, ...]:
+        """The row of the result whose free variables are bound."""
+        nodes = [node for node in self.root.nodes() if node.free]
+        sums = [_Step("sums", c) for node in nodes for c in node.reporting if c.closed]
+
+        def ask(left: list[Node], carriers: Carriers) -> tuple[Statement, ...]:
+            if not left:
+                bound = frozenset(self.query.free)
+                return self._go(_State(bound, carriers, tuple(sums), Pending(self.query.conditions)), finish)
+            node, *rest = left
+            alias = self.aliases(node)
+            body = ask(rest, (*carriers, *self.own(node, alias)))
+            return (Lookup(node.view().name, node.variables, alias, self.where_joined(node, alias, body)),)
+
+        return ask(nodes, ())
+
+    def own(self, node: Node, alias: str) -> Carriers:
+        """What a row of a free node carries into payloads."""
+        if not node.counted or node.is_union:
+            return ()
+        view = node.view()
+        components = tuple(c for c in view.components if c.name != view.tally)
+        return (row_carrier(alias, replace(view, components=components)),)
+
+    def where_joined(self, node: Node, alias: str, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """The body, where a row of a node is joined."""
+        return body if node.full is None else (Tally(alias, node.full[0], 0, node.full[1], body),)
+
+    def where_live(self, child: Node, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """The body, where some row of the parent with the child's key is in the result."""
+        parent = child.parent
+        assert parent is not None
+        if parent.parent is None and len(child.key) == len(parent.variables):
+            alias = self.aliases(parent)
+            return (Lookup(parent.view().name, parent.variables, alias, self.where_joined(parent, alias, body)),)
+        subset = self._live(parent)
+        at = parent.index(subset, child.key)
+        return (Exists(parent.view().name, tuple(parent.variables[i] for i in at), at, body, subset),)
+
+    def _live(self, node: Node) -> str:
+        """The subset of a node's rows that are in the result: all joined ones at the root."""
+        if node.parent is not None:
+            return LIVE
+        return JOINED if node.has_joined else ""
+
+    def _below(self, node: Node, source: Node | None) -> list[_Step]:
+        below = [c for c in node.reporting if c is not source]
+        return [_Step("sums", c) for c in below if c.closed] + [_Step("down", c) for c in below if c.free]
+
+    def _go(self, state: _State, finish: Finish) -> tuple[Statement, ...]:
+        pending, bound = state.pending, state.bound
+        ready = tuple(c for c in pending.conditions if bound.issuperset(columns_of(c)))
+        if ready:
+            rest = replace(pending, conditions=tuple(c for c in pending.conditions if c not in ready))
+            body = self._go(replace(state, pending=rest), finish)
+            for condition in reversed(ready):
+                body = (If(condition, body),)
+            return body
+        lifts = tuple(lift for lift in pending.lifts if bound.issuperset(columns_of(lift[1].expr)))
+        if lifts:
+            rest = replace(pending, lifts=tuple(lift for lift in pending.lifts if lift not in lifts))
+            carrier = Carrier(None, frozenset(), tuple((name, value) for name, _, value in lifts))
+            inner = replace(state, carriers=(*state.carriers, carrier), pending=rest)
+            return (*(let for _, let, _ in lifts), *self._go(inner, finish))
+        if not state.steps:
+            return finish(state.carriers)
+        step = self._next(state)
+        left = tuple(s for s in state.steps if s is not step)
+        node, alias = step.node, self.aliases(step.node)
+        if step.how == "sums":
+            assert node.sums is not None
+            alias = self.aliases(node) + "_sums"
+            done = replace(state, carriers=(*state.carriers, row_carrier(alias, node.sums)), steps=left)
+            return (Lookup(node.sums.name, node.key, alias, self._go(done, finish)),)
+        further = self._below(node, step.source)
+        if step.how == "up" and node.parent is not None:
+            further.append(_Step("up", node.parent, node))
+        done = _State(
+            bound | frozenset(node.variables),
+            (*state.carriers, *self.own(node, alias)),
+            (*left, *further),
+            pending,
+        )
+        body = self._go(done, finish)
+        shared = step.source.key if step.source is not None else node.key
+        if len(shared) == len(node.variables) and (step.how == "down" or node.parent is None):
+            if node.parent is None:
+                body = self.where_joined(node, alias, body)
+            return (Lookup(node.view().name, node.variables, alias, body),)
+        subset = self._live(node) if step.how == "up" else (JOINED if node.has_joined else "")
+        at = node.index(subset, shared) if subset or shared else ()
+        return (Loop(node.view().name, node.variables, at, alias, body, subset),)
+
+    def _next(self, state: _State) -> _Step:
+        """Sums at once; then what lets a condition be applied; then up; then down."""
+
+        def rank(step: _Step) -> tuple[bool, bool, bool]:
+            bound = state.bound | frozenset(step.node.variables)
+            checks = any(bound.issuperset(columns_of(c)) for c in state.pending.conditions)
+            return step.how == "sums", checks, step.how == "up"
+
+        return max(state.steps, key=rank)

@@ -1,0 +1,270 @@
+"""All free-connex generalised join trees of a query, and the one that updates cost least in.
+
+Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Definitions 3.1 and 3.2, and
+"Query plan optimization" in Section 6.3. The tree taken is the one with the least sum, over the relations, of depth
+times number of updates; generalised relations do not count in the depth, nor does the relation itself. For
+``Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)`` the cheapest two are these, of cost N(T) and N(R)::
+
+    [b]              [c]
+      R(a, b)          T(c, d)
+      S(b, c)          S(b, c)
+        T(c, d)          R(a, b)
+
+A tree is grown from its root. What hangs below a node falls apart into components, connected by variables that the
+node does not have, and each component is a child. Departures: a component is never hung lower than it can be, which
+would cost more; a generalised relation with one child stands only above a relation, for its free variables; one
+that some child does not contain (``freshviews.query.free_connex``) is tried only where there is no tree without,
+and costs that child a level.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice, product
+
+from freshviews.query.acyclic import JoinTree, with_children
+from freshviews.query.hypergraph import Edge, Hypergraph, union
+
+LIMIT = 1000
+"""So many trees are listed, at most."""
+
+Edges = frozenset[Edge]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A component to be given a root: its edges, what it shares with the node above, whether that node is a
+    generalised relation (or there is none), and its variables. ``closed``: the root is to have a bound variable."""
+
+    edges: Edges
+    shared: frozenset[str]
+    general: bool
+    above: frozenset[str] | None
+    closed: bool = False
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """A root for a component and the components below it; ``deeper`` says which are a level further down."""
+
+    node: JoinTree
+    places: tuple[_Place, ...]
+    deeper: tuple[bool, ...]
+
+
+@dataclass
+class _Grower:
+    graph: Hypergraph
+    updates: Mapping[str, float]
+    mixed: bool
+    candidates: tuple[frozenset[str], ...] = ()
+    best: dict[_Place, tuple[float, int, JoinTree] | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.candidates = _intersections(self.graph)
+
+    def start(self) -> _Place:
+        return _Place(frozenset(self.graph.edges), frozenset(), True, None)
+
+    def choices(self, place: _Place) -> Iterator[_Choice]:
+        """Every root that a component may have."""
+        below = union(place.edges)
+        order = [edge for edge in self.graph.edges if edge in place.edges]
+        if place.general:
+            for variables in self.candidates:
+                if place.shared <= variables <= below and variables != place.above:
+                    yield from self._generalised(place, variables)
+        for edge in order:
+            if place.shared <= edge.variables and self._may_stand(place, edge.variables, below):
+                parts = self._parts(place.edges - {edge}, edge.variables)
+                places = tuple(_Place(p, union(p) & edge.variables, False, edge.variables) for p in parts)
+                yield _Choice(JoinTree(edge.name, edge.variables), places, (True,) * len(places))
+
+    def _generalised(self, place: _Place, variables: frozenset[str]) -> Iterator[_Choice]:
+        if not self._may_stand(place, variables, union(place.edges)):
+            return
+        parts = self._parts(place.edges, variables)
+        outside = tuple(not variables <= union(part) for part in parts)
+        if all(outside) or (any(outside) and not (self.mixed and variables <= self.graph.free)):
+            return
+        # With one child, it stands for the free variables of what is not free.
+        closed = len(parts) == 1
+        if closed and not variables <= self.graph.free:
+            return
+        places = tuple(_Place(p, union(p) & variables, True, variables, closed) for p in parts)
+        yield _Choice(JoinTree(None, variables), places, outside)
+
+    def _may_stand(self, place: _Place, variables: frozenset[str], below: frozenset[str]) -> bool:
+        """Definition 3.2: the root is free, and no free variable comes in below a bound one."""
+        free = self.graph.free
+        if place.above is None:
+            return variables <= free
+        if place.closed and variables <= free:
+            return False
+        return variables <= free or below & free <= variables
+
+    def _parts(self, edges: Edges, variables: frozenset[str]) -> tuple[Edges, ...]:
+        """The components of edges, connected by variables other than these, in the order of the query."""
+        left = [edge for edge in self.graph.edges if edge in edges]
+        found: list[Edges] = []
+        while left:
+            part, reached = [left.pop(0)], set[str]()
+            reached |= part[0].variables - variables
+            grown = True
+            while grown:
+                grown = False
+                for edge in list(left):
+                    if (edge.variables - variables) & reached:
+                        left.remove(edge)
+                        part.append(edge)
+                        reached |= edge.variables - variables
+                        grown = True
+            found.append(frozenset(part))
+        return tuple(found)
+
+    def cheapest(self, place: _Place) -> tuple[float, int, JoinTree] | None:
+        """The least cost of a component, the height and the tree; None where it has none."""
+        if place not in self.best:
+            self.best[place] = None  # a component is never met below itself with the same place above
+            self.best[place] = self._cheapest(place)
+        return self.best[place]
+
+    def _cheapest(self, place: _Place) -> tuple[float, int, JoinTree] | None:
+        found: tuple[float, int, JoinTree] | None = None
+        for choice in self.choices(place):
+            cost, children = 0.0, []
+            for below, deeper in zip(choice.places, choice.deeper, strict=True):
+                part = self.cheapest(below)
+                if part is None:
+                    break
+                cost += part[0]
+                cost += sum(self.updates.get(edge.name, 1.0) for edge in below.edges) if deeper else 0.0
+                children.append(part[2])
+            else:
+                tree = with_children(choice.node, children)
+                if found is None or (cost, tree.height) < found[:2]:
+                    found = cost, tree.height, tree
+        return found
+
+    def trees(self, place: _Place) -> Iterator[JoinTree]:
+        """Every tree of a component."""
+        for choice in self.choices(place):
+            below = [list(islice(self.trees(part), LIMIT)) for part in choice.places]
+            for children in product(*below):
+                yield with_children(choice.node, children)
+
+
+def best_tree(graph: Hypergraph, updates: Mapping[str, float]) -> JoinTree | None:
+    """The free-connex tree that minimises the sum of depth times updates, then the height; ``updates`` are by
+    atom, 1 where they are not given. None where the query is not free-connex."""
+    for mixed in (False, True):
+        grower = _Grower(graph, updates, mixed)
+        found = grower.cheapest(grower.start())
+        if found is not None:
+            return found[2]
+    return None
+
+
+def all_trees(graph: Hypergraph, limit: int = LIMIT) -> tuple[JoinTree, ...]:
+    """The free-connex trees of a query, each once, at most ``limit``."""
+    for mixed in (False, True):
+        grower = _Grower(graph, {}, mixed)
+        found = tuple(islice(dict.fromkeys(grower.trees(grower.start())), limit))
+        if found:
+            return found
+    return ()
+
+
+def cost(tree: JoinTree, updates: Mapping[str, float], depth: int = 0) -> float:
+    """The sum over relations of depth times updates."""
+    own = 0.0 if tree.name is None else depth * updates.get(tree.name, 1.0)
+    total = own
+    for child in tree.children:
+        deeper = tree.name is not None or not tree.variables <= child.variables
+        total += cost(child, updates, depth + deeper)
+    return total
+
+
+def _intersections(graph: Hypergraph) -> tuple[frozenset[str], ...]:
+    """What generalised relations may be made of: intersections of relations, and their free parts, large first."""
+    found = {edge.variables for edge in graph.edges}
+    grown = True
+    while grown:
+        new = {one & other for one in found for other in found} - found
+        grown = bool(new)
+        found |= new
+    found |= {variables & graph.free for variables in found} | {frozenset()}
+    places = {v: i for i, v in enumerate(graph.variables)}
+    return tuple(sorted(found, key=lambda vs: (-len(vs), sorted(places[v] for v in vs))))
+
+
+_TOKEN = re.compile(r"\s*(\[[^\[\]]*\]|[^\s\[\](),]+|[(),])")
+
+
+def parse_tree(text: str, graph: Hypergraph) -> JoinTree:
+    """The tree that a line names, ``[b](R, S(T))``. ValueError, which says why, where it is no free-connex tree."""
+    tokens = _TOKEN.findall(text)
+    if "".join(tokens).replace(" ", "") != re.sub(r"\s", "", text):
+        raise ValueError(f"'{text}' is not a join tree; write it like [b](R, S(T))")
+    relations = {edge.name: edge for edge in graph.edges}
+
+    def node(at: int) -> tuple[JoinTree, int]:
+        label = tokens[at] if at < len(tokens) else ""
+        if label.startswith("["):
+            names = [name.strip() for name in label[1:-1].split(",") if name.strip()]
+            unknown = [name for name in names if name not in graph.variables]
+            if unknown:
+                raise ValueError(f"there is no variable {unknown[0]}; there are {', '.join(graph.variables)}")
+            made = JoinTree(None, frozenset(names))
+        elif label in relations:
+            made = JoinTree(label, relations[label].variables)
+        else:
+            raise ValueError(f"'{label}' is no relation of the query; there are {', '.join(relations)}")
+        at += 1
+        children: list[JoinTree] = []
+        if at < len(tokens) and tokens[at] == "(":
+            while tokens[at] in ("(", ","):
+                child, at = node(at + 1)
+                children.append(child)
+                if at == len(tokens):
+                    raise ValueError(f"'{text}' lacks a closing bracket")
+            at += 1
+        return with_children(made, children), at
+
+    tree, end = node(0)
+    if end != len(tokens):
+        raise ValueError(f"'{text}' goes on after its tree: {' '.join(tokens[end:])}")
+    check_tree(tree, graph)
+    return tree
+
+
+def check_tree(tree: JoinTree, graph: Hypergraph) -> None:
+    """ValueError where a tree does not meet Definitions 3.1 and 3.2, generalised relations filled by one child."""
+    names = [node.name for node in tree.nodes() if node.name is not None]
+    if sorted(names) != sorted(edge.name for edge in graph.edges):
+        raise ValueError(f"a join tree has each of {', '.join(e.name for e in graph.edges)} once")
+    if not tree.variables <= graph.free:
+        raise ValueError("the root of a free-connex join tree is made of free variables")
+    tops: dict[str, int] = {}
+    for node in tree.nodes():
+        parent_has = node.key
+        for variable in sorted(node.variables - parent_has):
+            if variable in tops:
+                raise ValueError(f"the nodes that have {variable} are not connected")
+            tops[variable] = 1
+
+    def walk(node: JoinTree, bound_above: bool, relation_above: bool) -> None:
+        if node.name is None:
+            if relation_above:
+                raise ValueError(f"[{', '.join(graph.ordered(node.variables))}] stands below a relation")
+            if not any(node.variables <= child.variables for child in node.children):
+                raise ValueError(f"no child of [{', '.join(graph.ordered(node.variables))}] contains it")
+        if bound_above and node.variables - node.key & graph.free and (node.variables - node.key) & graph.free:
+            raise ValueError(f"free variables of {node.name} come in below a bound variable")
+        for child in node.children:
+            bound = bound_above or not node.variables <= graph.free
+            walk(child, bound, relation_above or node.name is not None)
+
+    walk(tree, False, False)

@@ -1,0 +1,58 @@
+"""Windows over tables: rows leave by themselves, first in, first out.
+
+``'100000 rows'``: at most so many rows; each further one lets the oldest go. ``'180 days on created'``: rows whose
+time is within 180 days of the latest that came; ``on column`` may be left out where the table has one column of a
+time. The lifespan of a row is half open: what is exactly as old as the window leaves.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from freshviews.query.block import ColumnDef, TableDef
+
+PROPERTY = "freshviews.window"
+
+_FORM = re.compile(r"\s*(\d+)\s+(row|day|hour|minute|second)s?(?:\s+on\s+(\S+))?\s*", re.IGNORECASE)
+_SECONDS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
+
+
+@dataclass(frozen=True)
+class Window:
+    """``rows`` at most, or rows not older than ``width``, in codes of the time ``column``, than the latest."""
+
+    rows: int = 0
+    column: str = ""
+    width: int = 0
+
+
+def window_of(table: TableDef) -> Window | None:
+    """The window of a table, None where it has none. ValueError, which says what would be accepted."""
+    text = dict(table.properties).get(PROPERTY)
+    return None if text is None else parse_window(text, table.columns)
+
+
+def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
+    """The window that a text means for a table of these columns."""
+    found = _FORM.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        raise ValueError(f"'{text}' is no window; '100000 rows' or '180 days on created' is accepted")
+    number, unit = int(found[1]), found[2].lower()
+    if unit == "row":
+        if found[3] is not None:
+            raise ValueError(f"'{text}': a window of rows goes by arrival, not by a column")
+        return Window(rows=number)
+    times = [c for c in columns if c.type.name in ("DATE", "TIMESTAMP")]
+    if found[3] is not None:
+        times = [c for c in times if c.name.lower() == found[3].lower()]
+    if len(times) != 1:
+        raise ValueError(f"'{text}' needs one column of a DATE or TIMESTAMP; name it: '{number} {unit}s on column'")
+    (column,) = times
+    if column.nullable:
+        raise ValueError(f"'{text}': {column.name} must be NOT NULL, for a row without a time is in no window")
+    if column.type.name == "DATE":
+        if unit != "day":
+            raise ValueError(f"'{text}': {column.name} is a DATE; days are accepted")
+        return Window(column=column.name, width=number)
+    return Window(column=column.name, width=number * _SECONDS[unit] * 1_000_000)

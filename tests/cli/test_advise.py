@@ -1,0 +1,70 @@
+"""``freshviews advise``, called as a user calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_commands import run
+
+SCRIPT = """CREATE TABLE r1 (x1 BIGINT NOT NULL, x2 BIGINT NOT NULL);
+CREATE TABLE r2 (x2 BIGINT NOT NULL, x3 BIGINT NOT NULL);
+CREATE MATERIALIZED VIEW v AS SELECT r1.x1, r1.x2, r2.x3 FROM r1 JOIN r2 ON r1.x2 = r2.x2;
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    path = tmp_path / "figure.sql"
+    path.write_text(SCRIPT)
+    return path
+
+
+def write(folder: Path, n: int) -> Path:
+    """Rows of r1 that live on, and n short lives in r2, one after the other."""
+    folder.mkdir()
+    r1 = ["x1,x2,_order", *(f"{i},0,{i}" for i in range(n))]
+    r2 = ["x2,x3,_multiplicity,_order"]
+    for i in range(n):
+        r2 += [f"0,{i},1,{n + 2 * i}", f"0,{i},-1,{n + 2 * i + 1}"]
+    (folder / "r1.csv").write_text("\n".join(r1) + "\n")
+    (folder / "r2.csv").write_text("\n".join(r2) + "\n")
+    return folder
+
+
+def test_advise_names_the_tree_with_the_least_enclosureness(script: Path, tmp_path: Path) -> None:
+    result = run("advise", script, "--stream", write(tmp_path / "changes", 40))
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "view v"
+    assert lines[1] == "  the stream is neither insert-only nor first-in-first-out; lambda 20.00"
+    assert lines[2].split() == ["lambda_T", "1.00", "height", "1", "[x2](r1,", "r2)", "<-", "take", "this"]
+    # Either relation on top: only rows of r1 enclose others.
+    assert [line.split()[1] for line in lines[3:5]] == ["1.00", "20.00"]
+    assert lines[5] == "  updates over the tree to take: O(1) on average"
+    assert lines[6] == "  name it by TBLPROPERTIES ('freshviews.join_tree' = '[x2](r1, r2)')"
+
+
+def test_the_tree_that_advise_names_is_taken(script: Path) -> None:
+    named = SCRIPT.replace("VIEW v AS", "VIEW v TBLPROPERTIES ('freshviews.join_tree' = 'r1(r2)') AS")
+    script.write_text(named)
+    result = run("explain", script)
+    assert result.exit_code == 0, result.output
+    assert "strategy  crown: named by the user" in result.stdout
+    assert "tree      r1(x1, x2)\n            r2(x2, x3)" in result.stdout
+
+
+def test_advise_says_what_is_missing_of_a_stream(script: Path, tmp_path: Path) -> None:
+    folder = write(tmp_path / "changes", 3)
+    (folder / "r2.csv").unlink()
+    result = run("advise", script, "--stream", folder)
+    assert result.exit_code == 1
+    assert "has no r2.csv or r2.parquet with the updates of table r2" in result.stderr
+
+
+def test_a_join_tree_that_is_none_is_refused(script: Path) -> None:
+    script.write_text(SCRIPT.replace("VIEW v AS", "VIEW v TBLPROPERTIES ('freshviews.join_tree' = 'r1') AS"))
+    result = run("check", script)
+    assert result.exit_code == 1
+    assert "a join tree has each of r1, r2 once" in result.stderr

@@ -1,0 +1,115 @@
+"""Tables with a window: rows leave by themselves, first in, first out."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections import Counter, deque
+from pathlib import Path
+
+import pytest
+
+from freshviews import BatchError, CatalogError, Database, SqlError
+
+ROWS = """
+CREATE TABLE g (src BIGINT, dst BIGINT) TBLPROPERTIES ('freshviews.window' = '5 rows');
+CREATE MATERIALIZED VIEW v AS SELECT src, COUNT(*) AS n FROM g GROUP BY src;
+"""
+DAYS = """
+CREATE TABLE e (day DATE NOT NULL, x BIGINT) TBLPROPERTIES ('freshviews.window' = '10 days');
+CREATE MATERIALIZED VIEW v AS SELECT x, COUNT(*) AS n FROM e GROUP BY x;
+"""
+
+
+def day(number: int) -> datetime.date:
+    return datetime.date(2024, 1, 1) + datetime.timedelta(days=number)
+
+
+def test_a_window_of_rows_keeps_the_latest() -> None:
+    rng = random.Random(1)
+    with Database() as db:
+        db.execute(ROWS)
+        held: deque[tuple[int, int]] = deque(maxlen=5)
+        for _ in range(60):
+            rows = [(rng.randrange(3), rng.randrange(3)) for _ in range(rng.choice([0, 1, 2, 4, 7, 13]))]
+            db.insert("g", rows)
+            held.extend(rows)
+            assert Counter(db.table("g")) == Counter(held)
+            assert dict(db.view("v")) == Counter(src for src, _ in held)
+
+
+def test_a_window_of_days_keeps_what_is_younger_than_the_latest_by_less() -> None:
+    rng = random.Random(2)
+    with Database() as db:
+        db.execute(DAYS)
+        held: list[tuple[int, int]] = []
+        now = 0
+        for _ in range(80):
+            rows = []
+            for _ in range(rng.choice([0, 1, 3, 6])):
+                rows.append((max(now + rng.choice([-12, -6, -1, 0, 0, 1, 2, 7]), 0), rng.randrange(3)))
+                late = rows[-1][0] <= now - 10
+                now = max(now, rows[-1][0])
+                held = [row for row in [*held, *([] if late else rows[-1:])] if row[0] > now - 10]
+            db.insert("e", [(day(at), x) for at, x in rows])
+            assert Counter(db.table("e")) == Counter((day(at), x) for at, x in held)
+            assert dict(db.view("v")) == Counter(x for _, x in held)
+
+
+def test_what_is_refused_leaves_the_window_as_it_was() -> None:
+    with Database() as db:
+        db.execute(ROWS)
+        db.insert("g", [(i, 0) for i in range(5)])
+        with pytest.raises(BatchError, match="a window, which deletes its rows by itself"):
+            db.delete("g", [(0, 0)])
+        with pytest.raises(BatchError):
+            db.insert("g", [(7, 0), ("no", 0)])
+        db.insert("g", [(8, 0)])
+        assert sorted(db.table("g")) == [(1, 0), (2, 0), (3, 0), (4, 0), (8, 0)]
+
+
+def test_changes_in_order_tell_what_leaves_with_an_arrival() -> None:
+    with Database() as db:
+        db.execute(
+            "CREATE TABLE g (src BIGINT, dst BIGINT) TBLPROPERTIES ('freshviews.window' = '2 rows');"
+            "CREATE MATERIALIZED VIEW v AS SELECT src, dst FROM g;"
+        )
+        batches = db.apply_in_order("g", [(i, i, 1) for i in range(4)], "v")
+        told = [row for b in batches for row in zip(*[c.to_pylist() for c in b.columns], strict=True)]
+        assert [(src, m, update) for src, _, m, update in told] == [
+            (0, 1, 0), (1, 1, 1), (0, -1, 2), (2, 1, 2), (1, -1, 3), (3, 1, 3),
+        ]  # fmt: skip
+
+
+def test_a_window_by_time_is_kept_with_a_database(tmp_path: Path) -> None:
+    with Database(tmp_path / "db") as db:
+        db.execute(DAYS)
+        db.insert("e", [(day(i), i) for i in range(12)])
+    with Database(tmp_path / "db") as db:
+        assert sorted(x for _, x in db.table("e")) == list(range(2, 12))
+        db.insert("e", [(day(14), 14)])
+        assert sorted(x for _, x in db.table("e")) == [*range(5, 12), 14]
+
+
+def test_a_window_of_rows_does_not_outlive_its_process(tmp_path: Path) -> None:
+    with Database(tmp_path / "db") as db:
+        db.execute(ROWS)
+        db.insert("g", [(1, 1)])
+    with Database(tmp_path / "db") as db, pytest.raises(CatalogError, match="a window by a time column is"):
+        db.insert("g", [(2, 2)])
+
+
+@pytest.mark.parametrize(
+    ("columns", "window", "message"),
+    [
+        ("a INT", "many rows", "'100000 rows' or '180 days on created' is accepted"),
+        ("a INT", "0 rows", "is no window"),
+        ("a INT", "5 days", "needs one column of a DATE or TIMESTAMP"),
+        ("a DATE NOT NULL, b DATE NOT NULL", "5 days", "name it: '5 days on column'"),
+        ("a DATE", "5 days", "a must be NOT NULL"),
+        ("a DATE NOT NULL", "5 hours", "a is a DATE; days are accepted"),
+    ],
+)
+def test_a_window_that_is_none_is_refused(columns: str, window: str, message: str) -> None:
+    with Database() as db, pytest.raises(SqlError, match=message):
+        db.execute(f"CREATE TABLE t ({columns}) TBLPROPERTIES ('freshviews.window' = '{window}')")
