@@ -9,6 +9,7 @@ from __future__ import annotations
 from freshviews.codegen.appending import with_pending
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.scalars import ScalarWriter
+from freshviews.codegen.subsets import write_enter, write_leave, write_tally
 from freshviews.codegen.writer import Names, Writer
 from freshviews.program.nodes import (
     MULTIPLICITY,
@@ -16,7 +17,6 @@ from freshviews.program.nodes import (
     Changed,
     Emit,
     Enter,
-    Event,
     Exists,
     Extreme,
     If,
@@ -103,11 +103,11 @@ class StatementWriter:
             case Exists():
                 self.exists(statement)
             case Tally():
-                self.tally(statement)
+                write_tally(self, statement)
             case Enter():
-                self.enter(statement)
+                write_enter(self, statement)
             case Leave():
-                self.leave_subset(statement)
+                write_leave(self, statement)
             case Smaller():
                 self.smaller(statement)
             case Sum():
@@ -153,66 +153,6 @@ class StatementWriter:
         index = self.index(statement.view, statement.bound, statement.among)
         with self.writer.block(f"if slice_of({index}, {self.key(statement.key)}) != 0:"):
             self.body(statement.body)
-
-    def tally(self, statement: Tally) -> None:
-        view = self.aliases[statement.alias]
-        assert isinstance(view, View)
-        row, place = self.row(statement.alias), row_layout(view).offsets[statement.component]
-        self.need("load", "store")
-        self.step()
-        test = f"load({row}, {place}) == {statement.full}"
-        if statement.amount == 0:
-            with self.writer.block(f"if {test}:"):
-                self.body(statement.body)
-            return
-        before = f"load({row}, {place})"
-        if statement.amount < 0 and statement.body:
-            before = self.names.fresh(f"{row}_{statement.component}")
-            self.writer.line(f"{before} = load({row}, {place})")
-            test = f"{before} == {statement.full}"
-        self.writer.line(f"store({row}, {place}, {before} + {statement.amount})")
-        if statement.body:
-            with self.writer.block(f"if {test}:"):
-                self.body(statement.body)
-
-    def enter(self, statement: Enter) -> None:
-        table, row, places = self.subset(statement)
-        self.need("enter_slice")
-        self.step()
-        alone = {event.bound: self.names.fresh(f"{row}_alone") for event in statement.events}
-        for bound, place in places.items():
-            flag = f"{alone[bound]} = " if bound in alone else ""
-            self.writer.line(f"{flag}enter_slice({table}, {place}, {row})")
-        for event in statement.events:
-            self.event(event, alone[event.bound])
-
-    def leave_subset(self, statement: Leave) -> None:
-        table, row, places = self.subset(statement)
-        self.need("leave_slice")
-        self.step()
-        for event in statement.events:
-            self.need("last_of_slice")
-            alone = self.names.fresh(f"{row}_alone")
-            self.writer.line(f"{alone} = last_of_slice({table}, {places[event.bound]}, {row})")
-            self.event(event, alone)
-        for place in places.values():
-            self.writer.line(f"leave_slice({table}, {place}, {row})")
-
-    def subset(self, statement: Enter | Leave) -> tuple[str, str, dict[tuple[int, ...], int]]:
-        """Table and row that a statement is about, and the places of the subset's indexes."""
-        view = self.aliases[statement.alias]
-        assert isinstance(view, View)
-        subset = next(s for s in view.subsets if s.name == statement.subset)
-        places = {bound: view.place_of_index(bound, subset.name) for bound in subset.indexes}
-        return self.table(view.name), self.row(statement.alias), places
-
-    def event(self, event: Event, alone: str) -> None:
-        if event.alone:
-            with self.writer.block(f"if {alone} == 1:"):
-                self.body(event.alone)
-        if event.others:
-            with self.writer.block("else:" if event.alone else f"if {alone} == 0:"):
-                self.body(event.others)
 
     def loop(self, loop: Loop, group: str | None) -> None:
         view = self.views[loop.view]
