@@ -1,7 +1,7 @@
 """How much the agreement tests do, by environment variables.
 
 ``FRESHVIEWS_AGREEMENT`` is the number of random scenarios of a run. By default 500 where ``CI`` is set, and 200
-elsewhere; 2,000 take an hour of two cores.
+elsewhere; more are for a run by hand.
 """
 
 from __future__ import annotations
