@@ -78,7 +78,8 @@ LOOK_AT = 25  # rows at which it is looked at again how many of them are equal
 EAGER_BELOW = 26  # rows present below which nothing is appended
 APPEND_FROM = 27  # updates in a batch that is worth appending
 ENTERED = 28  # pending rows ever entered: steps, for who counts them
-HEADER = 29
+MOST = 29  # rows that are left pending; as many as come beyond them are entered
+HEADER = 30
 
 LARGE = 2**62
 """Two numbers that are less in size have a sum that fits int64."""
@@ -86,6 +87,8 @@ FIRST_LOOK = 1 << 16
 """Rows at which it is looked for the first time whether many are equal."""
 LEAST_BATCH = 1024
 """Updates in a batch that is worth appending to a table all of whose rows are entered."""
+MOST_PENDING = 1 << 22
+"""Rows that are left pending: to enter them takes a second or two, which some update has to wait for."""
 
 FIRST_CAPACITY = 8
 FULL = 25
@@ -110,6 +113,7 @@ def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) 
     store(t, ROOM, LARGE)
     store(t, LOOK_AT, FIRST_LOOK)
     store(t, APPEND_FROM, LEAST_BATCH)
+    store(t, MOST, MOST_PENDING)
     return t
 
 
