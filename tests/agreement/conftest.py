@@ -11,4 +11,5 @@ from freshviews.kernel import table
 def small_batches_are_appended(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables that are made from now on have their first rows looked at soon."""
     monkeypatch.setattr(table, "LEAST_BATCH", 3)
+    monkeypatch.setattr(table, "MOST_PENDING", 8)
     monkeypatch.setattr(table, "FIRST_LOOK", 24)

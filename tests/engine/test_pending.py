@@ -58,8 +58,9 @@ def script(strategy: str) -> str:
 
 @pytest.fixture
 def appending(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small batches are appended too, and looked at soon."""
+    """Small batches are appended too, looked at soon, and few rows left pending."""
     monkeypatch.setattr(table, "LEAST_BATCH", 4)
+    monkeypatch.setattr(table, "MOST_PENDING", 90)
     monkeypatch.setattr(table, "FIRST_LOOK", 60)
 
 

@@ -20,6 +20,7 @@ from freshviews.kernel.pending import (
     NEVER,
     append_row,
     begin_append,
+    enter_oldest,
     enter_pending,
     hold,
     note_large,
@@ -100,14 +101,18 @@ def added_up(r: Relation) -> dict[Key, Payload]:
 
 
 @MANY
-@given(operations, st.sampled_from([4, 1 << 16]))
+@given(operations, st.sampled_from([4, 1 << 16]), st.sampled_from([0, 3, 1 << 16]))
 def test_a_table_that_rows_are_appended_to_holds_what_a_dict_holds(
-    stream: list[tuple[str, list[tuple[Key, Payload]]]], first_look: int
+    stream: list[tuple[str, list[tuple[Key, Payload]]]], first_look: int, most: int
 ) -> None:
     with relation(2, 2, INDEXES) as r, status() as told:
         store(r.t, LOOK_AT, first_look)
         for kind, batch in stream:
             if kind == "append":
+                pending, before = load(r.t, PENDING), load(r.t, ENTERED)
+                assert enter_oldest(r.t, pending - most, told) == 0
+                assert load(r.t, PENDING) == min(pending, most)
+                assert load(r.t, ENTERED) - before == max(pending - most, 0)
                 appends = int(load(r.t, LIVE) >= load(r.t, EAGER_BELOW))
                 assert appends or load(r.t, PENDING) == 0
                 for key, delta in batch:

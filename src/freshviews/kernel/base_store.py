@@ -17,8 +17,7 @@ The block ``spec`` of a base table::
     row table | columns | sides | address of a scratch key | mixed | fresh | per side: table, count, positions ...
 
 ``mixed`` is set where a batch changed one row twice and had both signs; ``fresh`` are rows appended since the last
-``settle_base``. Columns of a batch come as a block
-of two words per column, its address and its stride in words.
+``settle_base``. Columns of a batch come as a block of two words per column, its address and its stride in words.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from freshviews.kernel.mem import (
     store,
 )
 from freshviews.kernel.outside import outside
-from freshviews.kernel.pending import NEVER, enter_pending, look
+from freshviews.kernel.pending import NEVER, enter_oldest, enter_pending, look
 from freshviews.kernel.table import (
     EAGER_BELOW,
     EPOCH,
@@ -48,6 +47,7 @@ from freshviews.kernel.table import (
     KEY,
     LARGE,
     LIVE,
+    MOST,
     PAYLOAD,
     PENDING,
     ROOM,
@@ -181,7 +181,8 @@ def room_after(t: int, multiplicities: int, stride: int, n: int) -> int:
 def append_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int, room: int) -> int:
     """Append a batch: DONE or OUT_OF_MEMORY. ``room`` is that of counts after it."""
     t = load(spec, ROW_TABLE)
-    if make_room(t, n) == 0:
+    oldest = min(load(t, PENDING) - load(spec, FRESH), load(t, PENDING) + n - load(t, MOST))
+    if (oldest > 0 and enter_oldest(t, oldest, load(spec, SCRATCH_KEY)) < 0) or make_room(t, n) == 0:
         return OUT_OF_MEMORY
     store(t, ROOM, room)
     words = load(t, KEY)

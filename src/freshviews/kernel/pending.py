@@ -6,6 +6,8 @@ may have one key. What they hold, added up by key, is what the table holds, so a
 with their multiplicities, may take them as they lie; whatever needs a row by its key, a slice, or each key once
 calls ``enter_pending`` first, which enters them all. No row is entered twice, so bounds hold amortised.
 
+- At most ``MOST`` rows are left pending, so that none who enters them waits long: a batch that comes beyond has as
+  many of the oldest entered as it appends.
 - Memory stays proportional to the distinct keys. At ``FIRST_LOOK`` rows, and at every doubling, ``repeats``
   estimates how many keys there are; where more than an eighth of the rows are repetitions, all are entered, and
   nothing is appended before the table has twice as many rows.
@@ -30,6 +32,7 @@ from freshviews.kernel.table import (
     EAGER_BELOW,
     ENTERED,
     FAILED,
+    FREE,
     FULL,
     INDEX_LIST,
     KEY,
@@ -38,6 +41,7 @@ from freshviews.kernel.table import (
     LIVE,
     LOOK_AT,
     MASK,
+    MOST,
     PAYLOAD,
     PENDING,
     ROOM,
@@ -125,6 +129,61 @@ def enter_row(t: int, number: int, to: int, h: int, status: int) -> int:
     return 0
 
 
+@inlined
+def foresee_block(t: int, number: int, block: int, hashes: int) -> None:
+    """Write the hashes of a block of rows, and have their slots fetched."""
+    words = load(t, KEY)
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    for i in range(block):
+        h = hash_words(row_at(t, number + i), words)
+        store(hashes, i, h)
+        prefetch(slots + 8 * (h & mask))
+
+
+@inlined
+def free_pending(t: int, number: int) -> None:
+    """Give the number of a row that is in no slot free."""
+    row = row_at(t, number)
+    for i in range(load(t, WIDTH)):
+        store(row, i, 0)
+    store(row, 0, load(t, FREE))
+    store(t, FREE, number + 1)
+
+
+@outside
+def enter_oldest(t: int, count: int, status: int) -> int:
+    """Enter so many of the pending rows, the oldest, in their places; -1 where memory is out, the rest pending."""
+    first = load(t, USED) - load(t, PENDING)
+    end = first + min(count, load(t, PENDING))
+    number = first
+    whole = 1
+    hashes = allocate(AHEAD)
+    if hashes == 0:
+        store(t, FAILED, 1)
+        return -1
+    while number < end and whole != 0:
+        block = min(AHEAD, end - number)
+        foresee_block(t, number, block, hashes)
+        for i in range(block):
+            moved = 0
+            if not is_zero(t, row_at(t, number)):
+                moved = enter_row(t, number, number, load(hashes, i), status)
+                if moved < 0:
+                    whole = 0
+                    break
+            if moved == 0:
+                free_pending(t, number)
+            number += 1
+    release(hashes)
+    store(t, PENDING, load(t, PENDING) - (number - first))
+    store(t, ENTERED, load(t, ENTERED) + number - first)
+    if whole == 0:
+        store(t, FAILED, 1)
+        return -1
+    return 0
+
+
 @outside
 def enter_pending(t: int, status: int) -> int:
     """Enter all pending rows, equal ones merged; how many there were, or -1 where memory is out.
@@ -134,7 +193,6 @@ def enter_pending(t: int, status: int) -> int:
     pending = load(t, PENDING)
     if pending == 0:
         return 0
-    words = load(t, KEY)
     end = load(t, USED)
     number = end - pending
     to = number
@@ -145,12 +203,7 @@ def enter_pending(t: int, status: int) -> int:
         return -1
     while number < end and whole != 0:
         block = min(AHEAD, end - number)
-        slots = load(t, SLOTS)
-        mask = load(t, MASK)
-        for i in range(block):
-            h = hash_words(row_at(t, number + i), words)
-            store(hashes, i, h)
-            prefetch(slots + 8 * (h & mask))
+        foresee_block(t, number, block, hashes)
         for i in range(block):
             if not is_zero(t, row_at(t, number)):
                 moved = enter_row(t, number, to, load(hashes, i), status)
@@ -243,9 +296,12 @@ def decide(t: int, multiplicities: int, stride: int, n: int, status: int) -> int
         if load(multiplicities, i * stride) <= 0:
             appends = 0
             break
-    if appends == 0 and enter_pending(t, status) < 0:
+    if appends == 0:
+        return -1 if enter_pending(t, status) < 0 else 0
+    beyond = load(t, PENDING) + n - load(t, MOST)
+    if beyond > 0 and enter_oldest(t, beyond, status) < 0:
         return -1
-    return appends
+    return 1
 
 
 @inlined

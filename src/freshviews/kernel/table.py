@@ -79,7 +79,8 @@ EAGER_BELOW = 26  # rows present below which nothing is appended
 APPEND_FROM = 27  # updates in a batch that is worth appending
 ENTERED = 28  # pending rows ever entered: steps, for who counts them
 LINKED = 29  # so many of the first indexes have every row; the others are of subsets, which rows enter and leave
-HEADER = 30
+MOST = 30  # rows that are left pending; as many as come beyond them are entered
+HEADER = 31
 
 LARGE = 2**62
 """Two numbers that are less in size have a sum that fits int64."""
@@ -87,6 +88,8 @@ FIRST_LOOK = 1 << 16
 """Rows at which it is looked for the first time whether many are equal."""
 LEAST_BATCH = 1024
 """Updates in a batch that is worth appending to a table all of whose rows are entered."""
+MOST_PENDING = 1 << 22
+"""Rows that are left pending: to enter them takes a second or two, which some update has to wait for."""
 
 FIRST_CAPACITY = 8
 FULL = 25
@@ -111,6 +114,7 @@ def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) 
     store(t, ROOM, LARGE)
     store(t, LOOK_AT, FIRST_LOOK)
     store(t, APPEND_FROM, LEAST_BATCH)
+    store(t, MOST, MOST_PENDING)
     return t
 
 
