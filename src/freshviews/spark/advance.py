@@ -27,12 +27,13 @@ Told = dict[str, list[pa.Table]]
 @dataclass(frozen=True)
 class Wanted:
     """What is to be written of a version: the changes of ``views``, whole contents where a view is ``new``, and
-    contents beside the change where it is ``complete``."""
+    contents beside the change where it is ``complete``. ``log_only``: see ``state.appended``."""
 
     version: int
     views: tuple[str, ...]
     new: frozenset[str] = frozenset()
     complete: frozenset[str] = frozenset()
+    log_only: bool = False
 
     def within(self, views: Sequence[str]) -> Wanted:
         """What is wanted of an engine that has these views alone."""
@@ -63,7 +64,7 @@ def advanced(
     What comes back is for the manifest: the new entry, files and rows by view, bytes by view.
     """
     reach("rows applied")
-    after = appended(root, number, entry, cell, segment, new_token())
+    after = appended(root, number, entry, cell, segment, new_token(), log_only=wanted.log_only)
     reach("log written")
     result = {"cell": number, "entry": after, **_written(root, number, cell, told, wanted)}
     reach("changes written")

@@ -44,6 +44,8 @@ class Status:
     """What ended the last run; None where it was stopped or still runs."""
     waiting: dict[str, int]
     """Of tables that are read from a folder, the files that no micro-batch has been planned with."""
+    filling: tuple[str, ...]
+    """Views of the script that are not in the last version; where the pipeline runs, they are being filled."""
 
 
 def latest(root: Path) -> Manifest:
@@ -119,6 +121,7 @@ def status(root: Path, definition: Definition | None = None) -> Status:
         running,
         error,
         _waiting(root, manifest, definition),
+        definition.parted(manifest.views)[1] if definition is not None else (),
     )
 
 

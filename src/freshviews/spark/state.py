@@ -15,6 +15,7 @@ When the log has a third of the image's rows, a child of the worker writes a new
 inherits, while versions go on: it is ``pending`` until it is whole, which its name tells (see
 ``engine.database_image``); the first version to see that makes it the image and drops the log up to it. Of a child
 that is killed files remain that do not count, and another is begun once nothing was written for ``STALLED`` seconds.
+While views that come later are filled (see ``filling``), the log only grows.
 
 A loaded cell is kept in the worker's memory under its token, a name that no two tries share. It is used only where
 the manifest names that token, or one from which the log leads on.
@@ -81,6 +82,11 @@ def new_token() -> str:
     return uuid.uuid4().hex
 
 
+def new_image(number: str) -> str:
+    """The name of a folder for an image of a cell."""
+    return f"state/{number}/{IMAGE}{uuid.uuid4().hex}"
+
+
 def changes_schema(table: TableDef) -> pa.Schema:
     """Columns of a table and ``_multiplicity``."""
     fields = [pa.field(column.name, arrow_type(column.type)) for column in table.columns]
@@ -94,7 +100,7 @@ def loaded(root: Path, number: str, entry: Entry, statements: tuple[Statement, .
     """
     cell = _CELLS.pop((str(root), number), None)
     if cell is not None and cell.statements == statements:
-        missing = _missing(entry, cell.token)
+        missing = segments_after(entry, cell.token)
         if missing is not None:
             _apply(root, cell, missing)
             cell.token = entry["token"]
@@ -122,11 +128,11 @@ def keep(root: Path, number: str, cell: Cell) -> None:
     _CELLS[(str(root), number)] = cell
 
 
-def _missing(entry: Entry, token: str) -> list[Any] | None:
+def segments_after(entry: Entry, token: str) -> list[Any] | None:
     """The segments that lead from a token to the entry; None where the token is not on the way."""
     if entry["token"] == token:
         return []
-    if entry["image"] and entry["image"]["token"] == token:
+    if token == (entry["image"]["token"] if entry["image"] else EMPTY["token"]):
         return list(entry["log"])
     for i, segment in enumerate(entry["log"]):
         if segment["token"] == token:
@@ -183,12 +189,19 @@ def segment_of(root: Path, number: str, changes: Mapping[str, pa.Table]) -> Segm
     return segment
 
 
-def appended(root: Path, number: str, entry: Entry, cell: Cell, segment: Segment, token: str) -> Entry:
-    """The entry after a change, its files finished. The cell must have the change already."""
+def appended(
+    root: Path, number: str, entry: Entry, cell: Cell, segment: Segment, token: str, *, log_only: bool = False
+) -> Entry:
+    """The entry after a change, its files finished. The cell must have the change already.
+
+    ``log_only``: what the entry has stays as it is, and the change is put behind it.
+    """
     files = segment.finish()
     if not files:
         return entry
     log = [*entry["log"], {"token": token, "level": 0, "rows": segment.rows, "files": files}]
+    if log_only:
+        return {**entry, "token": token, "log": log}
     after = _settled(root, {**entry, "token": token, "log": log})
     pending = after.get("pending")
     # The file system's clock, which need not be this machine's.
@@ -196,6 +209,13 @@ def appended(root: Path, number: str, entry: Entry, cell: Cell, segment: Segment
     if pending is None or _is_given_up(root, pending, now):
         after = {**after, "pending": _begun(root, number, after, cell)}
     return {**after, "log": _merged(root, number, after)}
+
+
+def from_image(entry: Entry, image: Mapping[str, Any]) -> Entry:
+    """The entry with an image of it that was written aside, at a token that is still in its log."""
+    log = segments_after(entry, image["token"])
+    assert log is not None
+    return {"token": entry["token"], "image": dict(image), "log": log}
 
 
 def _settled(root: Path, entry: Entry) -> Entry:
@@ -215,7 +235,7 @@ def _begun(root: Path, number: str, entry: Entry, cell: Cell) -> dict[str, Any] 
     image = entry["image"]
     if sum(part["rows"] for part in entry["log"]) <= max(SMALLEST_IMAGE, (image["rows"] if image else 0) // LOG_SHARE):
         return None
-    name = f"state/{number}/{IMAGE}{uuid.uuid4().hex}"
+    name = new_image(number)
     folder = root / name
     # There before the child is, as a sign of life.
     folder.with_name(folder.name + TEMPORARY).mkdir(parents=True)
