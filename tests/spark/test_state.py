@@ -422,10 +422,10 @@ def test_state_that_somebody_may_be_reading_is_not_collected(
     monkeypatch.setattr(state, "SMALLEST_IMAGE", 1)
     entry, kept = EMPTY, Manifests(tmp_path)
     now = time.time()
-    for version, age in enumerate((100, 90, 30, 20, 10, 5), 1):
+    for version, age in enumerate((200, 150, 100, 90, 30, 20, 10, 5), 1):
         entry = step(tmp_path, entry, rows((version, "x", 1), (version, "y", 1)))
         kept.commit(replace(manifest(version, cells={"0": entry}), time=now - age))
     assert collect(tmp_path, kept, states=1) > 0
-    assert [sum(n for _, n in view(tmp_path, kept.read(v).cells["0"])) for v in (3, 4, 5, 6)] == [6, 8, 10, 12]
+    assert [sum(n for _, n in view(tmp_path, kept.read(v).cells["0"])) for v in (5, 6, 7, 8)] == [10, 12, 14, 16]
     with pytest.raises((state.StoreError, OSError)):
         view(tmp_path, kept.read(1).cells["0"])

@@ -210,7 +210,7 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
     print(f"lag {duration(found.lag)} from the newest input to its version; {_behind(found.waiting)}")
     for table, numbers in found.tables.items():
         aside = f", {numbers['bad']:,} set aside" if numbers["bad"] else ""
-        print(f"table {table}: {numbers['rows']:,} rows in{aside}")
+        print(f"table {table}: {numbers['rows']:,} rows in, {size(numbers['bytes'])}{aside}")
     for view, numbers in found.views.items():
         print(f"view {view}: {numbers['changed']:,} changes out, {size(numbers['bytes'])}")
     for view in found.filling:

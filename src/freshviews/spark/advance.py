@@ -61,7 +61,7 @@ def advanced(
 ) -> dict[str, Any]:
     """Write the log, changes and contents of a cell that has the rows of ``segment`` already, and keep it in memory.
 
-    What comes back is for the manifest: the new entry, files and rows by view, bytes by view.
+    What comes back is for the manifest: the new entry, files and rows by view, bytes by view and table.
     """
     reach("rows applied")
     after = appended(root, number, entry, cell, segment, new_token(), log_only=wanted.log_only)
@@ -93,5 +93,5 @@ def _written(root: Path, number: str, cell: Cell, told: Told, wanted: Wanted) ->
             changed[name] = found.num_rows
         if name in wanted.complete:
             contents[name] = write_arrow(root, "contents", f"{name}-{number}", view.schema, view.to_batches())
-    sizes = {name: cell.database.view_bytes(name) for name in wanted.views}
+    sizes = {name: cell.database.bytes_of(name) for name in (*wanted.views, *cell.tables)}
     return {"changes": changes, "changed": changed, "contents": contents, "sizes": sizes}

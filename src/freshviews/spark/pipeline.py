@@ -172,10 +172,11 @@ class Pipeline:
             raise
 
     def _start(self, held: BinaryIO, once: bool, trigger: Mapping[str, Any] | None, listener: Listener | None) -> Query:
+        run = Run(self._spark, self._root, self._definition, self._receivers, listener, self._cells)
+        run.warm()
         sources = open_sources(self._spark, self._definition, self._frames)
         streaming = [source for source in sources if source.is_streaming]
         static = [source for source in sources if not source.is_streaming]
-        run = Run(self._spark, self._root, self._definition, self._receivers, listener, self._cells)
         ends = once or bool({"once", "availableNow"} & set(trigger or ()))
         run.begin(streaming, static, aside=bool(streaming) and not ends)
         if not streaming:

@@ -13,8 +13,11 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 
+from py4j.protocol import Py4JError
+from pyspark import InheritableThread
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.spark import checkpoint
@@ -32,7 +35,7 @@ from freshviews.spark.sources import Source, feed_of, needs_order, one_frame, re
 from freshviews.spark.stages import can_go_on
 from freshviews.spark.state import EMPTY
 from freshviews.spark.steps import reach
-from freshviews.spark.version import Input, PipelineError, make
+from freshviews.spark.version import Input, PipelineError, load_cells, make
 from freshviews.store.files import write_whole
 from freshviews.stream import Snapshots
 
@@ -76,6 +79,7 @@ class Run:
         self._layout: Layout | None = None
         self._wanted: Definition | None = None
         self._filling: Filling | None = None
+        self._warming: Thread | None = None
 
     @property
     def layout(self) -> Layout:
@@ -103,6 +107,23 @@ class Run:
         due = [s for s in static if isinstance(s.form, Snapshots) or s.table.name not in base.loaded]
         if due:
             self._load(base, due)
+
+    def warm(self) -> None:
+        """Have workers load the cells of the last version, aside, while Spark gets ready for its first micro-batch.
+
+        Nothing counts on it: what is wrong with them is told when they are needed.
+        """
+        latest = self.latest
+        if latest is None:
+            return
+        layout = layout_of(latest)
+
+        def load() -> None:
+            with contextlib.suppress(PySparkException, Py4JError):
+                load_cells(self.spark, self.root, layout, latest)
+
+        self._warming = InheritableThread(target=load, daemon=True)
+        self._warming.start()
 
     def _load(self, base: Manifest, sources: Sequence[Source]) -> None:
         """Make the version after ``base``, which has what batch sources hold."""
@@ -182,7 +203,7 @@ class Run:
 
     def _of(self, before: Manifest, layout: Layout) -> Manifest:
         """A version without what is not kept any more."""
-        told = {*layout.cell_views, *layout.merge_views}
+        told = {*layout.cell_views, *layout.merge_views, *(role.name for role in layout.roles)}
         sizes = {cell: {n: size for n, size in held.items() if n in told} for cell, held in before.sizes.items()}
         contents = {view: files for view, files in before.contents.items() if view in layout.outputs}
         return replace(before, sizes=sizes, contents=contents, arrived=None)
@@ -229,6 +250,9 @@ class Run:
 
     def _make(self, base: Manifest, given: Input | None, *, whole: bool = False, anew: bool = False) -> None:
         """Make and deliver the version after ``base``, which holds what is known of it already."""
+        if self._warming is not None:
+            self._warming.join()
+            self._warming = None
         try:
             manifest = make(
                 self.spark,

@@ -11,7 +11,7 @@ log. Every version appends one segment to the log. When ``FAN_IN`` segments of a
 lagging worker may need, the oldest become one of the next level. So a version writes its change and, over time, a
 logarithm of it.
 
-When the log has a third of the image's rows, a child of the worker writes a new image from the memory it
+When the log has as many rows as the image, a child of the worker writes a new image from the memory it
 inherits, while versions go on: it is ``pending`` until it is whole, which its name tells (see
 ``engine.database_image``); the first version to see that makes it the image and drops the log up to it. Of a child
 that is killed files remain that do not count, and another is begun once nothing was written for ``STALLED`` seconds.
@@ -47,10 +47,8 @@ from freshviews.types.columns import arrow_type
 _LOGGER = logging.getLogger("freshviews")
 
 FAN_IN = 8
-SMALLEST_IMAGE = int(os.environ.get("FRESHVIEWS_SMALLEST_IMAGE", "2500000"))
-"""Rows of log below which no image is written: replaying them takes half to two microseconds each."""
-LOG_SHARE = 3
-"""The image has at most so many times the rows of the log, apart from those that come while one is written."""
+SMALLEST_IMAGE = int(os.environ.get("FRESHVIEWS_SMALLEST_IMAGE", "5000000"))
+"""Rows of log below which no image is written: replaying them takes a quarter to two microseconds each."""
 STALLED = 60.0
 """Seconds without a sign of life after which an image will not be finished."""
 IMAGE = "image-"
@@ -233,7 +231,7 @@ def _settled(root: Path, entry: Entry) -> Entry:
 def _begun(root: Path, number: str, entry: Entry, cell: Cell) -> dict[str, Any] | None:
     """Begin an image of a cell as it is now, if one is due."""
     image = entry["image"]
-    if sum(part["rows"] for part in entry["log"]) <= max(SMALLEST_IMAGE, (image["rows"] if image else 0) // LOG_SHARE):
+    if sum(part["rows"] for part in entry["log"]) <= max(SMALLEST_IMAGE, image["rows"] if image else 0):
         return None
     name = new_image(number)
     folder = root / name

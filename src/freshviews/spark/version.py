@@ -37,7 +37,7 @@ from freshviews.spark.stages import (
 )
 from freshviews.spark.state import EMPTY
 from freshviews.spark.steps import reach
-from freshviews.spark.worker import Task, run_partition
+from freshviews.spark.worker import Task, load_partition, run_partition
 
 
 class PipelineError(FreshviewsError):
@@ -126,6 +126,14 @@ def make(
     )
 
 
+def load_cells(spark: SparkSession, root: Path, layout: Layout, manifest: Manifest) -> None:
+    """Have the workers that will run the cells of a version load them. Raises what Spark raises."""
+    entries = tuple(manifest.cells.get(str(number), EMPTY) for number in range(layout.cells))
+    task = Task(str(root), layout.statements, (), entries, Wanted(manifest.version, ()), False)
+    at = partitions_of(spark, layout.cells, False)
+    results_of(through_cells(spark, None, task, layout.cells, at, load_partition))
+
+
 def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str]:
     """Views of a stage that an engine has had already."""
     return frozenset(name for cell, views in sizes.items() if (cell == MERGE) == merge for name in views)
@@ -200,11 +208,13 @@ def _gather(
 
 
 def _bytes(layout: Layout, sizes: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Bytes that each view keeps, in all cells and the merge."""
+    """Bytes that each table and view keeps, in all cells and the merge."""
     total: Counter[str] = Counter()
     for by_view in sizes.values():
         total.update(by_view)
-    return {view: sum(total[name] for name in layout.held(view)) for view in layout.outputs}
+    views = {view: sum(total[name] for name in layout.held(view)) for view in layout.outputs}
+    tables = {name: sum(total[role.name] for role in layout.plan.roles_of(name)) for name in layout.catalog.tables}
+    return {**tables, **views}
 
 
 def _bad_files(root: Path, version: int, results: Results, given: Input | None) -> dict[str, list[str]]:

@@ -25,7 +25,7 @@ from freshviews.spark.ahead import Ahead, Arriving, growing_feeds
 from freshviews.spark.checkpoint import cannot_write
 from freshviews.spark.intake import Feed, Intake, Refusal, bad_rows, take_in
 from freshviews.spark.rows import groups, named, whole
-from freshviews.spark.state import Cell, Entry, Segment, load_cell, loaded, new_image
+from freshviews.spark.state import Cell, Entry, Segment, keep, load_cell, loaded, new_image
 from freshviews.spark.steps import reach
 from freshviews.sql import Statement
 
@@ -71,6 +71,19 @@ def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
             for arriving in cells.values():
                 arriving.put(ends)
     yield _answer([runs[number].result() for number in sorted(runs)])
+
+
+def load_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Load the cells of a partition into this worker's memory, for the first rows to come."""
+    here = {number for batch in batches for number, _, _ in groups(batch, 0)}
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+        list(threads.map(partial(_load, task), sorted(here)))
+    yield _answer([])
+
+
+def _load(task: Task, number: int) -> None:
+    root = Path(task.root)
+    keep(root, str(number), loaded(root, str(number), task.entries[number], task.statements[number]))
 
 
 def fill_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
