@@ -60,7 +60,10 @@ def run(options: argparse.Namespace) -> None:
     # In quick runs what takes long is told of once.
     once = float("inf") if options.command == "full" else 10.0
     limits = Limits(options.limit, options.memory * 2**30, options.minutes, once)
-    complete = measure(entries, options.repetitions, limits, kept)
+    try:
+        complete = measure(entries, options.repetitions, limits, kept)
+    except KeyboardInterrupt:
+        raise SystemExit(f"stopped; what was measured is in {kept.path}, and --continue goes on from there") from None
     print(summary(kept.measured))
     if not complete and not told_of_all(entries, kept.measured):
         raise SystemExit(1)

@@ -16,8 +16,8 @@ from benchmarks.pipeline_run import Running, contents_of, put
 
 LARGEST = 1_000_000
 """Rows of items, at most, in each of the micro-batches that make the state."""
-BYTES_PER_ITEM = 40
-"""About what the view keeps of one, with its part of an order."""
+BYTES_PER_ITEM = 100
+"""About what tables and view keep of one, with its part of an order."""
 SMALL = 1_000
 ITEMS_PER_ORDER = 4
 SCRIPT = """
@@ -125,7 +125,7 @@ def _items(manifest: Any) -> int:
 
 
 def bytes_of(manifest: Any) -> int:
-    """Bytes that the views of a version keep."""
+    """Bytes that the tables and views of a version keep."""
     total: int = sum(manifest.bytes.values())
     return total
 

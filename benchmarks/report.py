@@ -260,7 +260,7 @@ def summary(measured: Sequence[Measured]) -> str:
 
 def pages(page: Path = PAGE) -> None:
     """Write the page anew from the latest results: the engine's, and the pipeline's where there are any."""
-    engine, pipeline = latest("????-??-??"), latest_pipeline()
+    engine, pipeline = latest(), latest(pipeline=True)
     for group in GROUPS:
         results = pipeline if group == "pipeline" else engine
         measured = [one for one in results["measured"] if one.get("group") == group] if results else []
@@ -273,10 +273,6 @@ def pages(page: Path = PAGE) -> None:
             write_page("\n\n".join(texts), group, page)
     if engine:
         write_page(ahead([one for one in engine["measured"] if "group" in one]), TOP, page)
-
-
-def latest_pipeline() -> dict[str, Any] | None:
-    return latest("????-??-??-pipeline")
 
 
 def _picture(plot: Plot) -> str:

@@ -6,11 +6,7 @@ generated code as plain Python in processes of their own. See ``profile.py`` for
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -18,13 +14,12 @@ from tests.agreement.agreement import EVERY_STRATEGY, check
 from tests.agreement.bulk import check_bulk
 from tests.agreement.cases import COMPILED
 from tests.agreement.choices import seeded
-from tests.agreement.profile import SCENARIOS, SHARES
+from tests.agreement.in_shares import run_as_plain_python
+from tests.agreement.profile import SCENARIOS
 from tests.agreement.random_tables import versions
 from tests.agreement.sql_queries import scenario
 
 STREAMS = 12
-TIME_LIMIT = 1800
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -49,24 +44,4 @@ def test_compiled_code_agrees_on_random_views(seed: int) -> None:
 
 
 def test_plain_python_agrees_on_all_cases_and_on_random_views_and_streams() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]
-    running = []
-    for share in range(SHARES):
-        env = os.environ | {"FRESHVIEWS_PURE_PYTHON": "1", "FRESHVIEWS_AGREEMENT_SHARE": str(share)}
-        running.append(
-            subprocess.Popen(
-                [*command, "tests/agreement/plain_python.py"],
-                cwd=ROOT,
-                env=env,
-                text=True,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
-        )
-    try:
-        told = [process.communicate(timeout=TIME_LIMIT)[0] for process in running]
-    finally:
-        for process in running:
-            process.kill()
-    for process, text in zip(running, told, strict=True):
-        assert process.returncode == 0, text[-20_000:]
+    run_as_plain_python("tests/agreement/plain_python.py")

@@ -35,6 +35,7 @@ def test_a_process_that_ended_no_batch_has_no_rate(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(processes, "GRACE", 0.5)
     found = worker("import time; time.sleep(60)", limit=0.5)
     assert found["cut"].endswith("before the first batch") and "rows_per_second" not in found
+    monkeypatch.setattr(processes, "START", 60.0)
     begun = PROGRESS.replace("3, ", "0, ").replace("300", "0")
     found = worker(f"{begun}\nimport time; time.sleep(60)", limit=0.5)
     assert found["cut"] == "cut off after 0.5 s, in the first batch" and "rows_per_second" not in found

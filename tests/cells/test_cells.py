@@ -6,20 +6,13 @@ with their multiplicities.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from freshviews.cells import plan_cells
-from tests.agreement.profile import SHARES
+from tests.agreement.in_shares import run_as_plain_python
 from tests.cells.simulated import catalog_of, check, random_versions
-
-ROOT = Path(__file__).parents[2]
-TIME_LIMIT = 1800
 
 COMPILED = {
     "a triangle of one table": "CREATE TABLE e (x BIGINT, y BIGINT); CREATE MATERIALIZED VIEW v AS"
@@ -51,24 +44,4 @@ def test_a_result_that_comes_out_of_several_cells_is_noticed() -> None:
 
 
 def test_cells_agree_with_one_engine_on_random_views_and_streams() -> None:
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--no-header", "-p", "no:cacheprovider"]
-    running = []
-    for share in range(SHARES):
-        env = os.environ | {"FRESHVIEWS_PURE_PYTHON": "1", "FRESHVIEWS_AGREEMENT_SHARE": str(share)}
-        running.append(
-            subprocess.Popen(
-                [*command, "tests/cells/plain_python.py"],
-                cwd=ROOT,
-                env=env,
-                text=True,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-            )
-        )
-    try:
-        told = [process.communicate(timeout=TIME_LIMIT)[0] for process in running]
-    finally:
-        for process in running:
-            process.kill()
-    for process, text in zip(running, told, strict=True):
-        assert process.returncode == 0, text[-20_000:]
+    run_as_plain_python("tests/cells/plain_python.py")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,116 +12,20 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
-import duckdb
-
 from freshviews.errors import PlanError
 from freshviews.spark import Pipeline
 from freshviews.spark.checkpoint import CheckpointError
 from freshviews.spark.layout import layout_of
 from freshviews.spark.manifest import Manifests
-from freshviews.spark.reading import contents, latest
+from freshviews.spark.reading import latest
+from tests.spark.world import VIEWS, World, check, write_script
 
 pytestmark = pytest.mark.spark
 
-TABLES = """
-CREATE STREAMING TABLE edges (src BIGINT, dst BIGINT) USING parquet OPTIONS (path 'edges', changes 'signed');
-CREATE STREAMING TABLE sales (id BIGINT PRIMARY KEY, shop STRING, node BIGINT, price DECIMAL(9, 2), weight DOUBLE)
-  USING parquet OPTIONS (path 'sales', changes 'upsert');
-"""
-VIEWS = {
-    "triangles": "SELECT COUNT(*) AS n FROM edges a JOIN edges b ON a.dst = b.src JOIN edges c "
-    "ON b.dst = c.src AND c.dst = a.src",
-    "hops": "SELECT COUNT(*) AS n FROM edges a JOIN edges b ON a.dst = b.src",
-    "paths": "SELECT a.src, b.dst FROM edges a JOIN edges b ON a.dst = b.src WHERE a.src < b.dst",
-    "by_shop": "SELECT shop, COUNT(*) AS n, SUM(price) AS price, AVG(price) AS mean, MIN(price) AS least, "
-    "MAX(node) AS most, COUNT(DISTINCT node) AS nodes FROM sales GROUP BY shop HAVING COUNT(*) > 1",
-    "reached": "SELECT DISTINCT shop, dst FROM sales JOIN edges ON node = src",
-    "weights": "SELECT shop, SUM(weight) AS weight FROM sales JOIN edges ON node = src GROUP BY shop",
-    "shops": "SELECT COUNT(*) AS shops, SUM(n) AS sales FROM by_shop",
-}
-
-
-class World:
-    """Two tables, what was written of them, and what they are."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.random = random.Random(11)
-        self.edges: Counter[tuple[int, int]] = Counter()
-        self.sales: dict[int, tuple[Any, ...]] = {}
-        self.files = 0
-        for name in ("edges", "sales"):
-            (folder / name).mkdir()
-
-    def write(self, count: int = 60) -> None:
-        self.files += 1
-        pick = self.random.randrange
-        rows = []
-        for _ in range(count):
-            if self.edges and pick(3) == 0:
-                edge = self.random.choice(list(self.edges))
-                self.edges -= Counter([edge])
-                rows.append((*edge, -1))
-            else:
-                edge = (pick(12), 3 if pick(3) == 0 else pick(12))
-                self.edges[edge] += 1
-                rows.append((*edge, 1))
-        src, dst, signs = zip(*rows, strict=True)
-        self._put("edges", pa.table({"src": src, "dst": dst, "_multiplicity": signs}))
-        sales = []
-        for _ in range(count):
-            key = pick(40)
-            self.sales[key] = (f"shop {pick(5)}", pick(12), pick(9999), pick(100) / 7)
-            sales.append((key, *self.sales[key]))
-        ids, shops, nodes, prices, weights = zip(*sales, strict=True)
-        price = pa.array([p / 100 for p in prices]).cast(pa.decimal128(9, 2))
-        columns = {"id": ids, "shop": shops, "node": nodes, "price": price, "weight": weights}
-        self._put("sales", pa.table(columns))
-
-    def _put(self, table: str, rows: pa.Table) -> None:
-        pq.write_table(rows, self.folder / f".{table}")
-        (self.folder / f".{table}").rename(self.folder / table / f"{self.files}.parquet")
-
-    def expected(self, sql: str) -> Counter[tuple[Any, ...]]:
-        """The view's rows, recomputed by DuckDB from what the tables are."""
-        with duckdb.connect() as db:
-            db.execute("CREATE TABLE edges (src BIGINT, dst BIGINT)")
-            db.execute("CREATE TABLE sales (id BIGINT, shop TEXT, node BIGINT, price DECIMAL(9, 2), weight DOUBLE)")
-            db.executemany("INSERT INTO edges VALUES (?, ?)", list(self.edges.elements()))
-            for key, (shop, node, price, weight) in self.sales.items():
-                row = f"{key}, '{shop}', {node}, {price}::DECIMAL(9, 2) / 100, {weight}"
-                db.execute(f"INSERT INTO sales VALUES ({row})")
-            db.execute(f"CREATE VIEW by_shop AS {VIEWS['by_shop']}")
-            return Counter(_plain(row) for row in db.execute(sql).fetchall())
-
-
-def _plain(row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Averages and sums of doubles are compared to six digits, as DuckDB adds them in no fixed order."""
-    return tuple(value if isinstance(value, (int, str)) or value is None else round(float(value), 6) for value in row)
-
-
 def run(spark: Any, folder: Path, views: list[str], cells: int | None) -> None:
-    made = "\n".join(
-        f"CREATE MATERIALIZED VIEW {name} USING parquet OPTIONS (path 'out/{name}') AS {VIEWS[name]};" for name in views
-    )
-    (folder / "script.sql").write_text(TABLES + made)
-    query = Pipeline.from_script(spark, folder / "script.sql", cells=cells).start(once=True)
+    query = Pipeline.from_script(spark, write_script(folder, views), cells=cells).start(once=True)
     query.awaitTermination()
     assert query.exception() is None
-
-
-def check(world: World, views: list[str]) -> None:
-    root = world.folder / "script.checkpoint"
-    for name in views:
-        expected = world.expected(VIEWS[name])
-        found = Counter(_plain(tuple(row.values())) for row in contents(root, latest(root), name).to_pylist())
-        assert found == expected, name
-        delivered: Counter[tuple[Any, ...]] = Counter()
-        for path in (world.folder / "out" / name).glob("*.parquet"):
-            for row in pq.read_table(path).to_pylist():
-                multiplicity, _ = row.pop("_multiplicity"), row.pop("_version")
-                delivered[_plain(tuple(row.values()))] += multiplicity
-        assert {row: count for row, count in delivered.items() if count} == expected, name
 
 
 CELLS = [1, 3, 8] if os.environ.get("LONG") else [3]

@@ -21,7 +21,7 @@ from freshviews.spark import forked, state
 from freshviews.spark.checkpoint import collect
 from freshviews.spark.definition import tables_of
 from freshviews.spark.manifest import Manifest, Manifests, VersionExists
-from freshviews.spark.state import EMPTY, Entry, appended, keep, load_cell, loaded, new_token, segment_of
+from freshviews.spark.state import EMPTY, Entry, appended, from_image, keep, load_cell, loaded, new_token, segment_of
 from freshviews.sql import Catalog, Statement, parse_script
 
 TABLES = "CREATE TABLE t (a BIGINT, b STRING)"
@@ -51,11 +51,11 @@ def rows(*given: tuple[int, str, int]) -> pa.Table:
     )
 
 
-def step(root: Path, entry: Entry, change: pa.Table) -> Entry:
+def step(root: Path, entry: Entry, change: pa.Table, log_only: bool = False) -> Entry:
     """Take a change through a cell, as a worker does."""
     cell = loaded(root, "0", entry, statements())
     cell.database.apply("t", change)
-    after = appended(root, "0", entry, cell, segment_of(root, "0", {"t": change}), new_token())
+    after = appended(root, "0", entry, cell, segment_of(root, "0", {"t": change}), new_token(), log_only=log_only)
     cell.token = after["token"]
     keep(root, "0", cell)
     return after
@@ -184,6 +184,26 @@ def only_of(segments: list[Entry], true_read: Callable[..., object]) -> Callable
         return true_read(root, names)
 
     return read
+
+
+def test_a_log_that_only_grows_leads_from_an_image_written_aside(
+    tmp_path: Path, in_line: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state, "SMALLEST_IMAGE", 4)
+    entry = step(tmp_path, EMPTY, rows((1, "x", 1)))
+    cell = load_cell(tmp_path, entry, statements())
+    cell.database.write_image(tmp_path / "aside")
+    cell.database.close()
+    image = {"token": entry["token"], "folder": "aside", "rows": 1}
+    for i in range(40):
+        entry = step(tmp_path, entry, rows((i, "xy"[i % 2], 1)), log_only=True)
+    assert len(entry["log"]) == 41 and entry["image"] is None and entry.get("pending") is None
+    short = from_image(entry, image)
+    assert len(short["log"]) == 40 and short["token"] == entry["token"]
+    assert view(tmp_path, short) == view(tmp_path, entry) == [("x", 21), ("y", 20)]
+    # After that images are written again.
+    after = step(tmp_path, step(tmp_path, short, rows((1, "x", 1))), rows((1, "x", 1)))
+    assert after["image"]["folder"] != "aside" and len(after["log"]) == 1
 
 
 def test_an_image_whose_writer_is_killed_is_begun_again(
@@ -402,10 +422,10 @@ def test_state_that_somebody_may_be_reading_is_not_collected(
     monkeypatch.setattr(state, "SMALLEST_IMAGE", 1)
     entry, kept = EMPTY, Manifests(tmp_path)
     now = time.time()
-    for version, age in enumerate((100, 90, 30, 20, 10, 5), 1):
+    for version, age in enumerate((200, 150, 100, 90, 30, 20, 10, 5), 1):
         entry = step(tmp_path, entry, rows((version, "x", 1), (version, "y", 1)))
         kept.commit(replace(manifest(version, cells={"0": entry}), time=now - age))
     assert collect(tmp_path, kept, states=1) > 0
-    assert [sum(n for _, n in view(tmp_path, kept.read(v).cells["0"])) for v in (3, 4, 5, 6)] == [6, 8, 10, 12]
+    assert [sum(n for _, n in view(tmp_path, kept.read(v).cells["0"])) for v in (5, 6, 7, 8)] == [10, 12, 14, 16]
     with pytest.raises((state.StoreError, OSError)):
         view(tmp_path, kept.read(1).cells["0"])

@@ -83,6 +83,9 @@ def run_script(
             if stopping.asked:
                 return 0
             query = Pipeline.of(spark, definition, root, cells=cells).start(once=once, listener=progress.version)
+            if query.filling:
+                names = ", ".join(query.filling)
+                print(f"{names}: being filled from the stored rows, while the stream goes on", file=sys.stderr)
             return _wait(query, progress, stopping, resume)
         except Exception as error:
             gone = _java_is_gone(0.5)
@@ -207,9 +210,11 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
     print(f"lag {duration(found.lag)} from the newest input to its version; {_behind(found.waiting)}")
     for table, numbers in found.tables.items():
         aside = f", {numbers['bad']:,} set aside" if numbers["bad"] else ""
-        print(f"table {table}: {numbers['rows']:,} rows in{aside}")
+        print(f"table {table}: {numbers['rows']:,} rows in, {size(numbers['bytes'])}{aside}")
     for view, numbers in found.views.items():
         print(f"view {view}: {numbers['changed']:,} changes out, {size(numbers['bytes'])}")
+    for view in found.filling:
+        print(f"view {view}: {'being filled' if found.running else 'not there yet; run the script to have it filled'}")
     if found.error:
         print(f"last error: {found.error}")
 

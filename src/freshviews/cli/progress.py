@@ -85,7 +85,7 @@ class Progress:
                 f"{latest.totals.get('changed', {}).get(name, 0):,}",
                 f"{_rate(rows, latest.seconds):,.0f}",
                 duration(latest.lag),
-                size(latest.bytes.get(name, 0)),
+                size(latest.bytes.get(name, 0)) if name in latest.views else "being filled",
             )
         return table
 

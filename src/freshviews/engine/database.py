@@ -383,13 +383,15 @@ class Database:
             sizes = [view.maintained.sizes() for view in self._relations.views.values()]
             return sum(rows for found in sizes for rows, _ in found.values())
 
-    def view_bytes(self, name: str) -> int:
-        """Bytes that a view keeps, its internal views included; unlike ``stats`` it looks at no row."""
+    def bytes_of(self, name: str) -> int:
+        """Bytes that a table or view keeps, internal views included; unlike ``stats`` it looks at no row."""
         with self._lock:
             self._check_usable()
             wanted = name.lower()
             held = self._relations.views.items()
-            return sum(v.maintained.bytes() for key, v in held if key == wanted or key.startswith(f"{wanted}#"))
+            views = sum(v.maintained.bytes() for key, v in held if key == wanted or key.startswith(f"{wanted}#"))
+            table = self._relations.tables.get(wanted)
+            return views + (table.stored.bytes if table is not None and table.stored is not None else 0)
 
     def close(self) -> None:
         """Give memory and files back. Readers that are open keep the rows of their version."""

@@ -27,12 +27,13 @@ Told = dict[str, list[pa.Table]]
 @dataclass(frozen=True)
 class Wanted:
     """What is to be written of a version: the changes of ``views``, whole contents where a view is ``new``, and
-    contents beside the change where it is ``complete``."""
+    contents beside the change where it is ``complete``. ``log_only``: see ``state.appended``."""
 
     version: int
     views: tuple[str, ...]
     new: frozenset[str] = frozenset()
     complete: frozenset[str] = frozenset()
+    log_only: bool = False
 
     def within(self, views: Sequence[str]) -> Wanted:
         """What is wanted of an engine that has these views alone."""
@@ -60,10 +61,10 @@ def advanced(
 ) -> dict[str, Any]:
     """Write the log, changes and contents of a cell that has the rows of ``segment`` already, and keep it in memory.
 
-    What comes back is for the manifest: the new entry, files and rows by view, bytes by view.
+    What comes back is for the manifest: the new entry, files and rows by view, bytes by view and table.
     """
     reach("rows applied")
-    after = appended(root, number, entry, cell, segment, new_token())
+    after = appended(root, number, entry, cell, segment, new_token(), log_only=wanted.log_only)
     reach("log written")
     result = {"cell": number, "entry": after, **_written(root, number, cell, told, wanted)}
     reach("changes written")
@@ -92,5 +93,5 @@ def _written(root: Path, number: str, cell: Cell, told: Told, wanted: Wanted) ->
             changed[name] = found.num_rows
         if name in wanted.complete:
             contents[name] = write_arrow(root, "contents", f"{name}-{number}", view.schema, view.to_batches())
-    sizes = {name: cell.database.view_bytes(name) for name in wanted.views}
+    sizes = {name: cell.database.bytes_of(name) for name in (*wanted.views, *cell.tables)}
     return {"changes": changes, "changed": changed, "contents": contents, "sizes": sizes}

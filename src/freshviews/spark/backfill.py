@@ -1,10 +1,11 @@
-"""Rows that a pipeline has stored, as a DataFrame: for views that come later and need them elsewhere."""
+"""Rows that a pipeline has taken in, as a DataFrame: for views that come later and need them elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -12,29 +13,31 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from freshviews.cells import Role
 from freshviews.query.block import TableDef
+from freshviews.spark.arrow_files import read_all
 from freshviews.spark.definition import TableSpec
 from freshviews.spark.layout import Layout
 from freshviews.spark.manifest import Manifest
 from freshviews.spark.sources import feed_of, one_frame, source_of
-from freshviews.spark.state import changes_schema, load_cell
+from freshviews.spark.state import EMPTY, changes_schema, load_cell, segments_after
 from freshviews.spark.version import Input
 from freshviews.sql import Catalog
 
+Batches = Iterator[pa.RecordBatch]
 
-def backfill(spark: SparkSession, root: Path, old: Layout, new: Layout, manifest: Manifest) -> Input | None:
-    """The rows that roles which are new must have; None where no role is."""
+
+def backfill(old: Layout, new: Layout, rows_of: Callable[[str], DataFrame]) -> Input | None:
+    """The rows that roles which are new must have, those of a table by ``rows_of``; None where no role is."""
     known = {role.name for role in old.roles}
     tables: dict[str, list[Role]] = {}
     for role in new.roles:
         if role.name not in known:
             tables.setdefault(role.table, []).append(role)
-    if not tables or not manifest.cells:
+    if not tables:
         return None
     sources = []
     for name in tables:
-        rows = stored_rows(spark, root, old, manifest, name)
         spec = TableSpec(name, "", None, {}, "signed")
-        sources.append(source_of(rows, spec, defined(new.catalog, name)))
+        sources.append(source_of(rows_of(name), spec, defined(new.catalog, name)))
     frame, slots = one_frame(sources)
     feeds = [
         tuple(feed_of(source, names, role.name, frozenset()) for role in roles)
@@ -52,26 +55,57 @@ def defined(catalog: Catalog, table: str) -> TableDef:
 
 def stored_rows(spark: SparkSession, root: Path, layout: Layout, manifest: Manifest, table: str) -> DataFrame:
     """The rows of a base table at a version, each once: its columns and ``_multiplicity``."""
-    roles = layout.plan.sources(table)
-    definition = defined(layout.catalog, table)
-    schema = changes_schema(definition)
+    schema = changes_schema(defined(layout.catalog, table))
     statements, entries = layout.statements, dict(manifest.cells)
 
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def read(number: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        cell = load_cell(root, entries[str(number)], statements[number])
+        try:
+            for name in names:
+                for rows in cell.database.table(name).to_batches():
+                    ones = pa.array(np.ones(rows.num_rows, np.int64))
+                    yield pa.RecordBatch.from_arrays([*rows.columns, ones], schema=schema)
+        finally:
+            cell.database.close()
+
+    return _by_cell(spark, layout, manifest, table, read)
+
+
+def logged_rows(
+    spark: SparkSession, root: Path, layout: Layout, manifest: Manifest, table: str, since: Manifest
+) -> DataFrame:
+    """The signed rows by which a base table changed between two versions; their logs hold all of it."""
+    schema = changes_schema(defined(layout.catalog, table))
+    logs = {}
+    for number, entry in manifest.cells.items():
+        log = segments_after(entry, since.cells.get(number, EMPTY)["token"])
+        assert log is not None
+        logs[number] = log
+
+    def read(number: int, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        for name in names:
+            rows = read_all(root, [part["files"][name] for part in logs[str(number)] if name in part["files"]])
+            if rows is not None:
+                yield from rows.cast(schema).to_batches()
+
+    return _by_cell(spark, layout, manifest, table, read)
+
+
+def _by_cell(
+    spark: SparkSession, layout: Layout, manifest: Manifest, table: str, rows: Callable[[int, Sequence[str]], Batches]
+) -> DataFrame:
+    """The signed rows of a base table that are read cell by cell; ``rows`` is told which of a cell's tables to read."""
+    roles = layout.plan.sources(table)
+
+    def read(batches: Batches) -> Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                cell = load_cell(root, entries[str(number)], statements[number])
-                try:
-                    for name in _counted(roles, number):
-                        for rows in cell.database.table(name).to_batches():
-                            ones = pa.array([1] * rows.num_rows, pa.int64())
-                            yield pa.RecordBatch.from_arrays([*rows.columns, ones], schema=schema)
-                finally:
-                    cell.database.close()
+                yield from rows(number, _counted(roles, number))
 
-    there = [number for number in range(layout.cells) if str(number) in entries]
+    there = [number for number in range(layout.cells) if str(number) in manifest.cells]
     cells = spark.createDataFrame([(number,) for number in there], "cell int")
-    return cells.repartitionById(len(there), F.col("cell")).mapInArrow(read, from_arrow_schema(schema))
+    schema = from_arrow_schema(changes_schema(defined(layout.catalog, table)))
+    return cells.repartitionById(max(1, len(there)), F.col("cell")).mapInArrow(read, schema)
 
 
 def _counted(roles: Sequence[Role], cell: int) -> list[str]:

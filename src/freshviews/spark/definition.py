@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from freshviews.errors import SqlError
@@ -57,6 +58,11 @@ class Definition:
     def script(self) -> str:
         """Plain SQL that creates tables and views."""
         return ";\n".join([*(table.sql for table in self.tables), *(view.sql for view in self.views)])
+
+    def parted(self, known: Collection[str]) -> tuple[Definition, tuple[str, ...]]:
+        """The part whose views are known, and the names of the other views."""
+        new = tuple(view.name for view in self.views if view.name not in known)
+        return replace(self, views=tuple(view for view in self.views if view.name in known)), new
 
     def with_table(self, table: TableSpec) -> Definition:
         return replace(self, tables=(*self.tables, table))

@@ -28,9 +28,9 @@ class Manifest:
     streaming query that counted it. ``tables`` and ``views`` are the SQL of each by name; ``sources`` names the
     streaming tables, in Spark's order, once a micro-batch is in, and ``loaded`` tables of batch sources. ``plan`` says
     which rows go to which cell (``freshviews.cells``); ``cells`` maps each cell, and the merge, to its state, and
-    ``sizes`` to the bytes of each of its views. ``changes[view]`` lists files of the view's change at this version,
-    ``contents[view]``, where its sink wants them, its contents by part, which ``anew`` names where they are new;
-    ``bad[table]`` rows set aside. ``rows`` counts the input per table, ``changed`` the rows of each view's change;
+    ``sizes`` to the bytes of each of its tables and views. ``changes[view]`` lists files of the view's change at this
+    version, ``contents[view]``, where its sink wants them, its contents by part, which ``anew`` names where they are
+    new; ``bad[table]`` rows set aside. ``rows`` counts the input per table, ``changed`` the rows of each view's change;
     ``arrived`` is when the newest input came, where that is known; ``totals`` are counts since the beginning. File
     names are relative to the checkpoint.
     """

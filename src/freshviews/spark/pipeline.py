@@ -172,18 +172,20 @@ class Pipeline:
             raise
 
     def _start(self, held: BinaryIO, once: bool, trigger: Mapping[str, Any] | None, listener: Listener | None) -> Query:
+        run = Run(self._spark, self._root, self._definition, self._receivers, listener, self._cells)
+        run.warm()
         sources = open_sources(self._spark, self._definition, self._frames)
         streaming = [source for source in sources if source.is_streaming]
         static = [source for source in sources if not source.is_streaming]
-        run = Run(self._spark, self._root, self._definition, self._receivers, listener, self._cells)
-        run.begin(streaming, static)
+        ends = once or bool({"once", "availableNow"} & set(trigger or ()))
+        run.begin(streaming, static, aside=bool(streaming) and not ends)
         if not streaming:
             held.close()
             return Query(run, None, held)
         frame, slots = one_frame(streaming)
 
         def each(rows: DataFrame, batch: int) -> None:
-            run.micro_batch(run.input_of(rows, streaming, slots), batch, streaming)
+            run.micro_batch(rows, slots, batch, streaming)
 
         writer = frame.writeStream.foreachBatch(each).option("checkpointLocation", str(self._root / "spark"))
         if once:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from threading import Thread
 from typing import Any, BinaryIO
 
+from pyspark import InheritableThread
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
@@ -19,6 +21,18 @@ class Query:
         self._run = run
         self._query = query
         self._held = held
+        self._filling: Thread | None = None
+        if run.fills:
+            self._filling = InheritableThread(target=self._fill, daemon=True)
+            self._filling.start()
+
+    def _fill(self) -> None:
+        try:
+            self._run.fill()
+        except BaseException as error:
+            if not self._run.stopping:
+                self._run.fail(error)
+                self._end()
 
     @property
     def id(self) -> str | None:
@@ -36,9 +50,14 @@ class Query:
         return self._query is not None and bool(self._query.isActive)
 
     @property
+    def filling(self) -> tuple[str, ...]:
+        """Views that are being filled from the stored rows while the stream goes on."""
+        return self._run.fills
+
+    @property
     def lastProgress(self) -> dict[str, Any] | None:
         """The last version: its number, input rows per table, changed rows per view, seconds, bytes per view,
-        rows set aside since the beginning, and Spark's own progress under ``spark``."""
+        rows set aside since the beginning, views that are being filled, and Spark's own progress under ``spark``."""
         latest = self._run.latest
         if latest is None:
             return None
@@ -50,6 +69,7 @@ class Query:
             "bytes": latest.bytes,
             "seconds": latest.seconds,
             "bad": latest.totals.get("bad", {}),
+            "filling": list(self.filling),
             "spark": None if self._query is None else self._query.lastProgress,
         }
 
@@ -77,12 +97,18 @@ class Query:
             raise PipelineError(f"Spark ended the query: {cause(error)}") from error
         if ended is not False:
             self._held.close()
+            if self._run.error is not None:
+                raise self._run.error
         return ended
 
     def processAllAvailable(self) -> None:
-        """Wait until all input that is there now is in. For tests."""
+        """Wait until all input that is there now is in, and views that are new are filled. For tests."""
         if self._query is None:
             return
+        if self._filling is not None:
+            self._filling.join()
+            if self._run.error is not None:
+                raise self._run.error
         try:
             self._query.processAllAvailable()
         except StreamingQueryException:
@@ -92,10 +118,13 @@ class Query:
 
     def stop(self) -> None:
         """Finish the version that is being made, then stop. What has come since is read by the next start."""
-        self._run.stopping = True
-        with self._run.working:
-            pass
+        self._end()
+        if self._filling is not None:
+            self._filling.join()
+        self._held.close()
+
+    def _end(self) -> None:
+        self._run.stop()
         if self._query is not None:
             with contextlib.suppress(StreamingQueryException):
                 self._query.stop()
-        self._held.close()

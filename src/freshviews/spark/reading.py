@@ -35,7 +35,7 @@ class Status:
     lag: float
     """Seconds from the arrival of the last version's newest input until it was committed."""
     tables: dict[str, dict[str, int]]
-    """Of each table ``rows`` that came in and ``bad`` ones set aside, since the beginning."""
+    """Of each table ``rows`` that came in and ``bad`` ones set aside, since the beginning, and ``bytes`` it keeps."""
     views: dict[str, dict[str, int]]
     """Of each view ``changed`` rows since the beginning, and ``bytes`` it keeps."""
     delivered: int
@@ -44,6 +44,8 @@ class Status:
     """What ended the last run; None where it was stopped or still runs."""
     waiting: dict[str, int]
     """Of tables that are read from a folder, the files that no micro-batch has been planned with."""
+    filling: tuple[str, ...]
+    """Views of the script that are not in the last version; where the pipeline runs, they are being filled."""
 
 
 def latest(root: Path) -> Manifest:
@@ -108,7 +110,11 @@ def status(root: Path, definition: Definition | None = None) -> Status:
         time.time() - manifest.time,
         manifest.lag,
         {
-            name: {"rows": totals.get("rows", {}).get(name, 0), "bad": totals.get("bad", {}).get(name, 0)}
+            name: {
+                "rows": totals.get("rows", {}).get(name, 0),
+                "bad": totals.get("bad", {}).get(name, 0),
+                "bytes": manifest.bytes.get(name, 0),
+            }
             for name in manifest.tables
         },
         {
@@ -119,6 +125,7 @@ def status(root: Path, definition: Definition | None = None) -> Status:
         running,
         error,
         _waiting(root, manifest, definition),
+        definition.parted(manifest.views)[1] if definition is not None else (),
     )
 
 

@@ -9,18 +9,23 @@ not delivered.
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 
+from py4j.protocol import Py4JError
+from pyspark import InheritableThread
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.spark import checkpoint
 from freshviews.spark.arrival import arrived
 from freshviews.spark.arrow_files import read_all, read_change
-from freshviews.spark.backfill import backfill
+from freshviews.spark.backfill import backfill, stored_rows
 from freshviews.spark.definition import Definition
+from freshviews.spark.filling import Filling
 from freshviews.spark.layout import MERGE, Layout, layout_of, next_layout
 from freshviews.spark.manifest import Manifest, Manifests
 from freshviews.spark.measure import first_layout
@@ -30,9 +35,11 @@ from freshviews.spark.sources import Source, feed_of, needs_order, one_frame, re
 from freshviews.spark.stages import can_go_on
 from freshviews.spark.state import EMPTY
 from freshviews.spark.steps import reach
-from freshviews.spark.version import Input, PipelineError, make
+from freshviews.spark.version import Input, PipelineError, load_cells, make
 from freshviews.store.files import write_whole
 from freshviews.stream import Snapshots
+
+_LOGGER = logging.getLogger("freshviews")
 
 COLLECT_EVERY = 50
 """Versions between two collections of files that are not needed."""
@@ -70,6 +77,9 @@ class Run:
         self._delivered = Delivered(root)
         self._cells = cells
         self._layout: Layout | None = None
+        self._wanted: Definition | None = None
+        self._filling: Filling | None = None
+        self._warming: Thread | None = None
 
     @property
     def layout(self) -> Layout:
@@ -77,10 +87,11 @@ class Run:
         assert self._layout is not None
         return self._layout
 
-    def begin(self, streaming: Sequence[Source], static: Sequence[Source]) -> None:
+    def begin(self, streaming: Sequence[Source], static: Sequence[Source], aside: bool) -> None:
         """Deliver what a crash left undelivered, and make a version of what is new since the last run.
 
-        Raises CheckpointError where the checkpoint cannot be continued.
+        ``aside``: views that are new are left to ``fill``. Raises CheckpointError where the checkpoint cannot be
+        continued.
         """
         before = self.latest
         check_new(self.definition, before.views if before is not None else ())
@@ -92,10 +103,27 @@ class Run:
         checkpoint.check_definition(before, self.definition, [source.table.name for source in streaming])
         if self._delivered.version() < before.version:
             self._deliver(before, again=True)
-        base = self._continue(before)
+        base = self._continue(before, aside)
         due = [s for s in static if isinstance(s.form, Snapshots) or s.table.name not in base.loaded]
         if due:
             self._load(base, due)
+
+    def warm(self) -> None:
+        """Have workers load the cells of the last version, aside, while Spark gets ready for its first micro-batch.
+
+        Nothing counts on it: what is wrong with them is told when they are needed.
+        """
+        latest = self.latest
+        if latest is None:
+            return
+        layout = layout_of(latest)
+
+        def load() -> None:
+            with contextlib.suppress(PySparkException, Py4JError):
+                load_cells(self.spark, self.root, layout, latest)
+
+        self._warming = InheritableThread(target=load, daemon=True)
+        self._warming.start()
 
     def _load(self, base: Manifest, sources: Sequence[Source]) -> None:
         """Make the version after ``base``, which has what batch sources hold."""
@@ -106,7 +134,7 @@ class Run:
         loaded = sorted({*base.loaded, *(source.table.name for source in sources)})
         self._make(replace(base, loaded=loaded, arrived=None), given, whole=True)
 
-    def _continue(self, before: Manifest) -> Manifest:
+    def _continue(self, before: Manifest, aside: bool) -> Manifest:
         """Go on with the cells of a version; where views came or went, that is a version of its own."""
         old = layout_of(before)
         if self._cells is not None and self._cells != old.cells:
@@ -117,19 +145,65 @@ class Run:
         views = {view.name: view.sql for view in self.definition.views}
         tables = {table.name: table.sql for table in self.definition.tables}
         readable = can_go_on(self.root, old, before.cells.get(MERGE, EMPTY))
+        kept, added = self.definition.parted(before.views)
+        if aside and added and kept.views and tables == before.tables and readable:
+            self._wanted, self.definition = self.definition, kept
+            return self._continue(before, False)
         if views == before.views and tables == before.tables and readable:
             self._layout = old
             return before
         self._layout = next_layout(old, self.definition, before)
-        given = backfill(self.spark, self.root, old, self._layout, before)
+        given = backfill(old, self._layout, lambda table: stored_rows(self.spark, self.root, old, before, table))
         anew = self._layout.merge_statements != old.merge_statements or not readable
         self._make(self._of(before, self._layout), given, whole=True, anew=anew)
         assert self.latest is not None
         return self.latest
 
+    @property
+    def fills(self) -> tuple[str, ...]:
+        """The views that are to be filled while the stream goes on."""
+        return () if self._wanted is None or self.latest is None else self._wanted.parted(self.latest.views)[1]
+
+    def fill(self) -> None:
+        """Fill the views that are new and go on with them. Raises PipelineError, and Stopped after a stop."""
+        wanted, old = self._wanted, self.layout
+        assert wanted is not None
+        with self.working:
+            at = self._at_work()
+            new = next_layout(old, wanted, at)
+            filling = self._filling = Filling(self.spark, self.root, old, new, at, self.fills)
+            _LOGGER.info("%s: filled as of version %d, while the stream goes on", ", ".join(self.fills), at.version)
+        filling.run()
+        with self.working:
+            latest = self._at_work()
+            self._layout, self.definition, self._wanted, self._filling = new, wanted, None, None
+            base = self._of(filling.finished(latest), new)
+            anew = new.merge_statements != old.merge_statements
+            self._make(base, filling.missed(latest), whole=True, anew=anew)
+
+    def _at_work(self) -> Manifest:
+        """The last version, for the next one to come after."""
+        if self.stopping:
+            raise Stopped
+        assert self.latest is not None
+        return self.latest
+
+    def stop(self) -> None:
+        """Finish the version that is being made, and make no other."""
+        self.stopping = True
+        with self.working:
+            if self._filling is not None:
+                self._filling.cancel()
+
+    def fail(self, error: BaseException) -> None:
+        """End for an error; the first one counts."""
+        if self.error is None:
+            self.error = error
+            note_error(self.root, error)
+
     def _of(self, before: Manifest, layout: Layout) -> Manifest:
         """A version without what is not kept any more."""
-        told = {*layout.cell_views, *layout.merge_views}
+        told = {*layout.cell_views, *layout.merge_views, *(role.name for role in layout.roles)}
         sizes = {cell: {n: size for n, size in held.items() if n in told} for cell, held in before.sizes.items()}
         contents = {view: files for view, files in before.contents.items() if view in layout.outputs}
         return replace(before, sizes=sizes, contents=contents, arrived=None)
@@ -143,19 +217,18 @@ class Run:
         ]
         return Input(frame, feeds, roles, any(map(needs_order, sources)), any(map(reads_text, sources)))
 
-    def micro_batch(self, given: Input, batch: int, streaming: Sequence[Source]) -> None:
+    def micro_batch(self, frame: DataFrame, slots: Sequence[Slots], batch: int, streaming: Sequence[Source]) -> None:
         """What foreachBatch calls. A micro-batch that is committed already is passed over."""
         try:
             with self.working:
                 if self.stopping:
                     raise Stopped
                 reach("batch begun")
-                self._micro_batch(given, batch, streaming)
+                self._micro_batch(self.input_of(frame, streaming, slots), batch, streaming)
         except Stopped:
             raise
         except BaseException as error:
-            self.error = error
-            note_error(self.root, error)
+            self.fail(error)
             raise
 
     def _micro_batch(self, given: Input, batch: int, streaming: Sequence[Source]) -> None:
@@ -177,8 +250,21 @@ class Run:
 
     def _make(self, base: Manifest, given: Input | None, *, whole: bool = False, anew: bool = False) -> None:
         """Make and deliver the version after ``base``, which holds what is known of it already."""
+        if self._warming is not None:
+            self._warming.join()
+            self._warming = None
         try:
-            manifest = make(self.spark, self.root, self.layout, self.definition, base, given, whole=whole, anew=anew)
+            manifest = make(
+                self.spark,
+                self.root,
+                self.layout,
+                self.definition,
+                base,
+                given,
+                whole=whole,
+                anew=anew,
+                log_only=self._filling is not None,
+            )
             self.manifests.commit(manifest)
         except ConnectionError:
             raise  # Spark's Java process is gone; with the disk all is well

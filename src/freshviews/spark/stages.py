@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,11 @@ from freshviews.spark.arrow_files import read_all
 from freshviews.spark.layout import MERGE, Layout
 from freshviews.spark.rows import CELL, TABLE, TO, to
 from freshviews.spark.state import Entry, keep, loaded, segment_of
-from freshviews.spark.worker import Task, run_partition
+from freshviews.spark.worker import Task
 
 Results = list[dict[str, Any]]
+Run = Callable[[Task, Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""What takes a partition through its cells; see ``worker``."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,10 @@ def partitions_of(spark: SparkSession, cells: int, text: bool) -> Partitions:
     return Partitions(max(1, min(executors, cells)), False)
 
 
-def run_cells(spark: SparkSession, frame: DataFrame | None, task: Task, cells: int, at: Partitions) -> Results:
-    """The rows of a frame, which names cell and feed of each, through the cells; a result per cell."""
+def through_cells(
+    spark: SparkSession, frame: DataFrame | None, task: Task, cells: int, at: Partitions, run: Run
+) -> DataFrame:
+    """The rows of a frame, which names cell and feed of each, on their way through the cells."""
     # A row for every cell that is of no table: a cell without rows runs too, and Spark runs nothing where nothing is.
     each = spark.range(cells).select(F.lit(-1).alias(TABLE), F.col("id").cast("int").alias(CELL))
     whole = each if frame is None else frame.unionByName(each, allowMissingColumns=True)
@@ -56,10 +60,14 @@ def run_cells(spark: SparkSession, frame: DataFrame | None, task: Task, cells: i
     sent = placed.selectExpr(f"{to(len(task.feeds))} AS {TO}", *kept)
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return run_partition(task, batches)
+        return run(task, batches)
 
-    found = sent.mapInArrow(work, "result string").collect()
-    return [json.loads(row["result"]) for row in found]
+    return sent.mapInArrow(work, "result string")
+
+
+def results_of(found: DataFrame) -> Results:
+    """What the cells answer, each once, when their rows are through."""
+    return [json.loads(row["result"]) for row in found.collect()]
 
 
 def run_merge(root: Path, layout: Layout, entry: Entry, results: Results, wanted: Wanted, whole: bool) -> Results:

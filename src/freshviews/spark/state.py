@@ -11,10 +11,11 @@ log. Every version appends one segment to the log. When ``FAN_IN`` segments of a
 lagging worker may need, the oldest become one of the next level. So a version writes its change and, over time, a
 logarithm of it.
 
-When the log has a third of the image's rows, a child of the worker writes a new image from the memory it
+When the log has as many rows as the image, a child of the worker writes a new image from the memory it
 inherits, while versions go on: it is ``pending`` until it is whole, which its name tells (see
 ``engine.database_image``); the first version to see that makes it the image and drops the log up to it. Of a child
 that is killed files remain that do not count, and another is begun once nothing was written for ``STALLED`` seconds.
+While views that come later are filled (see ``filling``), the log only grows.
 
 A loaded cell is kept in the worker's memory under its token, a name that no two tries share. It is used only where
 the manifest names that token, or one from which the log leads on.
@@ -46,10 +47,8 @@ from freshviews.types.columns import arrow_type
 _LOGGER = logging.getLogger("freshviews")
 
 FAN_IN = 8
-SMALLEST_IMAGE = int(os.environ.get("FRESHVIEWS_SMALLEST_IMAGE", "2500000"))
-"""Rows of log below which no image is written: replaying them takes half to two microseconds each."""
-LOG_SHARE = 3
-"""The image has at most so many times the rows of the log, apart from those that come while one is written."""
+SMALLEST_IMAGE = int(os.environ.get("FRESHVIEWS_SMALLEST_IMAGE", "5000000"))
+"""Rows of log below which no image is written: replaying them takes a quarter to two microseconds each."""
 STALLED = 60.0
 """Seconds without a sign of life after which an image will not be finished."""
 IMAGE = "image-"
@@ -81,6 +80,11 @@ def new_token() -> str:
     return uuid.uuid4().hex
 
 
+def new_image(number: str) -> str:
+    """The name of a folder for an image of a cell."""
+    return f"state/{number}/{IMAGE}{uuid.uuid4().hex}"
+
+
 def changes_schema(table: TableDef) -> pa.Schema:
     """Columns of a table and ``_multiplicity``."""
     fields = [pa.field(column.name, arrow_type(column.type)) for column in table.columns]
@@ -94,7 +98,7 @@ def loaded(root: Path, number: str, entry: Entry, statements: tuple[Statement, .
     """
     cell = _CELLS.pop((str(root), number), None)
     if cell is not None and cell.statements == statements:
-        missing = _missing(entry, cell.token)
+        missing = segments_after(entry, cell.token)
         if missing is not None:
             _apply(root, cell, missing)
             cell.token = entry["token"]
@@ -122,11 +126,11 @@ def keep(root: Path, number: str, cell: Cell) -> None:
     _CELLS[(str(root), number)] = cell
 
 
-def _missing(entry: Entry, token: str) -> list[Any] | None:
+def segments_after(entry: Entry, token: str) -> list[Any] | None:
     """The segments that lead from a token to the entry; None where the token is not on the way."""
     if entry["token"] == token:
         return []
-    if entry["image"] and entry["image"]["token"] == token:
+    if token == (entry["image"]["token"] if entry["image"] else EMPTY["token"]):
         return list(entry["log"])
     for i, segment in enumerate(entry["log"]):
         if segment["token"] == token:
@@ -183,12 +187,19 @@ def segment_of(root: Path, number: str, changes: Mapping[str, pa.Table]) -> Segm
     return segment
 
 
-def appended(root: Path, number: str, entry: Entry, cell: Cell, segment: Segment, token: str) -> Entry:
-    """The entry after a change, its files finished. The cell must have the change already."""
+def appended(
+    root: Path, number: str, entry: Entry, cell: Cell, segment: Segment, token: str, *, log_only: bool = False
+) -> Entry:
+    """The entry after a change, its files finished. The cell must have the change already.
+
+    ``log_only``: what the entry has stays as it is, and the change is put behind it.
+    """
     files = segment.finish()
     if not files:
         return entry
     log = [*entry["log"], {"token": token, "level": 0, "rows": segment.rows, "files": files}]
+    if log_only:
+        return {**entry, "token": token, "log": log}
     after = _settled(root, {**entry, "token": token, "log": log})
     pending = after.get("pending")
     # The file system's clock, which need not be this machine's.
@@ -196,6 +207,13 @@ def appended(root: Path, number: str, entry: Entry, cell: Cell, segment: Segment
     if pending is None or _is_given_up(root, pending, now):
         after = {**after, "pending": _begun(root, number, after, cell)}
     return {**after, "log": _merged(root, number, after)}
+
+
+def from_image(entry: Entry, image: Mapping[str, Any]) -> Entry:
+    """The entry with an image of it that was written aside, at a token that is still in its log."""
+    log = segments_after(entry, image["token"])
+    assert log is not None
+    return {"token": entry["token"], "image": dict(image), "log": log}
 
 
 def _settled(root: Path, entry: Entry) -> Entry:
@@ -213,9 +231,9 @@ def _settled(root: Path, entry: Entry) -> Entry:
 def _begun(root: Path, number: str, entry: Entry, cell: Cell) -> dict[str, Any] | None:
     """Begin an image of a cell as it is now, if one is due."""
     image = entry["image"]
-    if sum(part["rows"] for part in entry["log"]) <= max(SMALLEST_IMAGE, (image["rows"] if image else 0) // LOG_SHARE):
+    if sum(part["rows"] for part in entry["log"]) <= max(SMALLEST_IMAGE, image["rows"] if image else 0):
         return None
-    name = f"state/{number}/{IMAGE}{uuid.uuid4().hex}"
+    name = new_image(number)
     folder = root / name
     # There before the child is, as a sign of life.
     folder.with_name(folder.name + TEMPORARY).mkdir(parents=True)

@@ -19,6 +19,9 @@ DRIVER = (
     "delivery noted",
 )
 
+FILLING = ("image filled", "images filled")
+"""Reached, in a worker and in the driver, where views that come later are filled while the stream goes on."""
+
 hook: Callable[[str], None] | None = None
 
 

@@ -26,10 +26,18 @@ from freshviews.spark.manifest import Manifest
 from freshviews.spark.places import numbered, told
 from freshviews.spark.routing import routed
 from freshviews.spark.rows import PLACE, Place
-from freshviews.spark.stages import Results, files_of, forget_told, partitions_of, run_cells, run_merge
+from freshviews.spark.stages import (
+    Results,
+    files_of,
+    forget_told,
+    partitions_of,
+    results_of,
+    run_merge,
+    through_cells,
+)
 from freshviews.spark.state import EMPTY
 from freshviews.spark.steps import reach
-from freshviews.spark.worker import Task
+from freshviews.spark.worker import Task, load_partition, run_partition
 
 
 class PipelineError(FreshviewsError):
@@ -63,11 +71,12 @@ def make(
     *,
     whole: bool = False,
     anew: bool = False,
+    log_only: bool = False,
 ) -> Manifest:
     """The manifest of the version after ``base``, of which it has what is known of the version already.
 
-    ``whole``: every cell runs. ``anew``: the merge begins anew, from what the cells hold. Raises PipelineError;
-    nothing is applied then.
+    ``whole``: every cell runs. ``anew``: the merge begins anew, from what the cells hold. ``log_only``: the cells'
+    logs only grow. Raises PipelineError; nothing is applied then.
     """
     start = time.time()
     version = base.version + 1
@@ -78,6 +87,7 @@ def make(
         layout.cell_views,
         (frozenset(layout.cell_views) - _known(base.sizes, merge=False)) | (fed if anew else frozenset()),
         layout.stage_views("cells", complete),
+        log_only,
     )
     feeds = tuple(feed for own in given.feeds for feed in own) if given is not None else ()
     entries = tuple(base.cells.get(str(n), EMPTY) for n in range(layout.cells))
@@ -116,6 +126,14 @@ def make(
     )
 
 
+def load_cells(spark: SparkSession, root: Path, layout: Layout, manifest: Manifest) -> None:
+    """Have the workers that will run the cells of a version load them. Raises what Spark raises."""
+    entries = tuple(manifest.cells.get(str(number), EMPTY) for number in range(layout.cells))
+    task = Task(str(root), layout.statements, (), entries, Wanted(manifest.version, ()), False)
+    at = partitions_of(spark, layout.cells, False)
+    results_of(through_cells(spark, None, task, layout.cells, at, load_partition))
+
+
 def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str]:
     """Views of a stage that an engine has had already."""
     return frozenset(name for cell, views in sizes.items() if (cell == MERGE) == merge for name in views)
@@ -140,14 +158,17 @@ def _through_cells(spark: SparkSession, given: Input | None, task: Task, cells: 
 def _tried(spark: SparkSession, given: Input | None, task: Task, cells: int, placed: bool) -> Results:
     frame = None
     if given is not None:
-        kept = _placed(given) if placed else given.frame.drop(*PLACE)
-        slots = [own[0].slots for own in given.feeds]
-        frame = routed(kept, slots, given.roles, cells)
+        frame = on_the_way(given, _placed(given) if placed else given.frame.drop(*PLACE), cells)
     at = partitions_of(spark, cells, given is not None and given.text)
     try:
-        return run_cells(spark, frame, task, cells, at)
+        return results_of(through_cells(spark, frame, task, cells, at, run_partition))
     except (PySparkException, Py4JJavaError) as error:
         raise PipelineError(f"version {task.wanted.version} cannot be made: {cause(error)}") from error
+
+
+def on_the_way(given: Input, rows: DataFrame, cells: int) -> DataFrame:
+    """Rows of an input, each as often as there are cells that it goes to."""
+    return routed(rows, [own[0].slots for own in given.feeds], given.roles, cells)
 
 
 def _placed(given: Input) -> DataFrame:
@@ -187,11 +208,13 @@ def _gather(
 
 
 def _bytes(layout: Layout, sizes: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Bytes that each view keeps, in all cells and the merge."""
+    """Bytes that each table and view keeps, in all cells and the merge."""
     total: Counter[str] = Counter()
     for by_view in sizes.values():
         total.update(by_view)
-    return {view: sum(total[name] for name in layout.held(view)) for view in layout.outputs}
+    views = {view: sum(total[name] for name in layout.held(view)) for view in layout.outputs}
+    tables = {name: sum(total[role.name] for role in layout.plan.roles_of(name)) for name in layout.catalog.tables}
+    return {**tables, **views}
 
 
 def _bad_files(root: Path, version: int, results: Results, given: Input | None) -> dict[str, list[str]]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -25,10 +25,14 @@ from freshviews.spark.ahead import Ahead, Arriving, growing_feeds
 from freshviews.spark.checkpoint import cannot_write
 from freshviews.spark.intake import Feed, Intake, Refusal, bad_rows, take_in
 from freshviews.spark.rows import groups, named, whole
-from freshviews.spark.state import Cell, Entry, Segment, loaded
+from freshviews.spark.state import Cell, Entry, Segment, keep, load_cell, loaded, new_image
+from freshviews.spark.steps import reach
 from freshviews.sql import Statement
 
 RESULT = pa.schema([pa.field("result", pa.string())])
+Waiting = dict[int, list[pa.RecordBatch]]
+"""Rows by feed."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
                 for number, feed, rows in groups(batch, len(task.feeds)):
                     if number not in cells:
                         cells[number] = Arriving()
-                        runs[number] = threads.submit(_told, task, number, cells[number])
+                        runs[number] = threads.submit(_told, _run, task, number, cells[number])
                     cells[number].put((feed, rows))
         except BaseException as error:
             ends = error
@@ -66,14 +70,46 @@ def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         finally:
             for arriving in cells.values():
                 arriving.put(ends)
-    results = [runs[number].result() for number in sorted(runs)]
-    yield pa.RecordBatch.from_arrays([pa.array([json.dumps(result) for result in results], pa.string())], schema=RESULT)
+    yield _answer([runs[number].result() for number in sorted(runs)])
 
 
-def _told(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
+def load_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Load the cells of a partition into this worker's memory, for the first rows to come."""
+    here = {number for batch in batches for number, _, _ in groups(batch, 0)}
+    with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
+        list(threads.map(partial(_load, task), sorted(here)))
+    yield _answer([])
+
+
+def _load(task: Task, number: int) -> None:
+    root = Path(task.root)
+    keep(root, str(number), loaded(root, str(number), task.entries[number], task.statements[number]))
+
+
+def fill_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Write an image of each cell of a partition, with what its statements have and its entry has not yet.
+
+    The rows are of tables that are new in the cells.
+    """
+    waiting: dict[int, Waiting] = {}
+    for batch in batches:
+        for number, feed, rows in groups(batch, len(task.feeds)):
+            own = waiting.setdefault(number, {})
+            if feed >= 0:
+                own.setdefault(feed, []).append(named(rows, task.feeds[feed].slots))
+    yield _answer([_told(_fill, task, number, waiting.pop(number)) for number in sorted(waiting)])
+
+
+def _answer(results: list[dict[str, Any]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array([json.dumps(result) for result in results], pa.string())], schema=RESULT
+    )
+
+
+def _told(run: Callable[[Task, int, T], dict[str, Any]], task: Task, number: int, rows: T) -> dict[str, Any]:
     """What the run of a cell found, or why it was refused."""
     try:
-        return _run(task, number, arriving)
+        return run(task, number, rows)
     except Refusal as error:
         return {"cell": str(number), "refused": error.text, "more": error.more, "place": error.place}
     except FreshviewsError as error:
@@ -90,7 +126,7 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
             return _made(task, number, partial(_in_pieces, task, number, growing, arriving))
         except (FreshviewsError, OSError):
             pass  # what is wrong is told by the second try, which has all rows at hand
-    waiting: dict[int, list[pa.RecordBatch]] = {}
+    waiting: Waiting = {}
     for feed, rows in arriving:
         if feed >= 0:
             waiting.setdefault(feed, []).append(named(rows, task.feeds[feed].slots))
@@ -107,13 +143,29 @@ class _Taken:
     bad: list[dict[str, Any]]
 
 
-def _at_once(
-    task: Task, number: int, waiting: Mapping[int, list[pa.RecordBatch]], cell: Cell, segment: Segment
-) -> _Taken:
-    intakes = [
+def _intakes(task: Task, cell: Cell, waiting: Waiting) -> list[Intake]:
+    return [
         Intake(feed, cell.tables[feed.table], whole(waiting[i]) if i in waiting else None)
         for i, feed in enumerate(task.feeds)
     ]
+
+
+def _fill(task: Task, number: int, waiting: Waiting) -> dict[str, Any]:
+    root, entry = Path(task.root), task.entries[number]
+    cell = load_cell(root, entry, task.statements[number])
+    try:
+        take_in(cell, _intakes(task, cell, waiting))
+        name = new_image(str(number))
+        cell.database.write_image(root / name)
+        rows = cell.database.stored_rows
+    finally:
+        cell.database.close()
+    reach("image filled")
+    return {"cell": str(number), "image": {"token": entry["token"], "folder": name, "rows": rows}}
+
+
+def _at_once(task: Task, number: int, waiting: Waiting, cell: Cell, segment: Segment) -> _Taken:
+    intakes = _intakes(task, cell, waiting)
     for table, rows in take_in(cell, intakes).items():
         segment.add(table, rows)
     counted = [intake for intake in intakes if number in intake.feed.counted]

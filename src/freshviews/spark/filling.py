@@ -1,0 +1,114 @@
+"""Views that come later, filled while the stream goes on.
+
+A pipeline that is started with more views than its checkpoint has goes on with those it has. Meanwhile each cell is
+loaded once more, as it stood at one version, gets the new views and the rows that only they need, and is written as
+an image. Then, between two micro-batches, the cells go on from these images: what has come since is in their logs,
+which until then only grow. That makes a version of its own; its change of a new view is the view's whole contents.
+
+The work is a Spark job of its own, on half of the cores at most, one cell at a time on each. Nothing is committed
+before the version is, so a run that ends before begins it anew at the next start.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from freshviews.spark.advance import Wanted
+from freshviews.spark.backfill import backfill, logged_rows, stored_rows
+from freshviews.spark.layout import Layout
+from freshviews.spark.manifest import Manifest
+from freshviews.spark.rows import PLACE
+from freshviews.spark.stages import Partitions, results_of, through_cells
+from freshviews.spark.state import EMPTY, from_image
+from freshviews.spark.steps import reach
+from freshviews.spark.version import Input, PipelineError, cause, on_the_way
+from freshviews.spark.worker import Task, fill_partition
+
+_APART = "FRESHVIEWS_APART"
+
+
+class Filling:
+    """Views ``names`` on their way into the cells of version ``at``, from layout ``old`` to ``new``.
+
+    It is made between two micro-batches; ``run`` takes as long as it takes.
+    """
+
+    def __init__(
+        self, spark: SparkSession, root: Path, old: Layout, new: Layout, at: Manifest, names: tuple[str, ...]
+    ) -> None:
+        self.new = new
+        self.names = names
+        self._spark, self._root, self._old, self._at = spark, root, old, at
+        self._group = f"freshviews-filling-{uuid.uuid4().hex}"
+        self._job = self._made()
+        self._images: Mapping[str, Any] = {}
+
+    def _made(self) -> DataFrame:
+        spark, root, old, at = self._spark, self._root, self._old, self._at
+        with _workers_apart(spark):
+            given = backfill(old, self.new, lambda table: stored_rows(spark, root, old, at, table))
+            rows = None if given is None else on_the_way(given, given.frame.drop(*PLACE), old.cells)
+            feeds = () if given is None else tuple(feed for own in given.feeds for feed in own)
+            entries = tuple(at.cells.get(str(number), EMPTY) for number in range(old.cells))
+            task = Task(str(root), self.new.statements, feeds, entries, Wanted(at.version, ()), True)
+            count = max(1, min(old.cells, spark.sparkContext.defaultParallelism // 2))
+            return through_cells(spark, rows, task, old.cells, Partitions(count, False), fill_partition)
+
+    def run(self) -> None:
+        """Write the images. Raises PipelineError where a view cannot be filled."""
+        context = self._spark.sparkContext
+        context.setJobGroup(self._group, f"freshviews fills {', '.join(self.names)}", interruptOnCancel=True)
+        try:
+            results = results_of(self._job)
+        except (PySparkException, Py4JJavaError) as error:
+            raise PipelineError(f"{self._told()}: {cause(error)}; start again to try once more") from error
+        refused = next((result["refused"] for result in results if "refused" in result), None)
+        if refused is not None:
+            raise PipelineError(f"{self._told()}: {refused}; take it out of the script to go on without")
+        self._images = {result["cell"]: result["image"] for result in results}
+        reach("images filled")
+
+    def cancel(self) -> None:
+        """Have ``run`` end, which raises then."""
+        self._spark.sparkContext.cancelJobGroup(self._group)
+
+    def _told(self) -> str:
+        return f"{', '.join(self.names)} cannot be filled"
+
+    def finished(self, latest: Manifest) -> Manifest:
+        """A later version whose cells go on from the images."""
+        cells = {
+            number: from_image(entry, self._images[number])
+            for number, entry in latest.cells.items()
+            if number in self._images
+        }
+        return replace(latest, cells={**latest.cells, **cells})
+
+    def missed(self, latest: Manifest) -> Input | None:
+        """What has come since of the rows that only the new views need."""
+        spark, root, old, at = self._spark, self._root, self._old, self._at
+        with _workers_apart(spark):
+            return backfill(old, self.new, lambda table: logged_rows(spark, root, old, latest, table, at))
+
+
+@contextmanager
+def _workers_apart(spark: SparkSession) -> Iterator[None]:
+    """Functions that Spark is given meanwhile run in Python workers of their own.
+
+    Spark hands any idle worker of the same environment to a task; so the engines of the stream stay where they are.
+    """
+    environment = spark.sparkContext.environment
+    environment[_APART] = "1"
+    try:
+        yield
+    finally:
+        del environment[_APART]

@@ -1,0 +1,179 @@
+"""Views that are added are filled while the stream goes on, and what interrupts that loses nothing."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
+
+from freshviews.spark import Pipeline, steps
+from freshviews.spark.manifest import Manifest
+from freshviews.spark.query import Query
+from freshviews.spark.reading import latest, status
+from freshviews.spark.script import read_script
+from freshviews.spark.version import PipelineError
+from tests.spark.faults import Fault, environment
+from tests.spark.world import VIEWS, World, check, write_script
+
+pytestmark = pytest.mark.spark
+
+FIRST = ["hops", "by_shop"]
+
+
+def once(spark: Any, world: World, views: list[str], cells: int | None = None) -> None:
+    query = Pipeline.from_script(spark, write_script(world.folder, views), cells=cells).start(once=True)
+    query.awaitTermination()
+    assert query.exception() is None
+
+
+def start(spark: Any, world: World, views: list[str]) -> Query:
+    return Pipeline.from_script(spark, write_script(world.folder, views)).start()
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """The views stay unfilled, their images written, until this is set."""
+    event = threading.Event()
+
+    def wait(step: str) -> None:
+        if step == "images filled":
+            assert event.wait(120)
+
+    monkeypatch.setattr(steps, "hook", wait)
+    return event
+
+
+def until(true: Callable[[], bool], query: Query) -> None:
+    for _ in range(1200):
+        if true():
+            return
+        assert query.exception() is None and query.isActive
+        query.awaitTermination(0.1)
+    raise AssertionError("it takes too long")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cells", [1, 3])
+def test_versions_go_on_while_views_that_are_added_are_filled(
+    spark: Any, tmp_path: Path, cells: int, held: threading.Event
+) -> None:
+    world = World(tmp_path)
+    world.write()
+    once(spark, world, FIRST, cells)
+    world.write()
+    # Some need rows where no cell has them yet, one is merged, and one is over a view that is there.
+    everything = [*FIRST, *(name for name in VIEWS if name not in FIRST)]
+    query = start(spark, world, everything)
+    root = tmp_path / "script.checkpoint"
+    try:
+        for _ in range(3):
+            world.write()
+            batch = latest(root).batch
+            until(lambda before=batch: latest(root).batch > before, query)  # type: ignore[misc]
+        query._query.processAllAvailable()  # type: ignore[union-attr]
+        check(world, FIRST)
+        assert list(latest(root).views) == FIRST
+        assert query.lastProgress is not None and set(query.lastProgress["filling"]) == set(everything) - set(FIRST)
+        told = status(root, read_script((tmp_path / "script.sql").read_text(), tmp_path))
+        assert told.running and set(told.filling) == set(everything) - set(FIRST)
+        held.set()
+        query.processAllAvailable()
+        check(world, everything)
+        assert query.lastProgress is not None and query.lastProgress["filling"] == []
+        world.write()
+        query.processAllAvailable()
+        check(world, everything)
+    finally:
+        held.set()
+        query.stop()
+    world.write()
+    once(spark, world, everything)
+    check(world, everything)
+
+
+def test_a_stop_while_views_are_filled_leaves_them_to_the_next_start(
+    spark: Any, tmp_path: Path, held: threading.Event
+) -> None:
+    world = World(tmp_path)
+    world.write()
+    once(spark, world, FIRST)
+    query = start(spark, world, [*FIRST, "reached"])
+    world.write()
+    until(lambda: latest(tmp_path / "script.checkpoint").batch > 0, query)
+    threading.Timer(1, held.set).start()
+    query.stop()
+    assert query.exception() is None
+    check(world, FIRST)
+    assert list(latest(tmp_path / "script.checkpoint").views) == FIRST
+    once(spark, world, [*FIRST, "reached"])
+    check(world, [*FIRST, "reached"])
+
+
+def test_a_view_that_cannot_be_filled_ends_the_run_and_is_named(spark: Any, tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write()
+    once(spark, world, FIRST)
+    before: Manifest = latest(tmp_path / "script.checkpoint")
+    script = write_script(tmp_path, FIRST)
+    wrong = "CREATE MATERIALIZED VIEW wrong AS SELECT SUM(9223372036854775807 + src * src) AS x FROM edges;"
+    script.write_text(script.read_text() + wrong)
+    query = Pipeline.from_script(spark, script).start()
+    with pytest.raises(PipelineError, match=r"^wrong cannot be filled: .*; take it out of the script to go on without"):
+        query.awaitTermination(120)
+    assert latest(tmp_path / "script.checkpoint") == before
+    world.write()
+    once(spark, world, FIRST)
+    check(world, FIRST)
+
+
+def test_a_run_that_ends_by_itself_has_the_views_that_are_added(spark: Any, tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write()
+    once(spark, world, FIRST)
+    script = write_script(tmp_path, [*FIRST, "paths"])
+    Pipeline.from_script(spark, script).start(trigger={"availableNow": True}).awaitTermination()
+    check(world, [*FIRST, "paths"])
+
+
+def test_a_worker_killed_while_it_fills_ends_the_run_and_the_next_start_fills(
+    spark: Any, tmp_path: Path, fault: Fault
+) -> None:
+    world = World(tmp_path)
+    world.write()
+    once(spark, world, FIRST, 2)
+    fault.plan("image filled", "kill", "worker")
+    query = start(spark, world, [*FIRST, "reached"])
+    with pytest.raises(PipelineError, match=r"reached cannot be filled: .*; start again to try once more"):
+        query.awaitTermination(120)
+    assert fault.met
+    world.write()
+    query = start(spark, world, [*FIRST, "reached"])
+    query.processAllAvailable()
+    query.stop()
+    check(world, [*FIRST, "reached"])
+
+
+@pytest.mark.slow
+def test_the_driver_killed_when_views_are_filled_begins_anew(spark: Any, tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.write()
+    once(spark, world, FIRST, 2)
+    world.write()
+    script = write_script(tmp_path, [*FIRST, "reached"])
+    fault = Fault(tmp_path / "fault")
+    fault.plan("images filled", "kill", "driver")
+    command = [sys.executable, "-m", "freshviews.cli", "run", script.name, "--master", "local[2]"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(fault), capture_output=True, text=True, timeout=300)
+    assert (done.returncode, fault.met) == (-signal.SIGKILL, True), done.stderr
+    check(world, FIRST)
+    world.write()
+    once(spark, world, [*FIRST, "reached"])
+    check(world, [*FIRST, "reached"])
