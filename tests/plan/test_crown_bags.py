@@ -135,7 +135,7 @@ def test_the_strategy_of_bags_is_named_in_sql(inner: str) -> None:
         db.execute(SQL.format(properties=f"'freshviews.bag_strategy' = '{inner}'"))
         other = SQL.split(";")[1].replace("VIEW v", "VIEW w")
         db.execute(other.format(properties="'freshviews.strategy' = 'first_order'"))
-        kept = f"r_s_t(r_src) = r(r_src, r_dst) * s(r_dst, s_dst) * t(s_dst, r_src), by {inner}"
+        kept = f"bags      r_s_t(src) = r(src, r_dst) * s(r_dst, s_dst) * t(s_dst, src), by {inner}"
         assert kept in db.view("v").explain()
         told: Counter[tuple[int, ...]] = Counter()
         db.view("v").subscribe(lambda change: told.update(dict(change)))
