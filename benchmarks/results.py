@@ -55,5 +55,5 @@ class Unfinished:
 
 def latest(names: str = "*") -> dict[str, Any] | None:
     """The results with the latest date."""
-    found = sorted(path for path in FOLDER.glob(f"{names}.json") if "pipeline" not in path.name)
+    found = sorted(FOLDER.glob(f"{names}.json"))
     return json.loads(found[-1].read_text()) if found else None

@@ -2,12 +2,13 @@
 
 The graph is SNAP's soc-Epinions1, see ``benchmarks.graphs.epinions``. Edges arrive in file order; a window has a fifth
 of them. Once it is full, each arrival first deletes the oldest edge; at the end the window drains. Each update goes
-through all occurrences of the edge table before the next. ``deltas``: the change that each update makes is written into
-Arrow batches (``Database.apply_in_order``). ``full``: the result is read ten times, after every half window of arrivals
-and at the end, and summed up. ``one at a time``: updates of a full window, each a batch with its change. Every figure is
-of one process, in CPU seconds; ``freshviews`` is the strategy ``crown``, over trusted tables where the case does not say
-``checked``; the other strategies take batches of 1000 updates, and their changes, and DuckDB computes the result anew
-at the ten points. Sizes at the ten points are compared, and where they are known, with what they must be.
+through all occurrences of the edge table before the next. ``deltas``: the change that each update makes is written
+into Arrow batches (``Database.apply_in_order``). ``full``: the result is read ten times, after every half window of
+arrivals and at the end, and summed up. ``one at a time``: updates of a full window, each a batch with its change.
+``window 1/4``: a window of a quarter, the ten points spread evenly. Every figure is of one process, in CPU seconds;
+``freshviews`` is the strategy ``crown``, over trusted tables where the case does not say ``checked``; the other
+strategies take batches of 1000 updates, and their changes, and DuckDB computes the result anew at the ten points.
+Sizes at the ten points are compared, and where they are known, with what they must be.
 
 ``python -m benchmarks full --only windowed_graph`` runs all side by side, ``--scale 0.1`` with a tenth of the edges.
 ``python -m benchmarks.windowed_graph [case ...]`` runs one strategy.
@@ -103,45 +104,48 @@ CASES = {
 TARGETS |= {f"{name}, checked": seconds for name, seconds in TARGETS.items()}
 CASES |= {f"{name}, checked": CASES[name] for name in ("3-hop projected, deltas", "dumbbell projected, full")}
 CASES["3-hop, one at a time"] = Case(HOP3, True)
+SHARES = (16, 8, 4, 2)
+CASES |= {f"3-hop, full, window 1/{share}": Case(HOP3, False) for share in SHARES}
 SINGLE = 20_000
 
 
-def stream(part: float = 1.0) -> tuple[pa.Table, list[int]] | None:
-    """The signed updates of the first part of the edges, and how many of them lie before each of the ten points.
-    None where the graph is not there."""
+def through_window(part: float = 1.0, share: int = 1) -> tuple[pa.Table, list[int], int] | None:
+    """The signed updates of the first part of the edges, how many of them lie before each of the ten points, and the
+    edges of a window, which is a share of the whole one. None where the graph is not there."""
     edges = epinions()
     if edges is None:
         return None
     edges = edges[: round(part * len(edges))]
-    window = window_of(len(edges))
+    window = window_of(len(edges)) // share
     which, signs = windowed(len(edges), window)
     arrived = np.cumsum(signs > 0)
-    points = [*(window // 2 * i for i in range(1, 10)), len(edges)]
+    step = window // 2 if share == 1 else len(edges) // 10
+    points = [*(step * i for i in range(1, 10)), len(edges)]
     places = [int(np.searchsorted(arrived, point)) + 1 for point in points]
-    return pa.table({"src": edges[which, 0], "dst": edges[which, 1], "_multiplicity": signs}), places
+    return pa.table({"src": edges[which, 0], "dst": edges[which, 1], "_multiplicity": signs}), places, window
 
 
 def measure(name: str, strategy: str) -> dict[str, Any]:
     """A case for ``python -m benchmarks``."""
     part = float(os.environ.get("BENCHMARK_SCALE", "1"))
-    found = stream(part)
+    share = int(name.rpartition("window 1/")[2]) if "window 1/" in name else 1
+    found = through_window(part, share)
     if found is None:
         return {"missing": "the graph of Epinions: see benchmarks/graphs.py"}
     case = CASES[name]
     sizes = case.sizes if part == 1 else ()
     if strategy == "DuckDB":
-        return recomputed(case, sizes, *found)
+        return recomputed(case, sizes, found[0], found[1])
     named = "crown" if strategy == PLANNED else strategy
     if name.endswith("one at a time"):
-        return one_at_a_time(case, named, *found)
+        return one_at_a_time(case, named, found[0], found[2])
     return kept(case, named, not name.endswith("checked"), sizes, *found)
 
 
 def kept(
-    case: Case, strategy: str, trusted: bool, sizes: tuple[int, ...], updates: pa.Table, places: list[int]
+    case: Case, strategy: str, trusted: bool, sizes: tuple[int, ...], updates: pa.Table, places: list[int], window: int
 ) -> dict[str, Any]:
     """CPU seconds for updates and for reading, rows, bytes per edge in the window."""
-    window = places[1]
     start = time.process_time()
     db = _database(case, strategy, trusted)
     compiled = time.process_time() - start
@@ -176,6 +180,7 @@ def kept(
         "reading": reading,
         "compiled": compiled,
         "rows": rows,
+        "window": window,
         "bytes per edge": most,
         "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "strategy_taken": strategy,
@@ -184,10 +189,9 @@ def kept(
     }
 
 
-def one_at_a_time(case: Case, strategy: str, updates: pa.Table, places: list[int]) -> dict[str, Any]:
+def one_at_a_time(case: Case, strategy: str, updates: pa.Table, at: int) -> dict[str, Any]:
     """CPU time of single updates of a full window, each with its change in Arrow; those with at most 10,000 rows."""
     db = _database(case, strategy, True)
-    at = places[1]
     _tell(db, strategy, updates.slice(0, at), _Told(), False)
     told = _Told()
     db.view("v").subscribe(lambda change: told.add(change.to_arrow()))

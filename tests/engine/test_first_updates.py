@@ -126,6 +126,24 @@ def test_a_durable_database_keeps_the_tree_that_was_chosen(tmp_path: Path) -> No
                 db.snapshot()
 
 
+def test_a_view_that_is_gone_at_the_end_of_its_script_leaves_nothing(tmp_path: Path) -> None:
+    """Nor does one that is altered further on, nor what is nested in a view."""
+    nested = """CREATE MATERIALIZED VIEW n AS SELECT a, COUNT(*) AS n FROM
+      (SELECT DISTINCT r.a, s.c, t.d FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c) GROUP BY a;"""
+    altered = VIEW.replace("VIEW v", "VIEW w")
+    altered += "ALTER VIEW w SET TBLPROPERTIES ('freshviews.join_tree' = '[b](r, s(t))');"
+    with Database(tmp_path / "db") as db:
+        db.execute(TABLES.format(r=""))
+        fill(db)
+        db.insert("t", rows_of_t(0, 50))
+        db.execute(VIEW + "DROP MATERIALIZED VIEW v;" + nested + altered)
+        before = list(db.view("n")), sorted(db.view("w"))
+    with Database(tmp_path / "db") as db:
+        assert db.views == ("n", "w")
+        assert (list(db.view("n")), sorted(db.view("w"))) == before
+        assert "[b]" in db.view("w").explain()
+
+
 def test_what_the_first_updates_chose_survives_a_reopen(tmp_path: Path) -> None:
     with Database(tmp_path / "db") as db:
         db.execute(TABLES.format(r="") + VIEW)

@@ -48,7 +48,7 @@ class Draft:
         measured: bool = False,
     ) -> None:
         self._measured = measured
-        self.chosen: list[str] = []
+        self._chosen: dict[str, str] = {}
         self._everything = everything
         self._dictionary = dictionary
         self._whole = whole
@@ -63,6 +63,13 @@ class Draft:
     def relations(self) -> Relations:
         """What there is by now; for reading only."""
         return Relations(self._tables, self._views, self._count)
+
+    @property
+    def chosen(self) -> list[str]:
+        """Statements that say what was chosen by what was measured, of views that are there now."""
+        kept = {key: dict(view.definition.properties).get(NAMED) for key, view in self._views.items()}
+        made = [(key, updates) for key, updates in self._chosen.items() if kept.get(key) == updates]
+        return [statement_of(self._views[key].name, updates) for key, updates in made]
 
     def run(self, statements: Iterable[Statement]) -> None:
         """Make and drop what the statements say. Raises CatalogError, PlanError, EvaluationError, OutOfMemory."""
@@ -168,10 +175,10 @@ class Draft:
 
     def _measured_view(self, definition: ViewDef) -> ViewDef:
         """The view, told what updates its tables have had where that makes a cheaper join tree."""
-        updates = better_for(definition, self.relations, 1.0)
+        updates = None if definition.internal else better_for(definition, self.relations, 1.0)
         if updates is None:
             return definition
-        self.chosen.append(statement_of(definition.name, updates))
+        self._chosen[definition.name.lower()] = updates
         return replace(definition, properties=(*definition.properties, (NAMED, updates)))
 
     def _decoder(self, definition: TableDef | ViewDef) -> Decoder:

@@ -25,7 +25,8 @@ ends, which is as if its rows came in one after the other. Live rows are kept to
 while changes are wanted. Instead of set semantics there are payloads (``counted``): nodes with bound variables hand
 up sums, which propagate at every change, while free nodes are there or not. DISTINCT counts rows as the paper does.
 What a query goes through to have such a tree is in ``freshviews.plan.crown_query``, bags of cyclic ones are kept by
-``freshviews.plan.crown_bags``. ``plan`` holds the result in a view; ``plan_enumerated`` holds none.
+``freshviews.plan.crown_bags``, the numbers of updates that choose it come from ``freshviews.plan.crown_updates``.
+``plan`` holds the result in a view; ``plan_enumerated`` holds none.
 """
 
 from __future__ import annotations
