@@ -45,7 +45,8 @@ def _options(parser: argparse.ArgumentParser, name: str) -> None:
     parser.add_argument("--limit", type=float, default=10, help="seconds of one measurement")
     parser.add_argument("--memory", type=float, default=8, help="GiB of one process and its children")
     parser.add_argument("--minutes", type=float, default=60 if full else 10, help="minutes after which it stops")
-    parser.add_argument("--scale", type=float, default=1.0, help="sizes of pipeline_*, in parts of the full ones")
+    scaled = "sizes of pipeline_* and windowed_graph, in parts of the full ones"
+    parser.add_argument("--scale", type=float, default=1.0, help=scaled)
     parser.add_argument("--continue", dest="go_on", action="store_true", help="go on with a run that was stopped")
     parser.add_argument("--no-page", action="store_true", help="leave docs/benchmarks.md as it is")
 
@@ -68,22 +69,23 @@ def run(options: argparse.Namespace) -> None:
     if not complete and not told_of_all(entries, kept.measured):
         raise SystemExit(1)
     whole = options.command == "full" and not (options.only or options.cases or options.strategies)
-    pipeline = bool(entries) and all(entry.group == "pipeline" for entry in entries)
+    groups = {entry.group for entry in entries}
+    apart = groups.pop() if len(groups) == 1 and groups <= set(schedule.APART) else None
     date = str(kept.about["date"])
-    if options.scale != 1 or not (whole or pipeline):
+    if options.scale != 1 or not (whole or apart):
         path = kept.finish(UNFINISHED / f"{date}-{options.command}.json")
     else:
-        path = kept.finish(FOLDER / f"{date}{'-pipeline' if pipeline else ''}.json")
+        path = kept.finish(FOLDER / f"{date}{f'-{apart}' if apart else ''}.json")
     print(f"written to {path}")
-    if (whole or pipeline) and not options.no_page and options.scale == 1:
+    if (whole or apart) and not options.no_page and options.scale == 1:
         pages()
 
 
 def chosen(options: argparse.Namespace) -> list[Entry]:
-    """The entries that the options leave; pipelines only where they are named."""
+    """The entries that the options leave; those of ``schedule.APART`` only where they are named."""
     entries = merged(schedule.full() if options.command == "full" else schedule.quick())
     if options.only:
-        every = [*entries, *merged(schedule.pipelines())]
+        every = [*entries, *merged(schedule.apart())]
         known = {entry.workload for entry in every} | {entry.group for entry in every}
         for name in options.only:
             if name not in known:

@@ -1,4 +1,5 @@
-"""Pictures of a part of the page, as SVG: a bar for each strategy of each case, or a line over the size of a batch."""
+"""Pictures of a part of the page, as SVG: a bar for each strategy of each case, or a line over the size of a batch, of
+a window (``benchmarks.curves``), or over the enclosureness of a stream."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.curves import curves
 from benchmarks.measuring import median
 from benchmarks.results import Measured
 from benchmarks.strategies import OURS, PEERS
@@ -34,6 +36,8 @@ def plots(group: str, measured: Sequence[Measured], folder: Path) -> list[Plot]:
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = group
     folder.mkdir(exist_ok=True)
+    if group == "windows":
+        return [Plot(file, title) for file, title in curves(measured, folder, COLOURS)]
     rates = [one for one in measured if "rows_per_second" in one]
     if not rates:
         return []

@@ -11,7 +11,7 @@ from benchmarks.environments import NAMES, version_in
 from benchmarks.measuring import ROOT, median, spread
 from benchmarks.plots import Plot, plots
 from benchmarks.results import Measured, latest
-from benchmarks.schedule import GROUPS
+from benchmarks.schedule import APART, GROUPS
 from benchmarks.strategies import OURS, PLANNED
 
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -259,10 +259,10 @@ def summary(measured: Sequence[Measured]) -> str:
 
 
 def pages(page: Path = PAGE) -> None:
-    """Write the page anew from the latest results: the engine's, and the pipeline's where there are any."""
-    engine, pipeline = latest(), latest(pipeline=True)
+    """Write the page anew from the latest results: the engine's, and where there are any those of parts apart."""
+    engine = latest("????-??-??")
     for group in GROUPS:
-        results = pipeline if group == "pipeline" else engine
+        results = latest(f"????-??-??-{group}") if group in APART else engine
         measured = [one for one in results["measured"] if one.get("group") == group] if results else []
         if results and measured:
             drawn = plots(group, measured, page.parent / "plots")

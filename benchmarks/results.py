@@ -53,7 +53,7 @@ class Unfinished:
             yield {key: value for key, value in one.items() if key != "answers"}
 
 
-def latest(*, pipeline: bool = False) -> dict[str, Any] | None:
-    """The results with the latest date, of the engine or of the pipeline."""
-    found = sorted(path for path in FOLDER.glob("*.json") if path.stem.endswith("-pipeline") == pipeline)
+def latest(names: str = "*") -> dict[str, Any] | None:
+    """The results with the latest date."""
+    found = sorted(FOLDER.glob(f"{names}.json"))
     return json.loads(found[-1].read_text()) if found else None

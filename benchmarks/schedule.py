@@ -25,9 +25,12 @@ GROUPS = {
     "batches": "Sizes of batches",
     "tables": "Joins of tables",
     "engine": "The engine",
+    "windows": "Windows of a graph",
     "pipeline": "The pipeline on Spark",
 }
 """Parts of the page, in their order."""
+APART = ("windows", "pipeline")
+"""Parts whose workloads run by themselves, into results of their own."""
 
 PLAIN = "plain Python"
 BIG = ("Pathway", "Flink", "Spark", "Spark, stream joins")
@@ -35,6 +38,7 @@ SQL = ("DuckDB", "DuckDB, delta SQL")
 FEW = (PLANNED, "first_order", PLAIN, "DuckDB, delta SQL")
 FIXED = ("single_rows", "memory", "first_use", "steps")
 PIPELINES = ("pipeline_star", "pipeline_fixed", "pipeline_graph", "pipeline_restart", "pipeline_workers")
+WINDOWS = ("windowed_graph", "enclosure")
 SIZES = (1, 10, 100, 1_000, 10_000)
 
 PATTERNS = tuple(graph.PATTERNS)
@@ -120,8 +124,9 @@ def _tables() -> Iterator[Entry]:
         yield Entry("tables", "oumv", f"n = {n}", (PLANNED, *NAMED, *SQL))
 
 
-def pipelines() -> Iterator[Entry]:
-    """Those on Spark, which take long and run by themselves: ``--only pipeline_star`` and the like."""
+def apart() -> Iterator[Entry]:
+    """Those that take long and run by themselves: ``--only pipeline_star``, ``--only windows`` and the like."""
+    yield from _of_modules("windows", WINDOWS)
     yield from _of_modules("pipeline", PIPELINES)
 
 

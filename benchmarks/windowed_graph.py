@@ -1,11 +1,17 @@
-"""Paths, stars and combs over a window of a graph's edges: ``python -m benchmarks.windowed_graph [case ...]``.
+"""Paths, stars, combs and a dumbbell over a window of a graph's edges: the table of docs/crown.md.
 
-The graph is SNAP's soc-Epinions1 as ``src,dst`` in the file that EPINIONS names, or benchmarks/data/epinions.csv.
-Edges arrive in file order; a window has a fifth of them. Once it is full, each arrival first deletes the oldest edge;
-at the end the window drains. Each update goes through all occurrences of the edge table before the next. ``deltas``:
-the change that each update makes is written into Arrow batches (``Database.apply_in_order``). ``full``: the result is
-read ten times, after every half window of arrivals and at the end, and summed up. Every figure is of one process, in
-CPU seconds; the other strategies take batches of 1000 updates, and their changes.
+The graph is SNAP's soc-Epinions1, see ``benchmarks.graphs.epinions``. Edges arrive in file order; a window has a fifth
+of them. Once it is full, each arrival first deletes the oldest edge; at the end the window drains. Each update goes
+through all occurrences of the edge table before the next. ``deltas``: the change that each update makes is written
+into Arrow batches (``Database.apply_in_order``). ``full``: the result is read ten times, after every half window of
+arrivals and at the end, and summed up. ``one at a time``: updates of a full window, each a batch with its change.
+``window 1/4``: a window of a quarter, the ten points spread evenly. Every figure is of one process, in CPU seconds;
+``freshviews`` is the strategy ``crown``, over trusted tables where the case does not say ``checked``; the other
+strategies take batches of 1000 updates, and their changes, and DuckDB computes the result anew at the ten points.
+Sizes at the ten points are compared, and where they are known, with what they must be.
+
+``python -m benchmarks full --only windowed_graph`` runs all side by side, ``--scale 0.1`` with a tenth of the edges.
+``python -m benchmarks.windowed_graph [case ...]`` runs one strategy.
 """
 
 from __future__ import annotations
@@ -14,18 +20,33 @@ import argparse
 import os
 import resource
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Any
 
+import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.csv
 
-from benchmarks.measuring import ROOT
+from benchmarks.answers import answer
+from benchmarks.graphs import epinions, window_of, windowed
+from benchmarks.strategies import PLANNED
 from freshviews import Database
 
-FILE = Path(os.environ.get("EPINIONS", ROOT / "benchmarks" / "data" / "epinions.csv"))
+TITLE = "window"
+STRATEGIES = (PLANNED, "change_propagation", "higher_order", "first_order", "DuckDB")
+UNIT = "s CPU"
+TARGETS = {
+    "3-hop, deltas": 6.0,
+    "3-hop projected, deltas": 4.0,
+    "3-hop projected, full": 4.0,
+    "star, COUNT": 4.0,
+    "2-comb, full": 4.0,
+    "dumbbell projected, full": 4.0,
+}
+PATIENCE = 180.0
+"""CPU seconds after which a measurement is cut off."""
 TABLE = "CREATE TABLE g (src BIGINT NOT NULL, dst BIGINT NOT NULL) TBLPROPERTIES ('freshviews.trusted' = '{trusted}');"
 HALF = 32684
 
@@ -44,10 +65,12 @@ HOP3 = f"""SELECT g1.src AS a, g2.src AS b, g3.src AS c, g3.dst AS d FROM g g1, 
 SIZES3 = (1554038, 6132351, 3290821, 2124710, 1355336, 1015433, 1522058, 1441585, 786998, 298576)
 
 CASES = {
-    "3-hop, deltas": Case(HOP3, True),
+    "3-hop, deltas": Case(HOP3, True, SIZES3),
     "3-hop, full": Case(HOP3, False, SIZES3),
     "3-hop projected, deltas": Case(
-        "SELECT DISTINCT g2.src AS b, g3.src AS c FROM g g1, g g2, g g3 WHERE g1.dst = g2.src AND g2.dst = g3.src", True
+        "SELECT DISTINCT g2.src AS b, g3.src AS c FROM g g1, g g2, g g3 WHERE g1.dst = g2.src AND g2.dst = g3.src",
+        True,
+        (22126, 61963, 36280, 25418, 23427, 18662, 18422, 23424, 24179, 18691),
     ),
     "3-hop projected, full": Case(
         "SELECT DISTINCT g2.src AS b, g3.src AS c FROM g g1, g g2, g g3 WHERE g1.dst = g2.src AND g2.dst = g3.src",
@@ -78,79 +101,180 @@ CASES = {
 }
 
 
-def stream() -> tuple[pa.Table, list[int]]:
-    """The signed updates, and how many of them lie before each of the ten points."""
-    options = pa.csv.ReadOptions(column_names=["src", "dst"])
-    read = pa.csv.read_csv(FILE, options)
-    edges = np.column_stack([read["src"].to_numpy(), read["dst"].to_numpy()])
-    n = len(edges)
-    window = -(-n // 5) + -(-n // 5) % 2
-    rest = np.arange(window, n)
-    turns = np.column_stack([rest - window, rest]).ravel()
-    at = np.concatenate([np.arange(window), turns, np.arange(n - window, n)])
-    signs = np.concatenate([np.ones(window), np.tile([-1, 1], len(rest)), -np.ones(window)]).astype(np.int64)
+TARGETS |= {f"{name}, checked": seconds for name, seconds in TARGETS.items()}
+CASES |= {f"{name}, checked": CASES[name] for name in ("3-hop projected, deltas", "dumbbell projected, full")}
+CASES["3-hop, one at a time"] = Case(HOP3, True)
+SHARES = (16, 8, 4, 2)
+CASES |= {f"3-hop, full, window 1/{share}": Case(HOP3, False) for share in SHARES}
+SINGLE = 20_000
+
+
+def through_window(part: float = 1.0, share: int = 1) -> tuple[pa.Table, list[int], int] | None:
+    """The signed updates of the first part of the edges, how many of them lie before each of the ten points, and the
+    edges of a window, which is a share of the whole one. None where the graph is not there."""
+    edges = epinions()
+    if edges is None:
+        return None
+    edges = edges[: round(part * len(edges))]
+    window = window_of(len(edges)) // share
+    which, signs = windowed(len(edges), window)
     arrived = np.cumsum(signs > 0)
-    points = [*(window // 2 * i for i in range(1, 10)), n]
+    step = window // 2 if share == 1 else len(edges) // 10
+    points = [*(step * i for i in range(1, 10)), len(edges)]
     places = [int(np.searchsorted(arrived, point)) + 1 for point in points]
-    return pa.table({"src": edges[at, 0], "dst": edges[at, 1], "_multiplicity": signs}), places
+    return pa.table({"src": edges[which, 0], "dst": edges[which, 1], "_multiplicity": signs}), places, window
 
 
-def measure(case: Case, strategy: str, trusted: bool) -> dict[str, object]:
+def measure(name: str, strategy: str) -> dict[str, Any]:
+    """A case for ``python -m benchmarks``."""
+    part = float(os.environ.get("BENCHMARK_SCALE", "1"))
+    share = int(name.rpartition("window 1/")[2]) if "window 1/" in name else 1
+    found = through_window(part, share)
+    if found is None:
+        return {"missing": "the graph of Epinions: see benchmarks/graphs.py"}
+    case = CASES[name]
+    sizes = case.sizes if part == 1 else ()
+    if strategy == "DuckDB":
+        return recomputed(case, sizes, found[0], found[1])
+    named = "crown" if strategy == PLANNED else strategy
+    if name.endswith("one at a time"):
+        return one_at_a_time(case, named, found[0], found[2])
+    return kept(case, named, not name.endswith("checked"), sizes, *found)
+
+
+def kept(
+    case: Case, strategy: str, trusted: bool, sizes: tuple[int, ...], updates: pa.Table, places: list[int], window: int
+) -> dict[str, Any]:
     """CPU seconds for updates and for reading, rows, bytes per edge in the window."""
-    updates, places = stream()
-    window = places[1]
-    db = Database()
-    properties = f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"
-    db.execute(TABLE.format(trusted=str(trusted).lower()))
     start = time.process_time()
-    db.execute(f"CREATE MATERIALIZED VIEW v {properties} AS {case.sql}")
+    db = _database(case, strategy, trusted)
     compiled = time.process_time() - start
-    deltas = case.deltas
-    if deltas:
+    told = _Told()
+    if case.deltas:
         # The driver of single updates is compiled at its first use.
         for sign in (1, -1):
-            _told(db, updates.slice(0, 1).set_column(2, "_multiplicity", pa.array([sign])))
-    rows = inserted = 0
-    sizes: list[int] = []
+            _tell(db, strategy, updates.slice(0, 1).set_column(2, "_multiplicity", pa.array([sign])), told)
+        told = _Told()
+    found: list[int] = []
     most = writing = reading = 0.0
     at = 0
     for place in [*places, len(updates)]:
-        piece = updates.slice(at, place - at)
-        at = place
-        start = time.process_time()
-        if deltas and strategy == "crown":
-            more, new = _told(db, piece)
-            rows += more
-            inserted += new
-        else:
-            for batch in piece.to_batches(max_chunksize=1000):
-                db.apply("g", batch)
-        writing += time.process_time() - start
-        most = max(most, db.view_bytes("v") / window)
-        if not deltas and place != len(updates):
+        for first in range(at, place, 1 << 16):
             start = time.process_time()
-            sizes.append(_checksum(db))
+            _tell(db, strategy, updates.slice(first, min(place - first, 1 << 16)), told, case.deltas)
+            writing += time.process_time() - start
+            if writing + reading > PATIENCE:
+                return {"cut": f"cut off after {writing + reading:.0f} s: {first / len(updates):.0%} of the updates"}
+        at = place
+        most = max(most, db.view_bytes("v") / window)
+        if place != len(updates):
+            start = time.process_time()
+            found.append(told.inserted - told.deleted if case.deltas else _checksum(db))
             reading += time.process_time() - start
-    assert not case.sizes or tuple(sizes) == case.sizes, f"{sizes} is not {case.sizes}"
+    assert not sizes or tuple(found) == sizes, f"{found} is not {sizes}"
     db.close()
+    rows = told.inserted + told.deleted if case.deltas else sum(found)
     return {
-        "compiled": compiled,
+        "value": writing + reading,
         "updates": writing,
         "reading": reading,
-        "rows": rows or sum(sizes),
-        "inserted": inserted,
+        "compiled": compiled,
+        "rows": rows,
+        "window": window,
         "bytes per edge": most,
         "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "strategy_taken": strategy,
+        "note": f"{rows:,} rows, {most:,.0f} bytes per edge in the window",
+        "answers": _answers(found),
     }
 
 
-def _told(db: Database, updates: pa.Table) -> tuple[int, int]:
-    """Rows of the changes of updates, told one by one, and how many were inserted."""
-    rows = inserted = 0
-    for batch in db.apply_in_order("g", updates, "v"):
-        rows += batch.num_rows
-        inserted += int((batch.column("_multiplicity").to_numpy() > 0).sum())
-    return rows, inserted
+def one_at_a_time(case: Case, strategy: str, updates: pa.Table, at: int) -> dict[str, Any]:
+    """CPU time of single updates of a full window, each with its change in Arrow; those with at most 10,000 rows."""
+    db = _database(case, strategy, True)
+    _tell(db, strategy, updates.slice(0, at), _Told(), False)
+    told = _Told()
+    db.view("v").subscribe(lambda change: told.add(change.to_arrow()))
+    taken = []
+    singles = updates.slice(at, SINGLE).to_batches(max_chunksize=1)
+    for i, one in enumerate(singles):
+        before, start = told.inserted + told.deleted, time.process_time()
+        db.apply("g", one)
+        spent = time.process_time() - start
+        if i >= 20 and told.inserted + told.deleted - before <= 10_000:
+            taken.append(spent)
+        if sum(taken) > PATIENCE:
+            return {"cut": f"cut off after {PATIENCE:.0f} s: {i / len(singles):.0%} of the updates"}
+    db.close()
+    quantiles = {f"p{q}_ms": float(np.percentile(taken, p)) * 1e3 for q, p in (("50", 50), ("99", 99), ("999", 99.9))}
+    note = f"{len(taken):,} updates with at most 10,000 rows of change"
+    answers = _answers([told.inserted, told.deleted])
+    return {"value": sum(taken), "strategy_taken": strategy, "note": note, "answers": answers, **quantiles}
+
+
+def recomputed(case: Case, sizes: tuple[int, ...], updates: pa.Table, places: list[int]) -> dict[str, Any]:
+    """CPU seconds that DuckDB takes to compute the result at the ten points, the window given as an Arrow table."""
+    db = duckdb.connect()
+    columns = [updates[name].to_numpy() for name in ("src", "dst", "_multiplicity")]
+    found: list[int] = []
+    reading = 0.0
+    for place in places:
+        src, dst, signs = (column[:place] for column in columns)
+        # First in, first out: what is deleted are the first that came.
+        gone = int((signs < 0).sum())
+        window = pa.table({"src": src[signs > 0][gone:], "dst": dst[signs > 0][gone:]})
+        db.register("g", window)
+        start = time.process_time()
+        names = [f"SUM({column[0]})" for column in db.execute(f"DESCRIBE {case.sql}").fetchall()]
+        row = db.execute(f"SELECT COUNT(*), {', '.join(names)} FROM ({case.sql})").fetchone()
+        reading += time.process_time() - start
+        assert row is not None
+        found.append(int(row[0]))
+        if reading > PATIENCE:
+            return {"cut": f"cut off after {reading:.0f} s: {len(found)} of 10 results", "answers": _answers(found)}
+    assert not sizes or tuple(found) == sizes, f"{found} is not {sizes}"
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    note = "only the results at ten points, no changes" if case.deltas else ""
+    return {"value": reading, "reading": reading, "peak MB": peak, "note": note, "answers": _answers(found)}
+
+
+def _answers(sizes: list[int]) -> dict[str, Any]:
+    return {str(i): answer([(size,)]) for i, size in enumerate(sizes, 1)}
+
+
+def _database(case: Case, strategy: str, trusted: bool) -> Database:
+    db = Database()
+    db.execute(TABLE.format(trusted=str(trusted).lower()))
+    properties = f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"
+    db.execute(f"CREATE MATERIALIZED VIEW v {properties} AS {case.sql}")
+    return db
+
+
+@dataclass
+class _Told:
+    """Rows of changes that were told."""
+
+    inserted: int = 0
+    deleted: int = 0
+
+    def add(self, rows: pa.Table | pa.RecordBatch) -> None:
+        multiplicities = rows.column("_multiplicity").to_numpy()
+        self.inserted += int(multiplicities[multiplicities > 0].sum())
+        self.deleted -= int(multiplicities[multiplicities < 0].sum())
+
+
+def _tell(db: Database, strategy: str, updates: pa.Table, told: _Told, wanted: bool = True) -> None:
+    """Apply updates; with what each changes under ``crown``, with what a thousand change under others."""
+    if wanted and strategy == "crown":
+        for batch in db.apply_in_order("g", updates, "v"):
+            told.add(batch)
+        return
+    listen: Callable[[Any], None] = lambda change: told.add(change.to_arrow())  # noqa: E731
+    listening = db.view("v").subscribe(listen) if wanted else None
+    for batch in updates.to_batches(max_chunksize=1000):
+        db.apply("g", batch)
+    if listening is not None:
+        listening.unsubscribe()
 
 
 def _checksum(db: Database) -> int:
@@ -167,13 +291,12 @@ def _checksum(db: Database) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.windowed_graph", description=__doc__)
     parser.add_argument("case", nargs="*", default=list(CASES), help=f"of {', '.join(CASES)}")
-    parser.add_argument("--strategy", default="crown")
-    parser.add_argument("--checked", action="store_true", help="store the edges and check deletes")
+    parser.add_argument("--strategy", default=PLANNED, help=f"of {', '.join(STRATEGIES)}")
     options = parser.parse_args()
     for name in options.case:
-        found = measure(CASES[name], options.strategy, not options.checked)
+        found = measure(name, options.strategy)
         shown = {key: f"{value:,.2f}" if isinstance(value, float) else str(value) for key, value in found.items()}
-        parts = [f"{key} {value}" for key, value in shown.items()]
+        parts = [f"{key} {value}" for key, value in shown.items() if key != "answers"]
         print(f"{name}, {options.strategy}: {'; '.join(parts)}", flush=True)
 
 

@@ -130,10 +130,18 @@ def test_the_same_figures_draw_the_same_pictures(tmp_path: Path) -> None:
     rows = [measured("snb", "posts of friends", name, 10.0**i) for i, name in enumerate(("freshviews", "DuckDB"))]
     sized = [measured("graph", f"triangle, skew 2.5, batches of {n}", "freshviews", n, p50_ms=1.0) for n in (1, 10)]
 
+    window = {"window": 10, "bytes per edge": 200.0}
+    windows = [
+        measured("windowed_graph", "3-hop, full", "freshviews", None, value=1.0, **window),
+        measured("windowed_graph", "3-hop, full, window 1/2", "freshviews", None, value=0.5, **{**window, "window": 5}),
+        *(measured("enclosure", f"r(s, t), {n}", "freshviews", None, value=1.0 * n, lambda_t=n / 2) for n in (1, 4)),
+    ]
+
     def drawn() -> list[tuple[Path, bytes]]:
-        found = [*plots("tables", rows, tmp_path), *plots("batches", sized, tmp_path)]
+        groups = {"tables": rows, "batches": sized, "windows": windows}
+        found = [plot for group, some in groups.items() for plot in plots(group, some, tmp_path)]
         return [(plot.file, plot.file.read_bytes()) for plot in found]
 
     first = drawn()
-    assert len(first) == 3
+    assert len(first) == 6
     assert drawn() == first

@@ -138,7 +138,7 @@ def test_a_failure_is_no_ratio() -> None:
         check.figures([{"workload": "w", "case": "c", "strategy": "freshviews", "wrong": "different"}])
 
 
-@pytest.mark.parametrize("entries", [schedule.quick, schedule.full, schedule.guard, schedule.pipelines])
+@pytest.mark.parametrize("entries", [schedule.quick, schedule.full, schedule.guard, schedule.apart])
 def test_the_schedule_names_what_there_is(entries: Any) -> None:
     for entry in schedule.merged(entries()):
         assert entry.group in schedule.GROUPS

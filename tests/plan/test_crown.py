@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from freshviews.errors import PlanError
 from freshviews.plan import crown
-from freshviews.plan.crown_query import prepared
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import COUNT, Program
 from freshviews.program.printer import print_program
@@ -254,22 +253,3 @@ def test_the_steps_grow_with_the_enclosureness_of_the_tree_and_not_of_the_stream
     assert max(means["flat"]) <= 8
     grown = [mean / size for mean, size in zip(means["R on top"], (10, 40, 160), strict=True)]
     assert all(1 <= one <= 4 for one in grown), means
-
-
-DUMBBELL = "Q(c, d) = R(a, b), S(a, c), T(b, c), U(c, d), V(d, e), W(d, f), X(e, f)"
-
-
-def test_a_dumbbell_is_two_bags_and_a_relation_between() -> None:
-    made = prepared(query(DUMBBELL))
-    assert set(made.bags) == {"R_S_T", "V_W_X"}
-    assert {atom.name for atom in made.query.atoms} == {"R_S_T", "U", "V_W_X"}
-
-
-@pytest.mark.parametrize(
-    "text", [DUMBBELL, "Q(a, b, c) = R(a, b), S(b, c), T(c, a)", "Q(a) = E(a, b), E(b, c), E(c, a)"]
-)
-def test_cyclic_queries_are_enumerated_over_their_bags(text: str) -> None:
-    made = query(text)
-    for seed in range(4):
-        assert_maintained(enumerated(made), made, Stream(relations_of(made), seed), 20)
-        assert_distinct_maintained(enumerated(made, True), made, Stream(relations_of(made), seed, signed=False), 20)

@@ -9,7 +9,7 @@ from pathlib import Path
 from freshviews.errors import FreshviewsError, PlanError, SqlError
 from freshviews.plan.planner import Plan, plan_block
 from freshviews.query.block import TableDef, ViewDef
-from freshviews.sql import Catalog, ViewDefs, parse_script
+from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.sql.streaming import plain
 
 STANDARD_INPUT = "-"
@@ -85,6 +85,9 @@ def plan_script(text: str) -> PlannedScript:
             tables.append(statement)
         elif isinstance(statement, ViewDefs):
             views += [_planned(view, statement.view, catalog, text) for view in statement.views]
+        elif isinstance(statement, AlterView):
+            altered = _planned(statement.view, statement.view, catalog, text)
+            views = [altered if one.view.name == statement.view.name else one for one in views]
     return PlannedScript(tuple(tables), tuple(views))
 
 

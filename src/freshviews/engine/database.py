@@ -20,7 +20,7 @@ from freshviews.engine.batches import Batch
 from freshviews.engine.change import Change
 from freshviews.engine.commit import Broken, Followed, commit
 from freshviews.engine.database_image import read_database, write_database
-from freshviews.engine.draft import Draft
+from freshviews.engine.draft import Draft, better_for, measurable, statement_of
 from freshviews.engine.durability import batch_payload, snapshot_records, write_state
 from freshviews.engine.encoding import Encoded, TableEncoder
 from freshviews.engine.failures import OutOfMemory
@@ -45,6 +45,9 @@ from freshviews.types.dictionary import Dictionary
 _LOGGER = logging.getLogger("freshviews")
 
 SNAPSHOT_BYTES = 64 << 20
+
+FIRST_UPDATES = 10_000
+"""So many updates of the tables of a view choose its join tree, where nothing is said of them."""
 
 
 class Database:
@@ -71,6 +74,8 @@ class Database:
         self._closed = False
         self._unusable: str | None = None
         self._directory: Directory | None = None
+        # Views whose join trees the first updates are to choose, with their tables.
+        self._unmeasured: dict[str, tuple[TableState, ...]] = {}
         self.recovery: Recovery | None = None
         """What opening a durable database found; None in memory."""
         if path is not None:
@@ -83,6 +88,7 @@ class Database:
             self._directory = directory
             self._relations, self._scripts = found.relations, found.scripts
             self._version, self.recovery = found.report.version, found.report
+        self._unmeasured = measurable(self._relations)
 
     # Definitions
 
@@ -97,12 +103,14 @@ class Database:
             with Uninterrupted():
                 statements = parse_script(sql, self._relations.catalog)
 
-            def keep() -> None:
+            def keep(chosen: Sequence[str]) -> None:
                 if statements:
-                    self._log(SCRIPT, self._version, sql.encode())
-                    self._scripts.append(sql)
+                    script = "\n;".join((sql, *chosen))
+                    self._log(SCRIPT, self._version, script.encode())
+                    self._scripts.append(script)
 
-            self._run(statements, keep)
+            self._run(statements, keep, measured=True)
+            self._unmeasured = measurable(self._relations)
 
     def define(self, statements: Sequence[Statement]) -> None:
         """As ``execute``, for statements that were parsed (see ``freshviews.sql.parse_script``) or made.
@@ -120,16 +128,19 @@ class Database:
                     if catalog.relation(name) is not None:
                         raise CatalogError(f"{name} exists already")
                 catalog = catalog.after(statement)
-            self._run(statements, lambda: None)
+            self._run(statements, lambda chosen: None, measured=False)
 
-    def _run(self, statements: Iterable[Statement], keep: Callable[[], None]) -> None:
-        """Execute statements; ``keep`` is called when they are known to be good, just before they count."""
+    def _run(
+        self, statements: Iterable[Statement], keep: Callable[[Sequence[str]], None], measured: bool
+    ) -> None:
+        """Execute statements; ``keep`` is called when they are known to be good, just before they count, with those
+        that say what was chosen by what was ``measured``."""
         everything = self._directory is not None
-        draft = Draft(self._relations, self._dictionary, Uninterrupted, everything)
+        draft = Draft(self._relations, self._dictionary, Uninterrupted, everything, measured)
         try:
             draft.run(statements)
             with Uninterrupted():
-                keep()
+                keep(draft.chosen)
                 self._relations = draft.finish()
         except BaseException:
             draft.abandon()
@@ -277,9 +288,27 @@ class Database:
             change = Change(view.name, self._version, batch, view.decoder)
             for subscription in view.subscriptions:
                 self._notices.add(subscription, change)
+        if self._unmeasured:
+            self._plan_by_first_updates()
         if self._directory is not None and self._directory.snapshot_due:
             self._snapshot_if_possible()
         return self._version
+
+    def _plan_by_first_updates(self) -> None:
+        """Where a view's tables have had enough updates to tell, plan it anew, once, if that halves what they cost."""
+        due = [v for v, tables in self._unmeasured.items() if sum(t.updates for t in tables) >= FIRST_UPDATES]
+        for name in due:
+            self._unmeasured.pop(name, None)
+            view = self._relations.views[name]
+            view.measured = True
+            updates = better_for(view.definition, self._relations, 2.0)
+            if updates is None:
+                continue
+            try:
+                self.execute(statement_of(name, updates))
+                _LOGGER.info("view %s: its join tree is chosen by its first updates, %s", name, updates)
+            except FreshviewsError as error:
+                _LOGGER.warning("view %s keeps its join tree: %s", name, error)
 
     @property
     def version(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
 from freshviews.engine.backfill import ROWS, fill
 from freshviews.engine.base_table import BaseTable
@@ -19,8 +20,10 @@ from freshviews.engine.maintained import Maintained
 from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relation, Relations, TableState, ViewState
 from freshviews.errors import CatalogError
+from freshviews.plan.crown_updates import NAMED, better_updates, may_be_measured
+from freshviews.plan.planner import plan_block
 from freshviews.query.block import TableDef, ViewDef
-from freshviews.sql.catalog import Catalog, DropTable, Statement, ViewDefs
+from freshviews.sql.catalog import AlterView, Catalog, DropTable, Statement, ViewDefs
 from freshviews.sql.script import parse_script
 from freshviews.types.dictionary import Dictionary
 
@@ -30,7 +33,11 @@ def _fill_every_one(view: ViewState, relations: Relations) -> bool:
 
 
 class Draft:
-    """``whole`` guards each step that must not be interrupted; ``everything`` as of ``Relations.connect``."""
+    """``whole`` guards each step that must not be interrupted; ``everything`` as of ``Relations.connect``.
+
+    ``measured``: where nothing is said of the updates of a new view, join trees are chosen by those that its tables
+    have had; ``chosen`` has the statements that make it so again.
+    """
 
     def __init__(
         self,
@@ -38,7 +45,10 @@ class Draft:
         dictionary: Dictionary,
         whole: Callable[[], AbstractContextManager[None]],
         everything: bool,
+        measured: bool = False,
     ) -> None:
+        self._measured = measured
+        self._chosen: dict[str, str] = {}
         self._everything = everything
         self._dictionary = dictionary
         self._whole = whole
@@ -47,11 +57,19 @@ class Draft:
         self._count = relations.made
         self._fresh: list[Relation] = []
         self._dropped: list[Relation] = []
+        self._altered: dict[str, ViewState] = {}
 
     @property
     def relations(self) -> Relations:
         """What there is by now; for reading only."""
         return Relations(self._tables, self._views, self._count)
+
+    @property
+    def chosen(self) -> list[str]:
+        """Statements that say what was chosen by what was measured, of views that are there now."""
+        kept = {key: dict(view.definition.properties).get(NAMED) for key, view in self._views.items()}
+        made = [(key, updates) for key, updates in self._chosen.items() if kept.get(key) == updates]
+        return [statement_of(self._views[key].name, updates) for key, updates in made]
 
     def run(self, statements: Iterable[Statement]) -> None:
         """Make and drop what the statements say. Raises CatalogError, PlanError, EvaluationError, OutOfMemory."""
@@ -61,12 +79,16 @@ class Draft:
                 self.make_table(statement, self._count)
             elif isinstance(statement, ViewDefs):
                 for view in statement.views:
-                    self.make_view(view)
+                    self.make_view(self._measured_view(view) if self._measured else view)
+            elif isinstance(statement, AlterView):
+                self.alter_view(statement.view)
             elif isinstance(statement, DropTable):
                 self._dropped.append(self._tables.pop(statement.name.lower()))
             else:
                 for name in (statement.name, *statement.internal):
                     self._dropped.append(self._views.pop(name.lower()))
+                    if name.lower() in self._altered:
+                        self._dropped.append(self._altered.pop(name.lower()))
 
     def replay(
         self,
@@ -142,11 +164,34 @@ class Draft:
                     pass
         self._views[definition.name.lower()] = view
 
+    def alter_view(self, definition: ViewDef) -> None:
+        """Plan a view anew and fill it, in the place of the one of this name, whose rows are the same."""
+        name = definition.name.lower()
+        old = self._views[name]
+        self.make_view(definition)
+        if name in self._altered:
+            self._dropped.append(old)
+        self._altered.setdefault(name, old)
+
+    def _measured_view(self, definition: ViewDef) -> ViewDef:
+        """The view, told what updates its tables have had where that makes a cheaper join tree."""
+        updates = None if definition.internal else better_for(definition, self.relations, 1.0)
+        if updates is None:
+            return definition
+        self._chosen[definition.name.lower()] = updates
+        return replace(definition, properties=(*definition.properties, (NAMED, updates)))
+
     def _decoder(self, definition: TableDef | ViewDef) -> Decoder:
         return Decoder(definition.columns, self._dictionary)
 
     def finish(self) -> Relations:
         """The new relations, connected. Dropped ones are closed once their readers have taken their rows."""
+        for name, kept in self._altered.items():
+            made = self._views[name]
+            drain_all(kept.readers)
+            kept.take_over(made)
+            self._views[name] = kept
+            self._dropped.append(made)
         relations = self.relations
         relations.connect(self._everything)
         for one in reversed(self._dropped):
@@ -159,3 +204,33 @@ class Draft:
         """Give back what was made; nothing, once finished."""
         for one in reversed(self._fresh):
             one.close()
+
+
+def better_for(view: ViewDef, relations: Relations, gain: float) -> str | None:
+    """What to name as the updates of a view that nothing is said of, by those that its tables have had, where its
+    join tree would cost less, so many times; None where it would not."""
+    sources = {name: relations.get(name) for name in view.inputs}
+    tables = {name: one for name, one in sources.items() if isinstance(one, TableState)}
+    definitions = {name: one.definition for name, one in tables.items()}
+    if len(tables) < len(sources) or not may_be_measured(view, definitions):
+        return None
+    if all(plan_block(view, block, definitions).strategy != "crown" for block in view.blocks):
+        return None
+    return better_updates(view, {name: one.updates for name, one in tables.items()}, gain)
+
+
+def measurable(relations: Relations) -> dict[str, tuple[TableState, ...]]:
+    """Views under ``crown`` of whose updates nothing is said, by name, with their tables."""
+    found = {}
+    for key, view in relations.views.items():
+        tables = tuple(relations.get(name) for name in view.definition.inputs)
+        known = {one.name: one.definition for one in tables if isinstance(one, TableState)}
+        looked_at = view.measured or view.definition.internal or "crown" not in view.maintained.strategies
+        if not looked_at and len(known) == len(tables) and may_be_measured(view.definition, known):
+            found[key] = tuple(one for one in tables if isinstance(one, TableState))
+    return found
+
+
+def statement_of(view: str, updates: str) -> str:
+    """The statement that names the updates of a view."""
+    return f"ALTER VIEW `{view}` SET TBLPROPERTIES ('{NAMED}' = '{updates}');"

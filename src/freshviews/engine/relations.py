@@ -88,6 +88,8 @@ class ViewState:
     dependents: tuple[ViewState, ...] = ()
     """Views that read this one."""
     is_stored: bool = True
+    measured: bool = False
+    """Whether its tables' first updates have been looked at."""
     subscriptions: list[Subscription] = field(default_factory=list)
     followers: int = 0
     """Those who read the change of each update; see ``in_order``."""
@@ -110,6 +112,11 @@ class ViewState:
         wanted = bool(self.dependents or self.subscriptions or self.followers) or self.maintained.may_fail_in_output
         if self.maintained.wants_change != wanted:
             self.maintained.wants_change = wanted
+
+    def take_over(self, other: ViewState) -> None:
+        """Go on as another view of the same rows; the other gets what kept this one."""
+        self.definition, other.definition = other.definition, self.definition
+        self.maintained, other.maintained = other.maintained, self.maintained
 
     def stats(self) -> dict[str, Any]:
         try:

@@ -25,7 +25,8 @@ ends, which is as if its rows came in one after the other. Live rows are kept to
 while changes are wanted. Instead of set semantics there are payloads (``counted``): nodes with bound variables hand
 up sums, which propagate at every change, while free nodes are there or not. DISTINCT counts rows as the paper does.
 What a query goes through to have such a tree is in ``freshviews.plan.crown_query``, bags of cyclic ones are kept by
-``freshviews.plan.crown_bags``. ``plan`` holds the result in a view; ``plan_enumerated`` holds none.
+``freshviews.plan.crown_bags``, the numbers of updates that choose it come from ``freshviews.plan.crown_updates``.
+``plan`` holds the result in a view; ``plan_enumerated`` holds none.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ class _Crown:
         self.query = query = made.query
         self.free = free = made.free
         self.bags = made.bags
-        self.inner = inner
+        self.inside = {name: inner(bag.query) for name, bag in made.bags.items()}
         self.tree = tree
         self.counted = counted
         self.stored = stored
@@ -208,7 +209,14 @@ class _Crown:
             ("delay", delay + (", before conditions" if self.query.conditions else "")),
             ("space", space + (", N with the rows of bags" if self.bags else "")),
             ("tree", str(self.tree)),
+            *((("bags", "\n".join(map(self.kept, self.bags))),) if self.bags else ()),
         )
+
+    def kept(self, name: str) -> str:
+        """A bag in a line, and what keeps it."""
+        query = self.bags[name].query
+        members = " * ".join(f"{atom.name}({', '.join(atom.variables)})" for atom in query.atoms)
+        return f"{name}({', '.join(query.free)}) = {members}, by {self.inside[name].strategy}"
 
     # What is done with a row of the result
 
@@ -240,8 +248,8 @@ class _Crown:
 
     def bag(self, atom: Atom) -> tuple[tuple[View, ...], tuple[Trigger, ...]]:
         """Views and triggers of a bag: what it finds arrives as an update of an atom does."""
-        program = self.inner(self.bags[atom.name])
-        return hung(program, atom.name, lambda carriers: self.arrive(atom, carriers))
+        bag = self.bags[atom.name]
+        return hung(self.inside[atom.name], atom.name, bag.guards, lambda carriers: self.arrive(atom, carriers))
 
     def arrive(self, atom: Atom, carriers: Carriers) -> Body:
         """A row of an atom, its variables bound, takes a payload."""

@@ -2,24 +2,24 @@
 which it is free-connex, and a join tree.
 
 A condition on the variables of one atom becomes a filter of the atom. Where the query is cyclic, atoms are grouped
-into *bags* so that the bags are acyclic: a generalised hypertree decomposition in which every atom is in one bag,
-of least width (the most atoms it takes to cover a bag), found by trying all partitions of up to ten atoms; beyond,
-all atoms are one bag. A bag is an atom of the query from then on; its rows are kept by a strategy of their own.
-Where the query is not free-connex (Section 7), variables are added to the output until it is.
+into the *bags* of a generalised hypertree decomposition of least width (``freshviews.query.hypertree``). A bag is an
+atom of the query from then on: the join of its atoms, projected on what other bags, conditions and the output need;
+its rows are kept by a strategy of their own (``freshviews.plan.crown_bags``). A *guard* of a bag is an atom of the
+bag's query that has each row of a projection of another bag's atom once. Where the query is not free-connex
+(Section 7), variables are added to the output until it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from itertools import combinations
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column, Expr, columns_of, substitute
 from freshviews.query.acyclic import JoinTree, is_acyclic
-from freshviews.query.edge_cover import edge_cover_number
-from freshviews.query.hypergraph import Edge, Hypergraph, hypergraph
+from freshviews.query.hypergraph import Hypergraph, hypergraph
+from freshviews.query.hypertree import Bag, decomposition
 from freshviews.query.join_trees import best_tree, parse_tree
 from freshviews.query.join_trees import cost as cost_of
 from freshviews.query.query import Aggregate, Atom, Lift, Query
@@ -28,23 +28,28 @@ from freshviews.types import BIGINT
 _MOST_ADDED = 4
 """Beyond so many variables all are added to the output: the sets to choose from become too many."""
 
-_MOST_ATOMS = 10
-"""So many atoms are partitioned into bags in every way."""
+
+@dataclass(frozen=True)
+class BagQuery:
+    """The query of a bag; ``guards`` are the atoms, of other bags, that stand behind some of its atoms, by name."""
+
+    query: Query
+    guards: Mapping[str, Atom]
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """``query`` is acyclic; ``bags`` are the queries behind some of its atoms, by name; ``free`` is the output."""
+    """``query`` is acyclic; ``bags`` are behind some of its atoms, by name; ``free`` is the output."""
 
     query: Query
-    bags: Mapping[str, Query]
+    bags: Mapping[str, BagQuery]
     free: frozenset[str]
 
 
 def prepared(query: Query) -> Prepared:
     """The query with filters at the leaves, bags where it is cyclic, and its output."""
     made = _filtered(query)
-    bags: dict[str, Query] = {}
+    bags: dict[str, BagQuery] = {}
     if not is_acyclic(hypergraph(made).edges):
         made, bags = _bagged(made)
     return Prepared(made, bags, output_of(made))
@@ -101,75 +106,56 @@ def _filtered(query: Query) -> Query:
     return replace(query, atoms=tuple(atoms), conditions=tuple(conditions))
 
 
-def _bagged(query: Query) -> tuple[Query, dict[str, Query]]:
-    """The query over bags, and the query of each bag of several atoms."""
-    graph = hypergraph(query)
-    groups = _decomposition(graph)
+def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
+    """The query over bags, and what is behind each bag of several atoms."""
+    found = decomposition(hypergraph(query))
+    outside = {*query.free, *(v for lift in _spanning(query) for v in columns_of(lift.expr))}
+    conditions = list(query.conditions)
     atoms: list[Atom] = []
-    bags: dict[str, Query] = {}
+    bags: dict[str, BagQuery] = {}
     home: dict[str, str] = {}
-    for group in groups:
-        if len(group) == 1:
-            atoms.append(query.atom(group[0]))
+    for bag in found:
+        if len(bag.home) == 1 and not bag.guards:
+            atoms.append(query.atom(bag.home[0]))
             continue
-        name = "_".join(group)
-        members = tuple(query.atom(one) for one in group)
-        variables = tuple(dict.fromkeys(v for atom in members for v in atom.variables))
-        aggregates = tuple(
-            Aggregate(a.name, a.ring, lifts)
-            for a in query.aggregates
-            if (lifts := tuple(lift for lift in a.lifts if lift.atom in group)) or a is query.aggregates[0]
-        )
-        bags[name] = Query(name, variables, members, aggregates)
-        columns = tuple(Column(v, BIGINT) for v in variables)
-        atoms.append(Atom(name, "", variables, columns))
-        home |= dict.fromkeys(group, name)
+        inside = [c for c in conditions if bag.variables.issuperset(columns_of(c))]
+        conditions = [c for c in conditions if c not in inside]
+        needed = outside.union(*(b.variables for b in found if b is not bag), *map(columns_of, conditions))
+        name = "_".join((*bag.home, *bag.guards))
+        while name in bags or any(atom.name == name for atom in query.atoms):
+            name += "_"
+        made = _bag_query(query, name, bag, needed, tuple(inside))
+        bags[name] = made
+        atoms.append(Atom(name, "", made.query.free, tuple(Column(v, BIGINT) for v in made.query.free)))
+        home |= dict.fromkeys(bag.home, name)
     # What was lifted in an atom of a bag is lifted in the bag.
     moved = tuple(
         replace(a, lifts=tuple(Lift(home.get(lift.atom or "", lift.atom), lift.expr) for lift in a.lifts))
         for a in query.aggregates
     )
-    return replace(query, atoms=tuple(atoms), aggregates=moved), bags
+    return replace(query, atoms=tuple(atoms), aggregates=moved, conditions=tuple(conditions)), bags
 
 
-def _decomposition(graph: Hypergraph) -> tuple[tuple[str, ...], ...]:
-    """Names of atoms by bag: the partition of least width whose bags are acyclic; of equals, the one whose bags
-    together are smallest."""
-    edges = graph.edges
-    best: tuple[tuple[str, ...], ...] = (tuple(edge.name for edge in edges),)
-    if len(edges) > _MOST_ATOMS:
-        return best
-    least = (_width(edges), _width(edges))
-    for groups in _partitions(edges, ()):
-        widths = [_width(group) for group in groups]
-        found = max(widths), sum(widths, Fraction(0))
-        if found < least and is_acyclic(_bag_edges(groups)):
-            least = found
-            best = tuple(tuple(edge.name for edge in group) for group in groups)
-    return best
-
-
-Groups = tuple[tuple[Edge, ...], ...]
-
-
-def _partitions(left: tuple[Edge, ...], groups: Groups) -> Iterator[Groups]:
-    """Every partition of edges, groups connected as they grow in the order of the query or of their variables."""
-    if not left:
-        yield groups
-        return
-    edge, *rest = left
-    for i, group in enumerate(groups):
-        yield from _partitions(tuple(rest), (*groups[:i], (*group, edge), *groups[i + 1 :]))
-    yield from _partitions(tuple(rest), (*groups, (edge,)))
-
-
-def _width(group: tuple[Edge, ...]) -> Fraction:
-    variables = frozenset[str]().union(*(edge.variables for edge in group))
-    return edge_cover_number(variables, (edge.variables for edge in group))
-
-
-def _bag_edges(groups: Groups) -> tuple[Edge, ...]:
-    return tuple(
-        Edge("_".join(e.name for e in group), frozenset[str]().union(*(e.variables for e in group)))
-        for group in groups
+def _bag_query(query: Query, name: str, bag: Bag, needed: set[str], conditions: tuple[Expr, ...]) -> BagQuery:
+    """The query of a bag, and the atoms behind its guards. A bag of several atoms has some at home, or none."""
+    members = [query.atom(one) for one in bag.home]
+    guards: dict[str, Atom] = {}
+    for one in bag.guards:
+        source = query.atom(one)
+        kept = tuple(v for v in source.variables if v in bag.variables)
+        guard = f"{one}_guard"
+        while any(atom.name == guard for atom in query.atoms):
+            guard += "_"
+        guards[guard] = source
+        members.append(Atom(guard, guard, kept, tuple(Column(v, BIGINT) for v in kept)))
+    aggregates = tuple(
+        Aggregate(a.name, a.ring, lifts)
+        for a in query.aggregates
+        if (lifts := tuple(lift for lift in a.lifts if lift.atom in bag.home)) or a is query.aggregates[0]
     )
+    free = tuple(v for v in dict.fromkeys(v for atom in members for v in atom.variables) if v in needed)
+    return BagQuery(Query(name, free, tuple(members), aggregates, conditions), guards)
+
+
+def _spanning(query: Query) -> tuple[Lift, ...]:
+    return tuple(lift for a in query.aggregates for lift in a.lifts if lift.atom is None)

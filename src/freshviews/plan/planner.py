@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES, crown, first_order, view_tree
 from freshviews.plan.assemble import assemble
+from freshviews.plan.crown_updates import rates_of
 from freshviews.program.nodes import Program
 from freshviews.query.block import Block, TableDef, ViewDef
 from freshviews.query.dependencies import FD, closure, from_keys
@@ -15,6 +16,12 @@ from freshviews.query.query import Query
 from freshviews.query.query_class import QueryClass, classify
 from freshviews.query.variable_order import best_order, update_exponents
 from freshviews.query.window import PROPERTY
+
+BAG_STRATEGIES = tuple(name for name in STRATEGIES if name not in ("recompute", "crown"))
+"""What may keep the bags of a cyclic query below ``crown``: what holds its result in a view."""
+
+_OF_CROWN = frozenset({"freshviews.join_tree", "freshviews.bag_strategy"})
+"""Properties of a view that only ``crown`` heeds, so that they name it."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,7 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     """Choose a strategy for a block, or take the view's, and make its program."""
     dependencies = from_keys(block.query, _keys(inputs))
     kind = classify(block.query, dependencies)
-    if view.strategy is not None or "freshviews.join_tree" in dict(view.properties):
+    if view.strategy is not None or not _OF_CROWN.isdisjoint(dict(view.properties)):
         return _named(view, block, inputs, dependencies, kind)
     in_z = sorted(name for name, relation in inputs.items() if may_be_negative(relation))
     if kind.free_connex and not in_z and _worth_enumerating(block, kind):
@@ -98,23 +105,28 @@ def _is_distinct(block: Block) -> bool:
 
 def _crown(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Program:
     """The program of ``crown``: the result is held where it is aggregated, or distinct over an extended output."""
-    updates = _update_rates(block.query, inputs)
+    updates = rates_of(view, block.query, inputs)
     tree = dict(view.properties).get("freshviews.join_tree")
+    inner = _bag_strategy(view)
     main = block.query
     in_z = any(may_be_negative(inputs[atom.relation]) for atom in main.atoms)
     program = None
     if block.kind == "bag" or (_is_distinct(block) and not in_z):
-        program = crown.plan_enumerated(main, block.kind != "bag", updates, tree)
+        program = crown.plan_enumerated(main, block.kind != "bag", updates, tree, inner)
     if program is not None:
         return program
-    return assemble(block, lambda query: crown.plan(query, updates, tree if query is main else None))
+    return assemble(block, lambda query: crown.plan(query, updates, tree if query is main else None, inner))
 
 
-def _update_rates(query: Query, inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, float]:
-    """The declared updates of each atom's table, or its declared rows, where there are any."""
-    declared = {name: dict(relation.properties) for name, relation in inputs.items()}
-    rates = {name: p.get("freshviews.update_rate", p.get("freshviews.rows")) for name, p in declared.items()}
-    return {a.name: float(rate) for a in query.atoms if (rate := rates.get(a.relation)) is not None}
+def _bag_strategy(view: ViewDef) -> Callable[[Query], Program]:
+    """What keeps the bags of a cyclic query: ``first_order``, or what the view names."""
+    name = dict(view.properties).get("freshviews.bag_strategy", "first_order")
+    if name not in BAG_STRATEGIES:
+        raise PlanError(
+            f"view {view.name}: no strategy '{name}' keeps bags; 'freshviews.bag_strategy' takes "
+            f"{', '.join(BAG_STRATEGIES)}"
+        )
+    return STRATEGIES[name]
 
 
 def _view_tree(block: Block, dependencies: tuple[FD, ...]) -> Program:
@@ -134,11 +146,14 @@ def _named(
     kind: QueryClass,
 ) -> Plan:
     reason = "named by the user"
+    others = sorted(_OF_CROWN.intersection(dict(view.properties))) if view.strategy not in ("crown", None) else []
+    if others:
+        raise PlanError(f"view {view.name}: '{others[0]}' is for strategy crown; it names {view.strategy}")
     if view.strategy == "view_tree":
         return Plan(_view_tree(block, dependencies), kind, "view_tree", reason)
     if view.strategy == "first_order":
         return Plan(_first_order(block, dependencies), kind, "first_order", reason)
-    if view.strategy in ("crown", None):  # a join tree is named
+    if view.strategy in ("crown", None):  # a join tree or what keeps bags is named
         return Plan(_crown(view, block, inputs), kind, "crown", reason)
     named: Callable[[Query], Program] | None = STRATEGIES.get(view.strategy or "")
     if named is None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.program.nodes import (
+    MULTIPLICITY,
     Add,
     Changed,
     Emit,
@@ -92,6 +93,23 @@ def scale(body: Body, coefficient: int, sums: frozenset[str] = frozenset()) -> B
         return (statement,)
 
     summed = {s.alias for s in visit(body) if isinstance(s, Sum)} | sums
+    return transform(body, change)
+
+
+def at_multiplicity(body: Body, m: int) -> Body:
+    """The body for an update of a given multiplicity."""
+
+    def monomial(p: Monomial) -> Monomial:
+        factors = tuple(f for f in p.factors if f != MULTIPLICITY)
+        return Monomial(factors, p.coefficient * m ** (len(p.factors) - len(factors)))
+
+    def change(statement: Statement) -> Body:
+        if isinstance(statement, Into | Add):
+            return (replace(statement, payload=tuple(map(monomial, statement.payload))),)
+        if isinstance(statement, Emit):
+            return (replace(statement, multiplicity=monomial(statement.multiplicity)),)
+        return (statement,)
+
     return transform(body, change)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.errors import SqlError
 from freshviews.query.block import TableDef, ViewDef
-from freshviews.sql import Catalog, ViewDefs, parse_script
+from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.stream import ChangeFormat, Upserts, format_for
 from freshviews.stream.formats import DebeziumJson, FormatError
 
@@ -100,7 +100,7 @@ def views_of(script: str) -> dict[str, ViewDef]:
     """Views of a plain script by name, internal ones left out."""
     found: dict[str, ViewDef] = {}
     for statement in parse_script(script, Catalog()):
-        if isinstance(statement, ViewDefs):
+        if isinstance(statement, ViewDefs | AlterView):
             found[statement.view.name] = statement.view
     return found
 

@@ -40,7 +40,14 @@ class DropView:
     internal: tuple[str, ...] = ()
 
 
-Statement = TableDef | ViewDefs | DropTable | DropView
+@dataclass(frozen=True)
+class AlterView:
+    """An ALTER VIEW ... SET TBLPROPERTIES: the view as it is to be. Its rows stay what they are."""
+
+    view: ViewDef
+
+
+Statement = TableDef | ViewDefs | AlterView | DropTable | DropView
 
 
 class NameProblem(SqlError, CatalogError):
@@ -95,6 +102,9 @@ class Catalog:
             return Catalog({**self.tables, statement.name: statement}, self.views)
         if isinstance(statement, ViewDefs):
             return Catalog(self.tables, {**self.views, **{view.name: view for view in statement.views}})
+        if isinstance(statement, AlterView):
+            views = {name: statement.view if same(name, statement.view.name) else v for name, v in self.views.items()}
+            return Catalog(self.tables, views)
         if isinstance(statement, DropTable):
             return Catalog(_without(self.tables, (statement.name,)), self.views)
         return Catalog(self.tables, _without(self.views, (statement.name, *statement.internal)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -14,7 +14,7 @@ from freshviews.sql.parse import Node, SqlText
 from freshviews.sql.typenames import type_of
 
 TABLE_PROPERTIES = ("freshviews.trusted", "freshviews.rows", "freshviews.update_rate", "freshviews.window")
-VIEW_PROPERTIES = ("freshviews.strategy", "freshviews.join_tree")
+VIEW_PROPERTIES = ("freshviews.strategy", "freshviews.join_tree", "freshviews.bag_strategy", "freshviews.updates")
 
 _CONSTRAINTS = "accepted are NOT NULL, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
 
@@ -181,9 +181,14 @@ def _foreign_key(
 
 def properties_of(text: SqlText, node: exp.Create, known: Sequence[str]) -> dict[str, str]:
     """TBLPROPERTIES as texts. A freshviews property outside ``known`` is refused; others are kept."""
-    found: dict[str, str] = {}
     clause = node.args.get("properties")
-    for part in clause.expressions if clause is not None else ():
+    return properties_in(text, clause.expressions if clause is not None else (), known)
+
+
+def properties_in(text: SqlText, parts: Iterable[Node], known: Sequence[str]) -> dict[str, str]:
+    """The parts of TBLPROPERTIES as texts; see ``properties_of``."""
+    found: dict[str, str] = {}
+    for part in parts:
         if isinstance(part, exp.MaterializedProperty):
             continue
         if isinstance(part, exp.SchemaCommentProperty):

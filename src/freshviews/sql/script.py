@@ -15,12 +15,15 @@ from sqlglot import exp
 
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.block import block_of, with_query_names
-from freshviews.sql.catalog import Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs, near
-from freshviews.sql.ddl import VIEW_PROPERTIES, check_column_name, check_name, properties_of, table_of
+from freshviews.sql.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs, near
+from freshviews.sql.ddl import VIEW_PROPERTIES, check_column_name, check_name, properties_in, properties_of, table_of
 from freshviews.sql.parse import Node, SqlText, parse
 from freshviews.sql.query import ViewBinder, columns_of
 
-_ACCEPTED = "CREATE TABLE, CREATE MATERIALIZED VIEW, DROP TABLE and DROP MATERIALIZED VIEW are accepted"
+_ACCEPTED = (
+    "CREATE TABLE, CREATE MATERIALIZED VIEW, ALTER VIEW ... SET TBLPROPERTIES, DROP TABLE and DROP MATERIALIZED VIEW "
+    "are accepted"
+)
 
 
 def parse_script(text: str, catalog: Catalog) -> list[Statement]:
@@ -44,6 +47,8 @@ def _statement(text: SqlText, node: Node, catalog: Catalog) -> Statement | None:
         return _create(text, node, catalog)
     if isinstance(node, exp.Drop) and node.kind in ("TABLE", "VIEW"):
         return _drop(text, node, catalog)
+    if isinstance(node, exp.Alter) and node.kind == "VIEW":
+        return _alter(text, node, catalog)
     if isinstance(node, (exp.Insert, exp.Delete, exp.Update, exp.Merge)):
         what = type(node).__name__.upper()
         raise text.unsupported(node, what, "rows come and go by insert, delete and apply of the Database")
@@ -115,6 +120,20 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
         sql=text.whole(node).strip(),
     )
     return ViewDefs((*binder.internal, view))
+
+
+def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
+    """Properties that are set stand in for those of the same name; one that is set to '' is taken away."""
+    actions = node.args.get("actions") or []
+    clauses = [one for action in actions if isinstance(action, exp.AlterSet) for one in action.expressions]
+    if len(actions) != 1 or len(clauses) != 1 or not isinstance(clauses[0], exp.Properties):
+        raise text.unsupported(node, "this ALTER VIEW", "ALTER VIEW name SET TBLPROPERTIES (...) is accepted")
+    view = catalog.view(node.this.name)
+    if view is None or view.internal:
+        raise NameProblem(f"unknown view {node.this.name}{near(node.this.name, catalog.names)}", *text.at(node.this))
+    properties = dict(view.properties) | properties_in(text, clauses[0].expressions, VIEW_PROPERTIES)
+    kept = tuple((name, value) for name, value in properties.items() if value)
+    return AlterView(replace(view, strategy=dict(kept).get("freshviews.strategy"), properties=kept))
 
 
 def _drop(text: SqlText, node: exp.Drop, catalog: Catalog) -> DropTable | DropView | None:

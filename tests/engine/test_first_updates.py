@@ -1,0 +1,245 @@
+"""Join trees chosen by what tables were seen to take, and views altered in place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from freshviews import Database
+from freshviews.engine.database import FIRST_UPDATES
+from freshviews.errors import CatalogError, FreshviewsError, PlanError, SqlError
+
+TABLES = """CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL){r};
+CREATE TABLE s (b BIGINT NOT NULL, c BIGINT NOT NULL);
+CREATE TABLE t (c BIGINT NOT NULL, d BIGINT NOT NULL);"""
+VIEW = """CREATE MATERIALIZED VIEW v AS SELECT r.a, r.b, s.c, t.d
+  FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c;"""
+# The tree to take for as many updates of each table is [b](r, s(t)), for many of t [c](t, s(r)).
+
+Told = Counter[tuple[int, ...]]
+
+
+def tree_of(db: Database) -> str:
+    lines = db.view("v").explain().splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("tree"))
+    end = next(i for i in range(at, len(lines)) if not lines[i])
+    return "\n".join(lines[at:end])
+
+
+def top_of(db: Database) -> str:
+    return tree_of(db).splitlines()[0].split()[-1]
+
+
+def rows_of_t(first: int, count: int) -> list[tuple[int, int]]:
+    return [(i % 7, i) for i in range(first, first + count)]
+
+
+def expected(t: list[tuple[int, int]]) -> Counter[tuple[int, ...]]:
+    return Counter((1, 2, c, d) for c, d in t if c == 3)
+
+
+def fill(db: Database) -> None:
+    db.insert("r", [(1, 2)])
+    db.insert("s", [(2, 3)])
+
+
+def test_a_view_over_tables_that_have_rows_is_planned_by_what_they_took() -> None:
+    with Database() as db:
+        db.execute(TABLES.format(r=""))
+        fill(db)
+        db.insert("t", rows_of_t(0, 50))
+        db.execute(VIEW)
+        assert top_of(db) == "[c]"
+        assert Counter(db.view("v")) == expected(rows_of_t(0, 50))
+
+
+@pytest.mark.parametrize("strategy", ["view_tree", "first_order"])
+def test_other_strategies_do_not_mind_what_tables_took(strategy: str) -> None:
+    with Database() as db:
+        db.execute(TABLES.format(r=""))
+        db.insert("t", rows_of_t(0, 50))
+        db.execute(VIEW.replace("VIEW v", f"VIEW v TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"))
+        assert "freshviews.updates" not in dict(db._relations.views["v"].definition.properties)
+
+
+def test_what_is_declared_is_not_measured() -> None:
+    with Database() as db:
+        db.execute(TABLES.format(r=" TBLPROPERTIES ('freshviews.update_rate' = '1')"))
+        fill(db)
+        db.insert("t", rows_of_t(0, 50))
+        db.execute(VIEW)
+        assert top_of(db) == "[b]"
+        db.insert("t", rows_of_t(50, FIRST_UPDATES))
+        assert top_of(db) == "[b]"
+
+
+def test_the_first_updates_choose_the_tree_of_a_view_over_empty_tables() -> None:
+    """The view that a user holds goes on, and so do its subscribers; later updates are told by the new tree."""
+    with Database() as db:
+        db.execute(TABLES.format(r="") + VIEW)
+        held = db.view("v")
+        told: Told = Counter()
+        held.subscribe(lambda change: told.update(dict(change)))
+        fill(db)
+        db.insert("t", rows_of_t(0, FIRST_UPDATES - 100))
+        assert top_of(db) == "[b]"
+        reader = held.to_batches(16)
+        first = next(reader)
+        db.insert("t", rows_of_t(FIRST_UPDATES - 100, 100))
+        assert top_of(db) == "[c]"
+        assert sum(batch.num_rows for batch in reader) + len(first) == len(expected(rows_of_t(0, FIRST_UPDATES - 100)))
+        db.insert("t", rows_of_t(FIRST_UPDATES, 20))
+        db.delete("t", rows_of_t(0, 10))
+        left = expected(rows_of_t(10, FIRST_UPDATES + 10))
+        assert Counter(held) == left
+        assert +told == left
+        db.execute("DROP MATERIALIZED VIEW v")
+        with pytest.raises(CatalogError, match="v was dropped"):
+            list(held)
+
+
+def test_equal_numbers_of_updates_change_nothing() -> None:
+    with Database() as db:
+        db.execute(TABLES.format(r="") + VIEW)
+        state = db._relations.views["v"]
+        kept_by = state.maintained
+        third = FIRST_UPDATES // 3 + 1
+        for table in "rst":
+            db.insert(table, [(i, i) for i in range(third)])
+        assert state.measured and state.maintained is kept_by
+
+
+def test_a_durable_database_keeps_the_tree_that_was_chosen(tmp_path: Path) -> None:
+    with Database(tmp_path / "db") as db:
+        db.execute(TABLES.format(r=""))
+        fill(db)
+        db.insert("t", rows_of_t(0, 50))
+        db.execute(VIEW + " -- the end")
+        chosen = tree_of(db)
+    for snapshot in (False, True):
+        with Database(tmp_path / "db") as db:
+            assert tree_of(db) == chosen
+            assert Counter(db.view("v")) == expected(rows_of_t(0, 50))
+            if not snapshot:
+                db.snapshot()
+
+
+def test_a_view_that_is_gone_at_the_end_of_its_script_leaves_nothing(tmp_path: Path) -> None:
+    """Nor does one that is altered further on, nor what is nested in a view."""
+    nested = """CREATE MATERIALIZED VIEW n AS SELECT a, COUNT(*) AS n FROM
+      (SELECT DISTINCT r.a, s.c, t.d FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c) GROUP BY a;"""
+    altered = VIEW.replace("VIEW v", "VIEW w")
+    altered += "ALTER VIEW w SET TBLPROPERTIES ('freshviews.join_tree' = '[b](r, s(t))');"
+    with Database(tmp_path / "db") as db:
+        db.execute(TABLES.format(r=""))
+        fill(db)
+        db.insert("t", rows_of_t(0, 50))
+        db.execute(VIEW + "DROP MATERIALIZED VIEW v;" + nested + altered)
+        before = list(db.view("n")), sorted(db.view("w"))
+    with Database(tmp_path / "db") as db:
+        assert db.views == ("n", "w")
+        assert (list(db.view("n")), sorted(db.view("w"))) == before
+        assert "[b]" in db.view("w").explain()
+
+
+def test_what_the_first_updates_chose_survives_a_reopen(tmp_path: Path) -> None:
+    with Database(tmp_path / "db") as db:
+        db.execute(TABLES.format(r="") + VIEW)
+        fill(db)
+        db.insert("t", rows_of_t(0, FIRST_UPDATES))
+        assert top_of(db) == "[c]"
+        db.insert("t", rows_of_t(FIRST_UPDATES, 10))
+    with Database(tmp_path / "db") as db:
+        assert top_of(db) == "[c]"
+        assert Counter(db.view("v")) == expected(rows_of_t(0, FIRST_UPDATES + 10))
+
+
+# ALTER VIEW
+
+
+def test_a_view_is_altered_in_place_and_those_that_read_it_go_on() -> None:
+    with Database() as db:
+        db.execute(TABLES.format(r="") + VIEW)
+        db.execute("CREATE MATERIALIZED VIEW n AS SELECT c, COUNT(*) AS n FROM v GROUP BY c")
+        fill(db)
+        db.insert("t", rows_of_t(0, 20))
+        db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.join_tree' = 's(r, t)')")
+        assert tree_of(db).splitlines()[0].split()[1].startswith("s(")
+        db.insert("t", rows_of_t(20, 20))
+        left = expected(rows_of_t(0, 40))
+        assert Counter(db.view("v")) == left
+        assert list(db.view("n")) == [(3, len(left))]
+        db.execute("ALTER VIEW V SET TBLPROPERTIES ('freshviews.join_tree' = '', 'freshviews.strategy' = 'view_tree')")
+        assert "strategy  view_tree: named by the user" in db.view("v").explain()
+        db.delete("t", rows_of_t(0, 20))
+        assert list(db.view("n")) == [(3, len(expected(rows_of_t(20, 20))))]
+
+
+def test_updates_are_named_by_the_view() -> None:
+    with Database() as db:
+        db.execute(TABLES.format(r="") + VIEW)
+        db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.updates' = 'T 5000, r 10')")
+        assert top_of(db) == "[c]"
+        with pytest.raises(PlanError, match="'x 3' is not a table that the view reads and a number of updates"):
+            db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.updates' = 't 5000, x 3')")
+        assert top_of(db) == "[c]"
+
+
+def test_a_script_that_fails_leaves_the_view_as_it_was() -> None:
+    with Database() as db:
+        db.execute(TABLES.format(r="") + VIEW)
+        fill(db)
+        db.insert("t", rows_of_t(0, 20))
+        before = tree_of(db)
+        for bad in ("DROP TABLE nothing", "ALTER VIEW v SET TBLPROPERTIES ('freshviews.join_tree' = '[r_b](r, s)')"):
+            with pytest.raises(FreshviewsError):
+                db.execute(f"ALTER VIEW v SET TBLPROPERTIES ('freshviews.join_tree' = 's(r, t)'); {bad}")
+            assert tree_of(db) == before
+        assert Counter(db.view("v")) == expected(rows_of_t(0, 20))
+
+
+def test_altered_twice_and_dropped_in_one_script() -> None:
+    one = "ALTER VIEW v SET TBLPROPERTIES ('freshviews.join_tree' = 's(r, t)');"
+    other = one.replace("s(r, t)", "r(s(t))")
+    with Database() as db:
+        db.execute(TABLES.format(r="") + VIEW + one + other)
+        fill(db)
+        db.insert("t", rows_of_t(0, 20))
+        held = db.view("v")
+        db.execute(one + other)
+        assert Counter(held) == expected(rows_of_t(0, 20))
+        assert "r(" in tree_of(db).splitlines()[0]
+        db.execute(one + "DROP MATERIALIZED VIEW v;" + VIEW)
+        with pytest.raises(CatalogError, match="v was dropped"):
+            list(held)
+        assert Counter(db.view("v")) == expected(rows_of_t(0, 20))
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("ALTER VIEW w SET TBLPROPERTIES ('freshviews.strategy' = 'crown')", "unknown view w; there are r, s, t, v"),
+        ("ALTER VIEW v SET TBLPROPERTIES ('freshviews.window' = '3 rows')", "unknown property freshviews.window"),
+        ("ALTER VIEW v RENAME TO w", "SET TBLPROPERTIES"),
+        ("ALTER TABLE r SET TBLPROPERTIES ('freshviews.rows' = '3')", "ALTER VIEW ... SET TBLPROPERTIES"),
+    ],
+)
+def test_what_cannot_be_altered_is_refused(sql: str, message: str) -> None:
+    with Database() as db:
+        db.execute(TABLES.format(r="") + VIEW)
+        with pytest.raises(SqlError) as refusal:
+            db.execute(sql)
+        assert message in str(refusal.value)
+
+
+def test_a_view_of_trusted_tables_is_not_altered_once_they_have_had_rows() -> None:
+    with Database() as db:
+        db.execute(TABLES.format(r=" TBLPROPERTIES ('freshviews.trusted' = 'true')") + VIEW)
+        db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.strategy' = 'first_order')")
+        fill(db)
+        with pytest.raises(CatalogError, match="is trusted and has had rows"):
+            db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.strategy' = 'view_tree')")
+        db.insert("t", [(3, 4)])
+        assert list(db.view("v")) == [(1, 2, 3, 4)]

@@ -1,0 +1,118 @@
+"""Generalised hypertree decompositions: widths that are known, and what makes a decomposition one."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from freshviews.query.acyclic import is_acyclic
+from freshviews.query.hypergraph import Edge, Hypergraph, hypergraph
+from freshviews.query.hypertree import Bag, decomposition, least_width, width_of
+from tests.query.notation import query
+
+
+def cycle(length: int) -> Hypergraph:
+    names = "abcdefghijklmnop"[:length]
+    edges = tuple(Edge(f"R{i}", frozenset((names[i], names[(i + 1) % length]))) for i in range(length))
+    return Hypergraph(tuple(names), frozenset(names), edges)
+
+
+def clique(size: int) -> Hypergraph:
+    names = "abcdef"[:size]
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    return Hypergraph(tuple(names), frozenset(names), tuple(Edge(a + b, frozenset((a, b))) for a, b in pairs))
+
+
+def of(*edges: str, free: str = "") -> Hypergraph:
+    """A hypergraph whose edges are written as their variables."""
+    variables = tuple(sorted(set("".join(edges))))
+    named = tuple(Edge(f"{i}:{edge}", frozenset(edge)) for i, edge in enumerate(edges))
+    return Hypergraph(variables, frozenset(free), named)
+
+
+def assert_decomposes(graph: Hypergraph, bags: tuple[Bag, ...]) -> None:
+    """Every atom is at home once, in a bag that has its variables; members cover bags; bags are acyclic."""
+    edges = {edge.name: edge.variables for edge in graph.edges}
+    assert sorted(name for bag in bags for name in bag.home) == sorted(edges)
+    for bag in bags:
+        assert all(edges[name] <= bag.variables for name in bag.home)
+        assert bag.variables <= frozenset[str]().union(*(edges[name] for name in (*bag.home, *bag.guards)))
+        own = Hypergraph(graph.variables, graph.free, tuple(e for e in graph.edges if e.name in bag.home + bag.guards))
+        assert width_of(own, (bag,)) <= width_of(graph, bags)
+    assert is_acyclic(Edge(str(i), bag.variables) for i, bag in enumerate(bags))
+
+
+@pytest.mark.parametrize(
+    ("graph", "width"),
+    [
+        (of("ab", "bc", "cd"), 1),
+        (cycle(3), 2),
+        (cycle(4), 2),
+        (cycle(7), 2),
+        (cycle(10), 2),
+        (clique(4), 2),
+        (clique(5), 3),
+        # The dumbbell; the bowtie; a triangle whose corners one atom has.
+        (of("ab", "ac", "bc", "cd", "de", "df", "ef"), 2),
+        (of("ab", "bc", "ca", "ad", "de", "ea"), 2),
+        (of("ab", "bc", "ca", "abc"), 1),
+        # A wheel of five spokes.
+        (of("hv", "hw", "hx", "hy", "hz", "vw", "wx", "xy", "yz", "zv"), 2),
+    ],
+)
+def test_the_least_width_is_found(graph: Hypergraph, width: int) -> None:
+    assert least_width(graph) == width
+    bags = decomposition(graph)
+    assert_decomposes(graph, bags)
+    assert width_of(graph, bags) == width
+
+
+def test_bags_are_joins_of_few_atoms() -> None:
+    bags = decomposition(hypergraph(query("Q() = R(a, b), S(b, c), T(c, d), U(d, a)")))
+    assert [bag.home for bag in bags] == [("R", "S"), ("T", "U")]
+
+
+def test_what_is_not_on_a_cycle_stays_on_its_own() -> None:
+    text = "Q() = R(a, b), S(b, c), T(c, d), U(d, a), V(a, e), W(e, f), X(f)"
+    bags = decomposition(hypergraph(query(text)))
+    assert [bag.home for bag in bags if len(bag.home) == 1] == [("V",), ("W",), ("X",)]
+
+
+def test_bags_over_which_the_query_is_free_connex_come_first() -> None:
+    """A 4-cycle falls into two halves in two ways; b and d are together in one of them."""
+    for free, halves in (("ac", [("0:ab", "1:bc"), ("2:cd", "3:da")]), ("bd", [("0:ab", "3:da"), ("1:bc", "2:cd")])):
+        assert [bag.home for bag in decomposition(of("ab", "bc", "cd", "da", free=free))] == halves
+
+
+def test_an_atom_guards_a_bag_that_its_own_atoms_do_not_cover() -> None:
+    """abcd is needed to cover b and c beside eg: no partition of the atoms has width 2."""
+    graph = of("abcd", "eg", "bf", "cf", "fg", "de", "ae")
+    bags = decomposition(graph)
+    assert_decomposes(graph, bags)
+    assert width_of(graph, bags) == 2
+    assert any(bag.guards for bag in bags)
+
+
+def test_random_queries_are_decomposed() -> None:
+    rng = random.Random(5)
+    cyclic = 0
+    for _ in range(400):
+        names = "abcdefgh"[: rng.randint(3, 8)]
+        sizes = [min(len(names), rng.choice((2, 2, 2, 3, 4))) for _ in range(rng.randint(3, 8))]
+        edges = ["".join(rng.sample(names, size)) for size in sizes]
+        graph = of(*edges, free="".join(v for v in names if rng.random() < 0.5 and any(v in e for e in edges)))
+        bags = decomposition(graph)
+        assert_decomposes(graph, bags)
+        width = least_width(graph)
+        assert width_of(graph, bags) == width
+        assert (width == 1) == is_acyclic(graph.edges)
+        cyclic += width > 1
+    assert cyclic > 100
+
+
+def test_many_atoms_are_decomposed_too() -> None:
+    for graph in (cycle(14), of(*(a + b for a in "abcd" for b in "efgh"))):
+        bags = decomposition(graph)
+        assert_decomposes(graph, bags)
+        assert width_of(graph, bags) < len(graph.edges) // 2
