@@ -170,7 +170,7 @@ class _Planner:
             part = Part(view.name, number, tuple(reads), layout.shares, offset, tuple(pattern.items()))
             made.append((part, is_local(splitting, layout)))
         apart = block.kind == "bag" or (block.kind == "groups" and set(heavy) <= set(block.query.free))
-        local = (apart or not heavy) and all(alone for _, alone in made)
+        local = (apart or not heavy) and all(alone for _, alone in made) and not _is_combined(view, block)
         self.parts += [replace(part, merged=not local) for part, _ in made]
 
     def _search(
@@ -261,7 +261,8 @@ class _Planner:
             return names[spread]
 
         reads = tuple((atom, name_of(one)) for atom, one in best.atoms)
-        part = Part(view.name, number, reads, best.shares, best.offset, (), best.merged, tuple(copies))
+        merged = best.merged or _is_combined(view, block)
+        part = Part(view.name, number, reads, best.shares, best.offset, (), merged, tuple(copies))
         self.parts.append(part)
 
     def _choices(self, block: Block) -> Iterator[_Choice]:
@@ -336,6 +337,11 @@ class _Planner:
         table = self.catalog.table(name)
         assert table is not None
         return table
+
+
+def _is_combined(view: ViewDef, block: Block) -> bool:
+    """Whether rows of the block are looked up among those of others, which is done where all of them are."""
+    return view.combined is not None and block.kind != "bag"
 
 
 def _dims(splitting: Splitting, columns: Mapping[str, str], layout: Layout) -> tuple[Dim, ...]:

@@ -147,7 +147,8 @@ def _prints(catalog: Catalog) -> dict[str, str]:
         found[table.name.lower()] = _print(replace(table, properties=()), [])
     for view in catalog.views.values():
         plain = replace(view, properties=(), sql="")
-        found[view.name.lower()] = _print(plain, [found[name.lower()] for name in view.inputs])
+        combined = [] if view.combined is None else [str(view.combined)]
+        found[view.name.lower()] = _print(plain, [*combined, *(found[name.lower()] for name in view.inputs)])
     return found
 
 

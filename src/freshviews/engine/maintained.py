@@ -16,6 +16,7 @@ from freshviews.engine.image import read_image, write_image
 from freshviews.engine.output import Projection, consolidate, project, projection_of
 from freshviews.engine.recompute import StoredRows
 from freshviews.engine.runtime import BlockState
+from freshviews.engine.set_rows import Flags, change_of, has, rows_of
 from freshviews.expr.host import Evaluator, HostFailure
 from freshviews.expr.nodes import Column
 from freshviews.expr.ops import may_fail
@@ -23,7 +24,7 @@ from freshviews.kernel.failure import ERRORS
 from freshviews.kernel.payload import PAYLOAD_ERRORS
 from freshviews.plan.explain import explain
 from freshviews.plan.planner import Plan, may_be_negative, plan_block
-from freshviews.query.block import TableDef, ViewDef
+from freshviews.query.block import Block, TableDef, ViewDef
 from freshviews.types.dictionary import Dictionary
 
 _CHANGES = 1 << 16
@@ -52,6 +53,27 @@ class _Part:
     host: dict[str, HostColumns]
     evaluators: dict[str, dict[str, Evaluator]]
     needed: dict[str, tuple[str, ...]]
+    keys: tuple[int, ...]
+    """Where the free variables stand among the outputs, of a block whose rows are looked up."""
+
+    def project(self, raw: Codes) -> Codes:
+        """Output rows of raw rows."""
+        return project(self.projection, self.compiled, self.state.state, raw)
+
+    def rows(self, limit: int) -> Iterator[Codes]:
+        """The output rows, at most ``limit`` at a time."""
+        return map(self.project, self.state.rows(limit))
+
+    def has(self, rows: Codes) -> Flags:
+        """Which output rows are among its own."""
+        found, raw = self.state.groups([rows[:, i] for i in self.keys], len(rows))
+        # A constant in the output must agree, too.
+        found[found] = (self.project(raw)[:, :-1] == rows[found, :-1]).all(axis=1)
+        return found
+
+    def change(self) -> Codes:
+        """The change since the last call, consolidated."""
+        return consolidate(self.project(self.state.take_changes()))
 
 
 class Maintained:
@@ -84,8 +106,14 @@ class Maintained:
             plan = plan_block(self.view, block, self._definitions)
             projection = projection_of(block, self._dictionary)
             program, host = lift_program(plan.program)
+            keys = _keys_of(block) if self.view.combined is not None else None
             compiled = compile_block(
-                program, block, projection.raw, projection.compiled, projection.having
+                program,
+                block,
+                projection.raw,
+                projection.compiled,
+                projection.having,
+                looked_up=keys is not None,
             )
             width = len(block.query.free) + len(block.results) + 1
             state = BlockState(program, compiled, width, self._dictionary)
@@ -94,7 +122,7 @@ class Maintained:
                 needed.setdefault(trigger.relation, {}).update(dict.fromkeys(trigger.columns))
             names = {relation: tuple(columns) for relation, columns in needed.items()}
             evaluators = {name: h.evaluators(self._dictionary) for name, h in host.items() if h.found}
-            self._parts.append(_Part(plan, projection, compiled, state, host, evaluators, names))
+            self._parts.append(_Part(plan, projection, compiled, state, host, evaluators, names, keys or ()))
         if any(part.plan.strategy == "recompute" for part in self._parts):
             self._stored = StoredRows({name: tuple(sorted(self.needed(name))) for name in self.inputs})
         self._cancels = self._can_cancel()
@@ -198,12 +226,15 @@ class Maintained:
 
     def _rows(self) -> Codes:
         """All rows of the contents, shape (n, columns + 1)."""
-        found = [
-            project(part.projection, part.compiled, part.state.state, raw)
-            for part in self._parts
-            for raw in part.state.rows(1 << 16)
-        ]
-        return np.concatenate(found)
+        return np.concatenate([np.empty((0, len(self.view.columns) + 1), np.int64), *self._pieces(1 << 16)])
+
+    def _pieces(self, limit: int) -> Iterator[Codes]:
+        """The rows of the contents, at most ``limit`` at a time."""
+        if self.view.combined is not None:
+            yield from rows_of(self.view.combined, self._parts, limit)
+            return
+        for part in self._parts:
+            yield from part.rows(limit)
 
     def _run(self, batch: CodeBatch) -> None:
         """Run the triggers, or none of them where a host expression has no answer for a row."""
@@ -231,11 +262,11 @@ class Maintained:
     def _output_in_order(self, part: _Part, raw: Codes, numbers: Codes) -> tuple[Codes, Codes]:
         """Output rows of raw rows, and the numbers that go with them."""
         if part.projection.having is None:
-            rows = project(part.projection, part.compiled, part.state.state, raw)
+            rows = part.project(raw)
             return rows.copy() if rows is raw else rows, numbers
         kept, found = [], []
         for number in np.unique(numbers):
-            rows = project(part.projection, part.compiled, part.state.state, raw[numbers == number])
+            rows = part.project(raw[numbers == number])
             kept.append(rows)
             found.append(np.full(len(rows), number, np.int64))
         return np.concatenate(kept), np.concatenate(found)
@@ -259,11 +290,13 @@ class Maintained:
             empty = np.empty((0, len(self.view.columns) + 1), np.int64)
             pieces, self._difference = [empty, *self._difference], []
             return self._batch(consolidate(np.concatenate(pieces)))
+        if self.view.combined is not None:
+            return self._batch(change_of(self.view.combined, self._parts))
         pieces = []
         whole = len(self._parts) == 1
         for part in self._parts:
             raw = part.state.take_changes()
-            rows = project(part.projection, part.compiled, part.state.state, raw)
+            rows = part.project(raw)
             if self._difference:
                 rows = np.concatenate([*self._difference, rows])
                 self._difference = []
@@ -296,15 +329,13 @@ class Maintained:
             merged = consolidate(self._rows())
             yield from (self._batch(merged[at : at + rows]) for at in range(0, len(merged), rows))
             return
-        for part in self._parts:
-            for raw in part.state.rows(rows):
-                found = project(part.projection, part.compiled, part.state.state, raw)
-                if len(found):
-                    yield self._batch(found)
+        yield from (self._batch(found) for found in self._pieces(rows) if len(found))
 
     @property
     def group_columns(self) -> tuple[str, ...]:
         """Output columns that are the group's key, in its order; () where a row is not found by key."""
+        if self.view.combined is not None and self.view.combined.kind != "all":
+            return tuple(column.name for column in self.view.columns)
         if len(self.view.blocks) != 1 or self.view.blocks[0].kind != "groups":
             return ()
         block = self.view.blocks[0]
@@ -315,9 +346,10 @@ class Maintained:
 
     def get(self, key: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
         """Rows of the group with the key's codes, with multiplicities: one or none."""
+        if self.view.combined is not None:
+            return [(key, 1)] if has(self.view.combined, self._parts, np.array([[*key, 1]], np.int64))[0] else []
         (part,) = self._parts
-        raw = part.state.group(key)
-        found = project(part.projection, part.compiled, part.state.state, raw)
+        found = part.project(part.state.group(key))
         return [(tuple(map(int, row[:-1])), int(row[-1])) for row in found]
 
     def clear(self) -> None:
@@ -373,3 +405,11 @@ class Maintained:
     def explain(self) -> str:
         """Class, reason, strategy, bounds, program, and what is stored."""
         return explain(self.view, [part.plan for part in self._parts], self.sizes())
+
+
+def _keys_of(block: Block) -> tuple[int, ...] | None:
+    """Where the free variables stand among the outputs of a block of distinct rows; None where one does not."""
+    places = {o.expr.name: i for i, o in enumerate(block.outputs) if isinstance(o.expr, Column)}
+    if block.kind != "groups" or not places.keys() >= set(block.query.free):
+        return None
+    return tuple(places[v] for v in block.query.free)

@@ -15,7 +15,7 @@ from freshviews.codegen.block import CompiledBlock
 from freshviews.codegen.enumeration import loops_in
 from freshviews.codegen.layout import FIRST_TABLE, STATUS_WORDS, row_layout
 from freshviews.codegen.triggers import real_scratch
-from freshviews.engine.batch import Codes
+from freshviews.engine.batch import Codes, address_of
 from freshviews.kernel import buffer as buffers
 from freshviews.kernel import mem, ordered, pending, table
 from freshviews.kernel.image import Mapping, array_count, take_image
@@ -211,6 +211,22 @@ class BlockState:
         words = np.array(key or (0,), np.int64)
         self.compiled.read_group(self.state, address(words), self.changes)
         return self._drain()
+
+    def groups(self, keys: Sequence[Codes], n: int) -> tuple[NDArray[np.bool_], Codes]:
+        """Which of ``n`` keys, given as columns, there are, and the raw rows of these."""
+        assert self.compiled.read_groups is not None
+        self.enter_pending()
+        columns = np.array([word for column in keys for word in address_of(column)] or [0], np.int64)
+        key = np.empty(max(len(keys), 1), np.int64)
+        found = np.empty(n, np.int64)
+        out = buffers.new_buffer(self.width)
+        try:
+            self.compiled.read_groups(self.state, address(columns), n, address(key), address(found), out)
+            if mem.load(out, buffers.FAILED):
+                raise MemoryError("memory ran out while rows were looked up")
+            return found > 0, words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), self.width)
+        finally:
+            buffers.free_buffer(out)
 
     def clear(self) -> None:
         """Empty every table."""
