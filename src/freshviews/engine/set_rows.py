@@ -83,7 +83,7 @@ class _Taken:
 
     def rest(self) -> Iterator[Codes]:
         """All that are left."""
-        if self._left is not None:
+        if self._left is not None and len(self._left):
             yield self._left
         yield from self._batches
 
