@@ -23,6 +23,7 @@ from freshviews.cells.splitting import (
 from freshviews.cells.spreading import Spread, common_kind, spread_block, tables_of
 from freshviews.errors import PlanError
 from freshviews.query.block import Block, TableDef, ViewDef
+from freshviews.query.window import PROPERTY
 from freshviews.sql.catalog import Catalog, column_named
 from freshviews.sql.variables import free_name
 
@@ -69,6 +70,11 @@ def _refuse(catalog: Catalog) -> None:
             raise PlanError(
                 f"table {table.name}: the foreign key ({', '.join(key.columns)}) REFERENCES {key.table} would be "
                 "checked across cells, which is not supported; leave REFERENCES out, or use 1 cell"
+            )
+        if PROPERTY in dict(table.properties):
+            raise PlanError(
+                f"table {table.name} has a window, which would be one of its own in each cell, over the rows that come "
+                "there; delete what is old by the stream, or use 1 cell"
             )
     for name in (*catalog.tables, *catalog.views):
         if "@" in name:
