@@ -42,6 +42,13 @@ class Failure:
     row: int | None = None
 
 
+class TooMany(Exception):
+    """A batch that is run update by update has too large a change; so many ``updates`` have run."""
+
+    def __init__(self, updates: int) -> None:
+        self.updates = updates
+
+
 @dataclass
 class _Part:
     """One block of the view, at work."""
@@ -97,7 +104,6 @@ class Maintained:
         self._stored: StoredRows | None = None
         self._difference: list[Codes] = []
         self._cancels = False
-        self._in_order: list[tuple[Codes, Codes]] | None = None
 
     def prepare(self) -> None:
         """Plan and compile. Raises PlanError where the named strategy cannot keep the view."""
@@ -183,20 +189,28 @@ class Maintained:
         """Whether a batch of the relation can be run update by update: one block, whose result is not held."""
         return len(self._parts) == 1 and relation in self._parts[0].compiled.each and self._wants_change
 
-    def apply_in_order(self, batch: CodeBatch) -> tuple[CodeBatch, Codes]:
+    def apply_in_order(self, batch: CodeBatch, most: int) -> tuple[CodeBatch, Codes]:
         """Run a batch update by update; the changes in order, and the number of the update behind each row.
 
-        The change can still be taken as a whole. Only where ``tells_order``; see ``failure``.
+        The change can still be taken as a whole. TooMany where there are ``most`` rows of it or more and not all
+        updates have run: those that have are to be taken back. Only where ``tells_order``; see ``failure``.
         """
-        self._in_order = []
-        try:
-            self.apply(batch)
-            width = len(self.view.columns) + 1
-            found = self._in_order or [(np.empty((0, width), np.int64), np.empty(0, np.int64))]
-        finally:
-            self._in_order = None
-        rows, numbers = found[0]
-        if len(found) > 1:
+        nothing = np.empty((0, len(self.view.columns) + 1), np.int64)
+        found: list[tuple[Codes, Codes]] = [(nothing, np.empty(0, np.int64))]
+        (part,) = self._parts
+        columns = self._columns(part, batch)
+        if columns is not None and len(batch):
+            places = {name: address_of(columns[name]) for name in part.needed[batch.relation]}
+            m = address_of(batch.multiplicities)
+            count = 0
+            limit = min(_CHANGES, most)
+            for raw, numbers, done in part.state.each(batch.relation, places, m, len(batch), limit):
+                found.append(self._output_in_order(part, raw, numbers))
+                count += len(found[-1][0])
+                if count >= most and done < len(batch):
+                    raise TooMany(done)
+        rows, numbers = found[-1]
+        if len(found) > 2:
             rows = np.concatenate([rows for rows, _ in found])
             numbers = np.concatenate([numbers for _, numbers in found])
         self._difference.append(rows)
@@ -238,26 +252,24 @@ class Maintained:
 
     def _run(self, batch: CodeBatch) -> None:
         """Run the triggers, or none of them where a host expression has no answer for a row."""
-        arrays: list[Mapping[str, Codes]] = []
-        try:
-            for part in self._parts:
-                host = part.evaluators.get(batch.relation)
-                arrays.append(batch.columns if host is None else evaluate_columns(host, batch))
-        except HostFailure as failure:
-            self._host_failure = self._host_failure or Failure("evaluation", failure.reason, failure.row)
-            return
+        arrays = [self._columns(part, batch) for part in self._parts]
         m = address_of(batch.multiplicities)
         for part, columns in zip(self._parts, arrays, strict=True):
             names = part.needed.get(batch.relation)
-            if names is None:
+            if names is None or any(one is None for one in arrays):
                 continue
+            assert columns is not None
             places = {name: address_of(columns[name]) for name in names}
-            if self._in_order is not None:
-                for raw, numbers in part.state.each(batch.relation, places, m, len(batch), _CHANGES):
-                    rows, at = self._output_in_order(part, raw, numbers)
-                    self._in_order.append((rows, at))
-            else:
-                part.state.run(batch.relation, places, m, len(batch))
+            part.state.run(batch.relation, places, m, len(batch))
+
+    def _columns(self, part: _Part, batch: CodeBatch) -> Mapping[str, Codes] | None:
+        """The columns that a part reads; None where a host expression has no answer, which ``failure`` tells."""
+        host = part.evaluators.get(batch.relation)
+        try:
+            return batch.columns if host is None else evaluate_columns(host, batch)
+        except HostFailure as failure:
+            self._host_failure = self._host_failure or Failure("evaluation", failure.reason, failure.row)
+            return None
 
     def _output_in_order(self, part: _Part, raw: Codes, numbers: Codes) -> tuple[Codes, Codes]:
         """Output rows of raw rows, and the numbers that go with them."""
