@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from freshviews import BatchError, Change, Database, EvaluationError
+from freshviews import BatchError, CatalogError, Change, Database, EvaluationError, FreshviewsError
 from freshviews.engine import runtime
 from freshviews.kernel import buffer as buffers
 from freshviews.kernel import mem
@@ -136,6 +136,43 @@ def test_a_batch_whose_updates_cancel_out_takes_memory_by_its_change(monkeypatch
         db.apply("g", [*((-1, 0, 1), (-1, 0, -1)) * 500, (-2, 0, 1)])
         assert told == [{(-2, i): 1 for i in range(1, 101)}] and cut == [40, 40, 20]
         assert mem.load(buffer, buffers.CAPACITY) < 12_000  # of 100,100 rows
+
+
+@pytest.mark.parametrize("name", ["enumerated", "distinct"])
+def test_a_row_that_is_not_there_is_not_deleted_though_it_comes_afterwards(name: str) -> None:
+    """A piece is checked as a whole; one that deletes a row before it comes is not one."""
+    quiet = [(50, 60 + i, 1) for i in range(12)]
+    with Database() as db:
+        db.execute(TABLE + VIEWS[name])
+        told = []
+        with pytest.raises(BatchError, match="row 13"):
+            for batch in db.apply_in_order("g", [(1, 1, 1), *quiet, (2, 2, -1), (2, 2, 1)], "v"):
+                told += batch.column("a").to_pylist()
+        assert told == [1]
+        told.clear()
+        comes_and_goes = [(2, 2, 1), (2, 2, -1)] * 20
+        for batch in db.apply_in_order("g", comes_and_goes, "v"):
+            told += zip(batch.column("_multiplicity").to_pylist(), batch.column("_update").to_pylist(), strict=True)
+        assert told == [(m, i) for i, (_, _, m) in enumerate(comes_and_goes)]
+
+
+def test_a_view_dropped_or_a_database_closed_half_way_ends_the_changes() -> None:
+    stream = [(i % 9, (i + 1) % 9, 1) for i in range(9000)]
+    with Database() as db:
+        db.execute(TABLE + VIEWS["enumerated"])
+        changes = db.apply_in_order("g", stream, "v", rows=10)
+        next(changes)
+        there = len(db.table("g"))
+        db.execute("DROP MATERIALIZED VIEW v")
+        with pytest.raises(CatalogError, match="v was dropped"):
+            for _ in changes:
+                pass
+        assert len(db.table("g")) == there
+        db.execute(VIEWS["enumerated"])
+        changes = db.apply_in_order("g", stream, "v", rows=10)
+        next(changes)
+    with pytest.raises(FreshviewsError, match="closed"):
+        list(changes)
 
 
 def test_the_update_behind_a_failure_is_told() -> None:

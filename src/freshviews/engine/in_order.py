@@ -19,6 +19,7 @@ from freshviews.engine.batch import CodeBatch, Codes
 from freshviews.engine.commit import PieceTooLarge
 from freshviews.engine.encoding import Encoded
 from freshviews.engine.relations import TableState, ViewState
+from freshviews.engine.window import has_window
 
 UPDATE = "_update"
 """Name of the column with the position of the update, among those given, behind a row of the change."""
@@ -50,6 +51,10 @@ def in_order(
             end = min(at + size, len(batch))
             columns = {name: column[at:end] for name, column in batch.columns.items()}
             positions = np.arange(at, end) if encoded.positions is None else encoded.positions[at:end]
+            if end - at > 1 and table.is_stored and not has_window(table):
+                end = at + _valid(columns, batch.multiplicities[at:end])
+                columns = {name: column[: end - at] for name, column in columns.items()}
+                positions = positions[: end - at]
             piece = Encoded(CodeBatch(batch.relation, columns, batch.multiplicities[at:end]), positions)
             try:
                 change, numbers = commit(piece, BATCHES * rows if size > 1 else sys.maxsize)
@@ -73,3 +78,23 @@ def in_order(
         view.followers -= 1
         if not view.closed:
             view.want_change()
+
+
+def _valid(columns: dict[str, Codes], multiplicities: Codes) -> int:
+    """How many updates come before the first insert of a row that was deleted among them.
+
+    A version is checked as a whole. Where inserts of a row come before its deletes, what holds for all updates holds
+    after each. Rows are compared by a hash: where two are the same by chance, the piece is shorter than need be.
+    """
+    deletes = np.flatnonzero(multiplicities < 0)
+    if not len(deletes):
+        return len(multiplicities)
+    mixed = np.zeros(len(multiplicities), np.uint64)
+    for column in columns.values():
+        mixed = (mixed ^ column.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    gone, first = np.unique(mixed[deletes], return_index=True)
+    inserts = np.flatnonzero(multiplicities > 0)
+    at = np.minimum(np.searchsorted(gone, mixed[inserts]), len(gone) - 1)
+    again = inserts[(gone[at] == mixed[inserts]) & (deletes[first[at]] < inserts)]
+    return int(again[0]) if len(again) else len(multiplicities)
