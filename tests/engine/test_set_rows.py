@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshviews import Database
+from freshviews.engine import recovery
 from freshviews.engine.batch import Codes
 from freshviews.engine.set_rows import Flags, change_of, has, rows_of
 from freshviews.query.block import SetOperation, SetTerm
@@ -243,6 +244,25 @@ def test_parts_come_back_from_disk(tmp_path: Path) -> None:
         db.delete("r", [(1, 1)])
         assert set(db.view("v")) == {(2, 1, 5), (2, 1, 6)}
         assert set(db.view("w")) == {(2, 5), (2, 6)}
+
+
+def test_a_view_that_a_snapshot_lacks_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after another freshviews that made other internal views of the same SQL."""
+    script = f"{JOINS} CREATE MATERIALIZED VIEW v AS SELECT b, COUNT(*) AS n FROM r GROUP BY b EXCEPT SELECT * FROM s;"
+    known = recovery._Images
+    with Database(tmp_path / "db") as db:
+        db.execute(script)
+        db.insert("r", [(1, 1), (2, 1), (1, 2)])
+        db.snapshot()
+
+    def without(folder: Path, views: dict[str, str] | None = None, unstored: tuple[int, ...] = ()) -> recovery._Images:
+        return known(folder, {name: file for name, file in (views or {}).items() if name != "v#1"}, unstored)
+
+    monkeypatch.setattr(recovery, "_Images", without)
+    with Database(tmp_path / "db") as db:
+        assert set(db.view("v")) == {(1, 2), (2, 1)}
+        db.insert("s", [(1, 2)])
+        assert set(db.view("v")) == {(2, 1)}
 
 
 def test_explain_says_how_blocks_are_put_together_and_what_is_held() -> None:
