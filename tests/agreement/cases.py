@@ -141,6 +141,13 @@ FOUND: dict[str, Scenario] = {
         "SELECT r.a, v1.n, s.c FROM v1 JOIN r ON v1.b = r.b JOIN s ON s.b = r.b",
         "SELECT DISTINCT v2.n FROM v2 JOIN v1 ON v1.n = v2.n",
     ),
+    "a row below set operations comes and goes while others have it": _scenario(
+        R,
+        S,
+        "SELECT r.a, r.b, s.c FROM r JOIN s USING (b) UNION SELECT a, b, x FROM r EXCEPT SELECT b, c, c FROM s",
+        "SELECT p.a, q.b FROM r AS p JOIN r AS q ON p.b = q.a INTERSECT SELECT b, a FROM v1",
+        "SELECT w, x FROM r UNION ALL (SELECT w, x FROM s EXCEPT SELECT w, MAX(x) FROM r GROUP BY w)",
+    ),
     "branches of a union take rows from each other's tables": _scenario(
         R, S, "SELECT a, x FROM r UNION ALL SELECT c, x FROM s UNION ALL SELECT r.a, s.x FROM r JOIN s USING (b)"
     ),

@@ -21,6 +21,7 @@ from tests.agreement.random_tables import versions
 from tests.agreement.scenario import Scenario
 from tests.agreement.shrinking import shrunk
 from tests.agreement.sql_queries import scenario, scenarios
+from tests.agreement.sql_sets import set_scenario
 
 _SHRINKABLE = SCENARIOS // SHARES // 5
 _SEEDED = SCENARIOS // SHARES - _SHRINKABLE
@@ -59,3 +60,15 @@ def test_every_strategy_agrees_on_random_views_and_streams(seed: int) -> None:
 @given(scenarios())
 def test_every_strategy_agrees_on_drawn_views_and_streams(drawn: Scenario) -> None:
     check(drawn)
+
+
+@settings(_QUIET, max_examples=SCENARIOS // SHARES // 2, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(st.integers(0, 2**63))
+def test_set_operations_agree_on_random_terms_and_streams(seed: int) -> None:
+    found = set_scenario(seeded(seed))
+    database = _DATABASES[seed % len(_DATABASES)]
+    try:
+        check(found, (None, "crown", "recompute"), database=database)
+    except Exception as failure:
+        least = shrunk(found, type(failure), database)
+        raise AssertionError(f"fails, and so does its least stream:\n{least}") from failure

@@ -52,7 +52,7 @@ def _readable(base: BaseTable) -> Readable:
 def _query(
     choose: Choices, relations: Sequence[Readable], preferred: Sequence[Readable]
 ) -> tuple[Text, tuple[Term, ...]]:
-    """A SELECT, or a UNION of two, perhaps over a WITH; its text and its columns."""
+    """A SELECT, or a set operation on two, perhaps over a WITH; its text and its columns."""
     if choose.chance(8) and all(r.text.spark != "w" for r in relations):
         inner, inside = _select(choose, relations, (), 2, None)
         text, columns = _query(choose, [*relations, Readable(Text.same("w"), inside, 1)], ())
@@ -60,7 +60,7 @@ def _query(
     text, columns = _select(choose, relations, preferred, 4, None)
     if choose.chance(12):
         other, more = _select(choose, relations, preferred, 2, [c.kind for c in columns])
-        union = "UNION" if choose.chance(25) else "UNION ALL"
+        union = choose.pick(("UNION ALL", "UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT"))
         text = Text(f"{text.spark} {union} {other.spark}", f"{text.duck} {union} {other.duck}")
         digits = [
             (max(a.precision - a.scale, b.precision - b.scale), max(a.scale, b.scale))

@@ -18,6 +18,7 @@ from tests.agreement.profile import SCENARIOS, SHARE, SHARES
 from tests.agreement.random_tables import versions
 from tests.agreement.scenario import Scenario
 from tests.agreement.sql_queries import scenario
+from tests.agreement.sql_sets import set_scenario
 from tests.cells.simulated import catalog_of, check, random_versions
 
 CELLS = (2, 3, 4, 8)
@@ -43,6 +44,15 @@ def test_cells_agree_with_one_engine(seed: int) -> None:
         check(plan, catalog, found.versions)
     except Exception as failure:
         raise AssertionError(f"seed {seed}\n{found}\n{told}") from failure
+
+
+@pytest.mark.parametrize("seed", range(SHARE, SCENARIOS // 8, SHARES))
+def test_cells_agree_on_set_operations(seed: int) -> None:
+    found = set_scenario(seeded(seed))
+    catalog = catalog_of(found.script)
+    plan = plan_cells(catalog, CELLS[seed % len(CELLS)], {})
+    assert CellPlan.from_json(plan.to_json()) == plan
+    check(plan, catalog, found.versions)
 
 
 @pytest.mark.parametrize("name", sorted(CASES)[SHARE::SHARES])

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from collections import Counter
 from itertools import islice
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from freshviews import BatchError, Database
+from freshviews import BatchError, CatalogError, Change, Database, EvaluationError, FreshviewsError
+from freshviews.engine import runtime
+from freshviews.kernel import buffer as buffers
+from freshviews.kernel import mem
 
 TABLE = "CREATE TABLE g (src BIGINT NOT NULL, dst BIGINT NOT NULL);"
 HOPS = """
@@ -22,6 +27,10 @@ VIEWS = {
     " WHERE g1.dst = g2.src AND g2.dst = g3.src;",
     "grouped": "CREATE MATERIALIZED VIEW v AS SELECT g1.src AS a, COUNT(*) AS n FROM g g1, g g2"
     " WHERE g1.dst = g2.src GROUP BY g1.src;",
+    "by way of another": "CREATE MATERIALIZED VIEW u AS SELECT dst, COUNT(*) AS n FROM g GROUP BY dst;"
+    "CREATE MATERIALIZED VIEW v AS SELECT g.src, g.dst, u.n FROM g JOIN u ON g.src = u.dst;",
+    "a set": "CREATE MATERIALIZED VIEW v AS SELECT p.src, q.dst FROM g p JOIN g q ON p.dst = q.src"
+    " EXCEPT SELECT src, dst FROM g;",
     "nested": "CREATE MATERIALIZED VIEW v AS SELECT a, n FROM"
     f" (SELECT b AS a, COUNT(*) AS n FROM ({HOPS}) GROUP BY b);",
 }
@@ -78,6 +87,105 @@ def test_nothing_is_applied_before_it_is_asked_for() -> None:
         assert len(list(islice(changes, 3))) == 3
         assert 3 <= len(db.table("g")) < 100
         del changes
+
+
+@pytest.mark.parametrize("window", [False, True], ids=["deletes", "window"])
+def test_what_is_held_is_bounded_however_much_updates_change(window: bool) -> None:
+    """After thousands of updates that change nothing, each changes 200 rows: 400,000 in all, of 5 words."""
+    hub = 200
+    quiet = [(i, i + 1, 1) for i in range(1000, 9000, 2)]
+    loud = [(i, 0, 1 if window or i % 2 == 0 else -1) for i in (j - j % 2 for j in range(-2000, 0))]
+    table = TABLE.replace(";", " TBLPROPERTIES ('freshviews.window' = '4300 rows');") if window else TABLE
+    with Database() as db:
+        db.execute(f"{table} CREATE MATERIALIZED VIEW v AS"
+                   " SELECT p.src AS a, q.src AS b, q.dst AS c FROM g p JOIN g q ON p.dst = q.src;")  # fmt: skip
+        changes = db.apply_in_order("g", [*quiet, *((0, 10**6 + i, 1) for i in range(hub)), *loud], "v", rows=500)
+        told: Counter[tuple[object, ...]] = Counter()
+        number = -1
+        tracemalloc.start()
+        for batch in changes:
+            assert batch.num_rows <= 500
+            behind = batch.column("_update").to_numpy()
+            assert number <= behind[0] and (np.diff(behind) >= 0).all()
+            number = int(behind[-1])
+            told["come"] += int((batch.column("_multiplicity").to_numpy() > 0).sum())
+            told["all"] += batch.num_rows
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert told["all"] >= 300_000
+        assert told["come"] - (told["all"] - told["come"]) == len(db.view("v"))
+        assert peak < 3_000_000
+
+
+def test_a_batch_whose_updates_cancel_out_takes_memory_by_its_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "_SLICE", 16)
+    monkeypatch.setattr(runtime, "_MERGED", 1000)
+    with Database() as db:
+        db.execute(f"{TABLE} CREATE MATERIALIZED VIEW v AS"
+                   " SELECT p.src AS a, q.dst + 0 AS b FROM g p JOIN g q ON p.dst = q.src;")  # fmt: skip
+        told: list[dict[tuple[int, ...], int]] = []
+        cut: list[int] = []
+
+        def note(change: Change) -> None:
+            told.append(dict(change))
+            cut.extend(batch.num_rows for batch in change.to_batches(40))
+
+        db.view("v").subscribe(note)
+        db.insert("g", [(0, i) for i in range(1, 101)])
+        buffer = db.view("v").state.maintained._parts[0].state.changes
+        db.apply("g", [*((-1, 0, 1), (-1, 0, -1)) * 500, (-2, 0, 1)])
+        assert told == [{(-2, i): 1 for i in range(1, 101)}] and cut == [40, 40, 20]
+        assert mem.load(buffer, buffers.CAPACITY) < 12_000  # of 100,100 rows
+
+
+@pytest.mark.parametrize("name", ["enumerated", "distinct"])
+def test_a_row_that_is_not_there_is_not_deleted_though_it_comes_afterwards(name: str) -> None:
+    """A piece is checked as a whole; one that deletes a row before it comes is not one."""
+    quiet = [(50, 60 + i, 1) for i in range(12)]
+    with Database() as db:
+        db.execute(TABLE + VIEWS[name])
+        told = []
+        with pytest.raises(BatchError, match="row 13"):
+            for batch in db.apply_in_order("g", [(1, 1, 1), *quiet, (2, 2, -1), (2, 2, 1)], "v"):
+                told += batch.column("a").to_pylist()
+        assert told == [1]
+        told.clear()
+        comes_and_goes = [(2, 2, 1), (2, 2, -1)] * 20
+        for batch in db.apply_in_order("g", comes_and_goes, "v"):
+            told += zip(batch.column("_multiplicity").to_pylist(), batch.column("_update").to_pylist(), strict=True)
+        assert told == [(m, i) for i, (_, _, m) in enumerate(comes_and_goes)]
+
+
+def test_a_view_dropped_or_a_database_closed_half_way_ends_the_changes() -> None:
+    stream = [(i % 9, (i + 1) % 9, 1) for i in range(9000)]
+    with Database() as db:
+        db.execute(TABLE + VIEWS["enumerated"])
+        changes = db.apply_in_order("g", stream, "v", rows=10)
+        next(changes)
+        there = len(db.table("g"))
+        db.execute("DROP MATERIALIZED VIEW v")
+        with pytest.raises(CatalogError, match="v was dropped"):
+            for _ in changes:
+                pass
+        assert len(db.table("g")) == there
+        db.execute(VIEWS["enumerated"])
+        changes = db.apply_in_order("g", stream, "v", rows=10)
+        next(changes)
+    with pytest.raises(FreshviewsError, match="closed"):
+        list(changes)
+
+
+def test_the_update_behind_a_failure_is_told() -> None:
+    with Database() as db:
+        db.execute(f"{TABLE} CREATE MATERIALIZED VIEW v AS"
+                   " SELECT p.src AS a, q.dst AS b FROM g p JOIN g q ON p.dst = 10 div q.src;")  # fmt: skip
+        db.view("v").subscribe(lambda change: None)
+        with pytest.raises(EvaluationError, match="row 40"):
+            list(db.apply_in_order("g", [*((1, i, 1) for i in range(40)), (0, 1, 1), (1, 1, 1), (0, 2, 1)], "v"))
+        before = Counter(db.view("v"))
+        with pytest.raises(EvaluationError, match="row 9000"):
+            db.insert("g", [*((1, i) for i in range(9000)), (0, 1), (2, 2)])
+        assert Counter(db.view("v")) == before
 
 
 def test_updates_up_to_a_refused_one_stand() -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from freshviews import BatchError, CatalogError, Database, SqlError
+from freshviews import BatchError, Database, PlanError, SqlError
+from freshviews.cells import plan_cells
+from freshviews.sql import Catalog, parse_script
 
 ROWS = """
 CREATE TABLE g (src BIGINT, dst BIGINT) TBLPROPERTIES ('freshviews.window' = '5 rows');
@@ -81,22 +83,67 @@ def test_changes_in_order_tell_what_leaves_with_an_arrival() -> None:
         ]  # fmt: skip
 
 
-def test_a_window_by_time_is_kept_with_a_database(tmp_path: Path) -> None:
-    with Database(tmp_path / "db") as db:
-        db.execute(DAYS)
-        db.insert("e", [(day(i), i) for i in range(12)])
-    with Database(tmp_path / "db") as db:
-        assert sorted(x for _, x in db.table("e")) == list(range(2, 12))
-        db.insert("e", [(day(14), 14)])
-        assert sorted(x for _, x in db.table("e")) == [*range(5, 12), 14]
+@pytest.mark.parametrize("trusted", [False, True], ids=["stored", "trusted"])
+@pytest.mark.parametrize("window", ["7 rows", "7 days"])
+@pytest.mark.parametrize("kept", ["log", "snapshots", "image"])
+def test_a_window_outlives_its_process(tmp_path: Path, window: str, trusted: bool, kept: str) -> None:
+    """Opened again after every other batch, or made again from its image, it is as one that stayed."""
+    script = f"""
+        CREATE TABLE e (day DATE NOT NULL, x BIGINT, s STRING)
+          TBLPROPERTIES ('freshviews.window' = '{window}', 'freshviews.trusted' = '{str(trusted).lower()}');
+        CREATE MATERIALIZED VIEW v AS SELECT day, x, s, COUNT(*) AS n FROM e GROUP BY day, x, s;
+    """
+    rng = random.Random(5)
+    stays = Database()
+    stays.execute(script)
+    again = Database() if kept == "image" else Database(tmp_path / "db")
+    again.execute(script)
+    for i in range(24):
+        rows = []
+        for _ in range(rng.choice([0, 1, 2, 5, 9])):
+            at = i + rng.randrange(-9, 4) if window == "7 days" else rng.randrange(3)
+            rows.append((day(at), rng.randrange(2), "ab"[i % 2]))
+        for db in (stays, again):
+            db.insert("e", rows)
+        assert Counter(again.view("v")) == Counter(stays.view("v"))
+        if i % 2:
+            continue
+        if kept == "image":
+            again.write_image(tmp_path / f"image-{i}")
+            again.close()
+            again = Database.from_image(tmp_path / f"image-{i}", parse_script(script, Catalog()))
+            continue
+        if kept == "snapshots" and i % 4:
+            again.snapshot()
+        again.close()
+        again = Database(tmp_path / "db")
+    if not trusted:
+        assert Counter(again.table("e")) == Counter(stays.table("e"))
+    again.close()
+    stays.close()
 
 
-def test_a_window_of_rows_does_not_outlive_its_process(tmp_path: Path) -> None:
+def test_the_order_of_equal_rows_is_kept(tmp_path: Path) -> None:
+    """Rows that were there before come again at the end of the window."""
     with Database(tmp_path / "db") as db:
         db.execute(ROWS)
-        db.insert("g", [(1, 1)])
-    with Database(tmp_path / "db") as db, pytest.raises(CatalogError, match="a window by a time column is"):
-        db.insert("g", [(2, 2)])
+        db.insert("g", [(3, 0), (1, 0), (3, 0), (2, 0), (1, 0)])
+        db.snapshot()
+    with Database(tmp_path / "db") as db:
+        db.insert("g", [(4, 0)])
+        assert dict(db.view("v")) == {1: 2, 2: 1, 3: 1, 4: 1}
+    with Database(tmp_path / "db") as db:
+        db.insert("g", [(4, 0), (4, 0)])
+        assert dict(db.view("v")) == {1: 1, 2: 1, 4: 3}
+
+
+def test_cells_have_no_windows() -> None:
+    catalog = Catalog()
+    for statement in parse_script(ROWS, catalog):
+        catalog = catalog.after(statement)
+    assert plan_cells(catalog, 1, {}).cells == 1
+    with pytest.raises(PlanError, match="table g has a window, which would be one of its own in each cell"):
+        plan_cells(catalog, 2, {})
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 from freshviews.program.scalars import NAN, encode, evaluate, rank
-from freshviews.query.block import Block, DistinctAggregate, Result, ViewDef
+from freshviews.query.block import Block, DistinctAggregate, Result, SetTerm, ViewDef
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import Real
 from freshviews.types import DOUBLE, NULL
@@ -141,11 +141,31 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
 
 
 def evaluate_view(view: ViewDef, database: Database, dictionary: Dictionary | None = None) -> Counter[Key]:
-    """The rows of a view: those of its blocks together."""
+    """The rows of a view: those of its blocks together, or as its set operations say."""
+    blocks = [evaluate_block(block, database, dictionary) for block in view.blocks]
+    if view.combined is not None:
+        return _combine(view.combined, blocks)
     rows = Counter[Key]()
-    for block in view.blocks:
-        rows.update(evaluate_block(block, database, dictionary))
+    for found in blocks:
+        rows.update(found)
     return Counter({row: times for row, times in rows.items() if times})
+
+
+def _combine(term: SetTerm, blocks: list[Counter[Key]]) -> Counter[Key]:
+    if isinstance(term, int):
+        return blocks[term]
+    left, right = _combine(term.left, blocks), _combine(term.right, blocks)
+    match term.kind:
+        case "all":
+            both = Counter(left)
+            both.update(right)
+            return Counter({row: times for row, times in both.items() if times})
+        case "union":
+            return Counter(dict.fromkeys((*left, *right), 1))
+        case "except":
+            return Counter({row: 1 for row in left if row not in right})
+        case _:
+            return Counter({row: 1 for row in left if row in right})
 
 
 def arguments_of(

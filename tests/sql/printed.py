@@ -43,7 +43,8 @@ def column_types(one: ViewDef) -> str:
 
 
 def _view(one: ViewDef) -> str:
-    return "\n".join([f"{one.name}: {column_types(one)}", *(_block(block) for block in one.blocks)])
+    combined = [] if one.combined is None else [f"  {one.combined}"]
+    return "\n".join([f"{one.name}: {column_types(one)}", *(_block(block) for block in one.blocks), *combined])
 
 
 def _block(block: Block) -> str:

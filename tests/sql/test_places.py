@@ -53,6 +53,10 @@ WRONG = [
     # sets
     ("SELECT a FROM r UNION ALL §SELECT a, b FROM r", "here they have 1 and 2"),
     ("SELECT a FROM r UNION ALL §SELECT d FROM r", "INT and DATE have no common type"),
+    ("SELECT a FROM r EXCEPT §SELECT d FROM r", "column 1 of EXCEPT: INT and DATE have no common type"),
+    ("SELECT a FROM r INTERSECT §SELECT a, b FROM r", "INTERSECT joins queries of as many columns"),
+    ("§SELECT NULL AS n FROM r EXCEPT SELECT NULL FROM s", "column n is NULL without a type"),
+    ("SELECT a FROM r EXCEPT SELECT a FROM s §ORDER BY a", "ORDER BY in a view"),
 ]
 
 
@@ -75,8 +79,8 @@ UNSUPPORTED = [
     ("SELECT a FROM r WHERE a > §ALL (SELECT a FROM s)", "ALL (subquery)"),
     ("SELECT a FROM r §ORDER BY a", "ORDER BY in a view"),
     ("SELECT a FROM r §LIMIT 3", "LIMIT in a view"),
-    ("SELECT a FROM r §EXCEPT SELECT a FROM s", "EXCEPT"),
-    ("SELECT a FROM r §INTERSECT SELECT a FROM s", "INTERSECT"),
+    ("SELECT a FROM r §EXCEPT ALL SELECT a FROM s", "EXCEPT ALL"),
+    ("SELECT a FROM r §INTERSECT ALL SELECT a FROM s", "INTERSECT ALL"),
     ("SELECT a, count(*) AS n FROM r GROUP BY §ROLLUP (a)", "ROLLUP"),
     ("SELECT a, count(*) AS n FROM r GROUP BY §CUBE (a)", "CUBE"),
     ("SELECT a, count(*) AS n FROM r GROUP BY §GROUPING SETS ((a), ())", "GROUPING SETS"),

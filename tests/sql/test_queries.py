@@ -91,16 +91,69 @@ v: a INT NOT NULL, n BIGINT NOT NULL
   -> a, n=count""",
     ),
     (
-        "UNION is UNION ALL and a DISTINCT over it",
+        "UNION is of the distinct rows of each SELECT",
         "SELECT a FROM r UNION SELECT b FROM s",
-        """v#1: a INT
-  bag v#1.1(a) = r(a)
+        """v: a INT
+  groups v.1(a) = r(a)
   -> a
-  bag v#1.2(b) = s(b)
-  -> b
+  groups v.2(b) = s(b)
+  -> a=b
+  1 UNION 2""",
+    ),
+    (
+        "INTERSECT goes before EXCEPT; UNION ALL below a set operation is UNION",
+        "(SELECT a FROM r UNION ALL SELECT b FROM s) EXCEPT SELECT a FROM s INTERSECT SELECT b FROM r",
+        """v: a INT
+  groups v.1(a) = r(a)
+  -> a
+  groups v.2(b) = s(b)
+  -> a=b
+  groups v.3(a) = s(a)
+  -> a
+  groups v.4(b) = r(b)
+  -> a=b
+  (1 UNION 2) EXCEPT (3 INTERSECT 4)""",
+    ),
+    (
+        "UNION ALL above a set operation has all rows of both",
+        "SELECT a FROM r UNION ALL (SELECT b FROM s EXCEPT SELECT a FROM s)",
+        """v: a INT
+  bag v.1(a) = r(a)
+  -> a
+  groups v.2(b) = s(b)
+  -> a=b
+  groups v.3(a) = s(a)
+  -> a
+  1 UNION ALL (2 EXCEPT 3)""",
+    ),
+    (
+        "aggregates below a set operation are groups of their own, whose distinct rows are taken",
+        "SELECT a FROM r GROUP BY a, b EXCEPT SELECT DISTINCT a FROM s",
+        """v#1: a INT
+  groups v#1(a, b) = r(a, b)
+  -> a
 v: a INT
-  groups v(a) = v:v#1(a)
-  -> a""",
+  groups v.1(a) = v:v#1(a)
+  -> a
+  groups v.2(a) = s(a)
+  -> a
+  1 EXCEPT 2""",
+    ),
+    (
+        "what is cast after a set operation may be equal though it was not before",
+        "(SELECT c FROM r EXCEPT SELECT b FROM s) UNION SELECT x FROM r",
+        """v#1: c BIGINT
+  groups v#1.1(c) = r(c)
+  -> c
+  groups v#1.2(b) = s(b)
+  -> c=b
+  1 EXCEPT 2
+v: c DOUBLE
+  groups v.1(c) = v:v#1(c=int_to_float(c))
+  -> c
+  groups v.2(x) = r(x)
+  -> c=x
+  1 UNION 2""",
     ),
     (
         "a sum of products over two tables is a product of lifts, and so is its count",

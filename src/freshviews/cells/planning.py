@@ -23,6 +23,7 @@ from freshviews.cells.splitting import (
 from freshviews.cells.spreading import Spread, common_kind, spread_block, tables_of
 from freshviews.errors import PlanError
 from freshviews.query.block import Block, TableDef, ViewDef
+from freshviews.query.window import PROPERTY
 from freshviews.sql.catalog import Catalog, column_named
 from freshviews.sql.variables import free_name
 
@@ -69,6 +70,11 @@ def _refuse(catalog: Catalog) -> None:
             raise PlanError(
                 f"table {table.name}: the foreign key ({', '.join(key.columns)}) REFERENCES {key.table} would be "
                 "checked across cells, which is not supported; leave REFERENCES out, or use 1 cell"
+            )
+        if PROPERTY in dict(table.properties):
+            raise PlanError(
+                f"table {table.name} has a window, which would be one of its own in each cell, over the rows that come "
+                "there; delete what is old by the stream, or use 1 cell"
             )
     for name in (*catalog.tables, *catalog.views):
         if "@" in name:
@@ -170,7 +176,7 @@ class _Planner:
             part = Part(view.name, number, tuple(reads), layout.shares, offset, tuple(pattern.items()))
             made.append((part, is_local(splitting, layout)))
         apart = block.kind == "bag" or (block.kind == "groups" and set(heavy) <= set(block.query.free))
-        local = (apart or not heavy) and all(alone for _, alone in made)
+        local = (apart or not heavy) and all(alone for _, alone in made) and not _is_combined(view, block)
         self.parts += [replace(part, merged=not local) for part, _ in made]
 
     def _search(
@@ -261,7 +267,8 @@ class _Planner:
             return names[spread]
 
         reads = tuple((atom, name_of(one)) for atom, one in best.atoms)
-        part = Part(view.name, number, reads, best.shares, best.offset, (), best.merged, tuple(copies))
+        merged = best.merged or _is_combined(view, block)
+        part = Part(view.name, number, reads, best.shares, best.offset, (), merged, tuple(copies))
         self.parts.append(part)
 
     def _choices(self, block: Block) -> Iterator[_Choice]:
@@ -336,6 +343,11 @@ class _Planner:
         table = self.catalog.table(name)
         assert table is not None
         return table
+
+
+def _is_combined(view: ViewDef, block: Block) -> bool:
+    """Whether rows of the block are looked up among those of others, which is done where all of them are."""
+    return view.combined is not None and block.kind != "bag"
 
 
 def _dims(splitting: Splitting, columns: Mapping[str, str], layout: Layout) -> tuple[Dim, ...]:

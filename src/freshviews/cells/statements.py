@@ -140,7 +140,7 @@ def _kept_of(view: ViewDef, plan: CellPlan, catalog: Catalog) -> _Kept:
             name = view.name if alone else f"{view.name}@{len(found) + 1}"
             table = tables.setdefault((part.block, place), name)
             rebased = _rebased(piece, part.reads, name)
-            made = replace(view, name=name, columns=columns, blocks=(rebased,), internal=False)
+            made = replace(view, name=name, columns=columns, blocks=(rebased,), internal=False, combined=None)
             copies = () if place else tuple(_copied(copy, catalog) for copy in part.copies)
             found.append(_CellView(name, table, part, (*copies, made)))
     return _Kept(view, tuple(found))

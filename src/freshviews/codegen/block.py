@@ -9,7 +9,7 @@ from freshviews.codegen.enumeration import write_awake, write_enumeration, write
 from freshviews.codegen.imports import import_lines
 from freshviews.codegen.module import Function, build
 from freshviews.codegen.projection import write_projection
-from freshviews.codegen.readers import write_readers
+from freshviews.codegen.readers import write_lookups, write_readers
 from freshviews.codegen.triggers import columns_read, write_each, write_trigger
 from freshviews.expr.nodes import Expr
 from freshviews.program.nodes import Program
@@ -31,7 +31,7 @@ class CompiledTrigger:
 @dataclass(frozen=True)
 class CompiledBlock:
     """The functions of a block; ``constants`` are the strings whose codes its state holds, in order, ``each`` runs
-    updates of a relation one by one."""
+    updates of a relation one by one, ``read_groups`` is there where rows are looked up."""
 
     source: str
     triggers: tuple[CompiledTrigger, ...]
@@ -43,6 +43,7 @@ class CompiledBlock:
     constants: tuple[str, ...]
     awake: Function | None = None
     each: Mapping[str, Function] = field(default_factory=dict)
+    read_groups: Function | None = None
 
 
 def generate(
@@ -52,10 +53,12 @@ def generate(
     projected: tuple[Expr, ...],
     having: Expr | None,
     counted: bool = False,
+    looked_up: bool = False,
 ) -> tuple[str, tuple[str, ...]]:
     """Source of a block's module, and its string constants.
 
-    ``projected`` are output expressions to compute on raw rows, none where outputs are plain columns.
+    ``projected`` are output expressions to compute on raw rows, none where outputs are plain columns; ``looked_up``:
+    many rows at once are.
     """
     used: set[str] = set()
     constants: dict[str, int] = {}
@@ -71,6 +74,8 @@ def generate(
             parts.append(write_member(program, "", constants, used))
         for i, relation in enumerate(_relations(program)):
             parts.append(write_each(program, relation, f"each_{i}", used))
+    if looked_up:
+        parts.append(write_lookups(program, ""))
     if program.awake:
         parts.append(write_awake(program, "", constants, used))
     if projected or having is not None:
@@ -92,9 +97,10 @@ def compile_block(
     projected: tuple[Expr, ...],
     having: Expr | None,
     counted: bool = False,
+    looked_up: bool = False,
 ) -> CompiledBlock:
     """Generate and load a block's module; triggers are compiled at once, readers when first called."""
-    source, constants = generate(program, block, raw_columns, projected, having, counted)
+    source, constants = generate(program, block, raw_columns, projected, having, counted, looked_up)
     wanted = {f"on_{i}": _TRIGGER for i in range(len(program.triggers))}
     if program.output is not None:
         wanted |= {"read_change": "", "read_rows": "", "read_group": ""}
@@ -103,6 +109,8 @@ def compile_block(
         if program.member:
             wanted |= {"read_group": ""}
         wanted |= {f"each_{i}": "" for i in range(len(_relations(program)))}
+    if looked_up:
+        wanted |= {"read_groups": ""}
     if program.awake:
         wanted |= {"awake": ""}
     if projected or having is not None:
@@ -123,6 +131,7 @@ def compile_block(
         constants,
         functions.get("awake"),
         {r: functions[f"each_{i}"] for i, r in enumerate(_relations(program)) if f"each_{i}" in functions},
+        functions.get("read_groups"),
     )
 
 

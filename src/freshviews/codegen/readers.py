@@ -9,12 +9,16 @@ rows by ``freshviews.codegen.projection``.
 - ``read_rows(state, start, limit, out)`` scans rows from a position until ``limit`` raw rows are out; returns the
   next position, or -1 at the end.
 - ``read_group(state, key, out)`` looks one key up; ``key`` is the address of its words.
+
+``read_groups(state, columns, n, key, found, out)``, for a block under set operations, looks ``n`` keys up: ``columns``
+has address and stride of the words of each free variable, ``key`` is room for one of them; ``found`` is set to 1 and 0.
 """
 
 from __future__ import annotations
 
 from freshviews.codegen.layout import STATUS, RowLayout, row_layout, table_word
 from freshviews.codegen.writer import Writer
+from freshviews.kernel import buffer
 from freshviews.program.nodes import COUNT, Program, View
 from freshviews.query.block import Block, Result
 
@@ -43,6 +47,22 @@ def write_readers(program: Program, block: Block, prefix: str, used: set[str]) -
     writer.line()
     writer.line()
     _write_group(writer, program, view, block, prefix)
+    return writer.text()
+
+
+def write_lookups(program: Program, prefix: str) -> str:
+    """Source of ``read_groups``, beside a ``read_group``."""
+    writer = Writer()
+    writer.line("@jit")
+    with writer.block(f"def {prefix}read_groups__HASH__(state, columns, n, key, found, out):"):
+        writer.line(f"rows = load(out, {buffer.COUNT})")
+        with writer.block("for i in range(n):"):
+            for i in range(len(program.free)):
+                writer.line(f"store(key, {i}, load(load(columns, {2 * i}), i * load(columns, {2 * i + 1})))")
+            writer.line(f"{prefix}read_group__HASH__(state, key, out)")
+            writer.line(f"store(found, i, load(out, {buffer.COUNT}) - rows)")
+            writer.line(f"rows = load(out, {buffer.COUNT})")
+        writer.line("return 0")
     return writer.text()
 
 

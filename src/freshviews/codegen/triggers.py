@@ -144,10 +144,15 @@ def write_each(program: Program, relation: str, name: str, used: set[str]) -> st
     writer.line("@jit")
     with writer.block(f"def {name}__HASH__(state, blocks, ends, first, n, limit):"):
         writer.line(f"changes = load(state, {CHANGES})")
+        writer.line(f"status = load(state, {STATUS})")
+        writer.line(f"failed = load(status, {STATUS_ERROR})")
         with writer.block("for i in range(first, n):"):
             for k, place in enumerate(places):
                 writer.line(f"on_{place}__HASH__(state, load(blocks, {k}), 1)")
                 writer.line(f"next_update(load(blocks, {k}), {1 + len(columns_read(program.triggers[place]))})")
+            with writer.block(f"if failed == 0 and load(status, {STATUS_ERROR}) != 0:"):
+                writer.line(f"store(status, {STATUS_ROW}, i)")
+                writer.line("failed = 1")
             writer.line(f"rows = load(changes, {BUFFER_COUNT})")
             writer.line("store(ends, i, rows)")
             with writer.block("if rows >= limit:"):

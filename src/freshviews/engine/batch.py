@@ -30,6 +30,11 @@ class CodeBatch:
         """The batch that takes this one back."""
         return CodeBatch(self.relation, self.columns, -self.multiplicities)
 
+    def first(self, rows: int) -> CodeBatch:
+        """The first so many rows."""
+        columns = {name: column[:rows] for name, column in self.columns.items()}
+        return CodeBatch(self.relation, columns, self.multiplicities[:rows])
+
 
 def address_of(array: Codes) -> tuple[int, int]:
     """Address of the first word and the stride in words."""

@@ -26,6 +26,15 @@ class Change:
         """The columns of the view and ``_multiplicity`` (BIGINT, never 0), a line per distinct row."""
         return pa.Table.from_batches([self._decoder.change(self._batch)])
 
+    def to_batches(self, rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
+        """As ``to_arrow``, in record batches of at most ``rows`` rows, each made when it is asked for."""
+        if rows < 1:
+            raise ValueError("to_batches needs rows of 1 or more")
+        for start in range(0, len(self._batch), rows):
+            cut = slice(start, start + rows)
+            columns = {name: column[cut] for name, column in self._batch.columns.items()}
+            yield self._decoder.change(CodeBatch(self.view, columns, self._batch.multiplicities[cut]))
+
     def __iter__(self) -> Iterator[tuple[tuple[Any, ...], int]]:
         """Pairs of a row, as a tuple of Python values, and its multiplicity."""
         rows = self._decoder.tuples(self._batch)

@@ -8,7 +8,7 @@ before that is taken back: base tables by their journals, views by the negated b
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +18,7 @@ from freshviews.engine.base_check import Changes, add_to_base, settle_base, undo
 from freshviews.engine.batch import CodeBatch, Codes
 from freshviews.engine.encoding import Encoded
 from freshviews.engine.failures import OutOfMemory, evaluation_error
-from freshviews.engine.maintained import Failure
+from freshviews.engine.maintained import Failure, TooMany
 from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relation, Relations, TableState, ViewState
 from freshviews.expr.host import HostFailure
@@ -30,6 +30,14 @@ class Broken(Exception):
     """The state could not be put back; the message says why. The database must not be used further."""
 
 
+class PieceTooLarge(Exception):
+    """A batch that is run update by update has too large a change, and is taken back; ``position``: that of the
+    first update, in what was given, that did not run."""
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+
+
 class _MemoryRanOut(Exception):
     """A view ran out of memory: its state is not to be trusted."""
 
@@ -37,9 +45,11 @@ class _MemoryRanOut(Exception):
 @dataclass
 class Followed:
     """A view whose change is asked for, and what came of it: the change, and per row the position of the update
-    behind it in what was given. Where the view can tell, the batch runs update by update, its change in order."""
+    behind it in what was given. Where the view can tell, the batch runs update by update, its change in order; then
+    ``most`` rows are enough of it."""
 
     view: ViewState
+    most: int
     change: CodeBatch = _NO_ROWS
     numbers: Codes = field(default_factory=lambda: np.empty(0, np.int64))
 
@@ -111,11 +121,15 @@ def _run_views(
                 drain_all(view.readers)
             applied.append((view, batch))
             try:
-                in_order = followed is not None and followed.view is view and name in given
-                if in_order and followed is not None and maintained.tells_order(name):
-                    followed.change, numbers = maintained.apply_in_order(batch)
-                    told_in_order = True
+                if followed is not None and followed.view is view and _tells_order(view, given, batches):
                     positions = given[name][1].positions
+                    try:
+                        followed.change, numbers = maintained.apply_in_order(batch, followed.most)
+                    except TooMany as stopped:
+                        done = stopped.updates
+                        applied[-1] = view, batch.first(done)
+                        raise PieceTooLarge(done if positions is None else int(positions[done])) from None
+                    told_in_order = True
                     followed.numbers = numbers if positions is None else positions[numbers]
                 else:
                     maintained.apply(batch)
@@ -139,6 +153,14 @@ def _run_views(
                 told.append((view, change))
         view.seconds += time.perf_counter() - start
     return told
+
+
+def _tells_order(
+    view: ViewState, given: Mapping[str, tuple[TableState, Encoded]], batches: Mapping[str, CodeBatch]
+) -> bool:
+    """Whether all that comes to the view is the batch of one table, and the view tells what each update changes."""
+    come = [name for name in view.maintained.inputs if name in batches and len(batches[name])]
+    return len(come) == 1 and come[0] in given and view.maintained.tells_order(come[0])
 
 
 def _error(view: ViewState, failure: Failure, source: Relation, batch: CodeBatch, encoded: Encoded | None) -> Exception:

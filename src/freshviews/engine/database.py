@@ -204,22 +204,23 @@ class Database:
         """As ``apply``, update by update: an iterator of what each changes in a view, in order.
 
         Record batches of at most ``rows`` rows have the view's columns, ``_multiplicity``, and ``_update``: the
-        position of the update in ``changes``. Nothing is held beyond the change of a few updates, and nothing is
-        applied before it is asked for: several updates become a version together, then their changes are handed
-        out. Where one is refused, so are those of its version and all after it. Errors as ``insert``.
+        position of the update in ``changes``. Nothing is applied before it is asked for: several updates become a
+        version together, as many as have some batches of changes, then these are handed out. No more is held than
+        that and the change of one update. Where one is refused, so are those of its version and all after it. Errors
+        as ``insert``.
         """
         if rows < 1:
             raise ValueError("apply_in_order needs rows of 1 or more")
         state = self.view(view).state
         target, encoded = self._encode_whole(table, changes, 0)
 
-        def commit_piece(piece: Encoded) -> tuple[CodeBatch, Codes]:
+        def commit_piece(piece: Encoded, most: int) -> tuple[CodeBatch, Codes]:
             with self._guard(state):
-                followed = Followed(state)
+                followed = Followed(state, most)
                 self._commit_parts(((target, piece),), followed)
                 return followed.change, followed.numbers
 
-        return in_order(encoded, commit_piece, state, target.name, rows)
+        return in_order(encoded, commit_piece, state, target, rows)
 
     def batch(self) -> Batch:
         """Several tables, one version: ``with db.batch() as batch: batch.insert(...); batch.delete(...)``.

@@ -5,6 +5,7 @@
     contents     what there is: tables and views by name, each with its file and a print of its definition
     strings      the dictionary
     table-1 ...  base tables, those that are stored
+    window-1 ... the rows in a table's window, in the order in which they leave
     view-1 ...   views, internal ones too
 
 The folder is written under another name and renamed when all of it is there, so one that has its name is whole.
@@ -23,10 +24,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from freshviews.engine.batch import Codes
 from freshviews.engine.draft import Draft
 from freshviews.engine.image import OtherProgram, read_table_image, write_table_image
 from freshviews.engine.relations import Relations, TableState, ViewState
+from freshviews.engine.runtime import address, words_at
+from freshviews.engine.window import has_window, held_of, put_back
 from freshviews.errors import StoreError
+from freshviews.kernel.image import plain_array
+from freshviews.kernel.mapping import unmap
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.catalog import Catalog, Statement
 from freshviews.store.array_file import ArrayFile, write_arrays
@@ -35,6 +43,7 @@ from freshviews.store.strings import read_strings, write_strings
 from freshviews.types.dictionary import Dictionary
 
 KIND = "database"
+WINDOW = "window"
 CONTENTS = "contents"
 STRINGS = "strings"
 
@@ -57,6 +66,11 @@ def write_database(folder: Path, relations: Relations, dictionary: Dictionary, s
             if table.stored is not None:
                 write_table_image(aside / f"table-{i}", table.name, table.stored, dictionary, sync)
                 tables[table.name]["file"] = f"table-{i}"
+            if has_window(table):
+                rows = np.ascontiguousarray(held_of(table).rows)
+                about = {"kind": WINDOW, "table": table.name, "shape": rows.shape}
+                write_arrays(aside / f"window-{i}", about, [plain_array(address(rows), rows.size, rows.size)], sync)
+                tables[table.name]["window"] = f"window-{i}"
         views = {}
         for i, view in enumerate(relations.views.values(), 1):
             view.maintained.write_image(aside / f"view-{i}", sync=sync)
@@ -103,6 +117,13 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
             if table.stored is not None:
                 read_table_image(folder / part["file"], table.name, table.stored, dictionary, verify)
                 table.written = part["written"]
+            if has_window(table) and "window" in part:
+                put_back(table, _window_rows(folder / part["window"], verify))
+            elif has_window(table) and part["written"]:
+                raise StoreError(
+                    f"{folder}: table {table.name} had no window when the image was written, and so the order of its "
+                    "rows is not there; define it without one, or feed it again"
+                )
 
     def restore(view: ViewState, relations: Relations) -> bool:
         part = about["views"].get(view.name)
@@ -133,6 +154,18 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
     return relations
 
 
+def _window_rows(path: Path, verify: bool) -> Codes:
+    with ArrayFile(path) as file:
+        if file.about.get("kind") != WINDOW:
+            raise StoreError(f"{path} holds no rows of a window")
+        rows, width = file.about["shape"]
+        mapping = file.map(0, 1, verify)
+        try:
+            return words_at(mapping.places[0], rows, width)
+        finally:
+            unmap(mapping.low, mapping.high - mapping.low)
+
+
 def _written(about: Mapping[str, Any], table: TableState) -> bool:
     return bool(about["tables"].get(table.name, {}).get("written", False))
 
@@ -147,7 +180,8 @@ def _prints(catalog: Catalog) -> dict[str, str]:
         found[table.name.lower()] = _print(replace(table, properties=()), [])
     for view in catalog.views.values():
         plain = replace(view, properties=(), sql="")
-        found[view.name.lower()] = _print(plain, [found[name.lower()] for name in view.inputs])
+        combined = [] if view.combined is None else [str(view.combined)]
+        found[view.name.lower()] = _print(plain, [*combined, *(found[name.lower()] for name in view.inputs)])
     return found
 
 

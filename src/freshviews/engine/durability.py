@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from freshviews.engine.base_check import Changes
+from freshviews.engine.batch import CodeBatch
 from freshviews.engine.encoding import Encoded
 from freshviews.engine.relations import Relations, TableState
+from freshviews.engine.window import has_window, held_of
 from freshviews.errors import FreshviewsError, StoreError
 from freshviews.store.payload import Part, parts_of, parts_to_bytes
 from freshviews.store.record import IMAGES, SCRIPT, TABLE, Record
@@ -42,10 +45,21 @@ def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple
     unstored = [table.number for table in relations.tables.values() if table.stored is None and table.written]
     yield IMAGES, json.dumps({"views": _image_names(relations), "unstored": unstored}).encode()
     for table in relations.tables.values():
-        if table.stored is not None:
-            for batch in table.stored.batches(ROWS):
-                rows = table.decoder.change(batch)
-                yield TABLE, parts_to_bytes([Part(table.number, table.name, rows)])
+        for batch in _rows_of(table):
+            rows = table.decoder.change(batch)
+            yield TABLE, parts_to_bytes([Part(table.number, table.name, rows)])
+
+
+def _rows_of(table: TableState) -> Iterator[CodeBatch]:
+    """The rows of a table that a snapshot has: those that are stored; of one with a window, each in its turn."""
+    if not has_window(table):
+        yield from table.stored.batches(ROWS) if table.stored is not None else ()
+        return
+    held = held_of(table)
+    for start in range(0, len(held.rows), ROWS):
+        rows = held.rows[start : start + ROWS]
+        columns = {name: rows[:, i] for i, name in enumerate(held.columns)}
+        yield CodeBatch(table.name, columns, np.ones(len(rows), np.int64))
 
 
 def write_state(folder: Path, relations: Relations, dictionary: Dictionary) -> None:

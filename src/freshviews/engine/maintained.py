@@ -16,6 +16,7 @@ from freshviews.engine.image import read_image, write_image
 from freshviews.engine.output import Projection, consolidate, project, projection_of
 from freshviews.engine.recompute import StoredRows
 from freshviews.engine.runtime import BlockState
+from freshviews.engine.set_rows import Flags, change_of, has, rows_of
 from freshviews.expr.host import Evaluator, HostFailure
 from freshviews.expr.nodes import Column
 from freshviews.expr.ops import may_fail
@@ -23,7 +24,7 @@ from freshviews.kernel.failure import ERRORS
 from freshviews.kernel.payload import PAYLOAD_ERRORS
 from freshviews.plan.explain import explain
 from freshviews.plan.planner import Plan, may_be_negative, plan_block
-from freshviews.query.block import TableDef, ViewDef
+from freshviews.query.block import Block, TableDef, ViewDef
 from freshviews.types.dictionary import Dictionary
 
 _CHANGES = 1 << 16
@@ -41,6 +42,13 @@ class Failure:
     row: int | None = None
 
 
+class TooMany(Exception):
+    """A batch that is run update by update has too large a change; so many ``updates`` have run."""
+
+    def __init__(self, updates: int) -> None:
+        self.updates = updates
+
+
 @dataclass
 class _Part:
     """One block of the view, at work."""
@@ -52,6 +60,27 @@ class _Part:
     host: dict[str, HostColumns]
     evaluators: dict[str, dict[str, Evaluator]]
     needed: dict[str, tuple[str, ...]]
+    keys: tuple[int, ...]
+    """Where the free variables stand among the outputs, of a block whose rows are looked up."""
+
+    def project(self, raw: Codes) -> Codes:
+        """Output rows of raw rows."""
+        return project(self.projection, self.compiled, self.state.state, raw)
+
+    def rows(self, limit: int) -> Iterator[Codes]:
+        """The output rows, at most ``limit`` at a time."""
+        return map(self.project, self.state.rows(limit))
+
+    def has(self, rows: Codes) -> Flags:
+        """Which output rows are among its own."""
+        found, raw = self.state.groups([rows[:, i] for i in self.keys], len(rows))
+        # A constant in the output must agree, too.
+        found[found] = (self.project(raw)[:, :-1] == rows[found, :-1]).all(axis=1)
+        return found
+
+    def change(self) -> Codes:
+        """The change since the last call, consolidated."""
+        return consolidate(self.project(self.state.take_changes()))
 
 
 class Maintained:
@@ -75,7 +104,6 @@ class Maintained:
         self._stored: StoredRows | None = None
         self._difference: list[Codes] = []
         self._cancels = False
-        self._in_order: list[tuple[Codes, Codes]] | None = None
 
     def prepare(self) -> None:
         """Plan and compile. Raises PlanError where the named strategy cannot keep the view."""
@@ -84,8 +112,14 @@ class Maintained:
             plan = plan_block(self.view, block, self._definitions)
             projection = projection_of(block, self._dictionary)
             program, host = lift_program(plan.program)
+            keys = _keys_of(block) if self.view.combined is not None else None
             compiled = compile_block(
-                program, block, projection.raw, projection.compiled, projection.having
+                program,
+                block,
+                projection.raw,
+                projection.compiled,
+                projection.having,
+                looked_up=keys is not None,
             )
             width = len(block.query.free) + len(block.results) + 1
             state = BlockState(program, compiled, width, self._dictionary)
@@ -94,7 +128,7 @@ class Maintained:
                 needed.setdefault(trigger.relation, {}).update(dict.fromkeys(trigger.columns))
             names = {relation: tuple(columns) for relation, columns in needed.items()}
             evaluators = {name: h.evaluators(self._dictionary) for name, h in host.items() if h.found}
-            self._parts.append(_Part(plan, projection, compiled, state, host, evaluators, names))
+            self._parts.append(_Part(plan, projection, compiled, state, host, evaluators, names, keys or ()))
         if any(part.plan.strategy == "recompute" for part in self._parts):
             self._stored = StoredRows({name: tuple(sorted(self.needed(name))) for name in self.inputs})
         self._cancels = self._can_cancel()
@@ -155,20 +189,28 @@ class Maintained:
         """Whether a batch of the relation can be run update by update: one block, whose result is not held."""
         return len(self._parts) == 1 and relation in self._parts[0].compiled.each and self._wants_change
 
-    def apply_in_order(self, batch: CodeBatch) -> tuple[CodeBatch, Codes]:
+    def apply_in_order(self, batch: CodeBatch, most: int) -> tuple[CodeBatch, Codes]:
         """Run a batch update by update; the changes in order, and the number of the update behind each row.
 
-        The change can still be taken as a whole. Only where ``tells_order``; see ``failure``.
+        The change can still be taken as a whole. TooMany where there are ``most`` rows of it or more and not all
+        updates have run: those that have are to be taken back. Only where ``tells_order``; see ``failure``.
         """
-        self._in_order = []
-        try:
-            self.apply(batch)
-            width = len(self.view.columns) + 1
-            found = self._in_order or [(np.empty((0, width), np.int64), np.empty(0, np.int64))]
-        finally:
-            self._in_order = None
-        rows, numbers = found[0]
-        if len(found) > 1:
+        nothing = np.empty((0, len(self.view.columns) + 1), np.int64)
+        found: list[tuple[Codes, Codes]] = [(nothing, np.empty(0, np.int64))]
+        (part,) = self._parts
+        columns = self._columns(part, batch)
+        if columns is not None and len(batch):
+            places = {name: address_of(columns[name]) for name in part.needed[batch.relation]}
+            m = address_of(batch.multiplicities)
+            count = 0
+            limit = min(_CHANGES, most)
+            for raw, numbers, done in part.state.each(batch.relation, places, m, len(batch), limit):
+                found.append(self._output_in_order(part, raw, numbers))
+                count += len(found[-1][0])
+                if count >= most and done < len(batch):
+                    raise TooMany(done)
+        rows, numbers = found[-1]
+        if len(found) > 2:
             rows = np.concatenate([rows for rows, _ in found])
             numbers = np.concatenate([numbers for _, numbers in found])
         self._difference.append(rows)
@@ -198,44 +240,45 @@ class Maintained:
 
     def _rows(self) -> Codes:
         """All rows of the contents, shape (n, columns + 1)."""
-        found = [
-            project(part.projection, part.compiled, part.state.state, raw)
-            for part in self._parts
-            for raw in part.state.rows(1 << 16)
-        ]
-        return np.concatenate(found)
+        return np.concatenate([np.empty((0, len(self.view.columns) + 1), np.int64), *self._pieces(1 << 16)])
+
+    def _pieces(self, limit: int) -> Iterator[Codes]:
+        """The rows of the contents, at most ``limit`` at a time."""
+        if self.view.combined is not None:
+            yield from rows_of(self.view.combined, self._parts, limit)
+            return
+        for part in self._parts:
+            yield from part.rows(limit)
 
     def _run(self, batch: CodeBatch) -> None:
         """Run the triggers, or none of them where a host expression has no answer for a row."""
-        arrays: list[Mapping[str, Codes]] = []
-        try:
-            for part in self._parts:
-                host = part.evaluators.get(batch.relation)
-                arrays.append(batch.columns if host is None else evaluate_columns(host, batch))
-        except HostFailure as failure:
-            self._host_failure = self._host_failure or Failure("evaluation", failure.reason, failure.row)
-            return
+        arrays = [self._columns(part, batch) for part in self._parts]
         m = address_of(batch.multiplicities)
         for part, columns in zip(self._parts, arrays, strict=True):
             names = part.needed.get(batch.relation)
-            if names is None:
+            if names is None or any(one is None for one in arrays):
                 continue
+            assert columns is not None
             places = {name: address_of(columns[name]) for name in names}
-            if self._in_order is not None:
-                for raw, numbers in part.state.each(batch.relation, places, m, len(batch), _CHANGES):
-                    rows, at = self._output_in_order(part, raw, numbers)
-                    self._in_order.append((rows, at))
-            else:
-                part.state.run(batch.relation, places, m, len(batch))
+            part.state.run(batch.relation, places, m, len(batch))
+
+    def _columns(self, part: _Part, batch: CodeBatch) -> Mapping[str, Codes] | None:
+        """The columns that a part reads; None where a host expression has no answer, which ``failure`` tells."""
+        host = part.evaluators.get(batch.relation)
+        try:
+            return batch.columns if host is None else evaluate_columns(host, batch)
+        except HostFailure as failure:
+            self._host_failure = self._host_failure or Failure("evaluation", failure.reason, failure.row)
+            return None
 
     def _output_in_order(self, part: _Part, raw: Codes, numbers: Codes) -> tuple[Codes, Codes]:
         """Output rows of raw rows, and the numbers that go with them."""
         if part.projection.having is None:
-            rows = project(part.projection, part.compiled, part.state.state, raw)
+            rows = part.project(raw)
             return rows.copy() if rows is raw else rows, numbers
         kept, found = [], []
         for number in np.unique(numbers):
-            rows = project(part.projection, part.compiled, part.state.state, raw[numbers == number])
+            rows = part.project(raw[numbers == number])
             kept.append(rows)
             found.append(np.full(len(rows), number, np.int64))
         return np.concatenate(kept), np.concatenate(found)
@@ -259,11 +302,13 @@ class Maintained:
             empty = np.empty((0, len(self.view.columns) + 1), np.int64)
             pieces, self._difference = [empty, *self._difference], []
             return self._batch(consolidate(np.concatenate(pieces)))
+        if self.view.combined is not None:
+            return self._batch(change_of(self.view.combined, self._parts))
         pieces = []
         whole = len(self._parts) == 1
         for part in self._parts:
             raw = part.state.take_changes()
-            rows = project(part.projection, part.compiled, part.state.state, raw)
+            rows = part.project(raw)
             if self._difference:
                 rows = np.concatenate([*self._difference, rows])
                 self._difference = []
@@ -296,15 +341,13 @@ class Maintained:
             merged = consolidate(self._rows())
             yield from (self._batch(merged[at : at + rows]) for at in range(0, len(merged), rows))
             return
-        for part in self._parts:
-            for raw in part.state.rows(rows):
-                found = project(part.projection, part.compiled, part.state.state, raw)
-                if len(found):
-                    yield self._batch(found)
+        yield from (self._batch(found) for found in self._pieces(rows) if len(found))
 
     @property
     def group_columns(self) -> tuple[str, ...]:
         """Output columns that are the group's key, in its order; () where a row is not found by key."""
+        if self.view.combined is not None and self.view.combined.kind != "all":
+            return tuple(column.name for column in self.view.columns)
         if len(self.view.blocks) != 1 or self.view.blocks[0].kind != "groups":
             return ()
         block = self.view.blocks[0]
@@ -315,9 +358,10 @@ class Maintained:
 
     def get(self, key: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
         """Rows of the group with the key's codes, with multiplicities: one or none."""
+        if self.view.combined is not None:
+            return [(key, 1)] if has(self.view.combined, self._parts, np.array([[*key, 1]], np.int64))[0] else []
         (part,) = self._parts
-        raw = part.state.group(key)
-        found = project(part.projection, part.compiled, part.state.state, raw)
+        found = part.project(part.state.group(key))
         return [(tuple(map(int, row[:-1])), int(row[-1])) for row in found]
 
     def clear(self) -> None:
@@ -373,3 +417,11 @@ class Maintained:
     def explain(self) -> str:
         """Class, reason, strategy, bounds, program, and what is stored."""
         return explain(self.view, [part.plan for part in self._parts], self.sizes())
+
+
+def _keys_of(block: Block) -> tuple[int, ...] | None:
+    """Where the free variables stand among the outputs of a block of distinct rows; None where one does not."""
+    places = {o.expr.name: i for i, o in enumerate(block.outputs) if isinstance(o.expr, Column)}
+    if block.kind != "groups" or not places.keys() >= set(block.query.free):
+        return None
+    return tuple(places[v] for v in block.query.free)

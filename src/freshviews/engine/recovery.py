@@ -7,11 +7,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from freshviews.engine.commit import commit
 from freshviews.engine.draft import Draft
 from freshviews.engine.durability import STRINGS, changes_of
 from freshviews.engine.image import OtherProgram
 from freshviews.engine.relations import Relations, ViewState
+from freshviews.engine.window import follow, has_window, put_back
 from freshviews.errors import FreshviewsError, StoreError
 from freshviews.sql.script import parse_script
 from freshviews.store.directory import Directory
@@ -69,7 +72,11 @@ def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
                 scripts.append(record.payload.decode())
                 relations = _executed(scripts[-1], relations, dictionary)
             else:
-                commit(changes_of(record, relations), relations, _no_log)
+                changes = changes_of(record, relations)
+                commit(changes, relations, _no_log)
+                for table, encoded in changes:
+                    if has_window(table):
+                        follow(table, encoded.batch)
                 replayed += 1
             version = max(version, record.version)
     except StoreError:
@@ -109,7 +116,11 @@ def _from_snapshot(
     def load(relations: Relations) -> None:
         for record in records:
             for table, encoded in changes_of(record, relations):
-                assert table.stored is not None
+                if has_window(table):
+                    columns = [encoded.batch.columns[column.name] for column in table.definition.columns]
+                    put_back(table, np.column_stack(columns))
+                if table.stored is None:
+                    continue
                 if table.stored.add(encoded.batch) is not None:
                     raise StoreError(f"memory ran out while table {table.name} was loaded")
                 table.stored.settle()
@@ -117,6 +128,11 @@ def _from_snapshot(
 
     def restore(view: ViewState, relations: Relations) -> bool:
         try:
+            if view.name not in images.views:
+                raise OtherProgram(
+                    f"{images.folder} has no image of view {view.name}, which is made of the SQL by now, and it cannot "
+                    "be filled, as rows of a trusted table are not stored; open it with what wrote it"
+                )
             view.maintained.read_image(images.folder / images.views[view.name], verify=True)
         except OtherProgram:
             for name in view.maintained.inputs:

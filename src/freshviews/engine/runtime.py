@@ -15,7 +15,7 @@ from freshviews.codegen.block import CompiledBlock
 from freshviews.codegen.enumeration import loops_in
 from freshviews.codegen.layout import FIRST_TABLE, STATUS_WORDS, row_layout
 from freshviews.codegen.triggers import real_scratch
-from freshviews.engine.batch import Codes
+from freshviews.engine.batch import Codes, address_of
 from freshviews.kernel import buffer as buffers
 from freshviews.kernel import mem, ordered, pending, table
 from freshviews.kernel.image import Mapping, array_count, take_image
@@ -45,6 +45,13 @@ def address(array: NDArray[Any]) -> int:
     interface: dict[str, Any] = array.__array_interface__
     place: int = interface["data"][0]
     return place
+
+
+_SLICE = 1 << 12
+"""Updates after which a change that is emitted may be merged."""
+
+_MERGED = 1 << 18
+"""Rows of a change from which on it is merged while a batch runs."""
 
 
 class BlockState:
@@ -105,20 +112,38 @@ class BlockState:
             self._refresh_strings()
         if self._asleep and self._state[2]:
             self._awake()
+        size = _SLICE if self._state[2] and self.compiled.enumerate is not None else n
         for run, block, place, names in self._by_relation.get(relation, ()):
             block[0], block[1] = m
             at = 2
             for name in names:
                 block[at], block[at + 1] = columns[name]
                 at += 2
-            run(self.state, place, n)
+            if n <= size:
+                run(self.state, place, n)
+            else:
+                self._run_slices(run, block, place, n)
+
+    def _run_slices(self, run: Any, block: Codes, place: int, n: int) -> None:
+        """Run a trigger over ``n`` rows, a slice at a time. What it emits is merged meanwhile, so that it takes memory
+        by the change of the batch and not by the changes of its updates, which may cancel out."""
+        most = _MERGED
+        for start in range(0, n, _SLICE):
+            failed = self.status[0] != 0
+            run(self.state, place, min(_SLICE, n - start))
+            if self.status[0] != 0 and not failed and self.status[1] >= 0:
+                self.status[1] += start
+            if mem.load(self.changes, buffers.COUNT) > most:
+                buffers.consolidate(self.changes)
+                most = max(_MERGED, 2 * mem.load(self.changes, buffers.COUNT))
+            block[0::2] += 8 * _SLICE * block[1::2]
 
     def each(
         self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int, limit: int
-    ) -> Iterator[tuple[Codes, Codes]]:
+    ) -> Iterator[tuple[Codes, Codes, int]]:
         """Run ``n`` updates one by one, each through all triggers of the relation before the next, and hand out raw
         rows of the changes in order wherever there are ``limit`` of them or more after an update, with the number of
-        the update behind each.
+        the update behind each, and how many updates have run.
 
         What is handed out must be used up before the next is asked for: it lies in native memory. Only where changes
         are wanted, and for a result that is enumerated. Updates that are not asked for do not run.
@@ -138,7 +163,7 @@ class BlockState:
             at = self.compiled.each[relation](self.state, address(blocks), address(ends), first, n, limit)
             rows = mem.load(self.changes, buffers.COUNT)
             numbers = np.repeat(np.arange(first, at), np.diff(ends[first:at], prepend=0))
-            yield words_in(mem.load(self.changes, buffers.ROWS), rows, self.width), numbers
+            yield words_in(mem.load(self.changes, buffers.ROWS), rows, self.width), numbers, at
             buffers.clear_buffer(self.changes)
 
     def _awake(self) -> None:
@@ -211,6 +236,22 @@ class BlockState:
         words = np.array(key or (0,), np.int64)
         self.compiled.read_group(self.state, address(words), self.changes)
         return self._drain()
+
+    def groups(self, keys: Sequence[Codes], n: int) -> tuple[NDArray[np.bool_], Codes]:
+        """Which of ``n`` keys, given as columns, there are, and the raw rows of these."""
+        assert self.compiled.read_groups is not None
+        self.enter_pending()
+        columns = np.array([word for column in keys for word in address_of(column)] or [0], np.int64)
+        key = np.empty(max(len(keys), 1), np.int64)
+        found = np.empty(n, np.int64)
+        out = buffers.new_buffer(self.width)
+        try:
+            self.compiled.read_groups(self.state, address(columns), n, address(key), address(found), out)
+            if mem.load(out, buffers.FAILED):
+                raise MemoryError("memory ran out while rows were looked up")
+            return found > 0, words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), self.width)
+        finally:
+            buffers.free_buffer(out)
 
     def clear(self) -> None:
         """Empty every table."""

@@ -3,6 +3,9 @@
 The rows in the window are kept as codes, in the order in which they leave. A batch of rows becomes the batch in
 which, before each arrival, the rows it pushes out are deleted; so every view sees inserts and deletes as of any other
 table, first in, first out. The window moves on once the batch is committed.
+
+A snapshot and an image have the rows in that order, and the log has both arrivals and deletes, from which the window
+follows again (``put_back``, ``follow``). So a window outlives its process, also that of a table that is trusted.
 """
 
 from __future__ import annotations
@@ -13,8 +16,8 @@ import numpy as np
 
 from freshviews.engine.batch import CodeBatch, Codes
 from freshviews.engine.encoding import Encoded
-from freshviews.engine.relations import TableState
-from freshviews.errors import BatchError, CatalogError
+from freshviews.engine.relations import Relations, TableState
+from freshviews.errors import BatchError
 from freshviews.query.window import PROPERTY, Window, window_of
 
 _LEAST = 1024
@@ -68,9 +71,7 @@ def windowed(table: TableState, encoded: Encoded) -> tuple[Encoded, Callable[[],
 
     BatchError where a row is deleted by hand, or comes more than once at once.
     """
-    held = table.held
-    if held is None:
-        held = table.held = _held(table)
+    held = held_of(table)
     batch = encoded.batch
     wrong = np.flatnonzero(batch.multiplicities != 1)
     if len(wrong):
@@ -137,25 +138,37 @@ def _move(held: Held, order: Codes, come: Codes) -> None:
     held.keep(len(held.rows), everything[len(order) :])
 
 
-def _held(table: TableState) -> Held:
-    """The window of a table, with the rows that are stored."""
-    columns = tuple(column.name for column in table.definition.columns)
-    window = window_of(table.definition)
-    assert window is not None
-    held = Held(window, columns)
-    if table.stored is None or table.stored.rows == 0:
-        return held
-    if window.rows:
-        raise CatalogError(
-            f"table {table.name} has a window of rows, whose order is not kept with a database; a window by a time "
-            "column is ('180 days on created')"
-        )
-    stored = [
-        np.repeat(np.column_stack([b.columns[name] for name in columns]), b.multiplicities, axis=0)
-        for b in table.stored.batches(1 << 16)
-    ]
-    rows = np.concatenate(stored)
-    times = rows[:, columns.index(window.column)]
-    held.keep(0, rows[np.argsort(times, kind="stable")])
-    held.now = int(times.max())
+def held_of(table: TableState) -> Held:
+    """The window of a table; that of a table that has had no rows is made."""
+    if table.held is None:
+        window = window_of(table.definition)
+        assert window is not None
+        table.held = Held(window, tuple(column.name for column in table.definition.columns))
+    held: Held = table.held
     return held
+
+
+def windows_of(relations: Relations) -> dict[str, Held]:
+    """The windows of tables, by name."""
+    return {table.name: held_of(table) for table in relations.tables.values() if has_window(table)}
+
+
+def put_back(table: TableState, rows: Codes) -> None:
+    """Rows that were kept, in the order in which they leave, are in the window, after those that are."""
+    held = held_of(table)
+    held.keep(0, rows)
+    if held.window.column and len(rows):
+        held.now = max(held.now, int(rows[:, held.columns.index(held.window.column)].max()))
+
+
+def follow(table: TableState, batch: CodeBatch) -> None:
+    """The window moves as it did when the batch, with the deletes of what left, was committed first."""
+    held = held_of(table)
+    rows = np.column_stack([batch.columns[name] for name in held.columns])
+    come = rows[batch.multiplicities > 0]
+    everything = np.concatenate([held.rows, come])
+    if held.window.column:
+        at = held.columns.index(held.window.column)
+        everything = everything[np.argsort(everything[:, at], kind="stable")]
+        held.now = max([held.now, *everything[-1:, at].tolist()])
+    _move(held, everything[: len(rows) - len(come)], come)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from freshviews.plan.planner import Plan
 from freshviews.program.printer import print_program
-from freshviews.query.block import Block, ViewDef
+from freshviews.query.block import Block, SetOperation, SetTerm, ViewDef
 
 
 def explain(view: ViewDef, plans: Iterable[Plan], sizes: Mapping[str, tuple[int, int]]) -> str:
@@ -16,13 +16,33 @@ def explain(view: ViewDef, plans: Iterable[Plan], sizes: Mapping[str, tuple[int,
     chosen = list(plans)
     for i, (plan, block) in enumerate(zip(chosen, view.blocks, strict=True)):
         if len(chosen) > 1:
-            lines += ["", f"block {i + 1} of {len(chosen)} (UNION ALL)"]
+            lines += ["", f"block {i + 1} of {len(chosen)}{' (UNION ALL)' if view.combined is None else ''}"]
         lines += ["", *_block(plan, block)]
+    if view.combined is not None:
+        lines += ["", *_combined(view.combined, chosen)]
     if sizes:
         lines += ["", "stored:"]
         width = max(len(name) for name in sizes)
         lines += [f"    {name:<{width}}  {rows:>12,} rows  {size:>14,} bytes" for name, (rows, size) in sizes.items()]
     return "\n".join(lines) + "\n"
+
+
+def _combined(term: SetOperation, plans: list[Plan]) -> list[str]:
+    """How the rows of blocks are put together, and what that guarantees."""
+    held = [str(i + 1) for i, plan in enumerate(plans) if plan.program.output is not None]
+    what = "no row of the result is stored"
+    if held:
+        what += f", but for those of block{'s' if len(held) > 1 else ''} {', '.join(held)}"
+    skipping = _kinds(term) & {"except", "intersect"}
+    delay = "that of the blocks and O(1)"
+    if skipping:
+        delay += f"; no bound where {' or '.join(sorted(skipping)).upper()} passes rows over"
+    how = f"{term}, of blocks: rows of one are looked up in the others; {what}"
+    return [f"rows      {how}", f"delay     {delay}"]
+
+
+def _kinds(term: SetTerm) -> frozenset[str]:
+    return frozenset() if isinstance(term, int) else frozenset((term.kind,)) | _kinds(term.left) | _kinds(term.right)
 
 
 def _block(plan: Plan, block: Block) -> list[str]:

@@ -41,7 +41,7 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     if view.strategy is not None or not _OF_CROWN.isdisjoint(dict(view.properties)):
         return _named(view, block, inputs, dependencies, kind)
     in_z = sorted(name for name, relation in inputs.items() if may_be_negative(relation))
-    if kind.free_connex and not in_z and _worth_enumerating(block, kind):
+    if kind.free_connex and not in_z and (_worth_enumerating(block, kind) or _is_joined_set(view, block)):
         reason = "free-connex: semi-joins along a join tree, no join is kept"
         if all(PROPERTY in dict(relation.properties) for relation in inputs.values()):
             reason += "; all tables have windows, first in, first out"
@@ -96,6 +96,11 @@ def _worth_enumerating(block: Block, kind: QueryClass) -> bool:
     """Whether rows are listed, which an update changes few of: a view tree takes O(1) where keys or the hierarchy
     of the query allow it."""
     return (block.kind == "bag" or _is_distinct(block)) and not (kind.q_hierarchical or kind.q_hierarchical_under_keys)
+
+
+def _is_joined_set(view: ViewDef, block: Block) -> bool:
+    """Whether the block is distinct rows of a join below an operation on sets, which is not to hold them."""
+    return view.combined is not None and _is_distinct(block) and len(block.query.atoms) > 1
 
 
 def _is_distinct(block: Block) -> bool:

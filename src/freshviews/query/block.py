@@ -1,7 +1,7 @@
 """What the SQL front end hands on: tables, and views made of blocks.
 
-A view is a UNION ALL of blocks (mostly one). A block is a main Query, the distinct aggregates that hang
-on it, and the expressions that make the output columns. Three kinds:
+A view is a UNION ALL of blocks (mostly one), or what a ``SetTerm`` says. A block is a main Query, the distinct
+aggregates that hang on it, and the expressions that make the output columns. Three kinds:
 
 - ``bag``: no grouping; the multiplicity of an output row is the count of its derivations
 - ``groups``: GROUP BY or DISTINCT; a row per group with count > 0
@@ -96,8 +96,29 @@ class Block:
 
 
 @dataclass(frozen=True)
+class SetOperation:
+    """How rows of blocks are put together. ``kind``: ``union``, ``except``, ``intersect``, of terms whose rows come
+    once each; or ``all``, the rows of both, which stands above the others only."""
+
+    kind: str
+    left: SetTerm
+    right: SetTerm
+
+    def __str__(self) -> str:
+        words = {"all": "UNION ALL"}.get(self.kind, self.kind.upper())
+        left, right = (f"({t})" if isinstance(t, SetOperation) else str(t + 1) for t in (self.left, self.right))
+        return f"{left} {words} {right}"
+
+
+SetTerm = int | SetOperation
+"""A block, by its position in the view, or an operation. A block under an operation on sets is a distinct one: of
+kind ``groups``, all its free variables among its outputs."""
+
+
+@dataclass(frozen=True)
 class ViewDef:
-    """A view, or an internal view (``internal``; its name has a ``#``) made for a nested SELECT."""
+    """A view, or an internal view (``internal``; its name has a ``#``) made for a nested SELECT. ``combined``: how the
+    blocks make the rows; None: all rows of all blocks."""
 
     name: str
     columns: tuple[ColumnDef, ...]
@@ -106,6 +127,7 @@ class ViewDef:
     properties: tuple[tuple[str, str], ...] = ()
     internal: bool = False
     sql: str = ""
+    combined: SetOperation | None = field(default=None, repr=False)
 
     @property
     def inputs(self) -> tuple[str, ...]:

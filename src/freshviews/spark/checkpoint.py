@@ -102,7 +102,7 @@ def check_definition(manifest: Manifest, definition: Definition, streaming: Sequ
     known = views_of(";\n".join([*manifest.tables.values(), *manifest.views.values()]))
     wanted = views_of(definition.script)
     for name, view in wanted.items():
-        if name in known and known[name].blocks != view.blocks:
+        if name in known and (known[name].blocks, known[name].combined) != (view.blocks, view.combined):
             raise CheckpointError(
                 f"view {name} has another SELECT than in this checkpoint; give the new one another name, "
                 "or run once without it, which drops the old one"

@@ -33,7 +33,7 @@ from freshviews.sql.build import (
 from freshviews.sql.join import Join, joined, localised
 from freshviews.sql.lifts import AcrossWithHost, Lifts
 from freshviews.sql.scope import Source, aliases_in, name_of
-from freshviews.sql.select import AggregateCall, Item, Select, aggregate_index, group_index
+from freshviews.sql.select import AggregateCall, Bound, Item, Select, aggregate_index, group_index
 from freshviews.sql.variables import Variables, free_name
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
@@ -41,7 +41,7 @@ from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 class Views(Protocol):
     """Where internal views are made."""
 
-    def internal_view(self, bound: tuple[Select, ...]) -> ViewDef: ...
+    def internal_view(self, bound: Bound) -> ViewDef: ...
 
     def source_of(self, view: ViewDef) -> Source: ...
 
@@ -87,7 +87,7 @@ def _over_inner(select: Select, views: Views) -> Select:
         if same not in items:
             items[same] = Item(free_name(name_of(name), [item.name for item in items.values()]), column)
         place[name] = list(items).index(same)
-    view = views.internal_view((Select("bag", select.sources, kept, tuple(items.values())),))
+    view = views.internal_view(Bound((Select("bag", select.sources, kept, tuple(items.values())),)))
     source = views.source_of(view)
 
     def moved(expr: Expr) -> Expr:

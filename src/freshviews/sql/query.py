@@ -1,6 +1,6 @@
 """Stage 2: a query expression to bound SELECTs and the internal views they need.
 
-A query is a UNION ALL of SELECTs, mostly one. Every clause is looked at: what is not understood is
+A query is SELECTs under set operations, mostly one alone. Every clause is looked at: what is not understood is
 refused, never passed over.
 """
 
@@ -16,9 +16,8 @@ from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import ColumnDef, ViewDef
 from freshviews.sql import logic
 from freshviews.sql.aggregates import Collector
-from freshviews.sql.block import block_of, with_query_names
+from freshviews.sql.block import with_query_names
 from freshviews.sql.build import VOID, Fault, key, rejects_null
-from freshviews.sql.cast import cast
 from freshviews.sql.catalog import Catalog, NameProblem, near
 from freshviews.sql.expression import Binder
 from freshviews.sql.from_clause import FromBinder, Joined
@@ -26,6 +25,7 @@ from freshviews.sql.parse import Node, SqlText
 from freshviews.sql.refuse import check_select, check_set_operation
 from freshviews.sql.scope import Scope, Source, name_of
 from freshviews.sql.select import (
+    Bound,
     Item,
     Select,
     distinct_over,
@@ -33,9 +33,9 @@ from freshviews.sql.select import (
     over_groups,
     ungrouped,
 )
+from freshviews.sql.set_operation import ALL, blocks_of, distinct_rows, set_operation
 
-Bound = tuple[Select, ...]
-"""The branches of a UNION ALL."""
+_SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 
 
 @dataclass
@@ -57,28 +57,25 @@ class ViewBinder:
     internal: list[ViewDef] = field(default_factory=list)
 
     def bind(self, node: Node, ctes: Mapping[str, _Cte] | None = None) -> Bound:
-        """The branches of a query. Raises SqlError or UnsupportedSql with the place."""
+        """The SELECTs of a query. Raises SqlError or UnsupportedSql with the place."""
         ctes = self._with(node, ctes or {})
         if isinstance(node, exp.Subquery):
             check_set_operation(self.text, node)
             return self.bind(node.this, ctes)
-        if isinstance(node, exp.Union):
+        if isinstance(node, exp.SetOperation):
             check_set_operation(self.text, node)
-            return self._union(node, ctes)
+            return self._set_operation(node, ctes)
         if isinstance(node, exp.Select):
             check_select(self.text, node)
-            return (_SelectBinder(self, node, ctes).bind(),)
+            return Bound((_SelectBinder(self, node, ctes).bind(),))
         what = type(node).__name__.upper()
-        if isinstance(node, exp.SetOperation):
-            accepted = "UNION ALL and UNION are accepted; of INTERSECT, a join with SELECT DISTINCT is the like"
-            raise UnsupportedSql(f"{what} is not supported; {accepted}", *self.text.before(node.expression, what))
-        raise self.text.unsupported(node, what, "SELECT and UNION [ALL] of SELECTs are accepted")
+        raise self.text.unsupported(node, what, "SELECT and UNION [ALL], EXCEPT and INTERSECT of SELECTs are accepted")
 
     def internal_view(self, bound: Bound) -> ViewDef:
         """The query as an internal view of its own."""
-        blocks = tuple(block_of(select, self) for select in bound)
+        blocks = blocks_of(bound, self)
         name = f"{self.view}#{len(self.internal) + 1}"
-        view = ViewDef(name, columns_of(bound), with_query_names(blocks, name), internal=True)
+        view = ViewDef(name, bound.columns, with_query_names(blocks, name), internal=True, combined=bound.combined)
         self.internal.append(view)
         return view
 
@@ -97,26 +94,31 @@ class ViewBinder:
             known[cte.alias.lower()] = _Cte(cte, dict(known))
         return known
 
-    def _union(self, node: exp.Union, ctes: Mapping[str, _Cte]) -> Bound:
+    def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, _Cte]) -> Bound:
         left, right = self.bind(node.this, ctes), self.bind(node.expression, ctes)
-        counts = len(left[0].items), len(right[0].items)
+        kind = _SET_OPERATIONS[type(node)]
+        word = kind.upper()
+        distinct = bool(node.args.get("distinct"))
+        if not distinct and kind != "union":
+            place = self.text.before(node.expression, word)
+            raise UnsupportedSql(f"{word} ALL is not supported; {word}, of distinct rows, is accepted", *place)
+        counts = len(left.columns), len(right.columns)
         if counts[0] != counts[1]:
             raise self.text.error(
                 node.expression,
-                f"UNION joins queries of as many columns; here they have {counts[0]} and {counts[1]}",
+                f"{word} joins queries of as many columns; here they have {counts[0]} and {counts[1]}",
             )
         try:
-            branches = _alike((*left, *right))
+            made = set_operation(kind if distinct else ALL, left, right, self)
         except Fault as fault:
             raise self.text.error(node.expression, str(fault)) from None
-        if not node.args.get("distinct"):
-            return branches
-        self.check_types(branches, node)
-        return (_distinct(self.source_of(self.internal_view(branches))),)
+        if distinct:
+            self.check_types(made, node)
+        return made
 
     def check_types(self, bound: Bound, node: Node) -> None:
         """Every column has a type; a bare NULL has none."""
-        for column in columns_of(bound):
+        for column in bound.columns:
             if column.type == VOID:
                 raise self.text.error(
                     node,
@@ -156,10 +158,10 @@ class ViewBinder:
     def subquery(self, node: Node, ctes: Mapping[str, _Cte]) -> Select | Source:
         """A query in FROM: as it is where it only selects, projects and joins, else an internal view."""
         bound = self.bind(node, ctes)
-        if len(bound) == 1 and bound[0].kind == "bag":
-            return bound[0]
+        if len(bound.selects) == 1 and bound.selects[0].kind == "bag":
+            return bound.selects[0]
         self.check_types(bound, node)
-        names = [column.name.lower() for column in columns_of(bound)]
+        names = [column.name.lower() for column in bound.columns]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise self.text.error(node, f"column {twice} stands twice in the subquery; give one another name with AS")
@@ -204,8 +206,9 @@ class _SelectBinder:
         select = Select(kind, joined.sources, joined.conjuncts, over, groups, tuple(collector.calls), test)
         if not node.args.get("distinct"):
             return select
-        self.views.check_types((select,), node)
-        return _distinct(self.views.source_of(self.views.internal_view((_uniquely_named(select),))), select)
+        grouped = Bound((select,))
+        self.views.check_types(grouped, node)
+        return distinct_rows(grouped, self.views)
 
     def _from(self) -> Joined:
         binder = FromBinder(
@@ -321,44 +324,6 @@ class _SelectBinder:
                 except SqlError:
                     continue
         return node
-
-
-def columns_of(bound: Bound) -> tuple[ColumnDef, ...]:
-    """Name, type and nullability of the columns of a query."""
-    first = bound[0].columns
-    return tuple(
-        replace(column, nullable=any(select.columns[i].nullable for select in bound)) for i, column in enumerate(first)
-    )
-
-
-def _alike(branches: Bound) -> Bound:
-    """The branches of a UNION with each column cast to the common type."""
-    made = list(branches)
-    for i in range(len(branches[0].items)):
-        to = logic.common_type([select.items[i].expr for select in made], f"column {i + 1} of UNION")
-        for at, select in enumerate(made):
-            item = replace(select.items[i], expr=cast(select.items[i].expr, to))
-            made[at] = replace(select, items=(*select.items[:i], item, *select.items[i + 1 :]))
-    return tuple(made)
-
-
-def _distinct(source: Source, names: Select | None = None) -> Select:
-    """SELECT DISTINCT * over one internal view, under the names it stands for."""
-    items = tuple(Item(column.name, source.column(column)) for column in source.columns)
-    if names is not None:
-        items = tuple(replace(item, name=one.name) for item, one in zip(items, names.items, strict=True))
-    return distinct_over(Select("bag", (source,), (), items))
-
-
-def _uniquely_named(select: Select) -> Select:
-    """The items under names that are all different, as columns of a relation must be."""
-    names: list[str] = []
-    for item in select.items:
-        name, number = item.name, 2
-        while name.lower() in (one.lower() for one in names):
-            name, number = f"{item.name}_{number}", number + 1
-        names.append(name)
-    return replace(select, items=tuple(replace(i, name=n) for i, n in zip(select.items, names, strict=True)))
 
 
 def _with_names(view: ViewDef, columns: tuple[ColumnDef, ...]) -> ViewDef:

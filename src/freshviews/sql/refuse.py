@@ -24,13 +24,13 @@ _CLAUSES: dict[str, tuple[str, str]] = {
     "distribute": ("DISTRIBUTE BY", "leave it out"),
     "into": ("SELECT INTO", "CREATE MATERIALIZED VIEW ... AS SELECT is accepted"),
     "locks": ("FOR UPDATE", "leave it out"),
-    "by_name": ("UNION BY NAME", "list the columns of each SELECT in one order"),
+    "by_name": ("BY NAME", "list the columns of each SELECT in one order"),
     "kind": ("SELECT AS STRUCT", "list the columns"),
 }
 
 _READ = {
     exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "hint"),
-    exp.Union: ("this", "expression", "distinct", "with_"),
+    exp.SetOperation: ("this", "expression", "distinct", "with_"),
     exp.Subquery: ("this", "alias", "with_"),
     exp.Group: ("expressions", "all"),
 }
@@ -110,8 +110,9 @@ def check_select(text: SqlText, node: exp.Select) -> None:
 
 
 def check_set_operation(text: SqlText, node: Node) -> None:
-    """Raises UnsupportedSql for a clause around a UNION or a query in parentheses that is not accepted."""
-    _check(text, node, exp.Union if isinstance(node, exp.Union) else exp.Subquery)
+    """Raises UnsupportedSql for a clause around a UNION, EXCEPT, INTERSECT or a query in parentheses that is not
+    accepted."""
+    _check(text, node, exp.SetOperation if isinstance(node, exp.SetOperation) else exp.Subquery)
 
 
 def _check(text: SqlText, node: Node, kind: type[Node]) -> None:

@@ -14,11 +14,12 @@ from dataclasses import replace
 from sqlglot import exp
 
 from freshviews.query.block import TableDef, ViewDef
-from freshviews.sql.block import block_of, with_query_names
+from freshviews.sql.block import with_query_names
 from freshviews.sql.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs, near
 from freshviews.sql.ddl import VIEW_PROPERTIES, check_column_name, check_name, properties_in, properties_of, table_of
 from freshviews.sql.parse import Node, SqlText, parse
-from freshviews.sql.query import ViewBinder, columns_of
+from freshviews.sql.query import ViewBinder
+from freshviews.sql.set_operation import blocks_of
 
 _ACCEPTED = (
     "CREATE TABLE, CREATE MATERIALIZED VIEW, ALTER VIEW ... SET TBLPROPERTIES, DROP TABLE and DROP MATERIALIZED VIEW "
@@ -52,7 +53,7 @@ def _statement(text: SqlText, node: Node, catalog: Catalog) -> Statement | None:
     if isinstance(node, (exp.Insert, exp.Delete, exp.Update, exp.Merge)):
         what = type(node).__name__.upper()
         raise text.unsupported(node, what, "rows come and go by insert, delete and apply of the Database")
-    if isinstance(node, (exp.Select, exp.Union, exp.Subquery)):
+    if isinstance(node, (exp.Select, exp.SetOperation, exp.Subquery)):
         raise text.unsupported(node, "a query by itself", "CREATE MATERIALIZED VIEW name AS SELECT ... is accepted")
     words = " ".join(text.of(node).split()[:2])
     raise text.unsupported(node, f"the statement {words}", _ACCEPTED)
@@ -91,7 +92,7 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
     binder = ViewBinder(text, catalog, target.name)
     bound = binder.bind(node.expression)
     binder.check_types(bound, node.expression)
-    columns = columns_of(bound)
+    columns = bound.columns
     if isinstance(node.this, exp.Schema):
         names = [one.name for one in node.this.expressions]
         if len(names) != len(columns):
@@ -106,7 +107,7 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
                 f"column {column.name} stands twice in view {target.name}; rename one with AS",
             )
         seen.add(column.name.lower())
-    blocks = with_query_names([block_of(select, binder) for select in bound], target.name)
+    blocks = with_query_names(blocks_of(bound, binder), target.name)
     blocks = tuple(
         replace(b, outputs=tuple(replace(o, name=c.name) for o, c in zip(b.outputs, columns, strict=True)))
         for b in blocks
@@ -118,6 +119,7 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
         properties.get("freshviews.strategy"),
         tuple(properties.items()),
         sql=text.whole(node).strip(),
+        combined=bound.combined,
     )
     return ViewDefs((*binder.internal, view))
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column, Expr
-from freshviews.query.block import ColumnDef
+from freshviews.query.block import ColumnDef, SetOperation
 from freshviews.sql.build import key, nodes_of, replaced
 from freshviews.sql.scope import Source, name_of
 from freshviews.types import SqlType
@@ -64,6 +64,23 @@ class Select:
     @property
     def columns(self) -> tuple[ColumnDef, ...]:
         return tuple(ColumnDef(item.name, item.expr.type, item.expr.nullable) for item in self.items)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A query: its SELECTs, and how their rows are put together; None: all of them, as UNION ALL does."""
+
+    selects: tuple[Select, ...]
+    combined: SetOperation | None = None
+
+    @property
+    def columns(self) -> tuple[ColumnDef, ...]:
+        """Name, type and nullability of the columns."""
+        columns = [select.columns for select in self.selects]
+        return tuple(
+            replace(column, nullable=any(others[i].nullable for others in columns))
+            for i, column in enumerate(columns[0])
+        )
 
 
 def group_ref(index: int, group: Expr) -> Column:

@@ -1,0 +1,278 @@
+"""UNION, EXCEPT and INTERSECT of rows that are not held: what comes out, how long it takes, what it needs."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freshviews import Database
+from freshviews.engine import recovery
+from freshviews.engine.batch import Codes
+from freshviews.engine.set_rows import Flags, change_of, has, rows_of
+from freshviews.query.block import SetOperation, SetTerm
+
+JOINS = """
+CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT); CREATE TABLE t (b BIGINT, c BIGINT);
+"""
+FIRST = "SELECT r.a, r.b, s.c FROM r JOIN s ON r.b = s.b"
+SECOND = "SELECT r.a, r.b, t.c FROM r JOIN t ON r.b = t.b"
+
+
+class Listed:
+    """An operand whose rows are listed; it counts what is asked of it."""
+
+    def __init__(self, before: set[int], after: set[int], counts: Counter[str]) -> None:
+        self.before = before
+        self.after = after
+        self.counts = counts
+
+    def rows(self, limit: int) -> Iterator[Codes]:
+        found = np.array([[value, 1] for value in sorted(self.after)], np.int64).reshape(-1, 2)
+        for start in range(0, len(found), limit):
+            self.counts["rows"] += len(found[start : start + limit])
+            yield found[start : start + limit]
+
+    def has(self, rows: Codes) -> Flags:
+        self.counts["lookups"] += len(rows)
+        return np.array([int(value) in self.after for value in rows[:, 0]], np.bool_)
+
+    def change(self) -> Codes:
+        came, went = self.after - self.before, self.before - self.after
+        return np.array([*([v, 1] for v in came), *([v, -1] for v in went)], np.int64).reshape(-1, 2)
+
+
+def evaluated(term: SetTerm, sets: list[set[int]]) -> set[int]:
+    if isinstance(term, int):
+        return sets[term]
+    left, right = evaluated(term.left, sets), evaluated(term.right, sets)
+    return {"union": left | right, "except": left - right, "intersect": left & right}[term.kind]
+
+
+OPERANDS = 4
+terms = st.recursive(
+    st.integers(0, OPERANDS - 1),
+    lambda inner: st.builds(SetOperation, st.sampled_from(("union", "except", "intersect")), inner, inner),
+    max_leaves=6,
+).filter(lambda term: isinstance(term, SetOperation))
+sets = st.lists(st.sets(st.integers(0, 12)), min_size=OPERANDS, max_size=OPERANDS)
+
+
+@settings(deadline=None)
+@given(terms, sets, sets, st.integers(1, 5))
+def test_rows_lookups_and_changes_of_random_terms(
+    term: SetOperation, before: list[set[int]], after: list[set[int]], limit: int
+) -> None:
+    operands = [Listed(b, a, Counter()) for b, a in zip(before, after, strict=True)]
+    expected = evaluated(term, after)
+    batches = list(rows_of(term, operands, limit))
+    assert all(len(batch) <= limit for batch in batches)
+    rows = [int(value) for batch in batches for value in batch[:, 0]]
+    assert len(rows) == len(set(rows)) and set(rows) == expected
+    every = np.array([[value, 1] for value in range(13)], np.int64)
+    assert {value for value, there in enumerate(has(term, operands, every)) if there} == expected
+    change = {(int(row[0]), int(row[1])) for row in change_of(term, operands)}
+    was = evaluated(term, before)
+    assert change == {(v, 1) for v in expected - was} | {(v, -1) for v in was - expected}
+
+
+@pytest.mark.parametrize("shared", [0, 1, 500, 1000])
+def test_the_delay_of_a_union_is_constant(shared: int) -> None:
+    """Between two rows: a row of each operand and a lookup, however many rows are in both."""
+    for term, most in (
+        (SetOperation("union", 0, 1), 3),
+        (SetOperation("union", SetOperation("union", 0, 1), 2), 5),
+        (SetOperation("union", 0, SetOperation("union", 1, 2)), 6),
+    ):
+        counts: Counter[str] = Counter()
+        operands = [Listed(set(), set(range(at, at + 1000)), counts) for at in (0, 1000 - shared, 1000 - shared)]
+        delays = []
+        total = 0
+        for batch in rows_of(term, operands, 1):
+            assert len(batch) == 1
+            delays.append(counts.total() - total)
+            total = counts.total()
+        assert len(delays) == 2000 - shared
+        assert max(delays) <= most
+
+
+def test_a_union_of_joins_is_read_and_changed_in_linear_space() -> None:
+    """The result has 2 n^2 rows over n rows of each table; nothing of that order is ever there."""
+    n = 300
+    with Database() as db:
+        db.execute(f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};")
+        for i, table in enumerate("rst"):
+            rows = range(i * n, (i + 1) * n)
+            db.insert(table, [(x, 0) if table == "r" else (0, x) for x in rows])
+        view = db.view("v")
+        assert len(view) == 2 * n * n
+        assert db.view_bytes("v") < 600 * 3 * n
+        tracemalloc.start()
+        batches = view.to_batches(100)
+        for _, batch in zip(range(50), batches, strict=False):
+            assert batch.num_rows == 100
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 400_000
+
+
+def test_a_row_is_told_once_however_many_parts_it_comes_from() -> None:
+    with Database() as db:
+        db.execute(f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};")
+        told: list[dict[tuple[int, ...], int]] = []
+        db.view("v").subscribe(lambda change: told.append(dict(change)))
+        db.insert("r", [(1, 1), (1, 1), (None, 1)])
+        db.insert("s", [(1, 5)])
+        db.insert("t", [(1, 5), (1, 6)])
+        db.delete("s", [(1, 5)])
+        db.delete("r", [(1, 1)])
+        db.delete("t", [(1, 5)])
+        assert told == [
+            {(1, 1, 5): 1, (None, 1, 5): 1},
+            {(1, 1, 6): 1, (None, 1, 6): 1},
+            {(1, 1, 5): -1, (None, 1, 5): -1},
+        ]
+
+
+@pytest.mark.parametrize("operation", ["EXCEPT", "INTERSECT"])
+def test_parts_of_one_table_change_within_one_batch(operation: str) -> None:
+    """A row that comes into both parts at once, by a self-join."""
+    with Database() as db:
+        db.execute(
+            "CREATE TABLE e (x BIGINT, y BIGINT); CREATE MATERIALIZED VIEW v AS"
+            f" SELECT p.x, q.y FROM e p JOIN e q ON p.y = q.x {operation} SELECT x, y FROM e;"
+        )
+        changes: Counter[tuple[int, int]] = Counter()
+        db.view("v").subscribe(lambda change: changes.update(dict(change)))
+        edges: set[tuple[int, int]] = set()
+        for come, go in (
+            ({(1, 1)}, set()),
+            ({(1, 2), (2, 3), (1, 3)}, set()),
+            ({(3, 1)}, {(1, 3)}),
+            ({(1, 3)}, {(1, 1), (2, 3)}),
+            (set(), {(1, 2), (3, 1), (1, 3)}),
+        ):
+            db.apply("e", [(*e, 1) for e in come] + [(*e, -1) for e in go])
+            edges = edges - go | come
+            joined = {(x, z) for x, y in edges for w, z in edges if y == w}
+            expected = joined - edges if operation == "EXCEPT" else joined & edges
+            assert set(db.view("v")) == expected and len(db.view("v")) == len(expected)
+            assert +changes == Counter(dict.fromkeys(expected, 1))
+
+
+def test_strings_and_nulls_are_rows_as_others() -> None:
+    with Database() as db:
+        db.execute(
+            "CREATE TABLE r (n STRING, x INT); CREATE TABLE s (n STRING, y BIGINT);"
+            "CREATE MATERIALIZED VIEW v AS SELECT upper(n) AS n, x FROM r EXCEPT SELECT n, y FROM s;"
+            "CREATE MATERIALIZED VIEW w AS SELECT n, 1 AS one FROM v INTERSECT SELECT n, y FROM s"
+            " UNION ALL SELECT n, y FROM s WHERE y IS NULL;"
+        )
+        db.insert("r", [("a", 1), ("A", 1), (None, None), ("b", None)])
+        db.insert("s", [("A", 1), (None, None), ("B", 1)])
+        assert set(db.view("v")) == {("B", None)}
+        assert Counter(db.view("w")) == Counter([("B", 1), (None, None)])
+        db.delete("s", [("A", 1), (None, None)])
+        assert set(db.view("v")) == {("A", 1), (None, None), ("B", None)}
+        assert db.view("v")[None, None] == (None, None)
+        with pytest.raises(KeyError):
+            db.view("v")["zz", 1]
+
+
+def test_a_reader_that_stops_half_way_sees_its_version() -> None:
+    with Database() as db:
+        db.execute(f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};")
+        db.insert("r", [(x, 0) for x in range(40)])
+        db.insert("s", [(0, x) for x in range(40)])
+        db.insert("t", [(0, x) for x in range(20, 60)])
+        before = set(db.view("v"))
+        started = db.view("v").to_batches(7)
+        seen = next(started).to_pylist()
+        abandoned = db.view("v").to_batches(7)
+        next(abandoned)
+        del abandoned
+        db.delete("t", [(0, x) for x in range(20, 60)])
+        for batch in started:
+            seen += batch.to_pylist()
+        assert len(seen) == len(before) and {tuple(row.values()) for row in seen} == before
+        late = db.view("v").to_batches(7)
+        next(late)
+        db.execute("DROP MATERIALIZED VIEW v")
+        assert sum(batch.num_rows for batch in late) == 40 * 40 - 7
+
+
+def test_a_batch_that_is_refused_changes_no_part() -> None:
+    with Database() as db:
+        db.execute(
+            f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} EXCEPT {SECOND};"
+            "CREATE MATERIALIZED VIEW z AS SELECT 10 div c AS q FROM t;"
+        )
+        told: list[object] = []
+        db.view("v").subscribe(told.append)
+        db.insert("r", [(1, 1)])
+        db.insert("s", [(1, 5), (1, 6)])
+        before = set(db.view("v"))
+        with pytest.raises(Exception, match="division by zero"), db.batch() as batch:
+            batch.insert("t", [(1, 5)])
+            batch.insert("r", [(2, 1)])
+            batch.insert("t", [(1, 0)])
+        assert set(db.view("v")) == before and len(told) == 1
+        db.insert("t", [(1, 5)])
+        assert set(db.view("v")) == {(1, 1, 6)} and len(told) == 2
+
+
+def test_parts_come_back_from_disk(tmp_path: Path) -> None:
+    script = (
+        f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};"
+        "CREATE MATERIALIZED VIEW w AS SELECT a, c FROM v EXCEPT SELECT b, c FROM s;"
+    )
+    with Database(tmp_path / "db") as db:
+        db.execute(script)
+        db.insert("r", [(1, 1), (2, 1)])
+        db.insert("s", [(1, 5)])
+        db.snapshot()
+        db.insert("t", [(1, 5), (1, 6)])
+        expected = set(db.view("v")), set(db.view("w"))
+    with Database(tmp_path / "db") as db:
+        assert (set(db.view("v")), set(db.view("w"))) == expected
+        db.delete("r", [(1, 1)])
+        assert set(db.view("v")) == {(2, 1, 5), (2, 1, 6)}
+        assert set(db.view("w")) == {(2, 5), (2, 6)}
+
+
+def test_a_view_that_a_snapshot_lacks_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after another freshviews that made other internal views of the same SQL."""
+    script = f"{JOINS} CREATE MATERIALIZED VIEW v AS SELECT b, COUNT(*) AS n FROM r GROUP BY b EXCEPT SELECT * FROM s;"
+    known = recovery._Images
+    with Database(tmp_path / "db") as db:
+        db.execute(script)
+        db.insert("r", [(1, 1), (2, 1), (1, 2)])
+        db.snapshot()
+
+    def without(folder: Path, views: dict[str, str] | None = None, unstored: tuple[int, ...] = ()) -> recovery._Images:
+        return known(folder, {name: file for name, file in (views or {}).items() if name != "v#1"}, unstored)
+
+    monkeypatch.setattr(recovery, "_Images", without)
+    with Database(tmp_path / "db") as db:
+        assert set(db.view("v")) == {(1, 2), (2, 1)}
+        db.insert("s", [(1, 2)])
+        assert set(db.view("v")) == {(2, 1)}
+
+
+def test_explain_says_how_blocks_are_put_together_and_what_is_held() -> None:
+    with Database() as db:
+        db.execute(
+            f"{JOINS} CREATE MATERIALIZED VIEW v AS {FIRST} UNION {SECOND};"
+            f"CREATE MATERIALIZED VIEW w AS {FIRST} EXCEPT SELECT b, b, c FROM t;"
+        )
+        told = db.view("v").explain()
+        assert "rows      1 UNION 2, of blocks: rows of one are looked up in the others; no row of the result" in told
+        assert "but for those" not in told and told.count("strategy  crown") == 2 and "no bound" not in told
+        told = db.view("w").explain()
+        assert "but for those of block 2" in told and "no bound where EXCEPT passes rows over" in told
