@@ -15,7 +15,7 @@ import pytest
 
 from freshviews.cells import plan_cells
 from freshviews.engine.database import Database
-from freshviews.spark import ahead
+from freshviews.spark import ahead, state
 from freshviews.spark.advance import Wanted
 from freshviews.spark.arrow_files import read_arrow
 from freshviews.spark.definition import catalog_of
@@ -24,7 +24,7 @@ from freshviews.spark.layout import Layout
 from freshviews.spark.rows import TO, slots_of
 from freshviews.spark.script import read_script
 from freshviews.spark.state import EMPTY, load_cell
-from freshviews.spark.worker import Task, run_partition
+from freshviews.spark.worker import Task, load_partition, run_partition
 
 SCRIPT = """
 CREATE STREAMING TABLE sales (cust BIGINT, qty BIGINT NOT NULL) USING parquet OPTIONS (path 'sales');
@@ -152,3 +152,17 @@ def test_what_spark_raises_while_it_reads_comes_out(error, tmp_path: Path, monke
     with pytest.raises(error, match="socket"):
         worker.run(broken())
     assert threading.active_count() == before
+
+
+def test_a_cell_that_was_loaded_beforehand_is_the_one_that_rows_come_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker = Worker(tmp_path)
+    worker.run([worker.batch("customers", (1, "north")), worker.batch("sales", (1, 5))])
+    state._CELLS.clear()
+    task = Task(str(tmp_path), worker.layout.statements, (), (worker.entry,), Wanted(1, ()), False)
+    list(load_partition(task, [pa.record_batch({TO: pa.array([0], pa.int32())})]))
+    assert [cell.token for cell in state._CELLS.values()] == [worker.entry["token"]]
+    monkeypatch.setattr(state, "load_cell", None)  # from files it cannot come
+    found = worker.run([worker.batch("sales", (1, 6))])
+    assert worker.rows(found["changes"]["totals"]) == Counter({("north", 11, 2, 1): 1, ("north", 5, 1, -1): 1})
