@@ -1,0 +1,75 @@
+"""A user names the join tree of a view; what is none is refused with what is wrong of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from freshviews import Database
+from freshviews.cli.advise import line_of
+from freshviews.errors import PlanError
+from freshviews.plan.crown_query import output_of, tree_of
+from freshviews.query.hypergraph import hypergraph
+from freshviews.query.join_trees import all_trees, parse_tree
+from tests.query.notation import query
+
+PATH = query("Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)")
+SQL = """CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL);
+CREATE TABLE s (b BIGINT NOT NULL, c BIGINT NOT NULL);
+CREATE TABLE t (c BIGINT NOT NULL, d BIGINT NOT NULL);
+CREATE MATERIALIZED VIEW v TBLPROPERTIES ({properties}) AS {sql};"""
+JOIN = "SELECT r.a, r.b AS x, s.c AS y, t.d FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c"
+
+
+@pytest.mark.parametrize("text", ["[b](R, S(T))", "S(R, T)", " [ c ] ( T , S ( R ) ) ", "T(S(R))"])
+def test_a_tree_that_is_named_is_taken(text: str) -> None:
+    tree = tree_of(PATH, output_of(PATH), {}, text)
+    assert tree == parse_tree(text, hypergraph(PATH))
+    assert {node.name for node in tree.nodes()} >= {"R", "S", "T"}
+
+
+def test_every_tree_that_there_is_can_be_named() -> None:
+    for tree in all_trees(hypergraph(PATH)):
+        assert tree_of(PATH, output_of(PATH), {}, line_of(tree, PATH)) == tree
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("R(S)", "a join tree has each of R, S, T once"),
+        ("R(S, T, S)", "a join tree has each of R, S, T once"),
+        ("R(S, X)", "'X' is no relation of the query; there are R, S, T"),
+        ("[x](R, S(T))", "there is no variable x; there are a, b, c, d"),
+        ("R(T(S))", "the nodes that have b are not connected"),
+        ("R(S(T)", "lacks a closing bracket"),
+        ("R(S(T)) S", "goes on after its tree"),
+        ("R(S([c](T)))", r"\[c\] stands below a relation"),
+        ("[a, b, c](R, S(T))", r"no child of \[a, b, c\] contains it"),
+        ("", "is no relation of the query"),
+    ],
+)
+def test_what_is_no_tree_of_the_query_is_refused(text: str, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        tree_of(PATH, output_of(PATH), {}, text)
+
+
+def test_a_tree_that_is_not_free_connex_is_refused() -> None:
+    made = query("Q(a, b) = R(a, b), S(b, c)")
+    with pytest.raises(PlanError, match="the root of a free-connex join tree is made of free variables"):
+        tree_of(made, output_of(made), {}, "S(R)")
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ("'freshviews.join_tree' = 'r(s, t)'", "the nodes that have"),
+        ("'freshviews.join_tree' = 'g(s)'", "'g' is no relation of the query; there are r, s, t"),
+        ("'freshviews.join_tree' = 's(r, t)', 'freshviews.strategy' = 'view_tree'", "is for strategy crown"),
+        ("'freshviews.updates' = 'r many'", "'r many' is not a table that the view reads and a number of updates"),
+    ],
+)
+def test_sql_refuses_it_too(properties: str, message: str) -> None:
+    with Database() as db:
+        properties = properties if "strategy" in properties else f"{properties}, 'freshviews.strategy' = 'crown'"
+        with pytest.raises(PlanError, match=message):
+            db.execute(SQL.format(properties=properties, sql=JOIN))
+        assert db.views == ()
