@@ -17,7 +17,7 @@ from freshviews.errors import StoreError
 from freshviews.spark.steps import reach
 from freshviews.store.files import sync_directory
 
-FORMAT = 2
+FORMAT = 3
 
 
 @dataclass(frozen=True)
