@@ -166,7 +166,7 @@ def kept(
             if writing + reading > PATIENCE:
                 return {"cut": f"cut off after {writing + reading:.0f} s: {first / len(updates):.0%} of the updates"}
         at = place
-        most = max(most, db.view_bytes("v") / window)
+        most = max(most, db.bytes_of("v") / window)
         if place != len(updates):
             start = time.process_time()
             found.append(told.inserted - told.deleted if case.deltas else _checksum(db))

@@ -15,7 +15,7 @@ from benchmarks.schedule import GROUPS
 ROOT = Path(__file__).parents[2]
 
 
-def measured(workload: str, case: str, strategy: str, value: float | None, **more: Any) -> dict[str, Any]:
+def measured(workload: str, case: str, strategy: str, value: float | None, /, **more: Any) -> dict[str, Any]:
     key = "value" if workload in ("pipeline_fixed", "pipeline_graph", "single_rows") else "rows_per_second"
     figures = {} if value is None else {key: value}
     return {"workload": workload, "case": case, "strategy": strategy, "repetition": 0, **figures, **more}

@@ -112,7 +112,7 @@ def test_a_union_of_joins_is_read_and_changed_in_linear_space() -> None:
             db.insert(table, [(x, 0) if table == "r" else (0, x) for x in rows])
         view = db.view("v")
         assert len(view) == 2 * n * n
-        assert db.view_bytes("v") < 600 * 3 * n
+        assert db.bytes_of("v") < 600 * 3 * n
         tracemalloc.start()
         batches = view.to_batches(100)
         for _, batch in zip(range(50), batches, strict=False):
