@@ -268,3 +268,25 @@ def test_rows_are_counted_as_steps_of_the_update_that_has_them_entered(appending
     # row of s takes, which looks a slice up, has one turn of its loop, and changes v and its store.
     assert steps == [80, 44, 4, 3]
     state.close()
+
+
+def test_no_table_has_more_rows_pending_than_its_bound(appending: None) -> None:
+    most = 0
+    with Database() as db:
+        db.execute(
+            "CREATE TABLE f (a BIGINT, k BIGINT); CREATE TABLE d (k BIGINT PRIMARY KEY, g BIGINT);"
+            "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order') AS"
+            " SELECT g, COUNT(*) AS n FROM f JOIN d ON f.k = d.k GROUP BY g;"
+        )
+        db.insert("d", [(k, k % 3) for k in range(7)])
+        stored = db._relations.tables["f"].stored
+        assert stored is not None
+        for i in range(20):
+            db.insert("f", [(40 * i + j, j % 7) for j in range(40)])
+            left = [*(mem.load(handle, table.PENDING) for handle in stored.handles), pending_rows(db)]
+            assert max(left) <= 90
+            most = max(most, *left)
+        assert most > 40
+        assert sum(n for _, n in db.view("v")) == 800
+        db.delete("f", [(0, 0)])
+        assert sum(n for _, n in db.view("v")) == len(db.table("f")) == 799
