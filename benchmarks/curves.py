@@ -21,6 +21,7 @@ def curves(measured: Sequence[Measured], folder: Path, colours: dict[str, str]) 
     sizes = [one for one in windows if one["case"] == WINDOWED or one["case"].startswith(f"{WINDOWED}, window")]
     enclosed = [one for one in measured if one["workload"] == "enclosure" and "lambda_t" in one]
     by_window: Callable[[Measured], float] = lambda one: one["window"]  # noqa: E731
+    within: Callable[[Measured], float] = lambda one: float(one["case"].rpartition(", ")[2])  # noqa: E731
     drawn = []
     for file, title, points, labels in (
         (
@@ -38,8 +39,14 @@ def curves(measured: Sequence[Measured], folder: Path, colours: dict[str, str]) 
         (
             "windows-enclosure.svg",
             "An update against what a row of R encloses, over two join trees",
-            _points(enclosed, lambda one: float(one["case"].rpartition(", ")[2]), lambda one: one["value"], True),
+            _points(enclosed, within, lambda one: one["value"], True),
             ("rows of S within the life of a row of R", "CPU microseconds of an update"),
+        ),
+        (
+            "windows-enclosure-memory.svg",
+            "Memory against what a row of R encloses, over two join trees",
+            _points(enclosed, within, lambda one: one["bytes"] / 1024, True),
+            ("rows of S within the life of a row of R", "KB that the view keeps at most"),
         ),
     ):
         if any(len(line) > 1 for line in points.values()):

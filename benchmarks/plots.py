@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.curves import curves
+from benchmarks.eps_curves import eps_curves
 from benchmarks.measuring import median
 from benchmarks.results import Measured
 from benchmarks.strategies import OURS, PEERS
 
 CASES_IN_A_PLOT = 12
-COLOURS = {name: f"C{i % 10}" for i, name in enumerate((*OURS, *PEERS))}
+_OF_PEERS = ("black", "C7", "C8", "C9", "C6", "navy", "gold")
+COLOURS = {**{name: f"C{i}" for i, name in enumerate(OURS)}, **dict(zip(PEERS, _OF_PEERS, strict=True))}
+"""A colour for each, none twice."""
 SIZE = re.compile(r"(.*), batches of (\d+)$")
 
 
@@ -39,12 +42,12 @@ def plots(group: str, measured: Sequence[Measured], folder: Path) -> list[Plot]:
     if group == "windows":
         return [Plot(file, title) for file, title in curves(measured, folder, COLOURS)]
     rates = [one for one in measured if "rows_per_second" in one]
+    drawn = [Plot(file, title) for file, title in eps_curves(measured, folder)] if group == "eps" else []
     if not rates:
-        return []
+        return drawn
     if group == "batches":
         return _lines(group, rates, folder)
     cases = list(dict.fromkeys((one["workload"], one["case"]) for one in rates))
-    drawn = []
     for number, start in enumerate(range(0, len(cases), CASES_IN_A_PLOT)):
         some = cases[start : start + CASES_IN_A_PLOT]
         file = folder / f"{group}{f'-{number + 1}' if len(cases) > CASES_IN_A_PLOT else ''}.svg"

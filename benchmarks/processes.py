@@ -145,7 +145,7 @@ class Worker:
                 if used > self._memory:
                     return f"out of memory, with {used / 2**30:.1f} GiB"
             if self._begun is None and now - start > self._limit + START:
-                return f"cut off after {START:g} s, before the first batch"
+                return f"cut off after {self._limit + START:g} s, before the first batch"
             if self._begun is not None and now - self._begun > self._limit + GRACE:
                 return f"cut off after {self._limit:g} s"
         return ""

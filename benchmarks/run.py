@@ -80,13 +80,13 @@ def _measure(
             if "wrong" not in other:
                 known |= other.get("answers", {})
         expected.write_text(json.dumps(known))
-        streams = hasattr(import_module(f"benchmarks.{entry.workload}"), "stream")
+        module = import_module(f"benchmarks.{entry.workload}")
         one = measured(
             entry.workload,
             entry.case,
             strategy,
             # Workloads that are no streams know themselves how long they take.
-            limit=limits.seconds if streams else 3600.0,
+            limit=limits.seconds if hasattr(module, "stream") else getattr(module, "SECONDS", 3600.0),
             memory=limits.memory,
             environment={EXPECTED: str(expected)},
         )

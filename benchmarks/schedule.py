@@ -25,11 +25,13 @@ GROUPS = {
     "batches": "Sizes of batches",
     "tables": "Joins of tables",
     "engine": "The engine",
+    "eps": "Heavy and light values",
     "windows": "Windows of a graph",
+    "trie": "Leapfrog triejoin",
     "pipeline": "The pipeline on Spark",
 }
 """Parts of the page, in their order."""
-APART = ("windows", "pipeline")
+APART = ("eps", "windows", "trie", "pipeline")
 """Parts whose workloads run by themselves, into results of their own."""
 
 PLAIN = "plain Python"
@@ -38,7 +40,9 @@ SQL = ("DuckDB", "DuckDB, delta SQL")
 FEW = (PLANNED, "first_order", PLAIN, "DuckDB, delta SQL")
 FIXED = ("single_rows", "memory", "first_use", "steps")
 PIPELINES = ("pipeline_star", "pipeline_fixed", "pipeline_graph", "pipeline_restart", "pipeline_workers")
+EPS = ("eps", "eps_steps")
 WINDOWS = ("windowed_graph", "enclosure")
+TRIE = ("trie", "moves", "tree_load")
 SIZES = (1, 10, 100, 1_000, 10_000)
 
 PATTERNS = tuple(graph.PATTERNS)
@@ -51,7 +55,7 @@ SLOW = {"4-hop", "4-cycle", "dumbbell", "3-hop projected"}
 def quick() -> Iterator[Entry]:
     """A few minutes: small sizes, every peer at least once."""
     for pattern in ("2-hop", "3-hop", "star", "triangle", "4-cycle", "triangle listed"):
-        yield Entry("graph", "graph", f"{pattern}, skew 2.5 tenth", (*OURS, *IN_PROCESS))
+        yield Entry("graph", "graph", f"{pattern}, skew 2.5 tenth", (PLANNED, *NAMED, *IN_PROCESS))
     for pattern in ("2-hop", "triangle"):
         yield Entry("graph", "graph", f"{pattern}, skew 3.0 tenth", (PLANNED, *BIG))
     for size in (10, 100, 1_000):
@@ -83,7 +87,7 @@ def _graphs() -> Iterator[Entry]:
     for pattern in (*PATTERNS, *LISTED):
         plain = (PLAIN,) if pattern in WITH_PROGRAM else ()
         sql = SQL[1:] if pattern in SLOW else SQL
-        named = ("view_tree",) if pattern == "dumbbell" else NAMED
+        named = {"dumbbell": ("view_tree",), "triangle": (*NAMED, "ivm_eps")}.get(pattern, NAMED)
         yield Entry("graph", "graph", f"{pattern}, skew 2.5", (PLANNED, *named, *plain, *sql))
     for pattern in ("2-hop", "3-hop", "star", "triangle", "4-cycle"):
         yield Entry("graph", "graph", f"{pattern}, skew 3.0 tenth", (PLANNED, "DuckDB", *BIG))
@@ -121,12 +125,14 @@ def _tables() -> Iterator[Entry]:
     for view in flights.VIEWS:
         yield Entry("tables", "flights", view, (PLANNED, *SQL))
     for n in (100, 300):
-        yield Entry("tables", "oumv", f"n = {n}", (PLANNED, *NAMED, *SQL))
+        yield Entry("tables", "oumv", f"n = {n}", (PLANNED, *NAMED, "ivm_eps", *SQL))
 
 
 def apart() -> Iterator[Entry]:
     """Those that take long and run by themselves: ``--only pipeline_star``, ``--only windows`` and the like."""
+    yield from _of_modules("eps", EPS)
     yield from _of_modules("windows", WINDOWS)
+    yield from _of_modules("trie", TRIE)
     yield from _of_modules("pipeline", PIPELINES)
 
 
@@ -145,7 +151,7 @@ def _of_modules(group: str, names: Sequence[str]) -> Iterator[Entry]:
     for name in names:
         module = import_module(f"benchmarks.{name}")
         for case in module.CASES:
-            yield Entry(group, name, case, module.STRATEGIES)
+            yield Entry(group, name, case, getattr(module, "STRATEGIES_OF", {}).get(case, module.STRATEGIES))
 
 
 def merged(entries: Iterator[Entry]) -> list[Entry]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,10 @@ import pytest
 
 # Many images, as cells of tests are small. Set before anything reads it; workers of Spark have it from its Java.
 os.environ.setdefault("FRESHVIEWS_SMALLEST_IMAGE", "20000")
+
+# Whoever runs tests in the background may have had Ctrl-C ignored, and then all they start ignores it, too.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -97,6 +97,8 @@ def _change(db: Any, stream: Stream, table: str, sign: int, rows: Any) -> None:
 
 DERIVED = "derivations"
 """Name of the column that counts how often a row of the view is derived."""
+KNOWN = "_known"
+"""What follows the name of a SUM in that of the column that counts the values that are not NULL."""
 
 
 class NotWritten(Exception):
@@ -134,7 +136,8 @@ class Delta:
         self._write({relation.name for relation in stream.relations})
 
     def _write(self, tables: set[str]) -> None:
-        keys, sums = list(self._keys), list(self._sums)
+        keys = list(self._keys)
+        sums = [name for item in self._sums for name in self._kept(item)]
         key = f"PRIMARY KEY ({', '.join(keys)})" if keys else ""
         occurrences = [table.name for table in self._tree.find_all(exp.Table)]
         parts = {name: self._parts(name) for name in tables}
@@ -168,9 +171,13 @@ class Delta:
         outputs = ", ".join(self._output(name) for name, _ in self._columns)
         self.read = f"SELECT {outputs} FROM kept" + ("" if sums or self._distinct else f", range({DERIVED}::BIGINT)")
 
+    def _kept(self, name: str) -> tuple[str, ...]:
+        """The columns that are kept for an aggregate."""
+        return (name, name + KNOWN) if isinstance(self._sums[name], exp.Sum) else (name,)
+
     def _output(self, name: str) -> str:
-        if isinstance(self._sums.get(name), exp.Sum) and not self._keys:
-            return f"CASE WHEN {DERIVED} = 0 THEN NULL ELSE {name} END AS {name}"
+        if isinstance(self._sums.get(name), exp.Sum):
+            return f"CASE WHEN {name}{KNOWN} = 0 THEN NULL ELSE {name} END AS {name}"
         return name
 
     def _parts(self, table: str) -> list[str]:
@@ -196,8 +203,12 @@ class Delta:
         product = " * ".join(signs)
         columns = [f"{item.sql('duckdb')} AS {name}" for name, item in self._keys.items()]
         for name, item in self._sums.items():
-            factor = "" if isinstance(item, exp.Count) else f" * ({item.this.sql('duckdb')})"
-            columns.append(f"SUM({product}{factor}) AS {name}")
+            if isinstance(item, exp.Count):
+                columns.append(f"SUM({product}) AS {name}")
+                continue
+            value = item.this.sql("duckdb")
+            columns.append(f"COALESCE(SUM({product} * ({value})), 0) AS {name}")
+            columns.append(f"SUM(CASE WHEN ({value}) IS NULL THEN 0 ELSE {product} END) AS {name}{KNOWN}")
         columns.append(f"SUM({product}) AS {DERIVED}")
         tree.set("expressions", [sqlglot.parse_one(column, read="duckdb") for column in columns])
         tree.set("distinct", None)

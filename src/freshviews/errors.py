@@ -27,6 +27,13 @@ class UnsupportedSql(SqlError):
     """The SQL is valid but names a construct that is refused at CREATE."""
 
 
+class RuleError(SqlError):
+    """The text of a rule is wrong or asks for what is not supported.
+
+    ``line`` and ``column`` are 1-based positions in the text given to ``rule``.
+    """
+
+
 class CatalogError(FreshviewsError):
     """A table or view is unknown, exists already, or is still needed by another."""
 
@@ -70,3 +77,7 @@ class StoreError(FreshviewsError):
 
 class SubscriberError(FreshviewsError):
     """A subscriber raised; the batch is committed all the same. The cause is chained."""
+
+
+class OutOfMemory(FreshviewsError, MemoryError):
+    """Memory ran out; the batch is refused and the state is as before, unless the message says otherwise."""

@@ -106,6 +106,13 @@ FOUND: dict[str, Scenario] = {
         "SELECT find, abs(find) AS d, SUM(load) AS store, MAX(abs_int) AS plus FROM k GROUP BY find",
         "SELECT p.find, abs(q.abs_int) AS range FROM k AS p JOIN k AS q ON p.abs_int = q.find WHERE p.load < q.range",
     ),
+    "a trie join does not tabulate along a relation that it has entered in another order": _scenario(
+        BaseTable("t1", (TableColumn("k", "BIGINT"), TableColumn("c", "BIGINT"))),
+        BaseTable("t2", (TableColumn("a", "BIGINT"),)),
+        BaseTable("t3", tuple(TableColumn(name, "BIGINT") for name in ("k", "a", "c"))),
+        "SELECT COUNT(*) AS n FROM t3 AS p CROSS JOIN t1 AS q JOIN t3 AS r ON q.c = r.a JOIN t3 AS s ON r.k + 1 = s.a"
+        " WHERE p.c < r.c AND EXISTS (SELECT 1 FROM t2 AS u WHERE u.a = p.k)",
+    ),
     "a group over Z is there where it counts above zero": _scenario(
         TRUSTED,
         "SELECT a, SUM(x) AS x, MIN(z) AS z FROM trusted GROUP BY a",
@@ -128,6 +135,25 @@ FOUND: dict[str, Scenario] = {
         "SELECT SUM(NULLIF(1.5, 1.5)) FILTER (WHERE r.a <= s.c) AS y, AVG(NULLIF(1E0, 1E0)) AS z,"
         " COUNT(NULLIF(1, 1)) FILTER (WHERE r.a < s.c) AS n FROM r CROSS JOIN s",
     ),
+    "subqueries in WHERE, with columns of the query around them": _scenario(
+        R,
+        S,
+        "SELECT a, x FROM r WHERE b IN (SELECT b FROM s WHERE c > 0)",
+        "SELECT a, COUNT(*) AS n FROM r WHERE EXISTS (SELECT 1 FROM s WHERE s.b = r.b AND s.c = r.a) GROUP BY a",
+        "SELECT a, x FROM r WHERE x >= (SELECT MIN(s.x) FROM s WHERE s.b = r.b)",
+        "SELECT SUM(x) AS x FROM r WHERE a < (SELECT COUNT(*) FROM s) AND EXISTS (SELECT b FROM s WHERE c > 1)",
+        "SELECT DISTINCT a FROM r WHERE b IN (SELECT b FROM s GROUP BY b HAVING COUNT(*) > 1)",
+    ),
+    "what a subquery compares with the query around it is not NULL in its groups": _scenario(
+        R, S, "SELECT r.x FROM r WHERE b >= (SELECT MAX(s.b) FROM s WHERE s.b = r.b)"
+    ),
+    "rows of a join over Z, each known by its output, are enumerated": _scenario(
+        TRUSTED,
+        R,
+        "SELECT trusted.a, trusted.b, trusted.x, r.b AS c FROM trusted JOIN r ON trusted.b = r.a",
+        "SELECT p.a, p.b, q.b AS c, o.b AS d FROM trusted p JOIN trusted q ON p.b = q.a JOIN trusted o ON q.b = o.a",
+        "SELECT p.a, q.a AS c FROM trusted p JOIN trusted q ON p.b = q.b",
+    ),
     "a view reads the one row of aggregates without groups from the start": _scenario(
         R,
         "SELECT COUNT(*) AS n, SUM(x) AS x FROM r",
@@ -148,10 +174,87 @@ FOUND: dict[str, Scenario] = {
         "SELECT p.a, q.b FROM r AS p JOIN r AS q ON p.b = q.a INTERSECT SELECT b, a FROM v1",
         "SELECT w, x FROM r UNION ALL (SELECT w, x FROM s EXCEPT SELECT w, MAX(x) FROM r GROUP BY w)",
     ),
+    "values that many rows share are handed out once, below two joins": _scenario(
+        R,
+        T,
+        "SELECT p.x AS x1, q.x AS x2, COUNT(*) AS n, SUM(p.y) AS y, AVG(q.z) AS z FROM r AS p JOIN r AS q"
+        " ON p.a = q.a AND p.b = q.b JOIN t ON t.a = p.a GROUP BY p.x, q.x",
+        "SELECT DISTINCT p.w FROM r AS p JOIN r AS q ON p.a = q.a AND p.b = q.b JOIN t ON t.a = p.a",
+        "SELECT p.w, t.c FROM r AS p JOIN t ON t.a = p.a AND t.x = p.x",
+        "SELECT DISTINCT p.w FROM r AS p JOIN t ON t.a = p.a UNION SELECT t.w FROM t JOIN r AS q ON t.a = q.a",
+    ),
     "branches of a union take rows from each other's tables": _scenario(
         R, S, "SELECT a, x FROM r UNION ALL SELECT c, x FROM s UNION ALL SELECT r.a, s.x FROM r JOIN s USING (b)"
     ),
 }
+
+
+_SPREAD = "COUNT(*) AS n, SUM(p.x) AS i, AVG(q.z) AS d, SUM(p.y * q.y) AS y, SUM(q.z) AS z"
+_PATH = "r AS p JOIN s AS o ON p.b = o.b JOIN t AS q ON o.c = q.c"
+
+GROUPS: dict[str, Scenario] = {
+    "groups by columns of several tables": _scenario(
+        R,
+        S,
+        T,
+        f"SELECT p.a, p.b, o.c, {_SPREAD} FROM {_PATH} GROUP BY p.a, p.b, o.c",
+        f"SELECT p.a, p.b, q.c, {_SPREAD} FROM r AS p JOIN s AS q USING (b) GROUP BY p.a, p.b, q.c HAVING COUNT(*) > 1",
+        "SELECT n, COUNT(*) AS groups, SUM(i) AS i FROM v1 GROUP BY n",
+        "SELECT a, c, i + n AS k FROM v1 UNION SELECT b, a, n FROM v2",
+    ),
+    "groups by columns of several tables, some of them left out of the output": _scenario(
+        R, S, "SELECT p.a, COUNT(p.x) AS n FROM r AS p JOIN s AS q USING (b) GROUP BY p.a, p.b, q.c"
+    ),
+    "groups of a product": _scenario(
+        R, S, f"SELECT p.a, q.c, {_SPREAD} FROM r AS p CROSS JOIN s AS q GROUP BY p.a, q.c"
+    ),
+    "groups of a join over Z by columns of several tables": _scenario(
+        TRUSTED, S, f"SELECT p.a, p.b, q.c, {_SPREAD} FROM trusted AS p JOIN s AS q USING (b) GROUP BY p.a, p.b, q.c"
+    ),
+    "groups with conditions and sums across tables": _scenario(
+        R,
+        S,
+        "SELECT p.a, p.b, q.c, SUM(p.a + q.c) AS n, COUNT(q.w) AS w FROM r AS p JOIN s AS q USING (b)"
+        " WHERE p.a < q.c GROUP BY p.a, p.b, q.c",
+        "SELECT p.a, p.b, q.c, SUM(p.x + q.x) AS n FROM r AS p JOIN s AS q USING (b) GROUP BY p.a, p.b, q.c",
+    ),
+    "groups of a triangle and what hangs on it": _scenario(
+        R,
+        S,
+        T,
+        "SELECT p.a, p.b, o.b AS o, COUNT(*) AS n, SUM(q.x) AS x, SUM(o.z) AS z FROM r AS p JOIN s AS q ON p.b = q.b"
+        " JOIN t ON q.c = t.c AND t.a = p.a JOIN r AS o ON o.a = p.a GROUP BY p.a, p.b, o.b",
+    ),
+    "groups by one table's columns, by values of all, and by what is not free-connex": _scenario(
+        R,
+        S,
+        "SELECT p.a, COUNT(*) AS n FROM r AS p JOIN s AS q USING (b) GROUP BY p.a",
+        "SELECT p.a, p.b, q.c, COUNT(DISTINCT q.x) AS n, MIN(p.z) AS z FROM r AS p JOIN s AS q USING (b)"
+        " GROUP BY p.a, p.b, q.c",
+        "SELECT p.a, q.c, COUNT(*) AS n, SUM(q.x) AS x FROM r AS p JOIN s AS q USING (b) GROUP BY p.a, q.c",
+    ),
+}
+"""Groups that ``crown`` puts together from rows of several relations, and such as it does not."""
+
+
+_EDGES = BaseTable("e", (TableColumn("a", "BIGINT"), TableColumn("b", "BIGINT")))
+_DUMBBELL = (
+    "FROM e AS o, e AS p, e AS q, e AS r, e AS s, e AS t, e AS u WHERE o.a = p.a AND o.b = q.a AND p.b = q.b"
+    " AND q.b = r.a AND r.b = s.a AND s.a = t.a AND s.b = u.a AND t.b = u.b"
+)
+ALIKE: dict[str, Scenario] = {
+    "triangles at both ends of an edge": _scenario(
+        _EDGES,
+        f"SELECT o.a AS a, o.b AS b, r.a AS c, r.b AS d, s.b AS e, t.b AS f {_DUMBBELL}",
+        f"SELECT DISTINCT r.a AS c, r.b AS d {_DUMBBELL}",
+    ),
+    "two triangles with a corner in common": _scenario(
+        _EDGES,
+        "SELECT o.a, COUNT(*) AS n FROM e AS o, e AS p, e AS q, e AS r, e AS s, e AS t WHERE o.b = p.a AND p.b = q.a"
+        " AND q.b = o.a AND r.a = o.a AND r.b = s.a AND s.b = t.a AND t.b = o.a GROUP BY o.a",
+    ),
+}
+"""Cyclic views whose bags are alike: for ``crown`` alone, as other strategies take minutes over so many joins."""
 
 
 def _grid() -> dict[str, Scenario]:
@@ -160,7 +263,7 @@ def _grid() -> dict[str, Scenario]:
     return found | {f"{shape}, rows": shaped(shape) for shape in SHAPES}
 
 
-CASES: dict[str, Scenario] = {**FOUND, **_grid()}
+CASES: dict[str, Scenario] = {**FOUND, **GROUPS, **_grid()}
 """All rows of the table, by name."""
 
 
@@ -183,6 +286,7 @@ COMPILED: dict[str, Scenario] = {
         ("a condition across tables, distinct values", 0),
         ("an inequality join, doubles", 1),
         ("a product, rows", 1),
+        ("groups by columns of several tables", 0),
     )
 }
 """One view each, for compiling takes its seconds: every shape, and every payload."""

@@ -79,11 +79,15 @@ class Engine:
         return rows
 
     def stored_rows(self) -> dict[str, int]:
-        """How many rows each stored view of each program has."""
+        """How many rows each stored view of each program has, those pending entered: they may cancel others."""
         found = {}
         for name, maintained in self.views.items():
+            for part in maintained._parts:
+                part.state.enter_pending()
             for stored, (rows, _) in maintained.sizes().items():
-                found[f"{name}.{stored}"] = rows
+                # Intervals of a trace may outlast the operation that they were recorded for, see docs/trie-join.md.
+                if not stored.startswith("intervals of "):
+                    found[f"{name}.{stored}"] = rows
         return found
 
     def close(self) -> None:
@@ -110,13 +114,18 @@ class Interpreter:
         block, dictionary = self._block, self._definitions.dictionary
         program = self.state.program
         found: dict[Key, dict[str, Any]] = evaluate_query(block.query, relations, dictionary)
-        if program.output is None:
+        if program.gathered is None:
+            if block.results:
+                names = [c.name for c in program.emitted]
+                return {key: tuple(payload[name] for name in names) for key, payload in found.items()}
             counts = {key: payload["count"] for key, payload in found.items()}
             if block.kind == "groups":
                 # Distinct rows that are enumerated come once each.
                 return {key: (1,) for key, count in counts.items() if count > 0}
             return {key: (count,) for key, count in counts.items() if count}
-        view = program.view(program.output)
+        view = program.view(program.gathered)
+        if program.once:
+            found = {key: {"count": 1} for key, payload in found.items() if payload["count"] > 0}
         zero = {c.name: RINGS[c.ring].zero for c in view.components}
         for distinct in block.distinct:
             groups = len(block.query.free)
@@ -133,12 +142,18 @@ class Interpreter:
     def output(self) -> dict[Key, tuple[Any, ...]]:
         """The program's payloads, without what ``expected`` leaves out."""
         program = self.state.program
-        if program.output is None:
+        if program.gathered is None:
             return self.state.output()
-        view = program.view(program.output)
+        view = program.view(program.gathered)
         kept = [i for i, c in enumerate(view.components) if not _is_derived(self._block, c.name)]
         zero = tuple(RINGS[view.components[i].ring].zero for i in kept)
         found = {key: tuple(payload[i] for i in kept) for key, payload in self.state.output().items()}
+        if program.once:  # counts say no more than that a row is there
+            counts = [view.components[i].name == "count" for i in kept]
+            found = {
+                key: tuple(min(part, 1) if count else part for part, count in zip(payload, counts, strict=True))
+                for key, payload in found.items()
+            }
         return {key: payload for key, payload in found.items() if payload != zero}
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from freshviews.kernel import mem
 from tests.agreement.agreement import EVERY_STRATEGY, check
-from tests.agreement.cases import CASES
+from tests.agreement.cases import ALIKE, CASES
 from tests.agreement.choices import seeded
 from tests.agreement.profile import SCENARIOS, SHARE, SHARES
 from tests.agreement.random_tables import versions
@@ -41,6 +41,13 @@ def test_every_strategy_agrees_on_the_table_of_cases(name: str) -> None:
         stream = versions(seeded(seed), case.tables, wild)
         strategies = EVERY_STRATEGY if database is None or wild else (None,)
         check(replace(case, versions=stream, duckdb=not wild), strategies, database=database)
+
+
+@pytest.mark.parametrize("name", sorted(ALIKE)[SHARE::SHARES])
+def test_crown_agrees_on_bags_that_are_alike(name: str) -> None:
+    case = ALIKE[name]
+    for seed in range(3):
+        check(replace(case, versions=versions(seeded(seed), case.tables, seed == 2), duckdb=seed != 2), ["crown"])
 
 
 @settings(_QUIET, max_examples=_SEEDED, phases=[Phase.explicit, Phase.reuse, Phase.generate])

@@ -1,6 +1,6 @@
 """How much the agreement tests do, by environment variables.
 
-``FRESHVIEWS_AGREEMENT`` is the number of random scenarios of a run. By default 500 where ``CI`` is set, and 200
+``FRESHVIEWS_AGREEMENT`` is the number of random scenarios of a run. By default 300 where ``CI`` is set, and 200
 elsewhere; more are for a run by hand.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-SCENARIOS = int(os.environ.get("FRESHVIEWS_AGREEMENT", "500" if "CI" in os.environ else "200"))
+SCENARIOS = int(os.environ.get("FRESHVIEWS_AGREEMENT", "300" if "CI" in os.environ else "200"))
 SHARES = 2
 """Processes that the plain-Python run is spread over."""
 

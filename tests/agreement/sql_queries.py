@@ -13,6 +13,7 @@ from tests.agreement.scenario import BaseTable, NamedView, Scenario, Text
 from tests.agreement.sql_aggregates import aggregate
 from tests.agreement.sql_expressions import KINDS, Expressions, Term, has_column, made
 from tests.agreement.sql_from import Readable, from_clause
+from tests.agreement.sql_subqueries import subquery
 
 
 @st.composite
@@ -87,6 +88,10 @@ def _select(
     expressions = Expressions(choose, visible)
     if choose.chance(35):
         conjuncts.append(expressions.predicate(depth=choose.between(0, 2)))
+    plain = [one for one in relations if one.depth == 0]
+    if plain and choose.chance(15):
+        asked = subquery(choose, plain, visible)
+        conjuncts += [] if asked is None else [asked]
     where = made("bool", " WHERE " + " AND ".join(f"{{{i}}}" for i in range(len(conjuncts))), *conjuncts)
     tail = where.text if conjuncts else Text.same("")
     shape = choose.pick(("groups", "groups", "groups", "bag", "bag", "global"))

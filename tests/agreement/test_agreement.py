@@ -12,7 +12,7 @@ import pytest
 
 from tests.agreement.agreement import EVERY_STRATEGY, check
 from tests.agreement.bulk import check_bulk
-from tests.agreement.cases import COMPILED
+from tests.agreement.cases import ALIKE, COMPILED
 from tests.agreement.choices import seeded
 from tests.agreement.in_shares import run_as_plain_python
 from tests.agreement.profile import SCENARIOS
@@ -30,6 +30,13 @@ def test_compiled_code_agrees_over_many_streams(name: str, strategy: str | None)
         wild = seed % 4 == 3
         stream = versions(seeded(seed), case.tables, wild)
         check(replace(case, versions=stream, duckdb=not wild), [strategy], interpreted=False)
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_compiled_code_agrees_on_bags_that_are_alike(name: str) -> None:
+    case = ALIKE[name]
+    for seed in range(4):
+        check(replace(case, versions=versions(seeded(seed), case.tables, False)), ["crown"], interpreted=False)
 
 
 @pytest.mark.parametrize("name", COMPILED)

@@ -90,6 +90,15 @@ def test_delta_sql_of_sums_gives_the_answer_of_the_query() -> None:
     agree(Stream(stream.relations, stream.view, stream.steps[:40], (10, 39)))
 
 
+def test_delta_sql_of_sums_knows_null() -> None:
+    values = pa.table({"k": [1, 1, 2, 2, 3], "x": pa.array([None, 4, None, None, 5], pa.int64())})
+    signs = [(0, 1), (1, 1), (2, 1), (3, 1), (4, 1), (1, -1), (4, -1)]
+    rows = values.take([row for row, _ in signs])
+    steps = tuple(signed("t", rows, np.array([sign for _, sign in signs]), 1))
+    relation = Relation("t", "k BIGINT, x BIGINT", ("k", "x"))
+    agree(Stream((relation,), "SELECT k, SUM(x) AS s, COUNT(*) AS n FROM t GROUP BY k", steps, (0, 1, 4, 5, 6)))
+
+
 def test_delta_sql_does_not_pretend() -> None:
     stream = snb.stream("posts of friends")
     for view in (

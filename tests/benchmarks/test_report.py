@@ -134,7 +134,10 @@ def test_the_same_figures_draw_the_same_pictures(tmp_path: Path) -> None:
     windows = [
         measured("windowed_graph", "3-hop, full", "freshviews", None, value=1.0, **window),
         measured("windowed_graph", "3-hop, full, window 1/2", "freshviews", None, value=0.5, **{**window, "window": 5}),
-        *(measured("enclosure", f"r(s, t), {n}", "freshviews", None, value=1.0 * n, lambda_t=n / 2) for n in (1, 4)),
+        *(
+            measured("enclosure", f"r(s, t), {n}", "freshviews", None, value=1.0 * n, lambda_t=n / 2, bytes=n)
+            for n in (1, 4)
+        ),
     ]
 
     def drawn() -> list[tuple[Path, bytes]]:
@@ -143,5 +146,5 @@ def test_the_same_figures_draw_the_same_pictures(tmp_path: Path) -> None:
         return [(plot.file, plot.file.read_bytes()) for plot in found]
 
     first = drawn()
-    assert len(first) == 6
+    assert len(first) == 7
     assert drawn() == first

@@ -50,4 +50,4 @@ def test_streams_have_the_enclosureness_that_they_are_made_for(within: int) -> N
     spans = enclosure.spans_of(enclosure.updates_within(within, 1024))
     assert of_stream(spans) == within / 2
     found = {name: of_tree(enclosure.tree_of(name), spans) for name in enclosure.TREES}
-    assert found == {"r(s, t)": within / 2, "[b](r(t), s)": 1}
+    assert found == {"r(s, t)": within / 2, "[b] with r(t), s": 1}

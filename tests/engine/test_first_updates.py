@@ -182,7 +182,7 @@ def test_updates_are_named_by_the_view() -> None:
         db.execute(TABLES.format(r="") + VIEW)
         db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.updates' = 'T 5000, r 10')")
         assert top_of(db) == "[c]"
-        with pytest.raises(PlanError, match="'x 3' is not a table that the view reads and a number of updates"):
+        with pytest.raises(PlanError, match="'x 3' is not a table that the view reads, or a bag of it, and a number"):
             db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.updates' = 't 5000, x 3')")
         assert top_of(db) == "[c]"
 

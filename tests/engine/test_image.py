@@ -40,8 +40,11 @@ CREATE MATERIALIZED VIEW ends AS
 CREATE MATERIALIZED VIEW paths AS SELECT r.a, s.b, t.name FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c;
 CREATE MATERIALIZED VIEW either AS SELECT a FROM r UNION ALL SELECT c FROM t WHERE name = 'p1';
 CREATE MATERIALIZED VIEW total AS SELECT COUNT(*) AS n, SUM(d) AS d FROM s;
+CREATE MATERIALIZED VIEW chain AS SELECT COUNT(*) AS n, SUM(d) AS d FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c;
 """
 VIEWS = ("sums", "ends", "paths", "either", "total")
+PARTED = ("ivm_eps", "ivm_eps_linear")
+"""Strategies that keep counts and sums over three tables, and no other view."""
 ROWS = 40 if PURE_PYTHON else 300
 
 
@@ -112,13 +115,27 @@ def agree(one: Maintained, other: Maintained) -> None:
     assert one.failure() is None and other.failure() is None
     if one.wants_change and other.wants_change:
         assert rows_of([one.take_change()]) == rows_of([other.take_change()])
-    assert one.sizes() == other.sizes() and one.explain() == other.explain()
+    assert lasting(one) == lasting(other)
+
+
+def lasting(view: Maintained) -> tuple[dict[str, tuple[int, int]], list[str]]:
+    """Sizes and EXPLAIN without what is made anew after an image is read: tries, and what is known of traces."""
+
+    def lasts(text: str) -> bool:
+        return not any(word in text for word in ("trie of ", "intervals of ", "trace of "))
+
+    sizes = {name: size for name, size in view.sizes().items() if lasts(name)}
+    return sizes, [" ".join(line.split()) for line in view.explain().splitlines() if lasts(line)]
 
 
 CASES = [
     *(pytest.param(view, None, 1 << 18, id=f"{view}-read") for view in VIEWS),
     *(pytest.param(view, None, 1, id=f"{view}-mapped") for view in VIEWS),
-    *(pytest.param(view, strategy, 1, id=f"{view}-{strategy}") for view in VIEWS for strategy in STRATEGIES),
+    *(
+        pytest.param(view, strategy, 1, id=f"{view}-{strategy}")
+        for strategy in STRATEGIES
+        for view in (("chain",) if strategy in PARTED else VIEWS)
+    ),
 ]
 
 

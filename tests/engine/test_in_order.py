@@ -27,6 +27,8 @@ VIEWS = {
     " WHERE g1.dst = g2.src AND g2.dst = g3.src;",
     "grouped": "CREATE MATERIALIZED VIEW v AS SELECT g1.src AS a, COUNT(*) AS n FROM g g1, g g2"
     " WHERE g1.dst = g2.src GROUP BY g1.src;",
+    "groups that are enumerated": "CREATE MATERIALIZED VIEW v AS SELECT g1.src AS a, g1.dst AS b, g2.dst AS c,"
+    " COUNT(*) AS n FROM g g1, g g2 WHERE g1.dst = g2.src GROUP BY g1.src, g1.dst, g2.dst HAVING COUNT(*) > 1;",
     "by way of another": "CREATE MATERIALIZED VIEW u AS SELECT dst, COUNT(*) AS n FROM g GROUP BY dst;"
     "CREATE MATERIALIZED VIEW v AS SELECT g.src, g.dst, u.n FROM g JOIN u ON g.src = u.dst;",
     "a set": "CREATE MATERIALIZED VIEW v AS SELECT p.src, q.dst FROM g p JOIN g q ON p.dst = q.src"
@@ -215,3 +217,50 @@ def test_a_subscriber_hears_of_the_versions_meanwhile() -> None:
             for *row, m, _ in zip(*[column.to_pylist() for column in batch.columns], strict=True):
                 seen[tuple(row)] += m
         assert +told == +seen == rows_of(db)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_net_change_of_many_updates_is_that_of_one_batch(name: str) -> None:
+    stream = updates(120, 1)
+    with Database() as db, Database() as single:
+        for one in (db, single):
+            one.execute(TABLE + VIEWS[name])
+            one.apply("g", stream[:60])
+        before = rows_of(single)
+        single.apply("g", stream[60:])
+        expected = Counter(rows_of(single))
+        expected.subtract(before)
+        found: Counter[tuple[object, ...]] = Counter()
+        for batch in db.apply_net("g", batch_of(stream[60:]), "v", rows=7):
+            assert 0 < batch.num_rows <= 7
+            for *row, m in zip(*[column.to_pylist() for column in batch.columns], strict=True):
+                found[tuple(row)] += m
+        assert {k: m for k, m in found.items() if m} == {k: m for k, m in expected.items() if m}
+        assert rows_of(db) == rows_of(single)
+
+
+def test_each_row_of_the_net_change_of_a_join_comes_once() -> None:
+    """Edges come, go, and come again: what is back at the end is told of by nobody."""
+    rng = random.Random(9)
+    edges = [(a, b) for a in range(8) for b in range(8)]
+    with Database() as db:
+        db.execute("CREATE TABLE g (src BIGINT NOT NULL, dst BIGINT NOT NULL, PRIMARY KEY (src, dst));"
+                   "CREATE MATERIALIZED VIEW v AS SELECT p.src AS a, p.dst AS b, q.dst AS c, r.dst AS d"
+                   " FROM g p, g q, g r WHERE p.dst = q.src AND q.dst = r.src;")  # fmt: skip
+        here = set(rng.sample(edges, 30))
+        db.insert("g", sorted(here))
+        before = rows_of(db)
+        stream = []
+        for _ in range(200):
+            edge = rng.choice(edges)
+            stream.append((*edge, -1 if edge in here else 1))
+            here ^= {edge}
+        told = [
+            tuple(row)
+            for batch in db.apply_net("g", stream, "v", rows=50)
+            for row in zip(*[column.to_pylist() for column in batch.columns], strict=True)
+        ]
+        expected = Counter(rows_of(db))
+        expected.subtract(before)
+        assert sorted(told) == sorted((*row, m) for row, m in expected.items() if m)
+        assert len(db.table("g")) == len(here)

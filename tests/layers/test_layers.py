@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "freshviews"
 
 ORDER = (
-    "errors", "types", "kernel", "expr", "ring", "query", "program", "plan", "codegen", "sql", "store", "engine",
-    "stream", "cells", "spark", "cli",
+    "errors", "types", "kernel", "expr", "ring", "query", "program", "plan", "codegen", "sql", "rules", "store",
+    "engine", "stream", "cells", "spark", "cli",
 )  # fmt: skip
 """Each may import itself and what stands before it."""
 

@@ -156,3 +156,76 @@ def test_a_bag_strategy_that_there_is_not_is_refused() -> None:
         properties = "'freshviews.strategy' = 'view_tree', 'freshviews.bag_strategy' = 'first_order'"
         with pytest.raises(PlanError, match=r"'freshviews\.bag_strategy' is for strategy crown; it names view_tree"):
             db.execute(SQL.format(properties=properties))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # Relations and variables with the names that bags, their views, rows and variables would have.
+        "Q(a, d) = R(a, R_S_T_a), S(R_S_T_a, c), T(a, c), R_S_T(a, d), R_S_T_R(d, R_S_T_delta)",
+        "Q(a, r_s_t_row) = r(a, b), s(b, c), t(a, c), r_s_t_r(a, r_s_t_row), r_s(a, b_row), s_t(b_row, r_row_sums)",
+        "Q(a, d) = A(a, b), B(b, c), A_B(c, a), C(a, d), A_B_C(d, e), B_A(e, f), D(f, d)",
+    ],
+)
+def test_names_of_bags_are_nobody_elses(text: str) -> None:
+    made = query(text)
+    assert len(prepared(made).bags) >= 1
+    for distinct in (False, True):
+        program = crown.plan_enumerated(made, distinct)
+        if program is None:
+            continue
+        wellformed.check(program)
+        names = [view.name for view in program.views]
+        assert len(set(names)) == len(names)
+        stream = Stream(relations_of(made), 2, signed=not distinct)
+        (assert_distinct_maintained if distinct else assert_maintained)(program, made, stream, 10)
+
+
+LOLLIPOP = (
+    "CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL); CREATE TABLE s (b BIGINT NOT NULL, c BIGINT NOT NULL);"
+    "CREATE TABLE t (c BIGINT NOT NULL, a BIGINT NOT NULL); CREATE TABLE u (b BIGINT NOT NULL, d BIGINT NOT NULL);"
+    "CREATE TABLE w (d BIGINT NOT NULL, e BIGINT NOT NULL);"
+    "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}'{}) AS SELECT r.a, r.b, u.d, w.e"
+    " FROM r, s, t, u, w WHERE r.b = s.b AND s.c = t.c AND t.a = r.a AND u.b = r.b AND w.d = u.d;"
+)
+
+
+def top_of(db: Database) -> str:
+    return next(line.split()[1] for line in db.view("v").explain().splitlines() if line.startswith("tree"))
+
+
+@pytest.mark.parametrize(("said", "top"), [("r_s_t 100000, w 1", "[b]"), ("w 100000, r_s_t 1", "[d]")])
+def test_a_view_names_the_updates_of_its_bags(said: str, top: str) -> None:
+    with Database() as db:
+        db.execute(LOLLIPOP.format("crown", f", 'freshviews.updates' = '{said}'"))
+        assert top_of(db) == top
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("said", ["r_s 5", "r", "r five", "r 1,, s 2"])
+def test_updates_that_cannot_be_read_are_refused_under_every_strategy(strategy: str, said: str) -> None:
+    with Database() as db, pytest.raises(PlanError, match="is not a table that the view reads, or a bag"):
+        db.execute(LOLLIPOP.format(strategy, f", 'freshviews.updates' = '{said}'"))
+
+
+def test_the_first_updates_choose_the_tree_of_a_cyclic_view() -> None:
+    """By rows of the bag that change: where one of s changes a thousand, fewer updates are more than those of w."""
+    with Database() as db:
+        db.execute(LOLLIPOP.format("crown", ""))
+        assert top_of(db) == "[b]"
+        db.insert("r", [(1, 1)])
+        db.insert("s", [(1, 1)])
+        db.insert("t", [(1, 1)])
+        db.insert("u", [(1, 3)])
+        db.insert("w", [(3, i) for i in range(10_000)])
+        assert top_of(db) == "[d]"
+        assert len(db.view("v")) == 10_000
+    with Database() as db:
+        db.execute(LOLLIPOP.format("crown", ""))
+        db.insert("r", [(i, 1) for i in range(1000)])
+        db.insert("t", [(1, i) for i in range(1000)])
+        db.insert("u", [(1, 3)])
+        for i in range(19):
+            db.apply("s", [(1, 1, 1 if i % 2 == 0 else -1)])
+        db.insert("w", [(3, i % 10) for i in range(10_000)])
+        assert top_of(db) == "[b]"

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column
 from freshviews.plan import STRATEGIES
 from freshviews.program.interpreter import State
@@ -76,4 +77,9 @@ def test_multiplicities_of_triangles_are_products_and_take_the_update(strategy: 
 def test_the_program_reads_as_in_the_golden_file(
     strategy: str, name: str, text: str, golden: Callable[[str, str], None]
 ) -> None:
-    golden(f"programs/{name}.{strategy}.txt", print_program(STRATEGIES[strategy](lecture(text))))
+    try:
+        program = STRATEGIES[strategy](lecture(text))
+    except PlanError as refusal:
+        assert text == ACYCLIC and strategy.startswith("ivm_eps"), refusal
+        return
+    golden(f"programs/{name}.{strategy}.txt", print_program(program))

@@ -7,7 +7,7 @@ import pytest
 from freshviews import Database
 from freshviews.cli.advise import line_of
 from freshviews.errors import PlanError
-from freshviews.plan.crown_query import output_of, tree_of
+from freshviews.plan.crown_query import prepared, tree_of
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.join_trees import all_trees, parse_tree
 from tests.query.notation import query
@@ -22,14 +22,14 @@ JOIN = "SELECT r.a, r.b AS x, s.c AS y, t.d FROM r JOIN s ON r.b = s.b JOIN t ON
 
 @pytest.mark.parametrize("text", ["[b](R, S(T))", "S(R, T)", " [ c ] ( T , S ( R ) ) ", "T(S(R))"])
 def test_a_tree_that_is_named_is_taken(text: str) -> None:
-    tree = tree_of(PATH, output_of(PATH), {}, text)
+    tree = tree_of(prepared(PATH), {}, text)
     assert tree == parse_tree(text, hypergraph(PATH))
     assert {node.name for node in tree.nodes()} >= {"R", "S", "T"}
 
 
 def test_every_tree_that_there_is_can_be_named() -> None:
     for tree in all_trees(hypergraph(PATH)):
-        assert tree_of(PATH, output_of(PATH), {}, line_of(tree, PATH)) == tree
+        assert tree_of(prepared(PATH), {}, line_of(tree, PATH)) == tree
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_every_tree_that_there_is_can_be_named() -> None:
 )
 def test_what_is_no_tree_of_the_query_is_refused(text: str, message: str) -> None:
     with pytest.raises(PlanError, match=message):
-        tree_of(PATH, output_of(PATH), {}, text)
+        tree_of(prepared(PATH), {}, text)
 
 
 def test_a_tree_that_is_not_free_connex_is_refused() -> None:
     made = query("Q(a, b) = R(a, b), S(b, c)")
     with pytest.raises(PlanError, match="the root of a free-connex join tree is made of free variables"):
-        tree_of(made, output_of(made), {}, "S(R)")
+        tree_of(prepared(made), {}, "S(R)")
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_tree_that_is_not_free_connex_is_refused() -> None:
         ("'freshviews.join_tree' = 'r(s, t)'", "the nodes that have"),
         ("'freshviews.join_tree' = 'g(s)'", "'g' is no relation of the query; there are r, s, t"),
         ("'freshviews.join_tree' = 's(r, t)', 'freshviews.strategy' = 'view_tree'", "is for strategy crown"),
-        ("'freshviews.updates' = 'r many'", "'r many' is not a table that the view reads and a number of updates"),
+        ("'freshviews.updates' = 'r many'", "'r many' is not a table that the view reads, or a bag of it"),
     ],
 )
 def test_sql_refuses_it_too(properties: str, message: str) -> None:

@@ -204,7 +204,7 @@ def test_the_change_is_what_the_result_grew_by_since_it_was_last_asked_for() -> 
 
 
 def test_rows_are_emitted_into_the_change_while_it_is_wanted() -> None:
-    made = program(Changed((Emit(("a",), *M),)), views=())
+    made = program(Changed((Emit(("a",), M),)), views=())
     state = run(made, (1, 0, 2), (1, 0, 1), (2, 0, 1), (2, 0, -1))
     assert state.change() == {(1,): (3,)}
     state.wanted = False
@@ -214,7 +214,7 @@ def test_rows_are_emitted_into_the_change_while_it_is_wanted() -> None:
 
 def test_a_result_that_is_not_stored_is_enumerated() -> None:
     made = program(Add("V", ("a", "b"), ("count",), M), views=(view("V", "a", "b"),))
-    loop = Loop("V", ("a", "b"), (), "v", (Emit(("a",), Monomial((Part("v", "count"),))),))
+    loop = Loop("V", ("a", "b"), (), "v", (Emit(("a",), (Monomial((Part("v", "count"),)),)),))
     state = run(Program(**{**vars(made), "enumerate": (loop,)}), (1, 1, 2), (1, 2, 3), (2, 1, 1), (2, 2, -1))
     assert state.output() == {(1,): (5,)}
 

@@ -79,7 +79,7 @@ def slice_of_t(*body: Statement) -> Loop:
         (slice_of_t(), "for c, t in T[_, a]:"),
         (Loop("S", ("b", "c"), (), "s", ()), "for b, c, s in S:"),
         (
-            Smaller(slice_of_s(Emit(("a",), Monomial((S,)))), slice_of_t(Emit(("a",), M))),
+            Smaller(slice_of_s(Emit(("a",), (Monomial((S,)),))), slice_of_t(Emit(("a",), (M,)))),
             "if |S[b]| <= |T[_, a]|:\n    for c, s in S[b]:\n        emit (a) * s\n"
             "else:\n    for c, t in T[_, a]:\n        emit (a) * m",
         ),
@@ -120,7 +120,7 @@ def slice_of_t(*body: Statement) -> Loop:
         ),
         (Extreme("Q", ("a",), "sum_x", "D", "min"), "Q[a].sum_x = min of D[a]"),
         (
-            Changed((Emit(("a", "b", "c"), Monomial((MULTIPLICITY, MULTIPLICITY))),)),
+            Changed((Emit(("a", "b", "c"), (Monomial((MULTIPLICITY, MULTIPLICITY)),)),)),
             "if changes are wanted:\n    emit (a, b, c) * m * m",
         ),
     ],
@@ -160,7 +160,7 @@ def test_a_trigger_prints_columns_filters_and_what_is_computed() -> None:
 
 
 def test_a_result_that_is_enumerated_prints_how() -> None:
-    scan = Loop("S", ("a", "b"), (), "s", (Emit(("a",), Monomial((S,))),))
+    scan = Loop("S", ("a", "b"), (), "s", (Emit(("a",), (Monomial((S,)),)),))
     printed = print_program(replace(PROGRAM, views=PROGRAM.views[:1], output=None, enumerate=(scan,)))
     assert printed.endswith("\nresult(a):\n    for a, b, s in S:\n        emit (a) * s\n")
 

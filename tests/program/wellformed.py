@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from freshviews.expr.nodes import columns_of
 from freshviews.program.nodes import (
     MULTIPLICITY,
     Add,
+    Balance,
     Changed,
+    Clear,
     Component,
+    Cursor,
     Emit,
     Enter,
     Exists,
     Extreme,
     If,
     Into,
+    Leap,
     Leave,
     Let,
     Lookup,
     Loop,
     Monomial,
     Part,
+    Perform,
     Program,
+    Rows,
     Smaller,
+    Source,
     Statement,
     Sum,
     Tally,
+    Union,
     Value,
 )
+from freshviews.program.rewrite import visit
 
 
 def check(program: Program) -> None:
     """Raises AssertionError where the program breaks a rule."""
-    names = [view.name for view in program.views]
+    names = [view.name for view in (*program.views, *program.scratch)]
     assert len(set(names)) == len(names), f"two views are named alike: {names}"
     assert program.output is None or program.view(program.output).journal
     for trigger in program.triggers:
@@ -41,8 +52,27 @@ def check(program: Program) -> None:
         _Check(program).body(trigger.body, {MULTIPLICITY.name, *variables}, {}, frozenset())
     _Check(program).body(program.enumerate, set(), {}, frozenset())
     _Check(program).body(program.awake, set(), {}, frozenset())
+    _Check(program).body(program.evaluate, set(), {}, frozenset())
+    for trie in program.tries:
+        assert sorted(trie.order) == list(range(len(program.view(trie.view).key))), f"{trie} does not order its view"
+    walked = {c.trie for s in visit(program.evaluate) if isinstance(s, Leap) for c in s.cursors}
+    assert walked == {trie.name for trie in program.tries} and len(walked) == len(program.tries)
     _Check(program).body(program.member, set(program.free), {}, frozenset())
+    _Check(program).listing(program.listing, set())
+    if program.delta:
+        (total,) = program.member
+        assert isinstance(total, Sum) and total.components == program.view(program.delta).components
     used = _Check.used_indexes(program)
+    if program.balancing is not None:
+        for partition in program.balancing.partitions:
+            for body in (partition.rise, partition.sink):
+                _Check(program).body(body, set(partition.value), {}, frozenset())
+            # The degree of a value is the size of its slice.
+            used.add((partition.view, partition.by, ""))
+        for procedure in program.balancing.procedures:
+            known = {MULTIPLICITY.name, *procedure.parameters}
+            _Check(program).body(procedure.body, known, {}, frozenset())
+        _Check(program).body(program.balancing.recompute, set(), {}, frozenset())
     for view in program.views:
         for index in view.indexes:
             assert (view.name, index, "") in used, f"no loop needs the index {index} of {view.name}"
@@ -53,16 +83,53 @@ def check(program: Program) -> None:
             assert view.components[-1] == Component(view.tally, "integer"), f"the tally of {view.name} is not last"
 
 
+def _sources(listing: tuple[Source, ...]) -> Iterator[Source]:
+    """All sources of a listing, and the rows of its unions."""
+    for one in listing:
+        yield one
+        if isinstance(one, Union):
+            yield from (rows for rows in (one.light, one.heavy) if rows is not None)
+            yield from _sources(one.inner)
+
+
 class _Check:
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, has: bool = False) -> None:
         self.program = program
+        self.has = has
+
+    def listing(self, sources: tuple[Source, ...], variables: set[str]) -> None:
+        """Every source binds new variables, and those of a union are what each of its sets binds."""
+        for one in sources:
+            if isinstance(one, Rows):
+                self.rows(one, variables)
+                variables = variables | set(one.key)
+                continue
+            assert not variables.intersection(one.variables)
+            if one.light is not None:
+                self.rows(one.light, variables)
+                assert set(one.light.key) - variables == set(one.variables)
+            self.rows(one.heavy, variables)
+            inside = variables | set(one.heavy.key)
+            self.listing(one.inner, inside)
+            _Check(self.program, has=True).body(one.has, inside | set(one.variables), {}, frozenset())
+            variables = variables | set(one.variables)
+
+    def rows(self, rows: Rows, variables: set[str]) -> None:
+        self.view(rows.view, rows.key)
+        for i, variable in enumerate(rows.key):
+            assert (variable in variables) == (i in rows.bound), f"{variable} in the rows of {rows.view}"
 
     @staticmethod
     def used_indexes(program: Program) -> set[tuple[str, tuple[int, ...], str]]:
-        from freshviews.program.rewrite import visit
-
-        bodies = [*(t.body for t in program.triggers), program.enumerate, program.awake, program.member]
-        used: set[tuple[str, tuple[int, ...], str]] = set()
+        bodies = [t.body for t in program.triggers]
+        bodies += [program.evaluate, program.enumerate, program.awake, program.member]
+        listed = list(_sources(program.listing))
+        bodies += [one.has for one in listed if isinstance(one, Union)]
+        if program.balancing is not None:
+            bodies += [body for p in program.balancing.partitions for body in (p.rise, p.sink)]
+            bodies.append(program.balancing.recompute)
+            bodies += [p.body for p in program.balancing.procedures]
+        used = {(one.view, one.bound, one.among) for one in listed if isinstance(one, Rows)}
         for body in bodies:
             statements = list(visit(body))
             used |= {(s.view, s.bound, s.among) for s in statements if isinstance(s, Loop | Exists)}
@@ -90,16 +157,36 @@ class _Check:
                 case If(condition, inner):
                     assert variables.issuperset(columns_of(condition)), statement
                     self.body(inner, variables, rows, open_views)
-                case Lookup(view, key, alias, inner):
+                case Lookup(view, key, alias, inner, otherwise):
                     assert variables.issuperset(key), f"{view}[{key}] is looked up with unbound variables"
                     self.row(alias, variables, rows)
                     components = self.view(view, key)
                     self.body(inner, variables, {**rows, alias: components}, open_views | {view})
+                    self.body(otherwise, variables, rows, open_views)
+                case Balance(view, key):
+                    assert variables.issuperset(key)
+                    assert not open_views and self.program.balancing is not None
+                    assert view in self.program.balancing.stores
+                case Perform(procedure, arguments, sign):
+                    assert self.program.balancing is not None and sign in (1, -1)
+                    assert len(self.program.balancing.procedure(procedure).parameters) == len(arguments)
+                    assert variables.issuperset(arguments)
                 case Loop():
                     self.loop(statement, variables, rows, open_views)
                 case Smaller(left, right):
                     self.loop(left, variables, rows, open_views)
                     self.loop(right, variables, rows, open_views)
+                case Leap(cursors, inner):
+                    scope = dict(rows)
+                    for cursor in cursors:
+                        trie = next(trie for trie in self.program.tries if trie.name == cursor.trie)
+                        assert cursor.key[-1] == statement.variable and variables.issuperset(cursor.key[:-1])
+                        assert statement.variable not in variables, f"{statement.variable} is bound twice"
+                        assert bool(cursor.alias) == (len(cursor.key) == len(trie.order)), f"{cursor} comes to a row"
+                        if cursor.alias:
+                            self.row(cursor.alias, variables, rows)
+                            scope[cursor.alias] = self.program.view(trie.view).components
+                    self.body(inner, {*variables, statement.variable}, scope, open_views | self.walked(cursors))
                 case Exists(view, key, bound, inner, among):
                     assert variables.issuperset(key), f"{view}[{key}] is asked for with unbound variables"
                     assert len(key) == len(bound)
@@ -113,7 +200,8 @@ class _Check:
                     for event in events:
                         self.body(event.alone, variables, rows, open_views)
                         self.body(event.others, variables, rows, open_views)
-                case Sum(alias, components, inner, then):
+                case Sum(alias, components, inner, then, _, remembered):
+                    assert variables.issuperset(remembered), statement
                     self.row(alias, variables, rows)
                     scope = {**rows, alias: components}
                     self.body(inner, variables, scope, open_views)
@@ -138,12 +226,22 @@ class _Check:
                     assert component in {c.name for c in self.view(view, key)}
                     ordered = self.program.view(source)
                     assert ordered.ordered is not None and len(ordered.key) == len(key) + 1
+                case Clear(view):
+                    assert view in {one.name for one in self.program.scratch} and view not in open_views
                 case Changed(inner):
                     self.body(inner, variables, rows, open_views)
-                case Emit(row, multiplicity):
+                case Emit(row, payload):
                     assert variables.issuperset(row), statement
+                    if self.has:
+                        assert payload == (Monomial(()),)
+                        continue
                     assert len(row) == len(self.program.free)
-                    self.monomial(multiplicity, "integer", variables, rows)
+                    for component, monomial in zip(self.program.emitted, payload, strict=True):
+                        self.monomial(monomial, component.ring, variables, rows)
+
+    def walked(self, cursors: tuple[Cursor, ...]) -> frozenset[str]:
+        names = {cursor.trie for cursor in cursors}
+        return frozenset(trie.view for trie in self.program.tries if trie.name in names)
 
     def view(self, name: str, key: tuple[str, ...]) -> tuple[Component, ...]:
         view = self.program.view(name)

@@ -99,11 +99,17 @@ def write_script(folder: Path, views: list[str]) -> Path:
     return path
 
 
-def check(world: World, views: list[str]) -> None:
+def held_by(world: World, views: list[str]) -> dict[str, Counter[tuple[Any, ...]]]:
+    """The rows of each view in the latest version."""
     root = world.folder / "script.checkpoint"
-    for name in views:
+    version = latest(root)
+    rows = {name: contents(root, version, name).to_pylist() for name in views}
+    return {name: Counter(_plain(tuple(row.values())) for row in found) for name, found in rows.items()}
+
+
+def check(world: World, views: list[str]) -> None:
+    for name, found in held_by(world, views).items():
         expected = world.expected(VIEWS[name])
-        found = Counter(_plain(tuple(row.values())) for row in contents(root, latest(root), name).to_pylist())
         assert found == expected, name
         delivered: Counter[tuple[Any, ...]] = Counter()
         for path in (world.folder / "out" / name).glob("*.parquet"):

@@ -205,6 +205,8 @@ def test_a_column_comes_back_from_its_codes(data: st.DataObject) -> None:
     assert back.type == arrow_type(kind)
     assert back.to_pylist() == values
     assert [decode_value(kind, code, dictionary) for code in codes.tolist()] == values
+    if None not in values:
+        assert decode_array(kind, codes, dictionary, nullable=False).equals(back)
     # A strided view, as of one column among the rows of a table.
     rows = np.repeat(codes, 3)
     assert decode_array(kind, rows[::3], dictionary).to_pylist() == values

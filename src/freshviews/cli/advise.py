@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from freshviews.cli.bag_updates import updates_of
 from freshviews.cli.script import PlannedScript
 from freshviews.engine.batch import CodeBatch, Codes
 from freshviews.engine.encoding import MULTIPLICITY, TableEncoder
@@ -22,9 +23,10 @@ from freshviews.expr.nodes import Column
 from freshviews.plan.crown_query import graph_of, prepared
 from freshviews.program.scalars import evaluate
 from freshviews.query.acyclic import JoinTree
+from freshviews.query.block import TableDef
 from freshviews.query.join_trees import LIMIT, all_trees, best_tree
 from freshviews.query.query import Atom, Query
-from freshviews.stream.enclosure import Spans, kind_of, lifespans, of_stream, of_tree
+from freshviews.stream.enclosure import Spans, kind_of, lifespans, lives_of, of_stream, of_tree
 from freshviews.types.dictionary import Dictionary
 
 ORDER = "_order"
@@ -48,17 +50,31 @@ def advise(script: PlannedScript, folder: str, trees: int) -> Iterator[str]:
             if any(atom.relation not in tables for atom in block.query.atoms):
                 yield "  it reads other views, whose updates no stream tells"
                 continue
-            yield from ("  " + line for line in _block(block.query, batches, dictionary, trees))
+            yield from ("  " + line for line in _block(block.query, batches, tables, dictionary, trees))
 
 
 def _block(
-    query: Query, batches: Mapping[str, tuple[CodeBatch, Codes]], dictionary: Dictionary, limit: int
+    query: Query,
+    batches: Mapping[str, tuple[CodeBatch, Codes]],
+    tables: Mapping[str, TableDef],
+    dictionary: Dictionary,
+    limit: int,
 ) -> Iterator[str]:
     made = prepared(query)
-    if made.bags:
-        yield f"it is cyclic: {', '.join(made.bags)} are kept as bags, and their updates are not known"
-        return
-    spans = {atom.name: _spans(atom, *batches[atom.relation], dictionary) for atom in made.query.atoms}
+    spans: dict[str, Spans] = {}
+    for atom in made.query.atoms:
+        if atom.name not in made.bags:
+            spans[atom.name] = lifespans(*_updates(atom, *batches[atom.relation], dictionary))
+            continue
+        bag = made.bags[atom.name]
+
+        def lives(source: Atom) -> tuple[Codes, Spans]:
+            return lives_of(*_updates(source, *batches[source.relation], dictionary))
+
+        changes = updates_of(bag, batches, tables, lives, dictionary)
+        spans[atom.name] = lifespans(changes.rows, changes.multiplicities, changes.times)
+        of = ", ".join(dict.fromkeys(query.atom(one).relation for one in bag.at_home))
+        yield f"{atom.name} is a bag: updates of {of} change {len(changes.rows):,} of its rows, each an update of it"
     updates = {name: float(len(one)) for name, one in spans.items()}
     graph = graph_of(made.query, made.free)
     yield f"the stream is {_kind(spans)}; lambda {of_stream(spans):.2f}"
@@ -88,12 +104,14 @@ def _kind(spans: Mapping[str, Spans]) -> str:
     return "neither insert-only nor first-in-first-out" if kind == "neither" else kind
 
 
-def _spans(atom: Atom, batch: CodeBatch, times: Codes, dictionary: Dictionary) -> Spans:
-    """Lifespans of an atom's rows: the variables of the updates that pass its filters."""
+def _updates(
+    atom: Atom, batch: CodeBatch, times: Codes, dictionary: Dictionary
+) -> tuple[Codes, Codes, Codes]:
+    """Updates of an atom's rows: the variables of those that pass its filters, multiplicities, times."""
     if all(isinstance(c, Column) for c in atom.columns) and not atom.filters:
         columns = [batch.columns[c.name] for c in atom.columns if isinstance(c, Column)]
         rows = np.column_stack(columns) if columns else np.empty((len(batch), 0), np.int64)
-        return lifespans(rows, batch.multiplicities, times)
+        return rows, batch.multiplicities, times
     kept, values = [], []
     for i in range(len(batch)):
         row = {name: int(column[i]) for name, column in batch.columns.items()}
@@ -101,7 +119,7 @@ def _spans(atom: Atom, batch: CodeBatch, times: Codes, dictionary: Dictionary) -
             kept.append(i)
             values.append([evaluate(c, row, dictionary) for c in atom.columns])
     found = np.array(values, np.int64).reshape(len(kept), len(atom.columns))
-    return lifespans(found, batch.multiplicities[kept], times[kept])
+    return found, batch.multiplicities[kept], times[kept]
 
 
 def _batches(encoders: Mapping[str, TableEncoder], folder: Path) -> dict[str, tuple[CodeBatch, Codes]]:

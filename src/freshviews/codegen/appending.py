@@ -14,15 +14,27 @@ what it appends.
 
 from __future__ import annotations
 
-from freshviews.program.nodes import Add, Exists, Extreme, Lookup, Loop, Program, Smaller, Statement, Trigger, View
-from freshviews.program.rewrite import visit
+from freshviews.program.nodes import (
+    Add,
+    Balance,
+    Exists,
+    Extreme,
+    Lookup,
+    Loop,
+    Program,
+    Smaller,
+    Statement,
+    Trigger,
+    View,
+)
+from freshviews.program.rewrite import Body, visit
 from freshviews.ring import RINGS
 
 
 def views_in(statement: Statement) -> tuple[str, ...]:
     """The views that a statement itself reads or changes."""
     match statement:
-        case Lookup(view=view) | Loop(view=view) | Add(view=view) | Exists(view=view):
+        case Lookup(view=view) | Loop(view=view) | Add(view=view) | Exists(view=view) | Balance(view=view):
             return (view,)
         case Smaller(left=left, right=right):
             return (left.view, right.view)
@@ -32,9 +44,9 @@ def views_in(statement: Statement) -> tuple[str, ...]:
             return ()
 
 
-def touched(trigger: Trigger) -> tuple[str, ...]:
-    """The views that a trigger reads or changes, each once."""
-    return tuple(dict.fromkeys(view for statement in visit(trigger.body) for view in views_in(statement)))
+def touched(body: Body) -> tuple[str, ...]:
+    """The views that a body reads or changes, each once."""
+    return tuple(dict.fromkeys(view for statement in visit(body) for view in views_in(statement)))
 
 
 def appended(program: Program, trigger: Trigger) -> tuple[str, ...]:
@@ -51,7 +63,7 @@ def entered(program: Program, trigger: Trigger) -> tuple[str, ...]:
     """The views whose pending rows a trigger enters before it begins."""
     pending = with_pending(program)
     own = appended(program, trigger)
-    return tuple(view for view in touched(trigger) if view in pending and view not in own)
+    return tuple(view for view in touched(trigger.body) if view in pending and view not in own)
 
 
 def with_pending(program: Program) -> frozenset[str]:
@@ -62,4 +74,5 @@ def with_pending(program: Program) -> frozenset[str]:
 def _may_wait(program: Program, view: View) -> bool:
     integers = all(RINGS[component.ring].words == 1 for component in view.components)
     plain = not (view.journal or view.subsets or view.tally) and view.ordered is None and view.name != program.output
-    return bool(view.key) and integers and plain
+    emptied = any(view.name == edit for traced in program.traced for _, edit in traced.edits)
+    return bool(view.key) and integers and plain and not emptied

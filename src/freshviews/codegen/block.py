@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from freshviews.codegen.enumeration import write_awake, write_enumeration, write_member
+from freshviews.codegen.enumeration import write_awake, write_enumeration, write_member, write_payload_reader
+from freshviews.codegen.evaluation import write_evaluate
 from freshviews.codegen.imports import import_lines
+from freshviews.codegen.layout import emitted_row
+from freshviews.codegen.listing import write_listing
 from freshviews.codegen.module import Function, build
+from freshviews.codegen.outlined import write_outlined
 from freshviews.codegen.projection import write_projection
-from freshviews.codegen.readers import write_lookups, write_readers
+from freshviews.codegen.readers import raw_width, write_finish, write_group_readers, write_lookups, write_readers
+from freshviews.codegen.rebalancing import write_rebalancing
+from freshviews.codegen.repeated import repeated_in
+from freshviews.codegen.statements import StatementWriter
 from freshviews.codegen.triggers import columns_read, write_each, write_trigger
+from freshviews.codegen.writer import Names, Writer
 from freshviews.expr.nodes import Expr
 from freshviews.program.nodes import Program
 from freshviews.program.printer import print_trigger
@@ -31,7 +39,9 @@ class CompiledTrigger:
 @dataclass(frozen=True)
 class CompiledBlock:
     """The functions of a block; ``constants`` are the strings whose codes its state holds, in order, ``each`` runs
-    updates of a relation one by one, ``read_groups`` is there where rows are looked up."""
+    updates of a relation one by one, ``read_groups`` is there where rows are looked up, ``read_listed`` and
+    ``close_listed`` where the result is listed. Where groups are enumerated, ``read_change`` makes raw rows of what the
+    triggers emitted."""
 
     source: str
     triggers: tuple[CompiledTrigger, ...]
@@ -44,6 +54,9 @@ class CompiledBlock:
     awake: Function | None = None
     each: Mapping[str, Function] = field(default_factory=dict)
     read_groups: Function | None = None
+    read_listed: Function | None = None
+    close_listed: Function | None = None
+    evaluate: Function | None = None
 
 
 def generate(
@@ -63,19 +76,40 @@ def generate(
     used: set[str] = set()
     constants: dict[str, int] = {}
     parts = []
+
+    def statements(writer: Writer, names: Names) -> StatementWriter:
+        made = StatementWriter(program, writer, names, constants, used)
+        made.counted = counted
+        return made
+
+    repeated = repeated_in(program)
     for i, trigger in enumerate(program.triggers):
         doc = print_trigger(program, trigger)
-        parts.append(write_trigger(program, trigger, f"on_{i}", doc, constants, used, counted))
+        parts.append(write_trigger(program, trigger, f"on_{i}", doc, constants, used, counted, repeated))
+    parts = [*repeated.sources, *parts]
     if program.output is not None:
         parts.append(write_readers(program, block, "", used))
+    elif program.delta:
+        parts.append(write_listing(program, block, constants, used))
     else:
-        parts.append(write_enumeration(program, "", constants, used))
-        if program.member:
+        grouped = is_grouped(program, block)
+        if grouped:
+            writer = Writer()
+            write_finish(writer, emitted_row(program), block, "", used)
+            parts += [writer.text(), write_payload_reader(program, constants, used)]
+            parts.append(write_group_readers(program, block, used))
+        elif program.member:
             parts.append(write_member(program, "", constants, used))
+        width = raw_width(block) if grouped else None
+        parts.append(write_enumeration(program, "", constants, used, width))
         for i, relation in enumerate(_relations(program)):
-            parts.append(write_each(program, relation, f"each_{i}", used))
+            parts.append(write_each(program, relation, f"each_{i}", used, grouped))
     if looked_up:
         parts.append(write_lookups(program, ""))
+    if program.evaluate:
+        parts.append(write_evaluate(program, constants, used, counted))
+    parts += write_rebalancing(program, statements, used)
+    parts = [*write_outlined(used), *parts]
     if program.awake:
         parts.append(write_awake(program, "", constants, used))
     if projected or having is not None:
@@ -104,13 +138,19 @@ def compile_block(
     wanted = {f"on_{i}": _TRIGGER for i in range(len(program.triggers))}
     if program.output is not None:
         wanted |= {"read_change": "", "read_rows": "", "read_group": ""}
+    elif program.delta:
+        wanted |= {"read_change": "", "read_listed": "", "close_listed": "", "read_group": ""}
     else:
         wanted |= {"enumerate_rows": ""}
+        if is_grouped(program, block):
+            wanted |= {"read_change": ""}
         if program.member:
             wanted |= {"read_group": ""}
         wanted |= {f"each_{i}": "" for i in range(len(_relations(program)))}
     if looked_up:
         wanted |= {"read_groups": ""}
+    if program.evaluate:
+        wanted |= {"evaluate": "int64(int64)"}
     if program.awake:
         wanted |= {"awake": ""}
     if projected or having is not None:
@@ -132,7 +172,15 @@ def compile_block(
         functions.get("awake"),
         {r: functions[f"each_{i}"] for i, r in enumerate(_relations(program)) if f"each_{i}" in functions},
         functions.get("read_groups"),
+        functions.get("read_listed"),
+        functions.get("close_listed"),
+        functions.get("evaluate"),
     )
+
+
+def is_grouped(program: Program, block: Block) -> bool:
+    """Whether the program enumerates groups: results are made of the payloads that it emits."""
+    return program.output is None and block.kind == "groups" and bool(block.results)
 
 
 def _relations(program: Program) -> tuple[str, ...]:

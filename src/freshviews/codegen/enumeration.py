@@ -4,24 +4,26 @@ The program's ``enumerate`` statements become nested loops that write rows to ``
 ``limit`` rows, column after column, and stop once it is full; the position of every loop is kept in ``frame`` (word 0:
 whether to resume; then one word per loop), and the next call goes on from there. Returns the rows written; fewer than
 ``limit`` means the end. An innermost loop that does nothing but emit runs as often as there are rows and room, with
-no test in between. The state must not change between calls.
+no test in between; columns that it does not bind are filled in runs. The state must not change between calls. Of
+groups, raw rows are written, one after the other; each is put together in the last words of the frame.
 """
 
 from __future__ import annotations
 
-from freshviews.codegen.layout import CONSTANTS, STATUS, table_word
-from freshviews.codegen.statements import RESERVED, StatementWriter
-from freshviews.codegen.writer import Names, Writer
-from freshviews.program.nodes import Emit, Exists, Lookup, Loop, Part, Program, Statement
+from freshviews.codegen.layout import CONSTANTS, STATUS, emitted_row, row_layout, table_word
+from freshviews.codegen.statements import StatementWriter
+from freshviews.codegen.writer import RESERVED, Names, Writer
+from freshviews.program.nodes import COUNT, Emit, Exists, Lookup, Loop, Part, Program, Statement
 from freshviews.program.rewrite import visit
 
-_RESERVED = RESERVED | {"frame", "limit", "out", "found", "resuming"}
+_RESERVED = RESERVED | {"frame", "limit", "out", "found", "resuming", "row", "row_bytes"}
 
 
 class _EnumerationWriter(StatementWriter):
     """Loops that know their place in the frame, and an Emit that saves all places."""
 
     open_loops: list[str]
+    grouped: bool
 
     def loop(self, loop: Loop, group: str | None) -> None:
         view = self.views[loop.view]
@@ -38,7 +40,8 @@ class _EnumerationWriter(StatementWriter):
         else:
             count, number = f"load({table}, USED)", at
         self.writer.line(f"{first} = load(frame, {1 + len(self.open_loops)}) if resuming else 0")
-        if (loop.bound or loop.among) and not view.journal and len(loop.body) == 1 and isinstance(loop.body[0], Emit):
+        alone = len(loop.body) == 1 and not view.journal and not self.grouped
+        if (loop.bound or loop.among) and alone and isinstance(loop.body[0], Emit):
             self.innermost(loop, loop.body[0], at, (first, count, number))
             return
         with self.writer.block(f"for {at} in range({first}, {count}):"):
@@ -56,29 +59,48 @@ class _EnumerationWriter(StatementWriter):
         first, count, number = places
         table, row = self.table(loop.view), self.row(loop.alias)
         stop, rows, width = (self.names.fresh(f"{loop.alias}_{word}") for word in ("stop", "base", "bytes"))
-        here = [f for f in statement.multiplicity.factors if isinstance(f, Part) and f.alias == loop.alias]
-        outside = tuple(f for f in statement.multiplicity.factors if f not in here)
+        (amounts,) = statement.payload
+        here = [f for f in amounts.factors if isinstance(f, Part) and f.alias == loop.alias]
+        outside = tuple(f for f in amounts.factors if f not in here)
         outer = self.names.fresh(f"{loop.alias}_times")
         self.writer.line("resuming = 0")
         self.writer.line(f"{stop} = {count}")
         with self.writer.block(f"if {stop} - {first} > limit - found:"):
             self.writer.line(f"{stop} = {first} + limit - found")
-        self.writer.line(f"{outer} = {self.integer(outside, statement.multiplicity)}")
+        self.writer.line(f"{outer} = {self.integer(outside, amounts)}")
         self.writer.line(f"{rows} = load({table}, ROWS)")
         self.writer.line(f"{width} = 8 * load({table}, WIDTH)")
+        bound = [loop.key[i] for i in range(len(loop.key)) if i not in loop.bound]
+        columns = {v: f"out + 8 * ({i} * limit + found)" for i, v in enumerate(statement.row)}
+        multiplicities = f"out + 8 * ({len(columns)} * limit + found)"
+        self.need("store")
+        for variable, column in columns.items():
+            if variable not in bound:
+                self.fill(at, column, self.variable(variable), f"{stop} - {first}")
+        if not here:
+            self.fill(at, multiplicities, outer, f"{stop} - {first}")
         with self.writer.block(f"for {at} in range({first}, {stop}):"):
             self.writer.line(f"{row} = {rows} + {number} * {width}")
             self.bind(loop)
-            amount = outer
-            for factor in here:
-                self.need("times")
-                amount = f"times({amount}, {self.word(factor)}, status)"
-            self.write_row(statement, amount, f"found - {first} + {at}")
+            for variable, column in columns.items():
+                if variable in bound:
+                    self.writer.line(f"store({column}, {at} - {first}, {self.variable(variable)})")
+            if here:
+                amount = outer
+                for factor in here:
+                    self.need("times")
+                    amount = f"times({amount}, {self.word(factor)}, status)"
+                self.writer.line(f"store({multiplicities}, {at} - {first}, {amount})")
         self.writer.line(f"found += {stop} - {first}")
         with self.writer.block(f"if {stop} < {count}:"):
             self.open_loops.append(stop)
             self.stop()
             self.open_loops.pop()
+
+    def fill(self, at: str, place: str, value: str, count: str) -> None:
+        """Write a value to so many words."""
+        with self.writer.block(f"for {at} in range({count}):"):
+            self.writer.line(f"store({place}, {at}, {value})")
 
     def stop(self) -> None:
         """Save the places of all loops and return."""
@@ -98,14 +120,40 @@ class _EnumerationWriter(StatementWriter):
         with self.writer.block("if found == limit:"):
             self.stop()
         self.writer.line("resuming = 0")
-        amount = self.integer(statement.multiplicity.factors, statement.multiplicity)
-        self.write_row(statement, amount, "found")
+        if self.grouped:
+            self.write_group(statement)
+            return
+        (monomial,) = statement.payload
+        self.write_row(statement, self.integer(monomial.factors, monomial), "found")
         self.writer.line("found += 1")
 
+    def write_group(self, statement: Emit) -> None:
+        """Write the raw row of a group whose count is positive."""
+        layout = row_layout(emitted_row(self.program))
+        for i, variable in enumerate(statement.row):
+            self.writer.line(f"store(row, {i}, {self.variable(variable)})")
+        self.write_payload(statement, "row", layout.key)
+        with self.writer.block(f"if load(row, {layout.offsets[COUNT]}) > 0:"):
+            target = "out + found * row_bytes"
+            self.writer.line(f"finish__HASH__(row, row + {8 * layout.key}, {target}, 1, status)")
+            self.writer.line("found += 1")
 
-def loops_in(program: Program) -> int:
-    """Words a frame needs beyond the first."""
+
+class _PayloadWriter(StatementWriter):
+    """An Emit that writes its payload to a given address."""
+
+    def emit(self, statement: Emit) -> None:
+        self.write_payload(statement, "payload", 0)
+
+
+def _loops_in(program: Program) -> int:
     return sum(isinstance(s, Loop) for s in visit(program.enumerate))
+
+
+def frame_words(program: Program) -> int:
+    """Words of a frame."""
+    layout = row_layout(emitted_row(program))
+    return 1 + _loops_in(program) + layout.key + layout.payload
 
 
 def write_awake(program: Program, prefix: str, constants: dict[str, int], used: set[str]) -> str:
@@ -136,6 +184,23 @@ def write_member(program: Program, prefix: str, constants: dict[str, int], used:
     return writer.text()
 
 
+def write_payload_reader(program: Program, constants: dict[str, int], used: set[str]) -> str:
+    """Source of ``read_payload(state, key, payload)`` for groups that are enumerated: the payload of the group whose
+    free variables' words are at ``key``, zero where there is none."""
+    writer = Writer()
+    statements = _PayloadWriter(program, writer, Names(_RESERVED | {"key", "payload"}), constants, used)
+    statements.need("clear_words")
+    writer.line("@jit")
+    with writer.block("def read_payload__HASH__(state, key, payload):"):
+        _prologue(program, program.member, statements)
+        writer.line(f"clear_words(payload, {row_layout(emitted_row(program)).payload})")
+        for i, variable in enumerate(program.free):
+            writer.line(f"{statements.variable(variable)} = load(key, {i})")
+        statements.body(program.member)
+        writer.line("return 0")
+    return writer.text()
+
+
 def _prologue(program: Program, body: tuple[Statement, ...], statements: StatementWriter) -> None:
     writer = statements.writer
     writer.line(f"status = load(state, {STATUS})")
@@ -144,14 +209,21 @@ def _prologue(program: Program, body: tuple[Statement, ...], statements: Stateme
         writer.line(f"{statements.table(view)} = load(state, {table_word(program, view)})")
 
 
-def write_enumeration(program: Program, prefix: str, constants: dict[str, int], used: set[str]) -> str:
-    """Source of the enumeration of a program whose result is not held in one view."""
+def write_enumeration(
+    program: Program, prefix: str, constants: dict[str, int], used: set[str], width: int | None = None
+) -> str:
+    """Source of the enumeration of a program whose result is not held in one view; ``width``: words of the raw rows of
+    groups, where the rows are groups."""
     writer = Writer()
     statements = _EnumerationWriter(program, writer, Names(_RESERVED), constants, used)
     statements.open_loops = []
+    statements.grouped = width is not None
     writer.line("@jit")
     with writer.block(f"def {prefix}enumerate_rows__HASH__(state, frame, limit, out):"):
         _prologue(program, program.enumerate, statements)
+        if width is not None:
+            writer.line(f"row = frame + {8 * (1 + _loops_in(program))}")
+            writer.line(f"row_bytes = {8 * width}")
         writer.line("resuming = load(frame, 0)")
         writer.line("store(frame, 0, 0)")
         writer.line("found = 0")

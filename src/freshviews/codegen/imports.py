@@ -2,10 +2,49 @@
 
 from __future__ import annotations
 
-from freshviews.kernel import buffer, dates, ordered, output, payload, pending, real, results, scalar, table
+from freshviews.kernel import (
+    balance,
+    buffer,
+    dates,
+    mem,
+    memo,
+    ordered,
+    output,
+    payload,
+    pending,
+    real,
+    renew,
+    results,
+    scalar,
+    sorted_trie,
+    sorted_trie_build,
+    sum_table,
+    table,
+)
 from freshviews.kernel import index as index_kernel
+from freshviews.kernel import outside as outside_kernel
 
-_MODULES = (table, index_kernel, buffer, output, ordered, payload, pending, real, results, scalar, dates)
+_MODULES = (
+    table,
+    index_kernel,
+    balance,
+    buffer,
+    output,
+    ordered,
+    payload,
+    pending,
+    real,
+    renew,
+    results,
+    scalar,
+    dates,
+    outside_kernel,
+    sorted_trie,
+    sorted_trie_build,
+    memo,
+    sum_table,
+    mem,
+)
 _ALWAYS = ("jit", "load", "load32", "store")
 _TABLE_WORDS = ("INDEX_LIST", "JOURNAL", "JOURNALED", "LIVE", "ORDERED_LIST", "ROWS", "SCRATCH", "USED", "WIDTH")
 

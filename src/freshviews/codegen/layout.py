@@ -1,14 +1,16 @@
 """Where things lie: the words of a program's state, of its batches, and of its rows.
 
 State words: status, changes buffer, whether changes are wanted, constants, then a table per view, then a
-scratch block per real accumulator. Status words: error code, first row at fault, steps counted.
+scratch block per real accumulator, then the balance of a program that has parts. Status words: error code,
+first row at fault, steps counted.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from freshviews.program.nodes import Component, Program, View
+from freshviews.program.nodes import Component, Program, Sum, View
+from freshviews.program.rewrite import visit
 from freshviews.ring import RINGS
 
 STATUS = 0
@@ -47,6 +49,34 @@ def row_layout(view: View) -> RowLayout:
     return RowLayout(len(view.key), offsets, place - len(view.key))
 
 
+def emitted_row(program: Program) -> View:
+    """What a program emits, as rows of a view: key and payload."""
+    return View("emitted", program.free, program.emitted)
+
+
+def emitted_integers(program: Program) -> int:
+    """How many of the components that a program emits, the first ones, have one word; the others are reals."""
+    return sum(words_of(component) == 1 for component in program.emitted)
+
+
 def table_word(program: Program, view: str) -> int:
     """Which state word holds the handle of a view's table."""
     return FIRST_TABLE + [v.name for v in program.views].index(view)
+
+
+def balance_word(program: Program) -> int:
+    """Which state word holds the address of the balance."""
+    return table_word(program, program.views[-1].name) + 1 + len(set(real_scratch(program).values()))
+
+
+def real_scratch(program: Program) -> dict[tuple[str, str], int]:
+    """State words of the scratch blocks: one per accumulator name and real component."""
+    found: dict[tuple[str, str], int] = {}
+    first = table_word(program, program.views[-1].name) + 1
+    for body in (*(trigger.body for trigger in program.triggers), program.member, program.evaluate):
+        for statement in visit(body):
+            if isinstance(statement, Sum):
+                for component in statement.components:
+                    if component.ring == "real":
+                        found.setdefault((statement.alias, component.name), first + len(found))
+    return found

@@ -16,7 +16,15 @@ has address and stride of the words of each free variable, ``key`` is room for o
 
 from __future__ import annotations
 
-from freshviews.codegen.layout import STATUS, RowLayout, row_layout, table_word
+from freshviews.codegen.layout import (
+    CHANGES,
+    STATUS,
+    RowLayout,
+    emitted_integers,
+    emitted_row,
+    row_layout,
+    table_word,
+)
 from freshviews.codegen.writer import Writer
 from freshviews.kernel import buffer
 from freshviews.program.nodes import COUNT, Program, View
@@ -37,7 +45,7 @@ def write_readers(program: Program, block: Block, prefix: str, used: set[str]) -
     view = program.view(program.output)
     writer = Writer()
     used.update({"load", "store", "append", "is_zero", "find", "row_at", "clear_journal", "drop_equal"})
-    _write_finish(writer, view, block, prefix, used)
+    write_finish(writer, view, block, prefix, used)
     writer.line()
     writer.line()
     _write_change(writer, program, view, block, prefix)
@@ -47,6 +55,43 @@ def write_readers(program: Program, block: Block, prefix: str, used: set[str]) -
     writer.line()
     writer.line()
     _write_group(writer, program, view, block, prefix)
+    return writer.text()
+
+
+def write_group_readers(program: Program, block: Block, used: set[str]) -> str:
+    """Source of ``read_change`` and ``read_group`` of groups that are enumerated, beside ``finish`` and
+    ``read_payload``: what triggers emitted is merged by group; the payload of a group is looked up, and what it was
+    before is that less the change."""
+    view = emitted_row(program)
+    layout = row_layout(view)
+    integers, count = emitted_integers(program), layout.offsets[COUNT] - layout.key
+    used.update({"load", "store", "append", "drop_equal", "consolidate_payloads", "take_apart"})
+    writer = Writer()
+    writer.line("@jit")
+    with writer.block("def read_change__HASH__(state, out):"):
+        writer.line(f"status = load(state, {STATUS})")
+        writer.line(f"changes = load(state, {CHANGES})")
+        writer.line(f"consolidate_payloads(changes, {layout.key}, {integers})")
+        writer.line(f"rows = load(changes, {buffer.ROWS})")
+        writer.line(f"before = changes + {8 * buffer.HEADER}")
+        with writer.block(f"for i in range(load(changes, {buffer.COUNT})):"):
+            writer.line(f"row = rows + i * {8 * (layout.key + layout.payload)}")
+            writer.line(f"after = row + {8 * layout.key}")
+            writer.line("read_payload__HASH__(state, row, before)")
+            writer.line(f"take_apart(after, before, {integers}, {layout.payload})")
+            _write_difference(writer, f"load(%s, {count}) > 0", "")
+        writer.line(f"store(changes, {buffer.COUNT}, 0)")
+        writer.line("return 0")
+    writer.line()
+    writer.line()
+    writer.line("@jit")
+    with writer.block("def read_group__HASH__(state, key, out):"):
+        writer.line(f"payload = load(state, {CHANGES}) + {8 * buffer.HEADER}")
+        writer.line("read_payload__HASH__(state, key, payload)")
+        with writer.block(f"if load(payload, {count}) > 0:"):
+            writer.line(f"finish__HASH__(key, payload, append(out), 1, load(state, {STATUS}))")
+            writer.line("return 1")
+        writer.line("return 0")
     return writer.text()
 
 
@@ -66,8 +111,8 @@ def write_lookups(program: Program, prefix: str) -> str:
     return writer.text()
 
 
-def _write_finish(writer: Writer, view: View, block: Block, prefix: str, used: set[str]) -> None:
-    """``finish(key, payload, target, multiplicity, status)`` writes a raw row."""
+def write_finish(writer: Writer, view: View, block: Block, prefix: str, used: set[str]) -> None:
+    """Source of ``finish(key, payload, target, multiplicity, status)``, which writes a raw row."""
     layout = row_layout(view)
     writer.line("@jit")
     with writer.block(f"def {prefix}finish__HASH__(key, payload, target, multiplicity, status):"):
@@ -133,17 +178,21 @@ def _write_change(writer: Writer, program: Program, view: View, block: Block, pr
                     writer.line(f"{prefix}finish__HASH__(row, after, append(out), difference, status)")
                 writer.line("continue")
             else:
-                present = f"load(%s, {count}) > 0" if block.kind == "groups" else "True"
-                writer.line("old = 0")
-                with writer.block(f"if {present.replace('%s', 'before')}:"):
-                    writer.line("old = 1")
-                    writer.line(f"{prefix}finish__HASH__(row, before, append(out), -1, status)")
-                with writer.block(f"if {present.replace('%s', 'after')}:"):
-                    writer.line(f"{prefix}finish__HASH__(row, after, append(out), 1, status)")
-                    with writer.block("if old == 1:"):
-                        writer.line("drop_equal(out)")
+                _write_difference(writer, f"load(%s, {count}) > 0" if block.kind == "groups" else "True", prefix)
         writer.line("clear_journal(table)")
         writer.line("return 0")
+
+
+def _write_difference(writer: Writer, present: str, prefix: str) -> None:
+    """The raw row of a payload ``before``, out, and that of the one ``after``, in; neither where they agree."""
+    writer.line("old = 0")
+    with writer.block(f"if {present.replace('%s', 'before')}:"):
+        writer.line("old = 1")
+        writer.line(f"{prefix}finish__HASH__(row, before, append(out), -1, status)")
+    with writer.block(f"if {present.replace('%s', 'after')}:"):
+        writer.line(f"{prefix}finish__HASH__(row, after, append(out), 1, status)")
+        with writer.block("if old == 1:"):
+            writer.line("drop_equal(out)")
 
 
 def _write_rows(writer: Writer, program: Program, view: View, block: Block, prefix: str) -> None:

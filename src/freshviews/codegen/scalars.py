@@ -26,7 +26,7 @@ class ScalarWriter:
     def __init__(self, writer: Writer, names: Names, constants: dict[str, int], used: set[str]) -> None:
         self._writer = writer
         self._names = names
-        self._constants = constants
+        self.constants = constants
         self._used = used
 
     def write(self, expr: Expr, variable: Callable[[str], str]) -> str:
@@ -51,7 +51,7 @@ class ScalarWriter:
 
     def _literal(self, literal: Literal) -> str:
         if isinstance(literal.value, str):
-            place = self._constants.setdefault(literal.value, len(self._constants))
+            place = self.constants.setdefault(literal.value, len(self.constants))
             return f"load(constants, {place})"
         return str(literal_code(literal.type, literal.value, _NO_STRINGS))
 

@@ -7,26 +7,37 @@ local variable, a real one the address of a scratch block.
 from __future__ import annotations
 
 from freshviews.codegen.appending import with_pending
+from freshviews.codegen.extremes import write_extreme, write_order
 from freshviews.codegen.layout import row_layout
+from freshviews.codegen.leapfrog import TrieNames, write_leap
+from freshviews.codegen.rebalancing import write_balance, write_perform
+from freshviews.codegen.remembered import write_remembered
+from freshviews.codegen.repeated import Repeated, after_lets, write_call
 from freshviews.codegen.scalars import ScalarWriter
+from freshviews.codegen.slices import foresee, write_emit_slice
 from freshviews.codegen.subsets import write_enter, write_leave, write_tally
+from freshviews.codegen.tabulated import write_clear, write_tabulated
 from freshviews.codegen.writer import Names, Writer
 from freshviews.program.nodes import (
     MULTIPLICITY,
     Add,
+    Balance,
     Changed,
+    Clear,
     Emit,
     Enter,
     Exists,
     Extreme,
     If,
     Into,
+    Leap,
     Leave,
     Let,
     Lookup,
     Loop,
     Monomial,
     Part,
+    Perform,
     Program,
     Smaller,
     Statement,
@@ -37,7 +48,8 @@ from freshviews.program.nodes import (
 )
 from freshviews.ring import RINGS
 
-RESERVED = frozenset({"state", "batch", "n", "i", "m", "status", "constants", "steps", "changes", "wanted"})
+OUTLINED = "outlined "
+"""Begins, among what a source needs, what it defines itself: a kernel with the words of a key as arguments."""
 
 
 class StatementWriter:
@@ -51,12 +63,26 @@ class StatementWriter:
         self.names = names
         self.used = used
         self.scalars = ScalarWriter(writer, names, constants, used)
-        self.views: dict[str, View] = {v.name: v for v in program.views}
+        self.views: dict[str, View] = {v.name: v for v in (*program.views, *program.scratch)}
+        self.scratch = frozenset(view.name for view in program.scratch)
         self.aliases: dict[str, View | Sum] = {}
         self.counted = False
         self.pending = with_pending(program)
+        self.outlined = False
+        """Whether what is found by a key is found by a call, and nothing is fetched ahead: for what is rarely run, and
+        for what is so long that a compiler would take minutes over it."""
+        self.frozen: frozenset[str] = frozenset()
+        """Views that stay as they are while the statements run: a row of them is looked up once."""
+        self.found: dict[tuple[str, tuple[str, ...]], str] = {}
+        """By view and key, the variable that has what was found of a frozen view, here or further out."""
         self.appends: dict[str, str] = {}
         """By view that the trigger may append to, the variable that says whether it does."""
+        self.tries: TrieNames | None = None
+        self.memos: dict[int, str] = {}
+        """By the identity of a sum that is remembered, what remembers it."""
+        self.enough: list[str] = []
+        """Of the sums around, the variable that is not zero once the loops of the sum may end, or nothing."""
+        self.repeated: Repeated | None = None
 
     def need(self, *functions: str) -> None:
         self.used.update(functions)
@@ -74,6 +100,19 @@ class StatementWriter:
         inner = ", ".join(self.variable(v) for v in key)
         return f"({inner},)" if len(key) == 1 else f"({inner})"
 
+    def by_key(self, function: str, place: str, key: tuple[str, ...]) -> str:
+        """Source of ``find``, ``upsert`` or ``slice_of`` with a key."""
+        self.need(function)
+        if not self.outlined or not key:
+            return f"{function}({place}, {self.key(key)})"
+        self.need(call := f"{OUTLINED}{function}_{len(key)}")
+        return f"{call.removeprefix(OUTLINED)}__HASH__({', '.join([place, *map(self.variable, key)])})"
+
+    @property
+    def balance(self) -> str:
+        """The variable that holds the address of the program's balance."""
+        return self.names.of("balance", "balance")
+
     def index(self, view: str, bound: tuple[int, ...], among: str) -> str:
         place = self.views[view].place_of_index(bound, among)
         self.need("load")
@@ -84,8 +123,23 @@ class StatementWriter:
             self.writer.line("steps += 1")
 
     def body(self, statements: tuple[Statement, ...]) -> None:
-        for statement in statements:
-            self.statement(statement)
+        """Statements within another one: written, or called where they are a function."""
+        work = after_lets(statements)
+        if self.repeated is None or work not in self.repeated.bodies:
+            self.statements(statements)
+            return
+        self.statements(statements[: len(statements) - len(work)])
+        write_call(self, work)
+
+    def statements(self, statements: tuple[Statement, ...]) -> None:
+        found = self.found.copy()
+        for before, statement in zip((None, *statements), statements, strict=False):
+            if isinstance(statement, Balance):
+                same = isinstance(before, Add) and (before.view, before.key) == (statement.view, statement.key)
+                write_balance(self, statement, self.names.of("target", statement.view) if same else "")
+            else:
+                self.statement(statement)
+        self.found = found
 
     def statement(self, statement: Statement) -> None:
         match statement:
@@ -100,6 +154,8 @@ class StatementWriter:
                 self.lookup(statement)
             case Loop():
                 self.loop(statement, None)
+            case Leap():
+                write_leap(self, statement)
             case Exists():
                 self.exists(statement)
             case Tally():
@@ -108,6 +164,8 @@ class StatementWriter:
                 write_enter(self, statement)
             case Leave():
                 write_leave(self, statement)
+            case Perform():
+                write_perform(self, statement)
             case Smaller():
                 self.smaller(statement)
             case Sum():
@@ -117,7 +175,9 @@ class StatementWriter:
             case Add():
                 self.add(statement)
             case Extreme():
-                self.extreme(statement)
+                write_extreme(self, statement)
+            case Clear():
+                write_clear(self, statement)
             case Changed():
                 with self.writer.block("if wanted:"):
                     self.body(statement.body)
@@ -128,30 +188,41 @@ class StatementWriter:
         view = self.views[statement.view]
         row = self.row(statement.alias)
         self.aliases[statement.alias] = view
-        self.need("find")
         self.step()
-        self.writer.line(f"{row} = find({self.table(view.name)}, {self.key(statement.key)})")
+        self.writer.line(f"{row} = {self.looked_up(view.name, statement.key)}")
         present = f"{row} != 0"
         if view.journal:
             self.need("is_zero")
             present += f" and not is_zero({self.table(view.name)}, {row})"
         with self.writer.block(f"if {present}:"):
             self.body(statement.body)
+        if statement.otherwise:
+            with self.writer.block("else:"):
+                self.body(statement.otherwise)
+
+    def looked_up(self, view: str, key: tuple[str, ...]) -> str:
+        """Source of the row with a key, or 0: looked for, or known."""
+        known = self.found.get((view, key))
+        if known is not None:
+            return known
+        source = self.by_key("find_sum" if view in self.scratch else "find", self.table(view), key)
+        if view in self.frozen:
+            self.found[view, key] = self.names.fresh(f"{view}_found")
+            return f"{self.found[view, key]} = {source}"
+        return source
 
     def slice(self, loop: Loop) -> str:
         """Find the slice a loop runs over; the name of its group."""
         group = self.names.fresh(f"{loop.alias}_slice")
-        key = self.key(tuple(loop.key[i] for i in loop.bound))
-        self.need("slice_of")
+        key = tuple(loop.key[i] for i in loop.bound)
         self.step()
-        self.writer.line(f"{group} = slice_of({self.index(loop.view, loop.bound, loop.among)}, {key})")
+        self.writer.line(f"{group} = {self.by_key('slice_of', self.index(loop.view, loop.bound, loop.among), key)}")
         return group
 
     def exists(self, statement: Exists) -> None:
-        self.need("slice_of")
         self.step()
         index = self.index(statement.view, statement.bound, statement.among)
-        with self.writer.block(f"if slice_of({index}, {self.key(statement.key)}) != 0:"):
+        with self.writer.block(f"if {self.by_key('slice_of', index, statement.key)} != 0:"):
             self.body(statement.body)
 
     def loop(self, loop: Loop, group: str | None) -> None:
@@ -171,9 +242,11 @@ class StatementWriter:
             self._hoist(table, rows, width)
             head = f"for {at} in range(slice_count({group})):"
             place = f"load32({numbers}, {at})"
-            self.foresee(loop, group, at, f"{row} = {rows} + {place} * {width}")
-            if not view.journal and len(loop.body) == 1 and isinstance(loop.body[0], Emit):
-                self.emit_slice(loop, loop.body[0], (at, f"slice_count({group})", f"{rows} + {place} * {width}"))
+            if not self.outlined:
+                foresee(self, loop, group, at, f"{row} = {rows} + {place} * {width}")
+            alone = len(loop.body) == 1 and len(self.program.emitted) == 1
+            if not view.journal and alone and isinstance(loop.body[0], Emit):
+                write_emit_slice(self, loop, loop.body[0], (at, f"slice_count({group})", f"{rows} + {place} * {width}"))
                 return
         else:
             self._hoist(table, rows, width)
@@ -188,41 +261,6 @@ class StatementWriter:
                     self.writer.line("continue")
             self.bind(loop)
             self.body(loop.body)
-
-    def emit_slice(self, loop: Loop, statement: Emit, places: tuple[str, str, str]) -> None:
-        """A loop whose body is one Emit: room is made for all rows at once."""
-        at, count, place = places
-        row, out, outer = self.row(loop.alias), self.names.fresh("out"), self.names.fresh(f"{loop.alias}_times")
-        here = [f for f in statement.multiplicity.factors if isinstance(f, Part) and f.alias == loop.alias]
-        outside = tuple(f for f in statement.multiplicity.factors if f not in here)
-        self.need("reserve", "store")
-        self.writer.line(f"{outer} = {self.integer(outside, statement.multiplicity)}")
-        self.writer.line(f"{out} = reserve(changes, {count})")
-        with self.writer.block(f"if {out} != 0:"), self.writer.block(f"for {at} in range({count}):"):
-            self.step()
-            self.writer.line(f"{row} = {place}")
-            self.bind(loop)
-            for i, variable in enumerate(statement.row):
-                self.writer.line(f"store({out}, {i}, {self.variable(variable)})")
-            amount = outer
-            for factor in here:
-                self.need("times")
-                amount = f"times({amount}, {self.word(factor)}, status)"
-            self.writer.line(f"store({out}, {len(statement.row)}, {amount})")
-            self.writer.line(f"{out} += {8 * (len(statement.row) + 1)}")
-
-    def foresee(self, loop: Loop, group: str, at: str, set_row: str) -> None:
-        """Have the first rows of a slice fetched, and then what the loop's body looks up first: these addresses
-        are known long before the loop, which waits for one after the other, comes to them."""
-        self.need("foresee_rows")
-        self.writer.line(f"foresee_rows({group}, {self.table(loop.view)})")
-        first = loop.body[0]
-        if isinstance(first, Lookup):
-            self.need("foresee", "foreseen")
-            with self.writer.block(f"for {at} in range(foreseen({group})):"):
-                self.writer.line(set_row)
-                self.bind(loop)
-                self.writer.line(f"foresee({self.table(first.view)}, {self.key(first.key)})")
 
     def bind(self, loop: Loop) -> None:
         """Read the variables a loop binds off its row."""
@@ -252,14 +290,10 @@ class StatementWriter:
 
     def sum(self, statement: Sum) -> None:
         self.aliases[statement.alias] = statement
-        for component in statement.components:
-            local = self.local(statement.alias, component.name)
-            if component.ring == "real":
-                self.need("clear_real")
-                self.writer.line(f"clear_real({local})")
-            else:
-                self.writer.line(f"{local} = 0")
-        self.body(statement.body)
+        if statement.remembered:
+            write_remembered(self, statement)
+        else:
+            self.summed(statement)
         tests = []
         for component in statement.components:
             local = self.local(statement.alias, component.name)
@@ -270,6 +304,19 @@ class StatementWriter:
                 tests.append(f"{local} != 0")
         with self.writer.block(f"if {' or '.join(tests)}:"):
             self.body(statement.then)
+
+    def summed(self, statement: Sum) -> None:
+        """The sum from zero."""
+        for component in statement.components:
+            local = self.local(statement.alias, component.name)
+            if component.ring == "real":
+                self.need("clear_real")
+                self.writer.line(f"clear_real({local})")
+            else:
+                self.writer.line(f"{local} = 0")
+        self.enough.append(self.local(statement.alias, statement.components[0].name) if statement.once else "")
+        self.body(statement.body)
+        self.enough.pop()
 
     def local(self, alias: str, component: str) -> str:
         """The local variable of an accumulator: its value, or, for reals, the address of its words."""
@@ -335,9 +382,8 @@ class StatementWriter:
         """Find or make the row to change; its name."""
         row = self.names.of("target", view.name)
         table = self.table(view.name)
-        self.need("upsert")
         self.step()
-        made = f"upsert({table}, {self.key(key)})"
+        made = self.by_key("upsert", table, key)
         if view.name in self.appends:
             self.need("append_row")
             made = f"append_row({table}, {self.key(key)}) if {self.appends[view.name]} != 0 else {made}"
@@ -365,6 +411,9 @@ class StatementWriter:
 
     def add(self, statement: Add) -> None:
         view = self.views[statement.view]
+        if view.name in self.scratch:
+            write_tabulated(self, statement, view)
+            return
         row = self.target(view, statement.key)
         watched = bool(statement.appear or statement.vanish or statement.stay or view.ordered)
         if statement.alias:
@@ -398,12 +447,12 @@ class StatementWriter:
                 self.leave(view, row)
             else:
                 with self.writer.block(f"if not {before}:"):
-                    self.order(view, row, "ordered_remove")
+                    write_order(self, view, row, "ordered_remove")
                     self.body(statement.vanish)
                 self.leave(view, row)
         if watched and (statement.appear or view.ordered):
             with self.writer.block(f"elif {before}:"):
-                self.order(view, row, "ordered_insert")
+                write_order(self, view, row, "ordered_insert")
                 self.body(statement.appear)
         if statement.stay:
             with self.writer.block(f"elif not {before}:"):
@@ -415,33 +464,24 @@ class StatementWriter:
             self.need("note_large")
             self.writer.line(f"note_large({self.table(view.name)}, {row})")
 
-    def order(self, view: View, row: str, action: str) -> None:
-        if view.ordered is not None:
-            table = self.table(view.name)
-            self.need(action, "row_number", "load")
-            self.writer.line(
-                f"{action}(load(load({table}, ORDERED_LIST), 0), {table}, row_number({table}, {row}))"
-            )
-
-    def extreme(self, statement: Extreme) -> None:
-        view = self.views[statement.view]
-        source = self.table(statement.source)
-        find = "ordered_first" if statement.kind == "min" else "ordered_last"
-        self.need(find, "load", "store")
-        value = self.names.fresh(statement.component)
-        key = self.key(statement.key)
-        self.writer.line(f"{value} = {find}(load(load({source}, ORDERED_LIST), 0), {source}, {key})")
-        row = self.target(view, statement.key)
-        place = row_layout(view).offsets[statement.component]
-        self.writer.line(f"store({row}, {place}, 0 if {value} == NULL else {value})")
-        with self.writer.block(f"if {self.zero_test(view, row)}:"):
-            self.leave(view, row)
-
     def emit(self, statement: Emit) -> None:
         self.need("append", "store")
         row = self.names.fresh("out")
         self.writer.line(f"{row} = append(changes)")
         for i, variable in enumerate(statement.row):
             self.writer.line(f"store({row}, {i}, {self.variable(variable)})")
-        amount = self.integer(statement.multiplicity.factors, statement.multiplicity)
-        self.writer.line(f"store({row}, {len(statement.row)}, {amount})")
+        self.write_payload(statement, row, len(statement.row))
+
+    def write_payload(self, statement: Emit, target: str, first: int) -> None:
+        """Write the payload that is emitted to the words of a target, from ``first`` on."""
+        place = first
+        self.need("store")
+        for component, monomial in zip(self.program.emitted, statement.payload, strict=True):
+            words = RINGS[component.ring].words
+            if words == 1:
+                self.writer.line(f"store({target}, {place}, {self.integer(monomial.factors, monomial)})")
+            else:
+                self.need("clear_real")
+                self.writer.line(f"clear_real({target} + {8 * place})")
+                self.add_real(f"{target} + {8 * place}", monomial)
+            place += words

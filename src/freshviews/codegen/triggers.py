@@ -9,22 +9,17 @@ entered, and it is decided whether this batch leaves rows pending: see ``codegen
 from __future__ import annotations
 
 from freshviews.codegen.appending import appended, entered, touched
-from freshviews.codegen.layout import (
-    CHANGES,
-    CONSTANTS,
-    STATUS,
-    STATUS_ERROR,
-    STATUS_ROW,
-    STATUS_STEPS,
-    WANTED,
-    table_word,
-)
-from freshviews.codegen.statements import RESERVED, StatementWriter
-from freshviews.codegen.writer import Names, Writer
+from freshviews.codegen.layout import STATUS, STATUS_ERROR, STATUS_ROW, STATUS_STEPS
+from freshviews.codegen.prologue import write_prologue
+from freshviews.codegen.rebalancing import write_expecting, write_settling
+from freshviews.codegen.repeated import LONG, Repeated
+from freshviews.codegen.statements import StatementWriter
+from freshviews.codegen.writer import RESERVED, Names, Writer
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.kernel.buffer import COUNT as BUFFER_COUNT
 from freshviews.program.nodes import (
     Add,
+    Balance,
     Emit,
     Exists,
     Extreme,
@@ -37,7 +32,6 @@ from freshviews.program.nodes import (
     Program,
     Smaller,
     Statement,
-    Sum,
     Trigger,
     Value,
 )
@@ -59,7 +53,7 @@ def _names_in(statement: Statement) -> set[str]:
     match statement:
         case Let(expr=expr) | If(condition=expr):
             return set(columns_of(expr))
-        case Lookup(key=key) | Loop(key=key) | Extreme(key=key) | Exists(key=key):
+        case Lookup(key=key) | Loop(key=key) | Extreme(key=key) | Exists(key=key) | Balance(key=key):
             return set(key)
         case Smaller(left=left, right=right):
             return {*left.key, *right.key}
@@ -67,8 +61,8 @@ def _names_in(statement: Statement) -> set[str]:
             return _factor_names(payload)
         case Add(key=key, payload=payload):
             return {*key, *_factor_names(payload)}
-        case Emit(row=row, multiplicity=multiplicity):
-            return {*row, *_factor_names((multiplicity,))}
+        case Emit(row=row, payload=payload):
+            return {*row, *_factor_names(payload)}
         case _:
             return set()
 
@@ -85,12 +79,17 @@ def write_trigger(
     constants: dict[str, int],
     used: set[str],
     counted: bool,
+    repeated: Repeated,
 ) -> str:
-    """Source of one trigger function."""
+    """Source of one trigger function; what is ``repeated`` is called."""
     writer = Writer()
     names = Names(RESERVED)
     statements = StatementWriter(program, writer, names, constants, used)
     statements.counted = counted
+    statements.repeated = repeated
+    statements.outlined = repeated.size(trigger.body) > LONG
+    added = {s.view for one in program.triggers for s in visit(one.body) if isinstance(s, Add | Extreme)}
+    statements.frozen = frozenset(view.name for view in program.views) - added
     used.update({"load", "store"})
     columns = columns_read(trigger)
     writer.line("@jit")
@@ -99,8 +98,8 @@ def write_trigger(
         for line in doc.rstrip().splitlines():
             writer.line(line.replace("\\", "\\\\"))
         writer.line('"""')
-        _write_prologue(program, trigger, statements)
-        entering = [statements.table(view) for view in touched(trigger) if view in statements.pending]
+        write_prologue(statements, trigger.body)
+        entering = [statements.table(view) for view in touched(trigger.body) if view in statements.pending]
         if counted:
             # A row that is entered is a step of the update that has it entered.
             statements.need(*(["ENTERED"] if entering else []))
@@ -113,6 +112,7 @@ def write_trigger(
             writer.line(f"{raw[column]}_at = load(batch, {2 * i + 2})")
             writer.line(f"{raw[column]}_stride = load(batch, {2 * i + 3})")
         _write_appending(program, trigger, statements)
+        write_expecting(statements)
         with writer.block("for i in range(n):"):
             writer.line("m = load(m_at, i * m_stride)")
             for column in columns:
@@ -123,6 +123,7 @@ def write_trigger(
                     f"if load(status, {STATUS_ERROR}) != 0 and load(status, {STATUS_ROW}) < 0:"
                 ):
                     writer.line(f"store(status, {STATUS_ROW}, i)")
+        write_settling(statements)
         if counted:
             for table in entering:
                 writer.line(f"steps += load({table}, ENTERED)")
@@ -131,52 +132,37 @@ def write_trigger(
     return writer.text()
 
 
-def write_each(program: Program, relation: str, name: str, used: set[str]) -> str:
-    """Source of ``(state, blocks, ends, first, n, limit)``: updates one after the other, each through all triggers of
-    the relation before the next, until the changes have ``limit`` rows; the number of the update to go on with.
+def write_each(program: Program, relation: str, name: str, used: set[str], grouped: bool) -> str:
+    """Source of ``(state, blocks, ends, first, n, limit, out)``: updates one after the other, each through all
+    triggers of the relation before the next, until the changes have ``limit`` rows; the number of the update to go on
+    with.
 
     ``blocks`` is a list of batch blocks, one per trigger, which move on from update to update; ``ends[i]`` becomes
-    the number of rows that the changes have after update ``i``.
+    the number of rows that ``out`` has after update ``i``: what triggers emit, or, where that is of groups
+    (``grouped``), raw rows made of it.
     """
     writer = Writer()
     used.update({"load", "store", "next_update"})
     places = [i for i, trigger in enumerate(program.triggers) if trigger.relation == relation]
     writer.line("@jit")
-    with writer.block(f"def {name}__HASH__(state, blocks, ends, first, n, limit):"):
-        writer.line(f"changes = load(state, {CHANGES})")
+    with writer.block(f"def {name}__HASH__(state, blocks, ends, first, n, limit, out):"):
         writer.line(f"status = load(state, {STATUS})")
         writer.line(f"failed = load(status, {STATUS_ERROR})")
         with writer.block("for i in range(first, n):"):
             for k, place in enumerate(places):
                 writer.line(f"on_{place}__HASH__(state, load(blocks, {k}), 1)")
                 writer.line(f"next_update(load(blocks, {k}), {1 + len(columns_read(program.triggers[place]))})")
+            if grouped:
+                writer.line("read_change__HASH__(state, out)")
             with writer.block(f"if failed == 0 and load(status, {STATUS_ERROR}) != 0:"):
                 writer.line(f"store(status, {STATUS_ROW}, i)")
                 writer.line("failed = 1")
-            writer.line(f"rows = load(changes, {BUFFER_COUNT})")
+            writer.line(f"rows = load(out, {BUFFER_COUNT})")
             writer.line("store(ends, i, rows)")
             with writer.block("if rows >= limit:"):
                 writer.line("return i + 1")
         writer.line("return n")
     return writer.text()
-
-
-def _write_prologue(program: Program, trigger: Trigger, statements: StatementWriter) -> None:
-    writer = statements.writer
-    writer.line(f"status = load(state, {STATUS})")
-    writer.line(f"changes = load(state, {CHANGES})")
-    writer.line(f"wanted = load(state, {WANTED})")
-    writer.line(f"constants = load(state, {CONSTANTS})")
-    for view in touched(trigger):
-        writer.line(f"{statements.table(view)} = load(state, {table_word(program, view)})")
-    scratch = real_scratch(program)
-    for statement in visit(trigger.body):
-        if isinstance(statement, Sum):
-            for component in statement.components:
-                if component.ring == "real":
-                    word = scratch[statement.alias, component.name]
-                    local = statements.local(statement.alias, component.name)
-                    writer.line(f"{local} = load(state, {word})")
 
 
 def _write_entering(program: Program, trigger: Trigger, statements: StatementWriter) -> None:
@@ -196,19 +182,6 @@ def _write_appending(program: Program, trigger: Trigger, statements: StatementWr
         statements.writer.line(f"{appends} = begin_append({table}, m_at, m_stride, n, status)")
         with statements.writer.block(f"if {appends} < 0:"):
             statements.writer.line("return 0")
-
-
-def real_scratch(program: Program) -> dict[tuple[str, str], int]:
-    """State words of the scratch blocks: one per accumulator name and real component."""
-    found: dict[tuple[str, str], int] = {}
-    first = table_word(program, program.views[-1].name) + 1
-    for trigger in program.triggers:
-        for statement in visit(trigger.body):
-            if isinstance(statement, Sum):
-                for component in statement.components:
-                    if component.ring == "real":
-                        found.setdefault((statement.alias, component.name), first + len(found))
-    return found
 
 
 def _foresee_changes(trigger: Trigger, statements: StatementWriter) -> None:

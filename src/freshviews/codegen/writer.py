@@ -9,6 +9,9 @@ from contextlib import contextmanager
 
 from freshviews.codegen.imports import IMPORTABLE
 
+RESERVED = frozenset({"state", "batch", "n", "i", "m", "status", "constants", "steps", "changes", "wanted"})
+"""Names that generated functions have for what is not the program's."""
+
 
 class Writer:
     """Lines of source with an indentation that follows the nesting of ``with writer.block(...)``."""

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from freshviews.engine.failures import OutOfMemory, evaluation_error
-from freshviews.engine.relations import Relations, ViewState
+from freshviews.engine.relations import Relations, TableState, ViewState
+from freshviews.errors import EvaluationError
 
 ROWS = 1 << 16
 """Rows of a batch."""
@@ -16,12 +17,47 @@ def fill(
     view: ViewState,
     relations: Relations,
     whole: Callable[[], AbstractContextManager[None]] = nullcontext,
+    at_once: bool = False,
 ) -> None:
     """Fill an empty view. Rows of trusted tables are not stored and take no part.
 
-    ``whole`` guards each batch: between batches the caller may be interrupted. Raises EvaluationError,
-    OutOfMemory; the view is then to be cleared or closed.
+    ``whole`` guards each batch: between batches the caller may be interrupted. ``at_once``: what the rows come to may
+    be joined, where that is cheaper, which takes the memory of the join beside. Raises EvaluationError, OutOfMemory;
+    the view is then to be cleared or closed.
     """
+    view.maintained.filling = True
+    try:
+        joins = at_once and view.maintained.fill_at_once(_sizes(view, relations))
+        _fill(view, relations, whole)
+        if joins:
+            with whole():
+                done = view.maintained.joined()
+            if not done:  # deltas tell which row is at fault
+                _fill(view, relations, whole)
+    finally:
+        view.maintained.filling = False
+    with whole():
+        failure = view.maintained.failure()
+    if failure is not None:
+        name = view.name.split("#")[0]
+        if failure.kind == "memory":
+            raise OutOfMemory(f"memory ran out while view {name} was filled")
+        raise EvaluationError(f"view {name} cannot be computed: {failure.message}", table=name, rule=failure.message)
+
+
+def _sizes(view: ViewState, relations: Relations) -> dict[str, float]:
+    """Rows of the inputs as they lie."""
+    sizes = {}
+    for name in view.maintained.inputs:
+        source = relations.get(name)
+        if isinstance(source, TableState):
+            sizes[name] = float(source.stored.rows if source.stored is not None else 0)
+        elif source is not None:
+            sizes[name] = float(sum(rows for rows, _ in source.maintained.sizes().values()))
+    return sizes
+
+
+def _fill(view: ViewState, relations: Relations, whole: Callable[[], AbstractContextManager[None]]) -> None:
     for name in view.maintained.inputs:
         source = relations.get(name)
         assert source is not None

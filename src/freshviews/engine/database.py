@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,18 +22,19 @@ from freshviews.engine.commit import Broken, Followed, commit
 from freshviews.engine.database_image import read_database, write_database
 from freshviews.engine.draft import Draft, better_for, measurable, statement_of
 from freshviews.engine.durability import batch_payload, snapshot_records, write_state
-from freshviews.engine.encoding import Encoded, TableEncoder
-from freshviews.engine.failures import OutOfMemory
-from freshviews.engine.in_order import in_order
+from freshviews.engine.encoding import Encoded
+from freshviews.engine.failures import encoded_rows
+from freshviews.engine.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.inputs import accepted
 from freshviews.engine.interrupts import Uninterrupted
 from freshviews.engine.notices import Notices
 from freshviews.engine.recovery import Recovery, recover
-from freshviews.engine.relations import Relation, Relations, TableState
+from freshviews.engine.relations import Relation, Relations, TableState, ViewState
 from freshviews.engine.view import ROWS, Table, View
-from freshviews.engine.window import has_window, windowed
-from freshviews.errors import CatalogError, FreshviewsError, StoreError
+from freshviews.engine.window import all_windowed, has_window
+from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError
 from freshviews.query.block import TableDef
+from freshviews.rules import script_of
 from freshviews.sql.catalog import Statement, ViewDefs, near
 from freshviews.sql.script import parse_script
 from freshviews.store.directory import Directory
@@ -111,6 +112,20 @@ class Database:
 
             self._run(statements, keep, measured=True)
             self._unmeasured = measurable(self._relations)
+
+    def rule(self, text: str, properties: Mapping[str, str] | None = None) -> None:
+        """Define views by rules, as ``tri(a, b, c) <- r(a, b), s(b, c), t(c, a).``; see docs/rules.md.
+
+        ``properties`` are those of each view, as ``{"freshviews.strategy": "trie_join"}``. All rules of a text are
+        taken, or on an error none. Raises RuleError with line and column, CatalogError, PlanError, EvaluationError.
+        """
+        with self._lock:
+            self._check_usable()
+            script = script_of(text, self._relations.catalog, properties)
+            try:
+                self.execute(script.text)
+            except SqlError as error:
+                raise script.in_rules(error) from None
 
     def define(self, statements: Sequence[Statement]) -> None:
         """As ``execute``, for statements that were parsed (see ``freshviews.sql.parse_script``) or made.
@@ -211,6 +226,26 @@ class Database:
         """
         if rows < 1:
             raise ValueError("apply_in_order needs rows of 1 or more")
+        state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
+        return in_order(encoded, commit_piece, state, target, rows)
+
+    def apply_net(self, table: str, changes: Any, view: str, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
+        """As ``apply``, of the net effect of the changes: an iterator of what that changes in a view.
+
+        Record batches of at most ``rows`` rows have the view's columns and ``_multiplicity``. What is deleted goes
+        first. Nothing is applied before it is asked for, and several versions are made, as by ``apply_in_order``, so
+        that the change is never held whole. Where no row of a table is there more than once, and the result is
+        enumerated and has all columns that the tables have in it, each row of the change comes once. Elsewhere a row
+        may go in one record batch and come in a later one; the sum is the change. Errors as ``insert``.
+        """
+        if rows < 1:
+            raise ValueError("apply_net needs rows of 1 or more")
+        state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
+        if has_window(target):
+            raise CatalogError(f"table {target.name} has a window: what leaves it follows from the order of updates")
+        return net_change(encoded, commit_piece, state, target, rows)
+
+    def _pieces_of(self, table: str, changes: Any, view: str) -> tuple[ViewState, TableState, Encoded, CommitPiece]:
         state = self.view(view).state
         target, encoded = self._encode_whole(table, changes, 0)
 
@@ -220,7 +255,7 @@ class Database:
                 self._commit_parts(((target, piece),), followed)
                 return followed.change, followed.numbers
 
-        return in_order(encoded, commit_piece, state, target, rows)
+        return state, target, encoded, commit_piece
 
     def batch(self) -> Batch:
         """Several tables, one version: ``with db.batch() as batch: batch.insert(...); batch.delete(...)``.
@@ -238,7 +273,7 @@ class Database:
                 self._check_usable()
                 table = self._table(name)
                 encoder = table.encoder.whole() if has_window(table) else table.encoder
-                version = self._commit(((table, _encoded(encoder, rows, sign)),))
+                version = self._commit(((table, encoded_rows(encoder, rows, sign)),))
             self._notices.tell()
             return version
 
@@ -249,7 +284,7 @@ class Database:
         with self._lock, Uninterrupted():
             self._check_usable()
             table = self._table(name)
-            return table, _encoded(table.encoder.whole(), rows, sign)
+            return table, encoded_rows(table.encoder.whole(), rows, sign)
 
     def _commit_parts(self, changes: Changes, followed: Followed | None = None) -> int:
         with self._lock:
@@ -270,12 +305,7 @@ class Database:
             if self._directory is not None:
                 self._log(BATCH, self._version + 1, batch_payload(changes))
 
-        moves = []
-        for i, (table, encoded) in enumerate(changes):
-            if has_window(table):
-                made, move = windowed(table, encoded)
-                changes = [*changes[:i], (table, made), *changes[i + 1 :]]
-                moves.append(move)
+        changes, moves = all_windowed(changes)
         try:
             told = commit(changes, self._relations, write_log, followed)
         except Broken as error:
@@ -302,7 +332,7 @@ class Database:
             self._unmeasured.pop(name, None)
             view = self._relations.views[name]
             view.measured = True
-            updates = better_for(view.definition, self._relations, 2.0)
+            updates = better_for(view.definition, self._relations, 2.0, view.maintained.sizes())
             if updates is None:
                 continue
             try:
@@ -466,10 +496,3 @@ class Database:
             if state.closed:
                 raise CatalogError(f"{state.name} was dropped")
             yield self._lock
-
-
-def _encoded(encoder: TableEncoder, rows: Any, sign: int) -> Encoded:
-    try:
-        return encoder.encode(rows, sign)
-    except MemoryError as error:
-        raise OutOfMemory("memory ran out while the rows were encoded; the batch is refused") from error

@@ -29,8 +29,8 @@ import numpy as np
 from freshviews.engine.batch import Codes
 from freshviews.engine.draft import Draft
 from freshviews.engine.image import OtherProgram, read_table_image, write_table_image
+from freshviews.engine.native import address, words_at
 from freshviews.engine.relations import Relations, TableState, ViewState
-from freshviews.engine.runtime import address, words_at
 from freshviews.engine.window import has_window, held_of, put_back
 from freshviews.errors import StoreError
 from freshviews.kernel.image import plain_array

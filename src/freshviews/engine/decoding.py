@@ -37,7 +37,7 @@ class Decoder:
 
     def arrays(self, batch: CodeBatch) -> list[pa.Array]:
         """An array per column; multiplicities are not looked at."""
-        return [decode_array(c.type, batch.columns[c.name], self.dictionary) for c in self._columns]
+        return [decode_array(c.type, batch.columns[c.name], self.dictionary, c.nullable) for c in self._columns]
 
     def rows(self, batch: CodeBatch) -> pa.RecordBatch:
         """The batch as rows, each once."""

@@ -157,7 +157,7 @@ class Draft:
             self._fresh.append(view)
             maintained.prepare()
         if not restore(view, self.relations):
-            fill(view, self.relations, self._whole)
+            fill(view, self.relations, self._whole, at_once=True)
             if view.maintained.may_fail_in_output:
                 # A view that cannot be read now could not be left by any batch: the old row has no value.
                 for _ in view.batches(ROWS):
@@ -206,9 +206,12 @@ class Draft:
             one.close()
 
 
-def better_for(view: ViewDef, relations: Relations, gain: float) -> str | None:
+def better_for(
+    view: ViewDef, relations: Relations, gain: float, held: Mapping[str, tuple[int, int]] | None = None
+) -> str | None:
     """What to name as the updates of a view that nothing is said of, by those that its tables have had, where its
-    join tree would cost less, so many times; None where it would not."""
+    join tree would cost less, so many times; None where it would not. ``held``: the sizes of what it stores, which
+    tell how many rows its bags have."""
     sources = {name: relations.get(name) for name in view.inputs}
     tables = {name: one for name, one in sources.items() if isinstance(one, TableState)}
     definitions = {name: one.definition for name, one in tables.items()}
@@ -216,7 +219,9 @@ def better_for(view: ViewDef, relations: Relations, gain: float) -> str | None:
         return None
     if all(plan_block(view, block, definitions).strategy != "crown" for block in view.blocks):
         return None
-    return better_updates(view, {name: one.updates for name, one in tables.items()}, gain)
+    rows = {name: size for name, (size, _) in (held or {}).items()}
+    rows |= {name: one.stored.rows for name, one in tables.items() if one.stored is not None}
+    return better_updates(view, {name: one.updates for name, one in tables.items()}, gain, rows)
 
 
 def measurable(relations: Relations) -> dict[str, tuple[TableState, ...]]:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from freshviews.engine.batch import CodeBatch
-from freshviews.engine.encoding import Encoded
+from freshviews.engine.encoding import Encoded, TableEncoder
 from freshviews.engine.maintained import Failure, Maintained
 from freshviews.errors import EvaluationError, FreshviewsError
+from freshviews.errors import OutOfMemory as OutOfMemory
 from freshviews.expr.host import HostFailure
 
 if TYPE_CHECKING:
     from freshviews.engine.relations import Relation, ViewState
 
 
-class OutOfMemory(FreshviewsError, MemoryError):
-    """Memory ran out; the batch is refused and the state is as before, unless the message says otherwise."""
+def encoded_rows(encoder: TableEncoder, rows: Any, sign: int) -> Encoded:
+    """Rows as codes, ``sign`` as in ``TableEncoder.encode``; OutOfMemory where they do not fit."""
+    try:
+        return encoder.encode(rows, sign)
+    except MemoryError as error:
+        raise OutOfMemory("memory ran out while the rows were encoded; the batch is refused") from error
 
 
 def evaluation_error(

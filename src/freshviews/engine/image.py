@@ -20,7 +20,8 @@ import numpy as np
 from freshviews.codegen.module import hash_of
 from freshviews.engine.base_table import BaseTable
 from freshviews.engine.batch import Codes
-from freshviews.engine.runtime import BlockState, address, words_at
+from freshviews.engine.native import address, words_at
+from freshviews.engine.runtime import BlockState
 from freshviews.errors import StoreError
 from freshviews.kernel.image import Array, array_count, image_of, plain_array, shape_of
 from freshviews.kernel.mapping import unmap
@@ -57,7 +58,10 @@ def write_image(
             {"name": name.name, "shape": image.shape, "kept": image.kept}
             for name, image in zip(state.program.views, images, strict=True)
         ]
-        parts.append({"source": hash_of(state.compiled.source), "tables": tables})
+        part: dict[str, Any] = {"source": hash_of(state.compiled.source), "tables": tables}
+        if state.program.balancing is not None:
+            part["balance"] = state.balance
+        parts.append(part)
         arrays += [array for image in images for array in image.arrays]
     rows = {name: np.ascontiguousarray(found) for name, found in stored.items()}
     arrays += [plain_array(address(found), found.size, found.size) for found in rows.values()]
@@ -96,7 +100,7 @@ def read_image(
                 unmap(mapping.low, mapping.high - mapping.low)
             raise
     for state, part, mapping in zip(states, about["parts"], mappings, strict=True):
-        state.take_image([table["kept"] for table in part["tables"]], mapping)
+        state.take_image([table["kept"] for table in part["tables"]], mapping, part.get("balance", ()))
     return stored
 
 

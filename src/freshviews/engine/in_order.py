@@ -5,6 +5,12 @@ is begun, so that a slow reader stops the producer. How many make a piece follow
 make. Where the view's result is enumerated, updates run one after the other within a piece, and one that turns out to
 change too much is taken back and cut; elsewhere a piece is one update. So what is held is bounded by a few batches and
 the change of one update.
+
+The change of many updates together is told so, too, without being held: their net effect is applied, deletes first.
+A row of a join that is lost has a deleted row in it, so that no insert brings it back; it is lost with the first of
+these, and one that is gained comes with the last. So each comes once, where a row of the result tells those of the
+tables. Where it does not, as in a projection, a row may be lost with one derivation and come with another, and that
+is known only at the end: to tell it once, what was lost would have to be held, or the state as it was before.
 """
 
 from __future__ import annotations
@@ -18,6 +24,7 @@ import pyarrow as pa
 from freshviews.engine.batch import CodeBatch, Codes
 from freshviews.engine.commit import PieceTooLarge
 from freshviews.engine.encoding import Encoded
+from freshviews.engine.output import consolidate
 from freshviews.engine.relations import TableState, ViewState
 from freshviews.engine.window import has_window
 
@@ -30,16 +37,65 @@ MOST = 1 << 14
 BATCHES = 4
 """Batches of change that a piece may make, beyond the change of its last update."""
 
-Commit = Callable[[Encoded, int], tuple[CodeBatch, Codes]]
+CommitPiece = Callable[[Encoded, int], tuple[CodeBatch, Codes]]
 """Commits a piece whose change has so many rows at most, but for its last update; the changes of the view and, per
 row, the position of the update in what was given. Raises PieceTooLarge."""
 
 
 def in_order(
-    encoded: Encoded, commit: Commit, view: ViewState, table: TableState, rows: int
+    encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, rows: int
 ) -> Iterator[pa.RecordBatch]:
     """Commit updates piece by piece; record batches of at most ``rows`` rows of change come of it."""
     schema = view.decoder.change_schema.append(pa.field(UPDATE, pa.int64(), False))
+    for change, numbers in _pieces(encoded, commit, view, table, rows):
+        for start in range(0, len(change), rows):
+            told = view.decoder.change(_cut(change, start, rows))
+            behind = pa.array(numbers[start : start + rows], pa.int64())
+            yield pa.RecordBatch.from_arrays([*told.columns, behind], schema=schema)
+
+
+def net_change(
+    encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Commit the net effect of updates piece by piece; record batches of at most ``rows`` rows of change come of it."""
+    for change, _ in _pieces(_net(encoded), commit, view, table, rows):
+        merged = consolidate(np.column_stack([*change.columns.values(), change.multiplicities]))
+        columns = {name: merged[:, i] for i, name in enumerate(change.columns)}
+        net = CodeBatch(change.relation, columns, merged[:, -1])
+        for start in range(0, len(net), rows):
+            yield view.decoder.change(_cut(net, start, rows))
+
+
+def _cut(change: CodeBatch, start: int, rows: int) -> CodeBatch:
+    columns = {name: column[start : start + rows] for name, column in change.columns.items()}
+    return CodeBatch(change.relation, columns, change.multiplicities[start : start + rows])
+
+
+def _net(encoded: Encoded) -> Encoded:
+    """The net effect of updates, deletes first, each with the position of the last update of its row."""
+    batch = encoded.batch
+    if len(batch) == 0:
+        return encoded
+    positions = np.arange(len(batch)) if encoded.positions is None else encoded.positions
+    order = np.lexsort((positions, *batch.columns.values()))
+    columns = {name: column[order] for name, column in batch.columns.items()}
+    new = np.zeros(len(order), bool)
+    new[0] = True
+    for column in columns.values():
+        new[1:] |= column[1:] != column[:-1]
+    first = np.flatnonzero(new)
+    net = np.add.reduceat(batch.multiplicities[order], first)
+    last = np.append(first[1:], len(order)) - 1
+    at = np.flatnonzero(net)
+    at = at[np.lexsort((positions[order][last[at]], net[at] > 0))]
+    columns = {name: column[first[at]] for name, column in columns.items()}
+    return Encoded(CodeBatch(batch.relation, columns, net[at]), positions[order][last[at]])
+
+
+def _pieces(
+    encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, rows: int
+) -> Iterator[tuple[CodeBatch, Codes]]:
+    """Commit updates piece by piece: what each changes, in order, and the position of the update behind each row."""
     # What comes to the view by way of another is not told update by update.
     direct = not any(one.name in view.maintained.inputs for one in table.downstream)
     view.followers += 1
@@ -61,12 +117,7 @@ def in_order(
             except PieceTooLarge as error:
                 size = max(int(np.searchsorted(positions, error.position)), 1)
                 continue
-            for start in range(0, len(change), rows):
-                cut = slice(start, start + rows)
-                part = {name: column[cut] for name, column in change.columns.items()}
-                told = view.decoder.change(CodeBatch(change.relation, part, change.multiplicities[cut]))
-                behind = pa.array(numbers[cut], pa.int64())
-                yield pa.RecordBatch.from_arrays([*told.columns, behind], schema=schema)
+            yield change, numbers
             at = end
             if not (direct and view.maintained.tells_order(table.name)):
                 size = 1

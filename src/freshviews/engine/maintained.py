@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from freshviews.codegen.block import CompiledBlock, compile_block
+from freshviews.engine.at_once import hand_over, state_at_once
 from freshviews.engine.batch import CodeBatch, Codes, address_of
 from freshviews.engine.host import HostColumns, evaluate_columns, lift_program
 from freshviews.engine.image import read_image, write_image
@@ -62,6 +63,8 @@ class _Part:
     needed: dict[str, tuple[str, ...]]
     keys: tuple[int, ...]
     """Where the free variables stand among the outputs, of a block whose rows are looked up."""
+    fed: BlockState | None = None
+    """What is fed in the place of the state, while it is made at once."""
 
     def project(self, raw: Codes) -> Codes:
         """Output rows of raw rows."""
@@ -103,6 +106,11 @@ class Maintained:
         self._host_failure: Failure | None = None
         self._stored: StoredRows | None = None
         self._difference: list[Codes] = []
+        self._made_anew = False
+        self._stale = False
+        self._before: Codes | None = None
+        self.filling = False
+        """Whether more batches come before anybody looks: a view that is made anew waits for the last."""
         self._cancels = False
 
     def prepare(self) -> None:
@@ -131,6 +139,8 @@ class Maintained:
             self._parts.append(_Part(plan, projection, compiled, state, host, evaluators, names, keys or ()))
         if any(part.plan.strategy == "recompute" for part in self._parts):
             self._stored = StoredRows({name: tuple(sorted(self.needed(name))) for name in self.inputs})
+        self._made_anew = any(part.plan.program.evaluate for part in self._parts)
+        self._stale = self._made_anew
         self._cancels = self._can_cancel()
         self.planning_seconds = time.perf_counter() - start
 
@@ -144,6 +154,8 @@ class Maintained:
         """Give all memory back."""
         for part in self._parts:
             part.state.close()
+            if part.fed is not None:
+                part.fed.close()
         self._parts.clear()
 
     @property
@@ -222,8 +234,37 @@ class Maintained:
             return
         if self._stored is not None:
             self._recompute(self._stored, batch)
+        elif self._made_anew:
+            if self._wants_change and self._before is None:
+                self._before = self._rows()
+            self._run(batch)
+            self._stale = True
         else:
             self._run(batch)
+
+    def fill_at_once(self, sizes: Mapping[str, float]) -> bool:
+        """Whether what is applied to the empty view from now on is stored alone, until ``joined``, as that is cheaper;
+        ``sizes`` are rows by relation."""
+        for part, block in zip(self._parts, self.view.blocks, strict=True):
+            part.fed = state_at_once(part.plan, block, sizes, self._dictionary)
+        return any(part.fed is not None for part in self._parts)
+
+    def joined(self) -> bool:
+        """Join what was stored; False where that failed, and the view is empty again, to be filled by deltas."""
+        fed = [(part.fed, part.state) for part in self._parts if part.fed is not None]
+        for part in self._parts:
+            part.fed = None
+        failed = [1 for made, state in fed if not hand_over(made, state)]
+        if failed:
+            self.clear()
+        return not failed
+
+    def _settle(self) -> None:
+        """Make anew what has changed."""
+        if self._stale:
+            self._stale = False
+            for part in self._parts:
+                part.state.evaluate()
 
     def _recompute(self, stored: StoredRows, batch: CodeBatch) -> None:
         """Make the view anew, and its change from the contents before and after."""
@@ -244,6 +285,7 @@ class Maintained:
 
     def _pieces(self, limit: int) -> Iterator[Codes]:
         """The rows of the contents, at most ``limit`` at a time."""
+        self._settle()
         if self.view.combined is not None:
             yield from rows_of(self.view.combined, self._parts, limit)
             return
@@ -260,7 +302,7 @@ class Maintained:
                 continue
             assert columns is not None
             places = {name: address_of(columns[name]) for name in names}
-            part.state.run(batch.relation, places, m, len(batch))
+            (part.fed or part.state).run(batch.relation, places, m, len(batch))
 
     def _columns(self, part: _Part, batch: CodeBatch) -> Mapping[str, Codes] | None:
         """The columns that a part reads; None where a host expression has no answer, which ``failure`` tells."""
@@ -276,7 +318,7 @@ class Maintained:
         if part.projection.having is None:
             rows = part.project(raw)
             return rows.copy() if rows is raw else rows, numbers
-        kept, found = [], []
+        kept, found = [part.project(raw[:0])], [numbers[:0]]
         for number in np.unique(numbers):
             rows = part.project(raw[numbers == number])
             kept.append(rows)
@@ -285,6 +327,8 @@ class Maintained:
 
     def failure(self) -> Failure | None:
         """What went wrong since the last call; forgotten by asking."""
+        if not self.filling:
+            self._settle()
         found, self._host_failure = self._host_failure, None
         for part in self._parts:
             status = part.state.status
@@ -302,6 +346,13 @@ class Maintained:
             empty = np.empty((0, len(self.view.columns) + 1), np.int64)
             pieces, self._difference = [empty, *self._difference], []
             return self._batch(consolidate(np.concatenate(pieces)))
+        if self._made_anew:
+            after, before = self._rows(), self._before
+            self._before = None
+            if before is None:
+                return self._batch(after[:0])
+            before[:, -1] *= -1
+            return self._batch(consolidate(np.concatenate([before, after])))
         if self.view.combined is not None:
             return self._batch(change_of(self.view.combined, self._parts))
         pieces = []
@@ -324,12 +375,13 @@ class Maintained:
     def discard_change(self) -> None:
         """Forget the change since the last take."""
         self._difference.clear()
+        self._before = None
         self.discard_journals()
 
     def discard_journals(self) -> None:
         """Forget what the blocks have noted of the change."""
         for part in self._parts:
-            part.state.take_changes()
+            part.state.forget_changes()
 
     def contents(self, rows: int) -> Iterator[CodeBatch]:
         """The contents in batches of at most ``rows`` rows, multiplicities included.
@@ -358,6 +410,7 @@ class Maintained:
 
     def get(self, key: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
         """Rows of the group with the key's codes, with multiplicities: one or none."""
+        self._settle()
         if self.view.combined is not None:
             return [(key, 1)] if has(self.view.combined, self._parts, np.array([[*key, 1]], np.int64))[0] else []
         (part,) = self._parts
@@ -369,6 +422,8 @@ class Maintained:
         if self._stored is not None:
             self._stored.clear()
         self._difference.clear()
+        self._before = None
+        self._stale = self._made_anew
         for part in self._parts:
             part.state.clear()
 
@@ -378,8 +433,9 @@ class Maintained:
         ``sync``: it is on the disk before this returns. ValueError where there is a change to be taken,
         StoreError where the file cannot be written.
         """
-        if self._difference:
+        if self._difference or self._before is not None:
             raise ValueError(f"view {self.view.name} has a change: take it, or discard it, before an image is written")
+        self._settle()
         states = [part.state for part in self._parts]
         stored = {} if self._stored is None else self._stored.rows
         write_image(path, self.view.name, states, stored, self._dictionary, sync)
@@ -394,11 +450,14 @@ class Maintained:
         """
         stored = read_image(path, self.view.name, [p.state for p in self._parts], self._dictionary, verify)
         self._difference.clear()
+        self._before = None
+        self._stale = False
         if self._stored is not None:
             self._stored.take(stored)
 
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Rows and bytes of each stored view of the program."""
+        self._settle()
         found: dict[str, tuple[int, int]] = {}
         for i, part in enumerate(self._parts):
             prefix = f"{i + 1}." if len(self._parts) > 1 else ""
@@ -416,7 +475,9 @@ class Maintained:
 
     def explain(self) -> str:
         """Class, reason, strategy, bounds, program, and what is stored."""
-        return explain(self.view, [part.plan for part in self._parts], self.sizes())
+        balances = [size for part in self._parts if (size := part.state.balance_size()) is not None]
+        traces = [line for part in self._parts for line in part.state.traces()]
+        return explain(self.view, [part.plan for part in self._parts], self.sizes(), balances, traces)
 
 
 def _keys_of(block: Block) -> tuple[int, ...] | None:

@@ -9,7 +9,7 @@ import numpy as np
 from freshviews.codegen.block import CompiledBlock
 from freshviews.engine.batch import Codes
 from freshviews.engine.host import HostColumns
-from freshviews.engine.runtime import address, words_at
+from freshviews.engine.native import address, words_at
 from freshviews.expr.host import Evaluator
 from freshviews.expr.nodes import Column, Expr
 from freshviews.kernel import buffer as buffers

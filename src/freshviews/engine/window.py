@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from freshviews.engine.base_check import Changes
 from freshviews.engine.batch import CodeBatch, Codes
 from freshviews.engine.encoding import Encoded
 from freshviews.engine.relations import Relations, TableState
@@ -107,6 +108,17 @@ def windowed(table: TableState, encoded: Encoded) -> tuple[Encoded, Callable[[],
         _move(held, order, come)
 
     return made, move
+
+
+def all_windowed(changes: Changes) -> tuple[Changes, list[Callable[[], None]]]:
+    """As ``windowed``, of the changes of several tables, of which some have windows."""
+    made, moves = list(changes), []
+    for i, (table, encoded) in enumerate(changes):
+        if has_window(table):
+            batch, move = windowed(table, encoded)
+            made[i] = (table, batch)
+            moves.append(move)
+    return made, moves
 
 
 def _interleaved(

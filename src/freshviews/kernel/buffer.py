@@ -1,6 +1,7 @@
 """A growing list of rows of words: what triggers emit, and what enumeration fills.
 
-The last word of a row is its multiplicity where ``consolidate`` is used; elsewhere it is a word like others.
+The last word of a row is its multiplicity where ``consolidate`` is used; elsewhere it is a word like others. Rows may
+have a key and a payload instead (``consolidate_payloads``): integers, then exact sums of doubles (``kernel.real``).
 A buffer whose FAILED flag is up has run out of memory and lacks rows.
 """
 
@@ -19,6 +20,7 @@ from freshviews.kernel.mem import (
     store,
 )
 from freshviews.kernel.outside import outside
+from freshviews.kernel.real import REAL_WORDS, real_add_scaled
 from freshviews.kernel.table import hash_words
 
 # Words of the header; the scratch row follows it.
@@ -47,6 +49,7 @@ def free_buffer(buffer: int) -> None:
         release(buffer)
 
 
+@jit
 def clear_buffer(buffer: int) -> None:
     """Forget the rows and the failure; the room stays."""
     store(buffer, COUNT, 0)
@@ -113,14 +116,17 @@ def same_words(a: int, b: int, words: int) -> bool:
 
 
 @jit
-def drop_zeros(buffer: int) -> None:
-    """Drop the rows of multiplicity zero; the others keep their order."""
+def drop_zeros(buffer: int, key: int) -> None:
+    """Drop the rows whose words after the key are zero; the others keep their order."""
     rows = load(buffer, ROWS)
     width = load(buffer, WIDTH)
     kept = 0
     for i in range(load(buffer, COUNT)):
         row = rows + 8 * i * width
-        if load(row, width - 1) != 0:
+        word = key
+        while word < width and load(row, word) == 0:
+            word += 1
+        if word < width:
             if kept != i:
                 copy_words(rows + 8 * kept * width, row, width)
             kept += 1
@@ -134,6 +140,12 @@ def consolidate(buffer: int) -> None:
     In place; rows stay in the order of their first occurrence. Multiplicities add modulo 2^64. Where there
     is no memory for the hash, FAILED goes up and the rows stay as they were.
     """
+    consolidate_payloads(buffer, load(buffer, WIDTH) - 1, 1)
+
+
+@jit
+def consolidate_payloads(buffer: int, key: int, integers: int) -> None:
+    """As ``consolidate``, of rows of ``key`` words and a payload: so many integers, then reals."""
     count = load(buffer, COUNT)
     if count > 1:
         slots_count = 4
@@ -143,27 +155,30 @@ def consolidate(buffer: int) -> None:
         if slots == 0:
             store(buffer, FAILED, 1)
             return
-        merge_rows(buffer, slots, slots_count - 1)
+        merge_rows(buffer, key, integers, slots, slots_count - 1)
         release(slots)
-    drop_zeros(buffer)
+    drop_zeros(buffer, key)
 
 
 @jit
-def merge_rows(buffer: int, slots: int, mask: int) -> None:
-    """Merge rows through zeroed slots, ``hash << 32 | row + 1``, more than there are rows."""
+def merge_rows(buffer: int, key: int, integers: int, slots: int, mask: int) -> None:
+    """Merge rows that agree on the key through zeroed slots, ``hash << 32 | row + 1``, more than there are rows."""
     rows = load(buffer, ROWS)
     width = load(buffer, WIDTH)
     kept = 0
     for number in range(load(buffer, COUNT)):
         row = rows + 8 * number * width
-        h = hash_words(row, width - 1)
+        h = hash_words(row, key)
         i = h & mask
         merged = False
         while load(slots, i) != 0 and not merged:
             slot = load(slots, i)
             first = rows + 8 * ((slot & 0xFFFFFFFF) - 1) * width
-            if shift_right(slot, 32) == h and same_words(first, row, width - 1):
-                store(first, width - 1, add_wrapping(load(first, width - 1), load(row, width - 1)))
+            if shift_right(slot, 32) == h and same_words(first, row, key):
+                for word in range(key, key + integers):
+                    store(first, word, add_wrapping(load(first, word), load(row, word)))
+                for word in range(key + integers, width, REAL_WORDS):
+                    real_add_scaled(first + 8 * word, row + 8 * word, 1)
                 merged = True
             i = (i + 1) & mask
         if not merged:

@@ -243,6 +243,37 @@ primitive(
 )
 
 
+def move_words(target: int, source: int, words: int) -> None:
+    """Copy words between blocks that may overlap."""
+    ctypes.memmove(target, source, 8 * words)
+
+
+primitive(
+    move_words,
+    types.none,
+    lambda b, t, s, n: _extern(b, "memmove", _WORD, t, s, b.mul(n, ir.Constant(_WORD, 8))) and None,
+    types.int64,
+    types.int64,
+    types.int64,
+)
+
+
+def call_pair(function: int, a: int, b: int) -> int:
+    """What the C function of two words to a word at an address makes of two words."""
+    return int(_PAIR(function)(a, b))
+
+
+_PAIR = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+
+
+def _lower_call_pair(builder: Any, function: Any, a: Any, b: Any) -> Any:
+    kind = ir.FunctionType(_WORD, [_WORD, _WORD])
+    return builder.call(builder.inttoptr(function, kind.as_pointer()), [a, b])
+
+
+primitive(call_pair, types.int64, _lower_call_pair, types.int64, types.int64, types.int64)
+
+
 def add_wrapping(a: int, b: int) -> int:
     """a + b modulo 2^64: the ring in which payloads live before they are checked."""
     return signed(a + b)

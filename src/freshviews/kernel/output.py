@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from freshviews.kernel.buffer import COUNT, ROWS, WIDTH, append
-from freshviews.kernel.mem import copy_words, inlined, jit, load, store
+from freshviews.kernel.mem import add_wrapping, copy_words, inlined, jit, load, mul_wrapping, store
+from freshviews.kernel.real import REAL_WORDS, real_add_scaled
 from freshviews.kernel.table import FAILED
 
 
@@ -21,6 +22,27 @@ def drop_equal(buffer: int) -> None:
             break
     if same:
         store(buffer, COUNT, n - 2)
+
+
+@jit
+def take_apart(change: int, payload: int, integers: int, words: int) -> None:
+    """Of what a payload is and how it changed, what it was, at ``payload``, and what it is, at ``change``.
+
+    Payloads have so many integers, modulo 2^64, and then reals, ``words`` in all.
+    """
+    for word in range(integers):
+        store(payload, word, add_wrapping(load(payload, word), mul_wrapping(load(change, word), -1)))
+        store(change, word, add_wrapping(load(change, word), load(payload, word)))
+    for word in range(integers, words, REAL_WORDS):
+        real_add_scaled(payload + 8 * word, change + 8 * word, -1)
+        real_add_scaled(change + 8 * word, payload + 8 * word, 1)
+
+
+@jit
+def clear_words(address: int, words: int) -> None:
+    """Make words zero."""
+    for word in range(words):
+        store(address, word, 0)
 
 
 @inlined

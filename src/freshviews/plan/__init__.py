@@ -2,7 +2,18 @@
 
 from collections.abc import Callable
 
-from freshviews.plan import change_propagation, crown, first_order, higher_order, recompute, view_tree
+from freshviews.plan import (
+    change_propagation,
+    crown,
+    first_order,
+    higher_order,
+    incremental_trie_join,
+    ivm_eps,
+    ivm_eps_linear,
+    recompute,
+    trie_join,
+    view_tree,
+)
 from freshviews.program.nodes import Program
 from freshviews.query.query import Query
 
@@ -13,4 +24,8 @@ STRATEGIES: dict[str, Callable[[Query], Program]] = {
     "higher_order": higher_order.plan,
     "view_tree": view_tree.plan,
     "crown": crown.plan,
+    "ivm_eps": ivm_eps.plan,
+    "ivm_eps_linear": ivm_eps_linear.plan,
+    "trie_join": trie_join.plan,
+    "incremental_trie_join": incremental_trie_join.plan,
 }

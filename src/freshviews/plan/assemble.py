@@ -19,9 +19,11 @@ from dataclasses import replace
 
 from freshviews.program.nodes import (
     Add,
+    Clear,
     Component,
     Exists,
     Extreme,
+    Leap,
     Lookup,
     Loop,
     Monomial,
@@ -54,11 +56,25 @@ def assemble(block: Block, strategy: Strategy) -> Program:
     result = replace(result, components=(*result.components, *extra))
     views = [result if v.name == result.name else v for v in main.views]
     triggers = list(main.triggers)
+    tries, evaluate = list(main.tries), list(main.evaluate)
+    scratch, traced = list(main.scratch), list(main.traced)
     for alike in _alike(block.distinct):
         hung = _hang(alike, strategy(alike[0].query), result)
         views[:0] = hung.views
         triggers.extend(hung.triggers)
-    return replace(main, views=tuple(views), triggers=tuple(triggers))
+        tries.extend(hung.tries)
+        evaluate.extend(hung.evaluate)
+        traced.extend(hung.traced)
+        scratch.extend(hung.scratch)
+    return replace(
+        main,
+        views=tuple(views),
+        triggers=tuple(triggers),
+        tries=tuple(tries),
+        evaluate=tuple(evaluate),
+        traced=tuple(traced),
+        scratch=tuple(scratch),
+    )
 
 
 def _alike(aggregates: tuple[DistinctAggregate, ...]) -> list[tuple[DistinctAggregate, ...]]:
@@ -81,15 +97,19 @@ def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View) 
     result."""
     root = program.output
     assert root is not None
-    names = {view.name: f"{alike[0].name}_{view.name}" for view in program.views}
+    names = {view.name: f"{alike[0].name}_{view.name}" for view in (*program.views, *program.scratch)}
+    tries = {trie.name: f"{alike[0].name}_{trie.name}" for trie in program.tries}
+    traces = {one.derivations: f"{one.derivations}_{alike[0].name}" for one in program.traced}
 
     def effects(source: str, key: tuple[str, ...], sign: int) -> tuple[Statement, ...]:
         return tuple(s for distinct in alike for s in _effect(distinct, source, result, key, sign))
 
     def change(statement: Statement) -> tuple[Statement, ...]:
         match statement:
-            case Lookup() | Loop() | Exists():
+            case Lookup() | Loop() | Exists() | Clear():
                 return (replace(statement, view=names[statement.view]),)
+            case Leap(cursors=cursors):
+                return (replace(statement, cursors=tuple(replace(c, trie=tries[c.trie]) for c in cursors)),)
             case Smaller(left=left, right=right):
                 return (
                     Smaller(
@@ -118,8 +138,19 @@ def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View) 
             what = f"values of {', '.join(d.name for d in alike)} by group"
             view = replace(view, journal=False, ordered=ordered, definition=what)
         views.append(replace(view, name=names[view.name]))
-    triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
-    return replace(program, views=tuple(views), triggers=triggers)
+    triggers = tuple(
+        replace(t, relation=traces.get(t.relation, t.relation), body=transform(t.body, change))
+        for t in program.triggers
+    )
+    return replace(
+        program,
+        views=tuple(views),
+        triggers=triggers,
+        tries=tuple(replace(t, name=tries[t.name], view=names[t.view]) for t in program.tries),
+        evaluate=transform(program.evaluate, change),
+        traced=tuple(traced.renamed({**names, **traces}) for traced in program.traced),
+        scratch=tuple(replace(view, name=names[view.name]) for view in program.scratch),
+    )
 
 
 def _effect(

@@ -25,8 +25,10 @@ ends, which is as if its rows came in one after the other. Live rows are kept to
 while changes are wanted. Instead of set semantics there are payloads (``counted``): nodes with bound variables hand
 up sums, which propagate at every change, while free nodes are there or not. DISTINCT counts rows as the paper does.
 What a query goes through to have such a tree is in ``freshviews.plan.crown_query``, bags of cyclic ones are kept by
-``freshviews.plan.crown_bags``, the numbers of updates that choose it come from ``freshviews.plan.crown_updates``.
-``plan`` holds the result in a view; ``plan_enumerated`` holds none.
+``freshviews.plan.crown_bags``, alike ones together (``freshviews.plan.crown_alike``), and the numbers of updates that
+choose it come from ``freshviews.plan.crown_updates``.
+``plan`` holds the result in a view; ``plan_enumerated`` holds none, nor does ``plan_groups``: over a free-connex
+query the payload of a group is the product of those of its rows in free nodes; its change, of the update's with these.
 """
 
 from __future__ import annotations
@@ -35,7 +37,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from freshviews.plan import first_order
-from freshviews.plan.crown_bags import hung
+from freshviews.plan.crown_alike import Kept, kept_of
+from freshviews.plan.crown_bags import Reader, hung
+from freshviews.plan.crown_bounds import bounds_of
+from freshviews.plan.crown_names import names_of
 from freshviews.plan.crown_nodes import JOINED, JOINS, LIVE, Node, nodes_of
 from freshviews.plan.crown_query import Prepared, prepared, tree_of
 from freshviews.plan.crown_rows import Carriers, Chain, Finish, Link, Rows
@@ -44,7 +49,6 @@ from freshviews.plan.leaves import (
     all_components,
     product,
     row_carrier,
-    spanning_lifts,
     trigger,
     update_carrier,
 )
@@ -75,7 +79,6 @@ from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom, Query
 
 Body = tuple[Statement, ...]
-
 Inner = Callable[[Query], Program]
 
 
@@ -89,8 +92,7 @@ def plan(
     see ``freshviews.query.join_trees.parse_tree``; ``inner`` keeps bags of cyclic queries, its result in a view.
     PlanError where the named tree is none."""
     made = prepared(query)
-    chosen = tree_of(made.query, made.free, updates or {}, tree)
-    return _Crown(made, chosen, inner, counted=True, stored=True).program()
+    return _Crown(made, tree_of(made, updates or {}, tree), inner, counted=True, stored=True).program()
 
 
 def plan_enumerated(
@@ -105,8 +107,26 @@ def plan_enumerated(
     made = prepared(query)
     if distinct and made.free != frozenset(query.free):
         return None
-    chosen = tree_of(made.query, made.free, updates or {}, tree)
-    return _Crown(made, chosen, inner, counted=not distinct, stored=False).program()
+    return _Crown(made, tree_of(made, updates or {}, tree), inner, counted=not distinct, stored=False).program()
+
+
+def plan_groups(
+    query: Query,
+    updates: Mapping[str, float] | None = None,
+    tree: str | None = None,
+    inner: Inner = first_order.plan,
+) -> Program | str:
+    """The program whose groups are enumerated with their payloads, or why they are rather held."""
+    made = prepared(query)
+    if made.free != frozenset(query.free):
+        added = ", ".join(v for v in query.variables if v in made.free.difference(query.free))
+        return f"free-connex only with {added} in the output, over which each would have to be summed up"
+    if not query.free:
+        return "there is one"
+    for atom in made.query.atoms:
+        if set(atom.variables).issuperset(query.free):
+            return f"no more of them than rows of {atom.name}"
+    return _Crown(made, tree_of(made, updates or {}, tree), inner, counted=True, stored=False).program()
 
 
 def of_tree(query: Query, tree: JoinTree, distinct: bool = False) -> Program:
@@ -119,15 +139,19 @@ class _Crown:
     """Writes the triggers. Sign 1 stands for what comes in, -1 for what goes."""
 
     def __init__(self, made: Prepared, tree: JoinTree, inner: Inner, counted: bool, stored: bool) -> None:
+        self.made = made
         self.query = query = made.query
         self.free = free = made.free
-        self.bags = made.bags
-        self.inside = {name: inner(bag.query) for name, bag in made.bags.items()}
+        # Those that are found by deltas over the tables may well have more variables in the output than is needed.
+        self.kept = tuple((kept, inner(kept.query)) for kept in kept_of(made.bags, inner is first_order.plan))
         self.tree = tree
         self.counted = counted
         self.stored = stored
         self.root = nodes_of(query, free, tree, counted)
-        self.names = _aliases(query, self.root)
+        # Those of 64 bits first: see ``Program.emitted``.
+        components = sorted(all_components(query), key=lambda c: c.ring != "integer")
+        self.emitted = tuple(components) if counted else (Component(COUNT, "integer"),)
+        self.names, self.taken = names_of(query, self.root)
         self.rows = Rows(query, self.root, self.alias)
         self.lists_root = self._lists_root()
 
@@ -149,13 +173,11 @@ class _Crown:
     def program(self) -> Program:
         triggers: list[Trigger] = []
         below: list[View] = []
-        for atom in self.query.atoms:
-            if atom.name in self.bags:
-                views, bag_triggers = self.bag(atom)
-                below += views
-                triggers += bag_triggers
-            else:
-                triggers.append(self.trigger(atom))
+        for kept, inside in self.kept:
+            views, of_bags = hung(inside, kept.guards, self.readers(kept), self.taken)
+            below += views
+            triggers += of_bags
+        triggers += [self.trigger(atom) for atom in self.query.atoms if atom.name not in self.made.bags]
         enumerate_: Body = ()
         member: Body = ()
         awake: Body = ()
@@ -172,9 +194,10 @@ class _Crown:
             RESULT if self.stored else None,
             enumerate_,
             "crown",
-            self.bounds(),
+            bounds_of(self.made, self.tree, self.kept, self.stored),
             awake,
             member,
+            self.emitted,
         )
 
     def views(self) -> tuple[View, ...]:
@@ -195,29 +218,6 @@ class _Crown:
             found.append(View(RESULT, self.query.free, components, journal=True, definition="the result"))
         return tuple(found)
 
-    def bounds(self) -> tuple[tuple[str, str], ...]:
-        update = "O(1)" if self.tree.height <= 1 else "O(lambda)"
-        if self.tree.height == 2:
-            update += ", O(1) where first in is first out"
-        if self.bags:
-            update = f"{update} per change of {', '.join(self.bags)}"
-        extended = [v for v in self.query.variables if v in self.free - frozenset(self.query.free)]
-        delay = f"O(1) between rows that also have {', '.join(extended)}" if extended else "O(1)"
-        space = "O(N + |result|)" if self.stored else "O(N)"
-        return (
-            ("update", update + (" + |change|" if self.stored else "")),
-            ("delay", delay + (", before conditions" if self.query.conditions else "")),
-            ("space", space + (", N with the rows of bags" if self.bags else "")),
-            ("tree", str(self.tree)),
-            *((("bags", "\n".join(map(self.kept, self.bags))),) if self.bags else ()),
-        )
-
-    def kept(self, name: str) -> str:
-        """A bag in a line, and what keeps it."""
-        query = self.bags[name].query
-        members = " * ".join(f"{atom.name}({', '.join(atom.variables)})" for atom in query.atoms)
-        return f"{name}({', '.join(query.free)}) = {members}, by {self.inside[name].strategy}"
-
     # What is done with a row of the result
 
     def emit(self, sign: int) -> Finish:
@@ -226,10 +226,8 @@ class _Crown:
                 components = all_components(self.query)
                 names = tuple(c.name for c in components)
                 return (Add(RESULT, self.query.free, names, product(components, carriers)),)
-            if not self.counted:
-                return (Emit(self.query.free, Monomial((), sign)),)
-            (monomial,) = product((Component(COUNT, "integer"),), carriers)
-            return (Emit(self.query.free, monomial),)
+            payload = product(self.emitted, carriers) if self.counted else (Monomial((), sign),)
+            return (Emit(self.query.free, payload),)
 
         return finish
 
@@ -246,10 +244,15 @@ class _Crown:
     def trigger(self, atom: Atom) -> Trigger:
         return trigger(self.query, atom, self.arrive(atom, (update_carrier(self.query, atom),)))
 
-    def bag(self, atom: Atom) -> tuple[tuple[View, ...], tuple[Trigger, ...]]:
-        """Views and triggers of a bag: what it finds arrives as an update of an atom does."""
-        bag = self.bags[atom.name]
-        return hung(self.inside[atom.name], atom.name, bag.guards, lambda carriers: self.arrive(atom, carriers))
+    def readers(self, kept: Kept) -> tuple[Reader, ...]:
+        """The nodes of bags that one program keeps: what it finds arrives as an update of an atom does."""
+
+        def reader(name: str, read: tuple[str, ...]) -> Reader:
+            atom = self.query.atom(name)
+            places = tuple(kept.query.free.index(v) for v in read)
+            return Reader(name, atom.variables, places, lambda carriers: self.arrive(atom, carriers))
+
+        return tuple(reader(name, read) for name, read in kept.read.items())
 
     def arrive(self, atom: Atom, carriers: Carriers) -> Body:
         """A row of an atom, its variables bound, takes a payload."""
@@ -477,18 +480,3 @@ class _Crown:
     def sums_changed(self, node: Node, carriers: Carriers) -> Body:
         """Sums that a free node reads changed, but were there before and are: a witness."""
         return self.rows.above(node, carriers, self.emit(1))
-
-
-def _aliases(query: Query, root: Node) -> dict[int, str]:
-    """Names for the rows of nodes, by identity, which no variable and no other row has."""
-    taken = {*query.variables, *(let.variable for _, let, _ in spanning_lifts(query))}
-    found = {}
-    for node in root.nodes():
-        view = node.rows or node.sums
-        assert view is not None
-        name = view.name.lower() + "_row"
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        found[id(node)] = name
-    return found

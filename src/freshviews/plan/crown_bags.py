@@ -6,6 +6,19 @@ program adds to its result, the payload is summed up and handed to the node, as 
     Q[v1, v2] += m * s          becomes          delta = sum: delta += m * s
                                                  if delta: let a = v1, b = v2; what the node does with (a, b) += delta
 
+Where several bags are kept by one program (``freshviews.plan.crown_alike``), each of their nodes reads it: what is
+found is handed to one after the other, as if the rows of one bag changed before those of the next. Such a program may
+have more variables in its output than a node has. Where a node's are bound before a loop, what the loop finds is
+summed up for it. Of triangles over one table, at one node known by their last corner, at the other by their first::
+
+    for c, s in E[b]:                     becomes          first = sum:
+        if t := E[a, c]:                                       for c, s in E[b]:
+            Q[a, c] += m * s * t                                   if t := E[a, c]:
+                                                                       last = sum: last += m * s * t
+                                                                       if last: what the one does with (c) += last
+                                                                       first += m * s * t
+                                                           if first: what the other does with (a) += first
+
 An update of an atom that guards the bag, which has the atom's rows projected, once each, is counted first::
 
     on R(a, b) += m:
@@ -19,7 +32,7 @@ An update of an atom that guards the bag, which has the atom's rows projected, o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column
@@ -43,27 +56,48 @@ from freshviews.program.nodes import (
     Trigger,
     View,
 )
-from freshviews.program.rewrite import at_multiplicity, rename, transform, visit
+from freshviews.program.rewrite import at_multiplicity, rename, transform, visit, with_bodies
 from freshviews.query.query import Atom
 from freshviews.types import BIGINT
 
-Handle = Callable[[tuple[Carrier, ...]], tuple[Statement, ...]]
+Body = tuple[Statement, ...]
+Handle = Callable[[tuple[Carrier, ...]], Body]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A node that reads a bag: ``places`` of its ``variables`` in the output of the bag's program; ``handle`` writes
+    what is done with a change of a row, whose variables are bound then."""
+
+    name: str
+    variables: tuple[str, ...]
+    places: tuple[int, ...]
+    handle: Handle
 
 
 def hung(
-    program: Program, bag: str, guards: Mapping[str, Atom], handle: Handle
+    program: Program, guards: Mapping[str, Atom], readers: tuple[Reader, ...], taken: set[str]
 ) -> tuple[tuple[View, ...], tuple[Trigger, ...]]:
-    """Views and triggers of a bag's program, its names marked by the bag's; ``handle`` writes what is done with a
-    change of a row, whose variables are bound then. ``guards``: the atoms behind relations that are guards.
-    PlanError where the program does not hold the bag in a view that it only adds to."""
+    """Views and triggers of a bag's program, its names marked by that of the first of its readers. ``guards``: the
+    atoms behind relations that are guards. No name is one that is ``taken``, and all are from then on. PlanError where
+    the program does not hold the bag in a view that it only adds to, or has parts to rebalance."""
+    if program.balancing is not None:
+        raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it rebalances heavy and light parts")
     if program.output is None or any(reads(t.body, program.output) for t in program.triggers):
         raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it reads its result")
+    bag = readers[0].name
+    own = {*_deltas(readers), *(view.name for view in program.views)}
+    own.update(name for one in program.triggers for names in _names(one) for name in names)
+    for guard, atom in guards.items():
+        own.update(f"{guard}_{name}" for name in ("rows", "keys", *atom.variables))
+    while not taken.isdisjoint(f"{bag}_{name}" for name in own):
+        bag += "_"
+    taken.update(f"{bag}_{name}" for name in own)
     views = {view.name: f"{bag}_{view.name}" for view in program.views}
-    components = program.view(program.output).components
     kept = tuple(replace(v, name=views[v.name]) for v in program.views if v.name != program.output)
     triggers: list[Trigger] = []
     for one in program.triggers:
-        made = _trigger(program, one, bag, views, components, handle)
+        made = _trigger(program, one, bag, views, readers)
         if one.relation in guards:
             more, made = _guarded(made, bag, one.relation, guards[one.relation])
             kept += more
@@ -95,14 +129,8 @@ def _guarded(trigger: Trigger, bag: str, guard: str, source: Atom) -> tuple[tupl
     return views, Trigger(source.relation, parameters, source.filters, body)
 
 
-def _trigger(
-    program: Program,
-    trigger: Trigger,
-    bag: str,
-    views: dict[str, str],
-    components: tuple[Component, ...],
-    handle: Handle,
-) -> Trigger:
+def _names(trigger: Trigger) -> tuple[set[str], set[str]]:
+    """The variables of a trigger, and its aliases."""
     variables = {p.name for p in trigger.parameters}
     aliases: set[str] = set()
     for statement in visit(trigger.body):
@@ -112,18 +140,28 @@ def _trigger(
                 aliases.add(alias)
             case Let(variable=variable):
                 variables.add(variable)
-            case Sum(alias=alias):
+            case Sum(alias=alias) | Add(alias=alias):
                 aliases.add(alias)
+    return variables, aliases - {""}
+
+
+def _deltas(readers: tuple[Reader, ...]) -> tuple[str, ...]:
+    """Names of the sums that readers are handed."""
+    return ("delta", *(f"delta_{i}" for i in range(2, len(readers) + 1)))
+
+
+def _trigger(
+    program: Program, trigger: Trigger, bag: str, views: dict[str, str], readers: tuple[Reader, ...]
+) -> Trigger:
+    assert program.output is not None
+    variables, aliases = _names(trigger)
     names = {name: f"{bag}_{name}" for name in variables}
     body = rename(trigger.body, names, {alias: f"{bag}_{alias}" for alias in aliases})
-    total = f"{bag}_delta"
-    carrier = Carrier(total, frozenset(c.name for c in components if c.name != COUNT))
 
-    def change(statement: Statement) -> tuple[Statement, ...]:
+    def change(statement: Statement) -> Body:
         match statement:
-            case Add(view=view, key=key, payload=payload) if view == program.output:
-                lets = (Let(v, Column(k, BIGINT)) for v, k in zip(program.free, key, strict=True))
-                return (Sum(total, components, (Into(total, payload),), (*lets, *handle((carrier,)))),)
+            case Add(view=view) if view == program.output:
+                return (statement,)
             case Add() | Lookup() | Loop() | Exists():
                 return (replace(statement, view=views[statement.view]),)
             case Smaller(left=left, right=right):
@@ -132,4 +170,70 @@ def _trigger(
                 return (statement,)
 
     parameters = tuple(replace(p, name=names[p.name]) for p in trigger.parameters)
-    return Trigger(trigger.relation, parameters, trigger.filters, transform(body, change))
+    totals = {r.name: f"{bag}_{delta}" for r, delta in zip(readers, _deltas(readers), strict=True)}
+    handing = _Handing(program.output, program.view(program.output).components, readers, totals)
+    bound = frozenset(p.name for p in parameters)
+    return Trigger(trigger.relation, parameters, trigger.filters, handing.body(transform(body, change), bound))
+
+
+@dataclass(frozen=True)
+class _Handing:
+    """Puts what readers do with changes into the place of additions to the view ``output``. ``totals``: by reader, the
+    alias of the sum that it is handed."""
+
+    output: str
+    components: tuple[Component, ...]
+    readers: tuple[Reader, ...]
+    totals: Mapping[str, str]
+
+    def body(self, body: Body, bound: frozenset[str], summed: tuple[Reader, ...] = ()) -> Body:
+        """The body, with these variables bound; for the readers of ``summed`` a sum is open around it."""
+        result: list[Statement] = []
+        for statement in body:
+            if isinstance(statement, Let):
+                bound |= {statement.variable}
+            keys = self.keys(statement)
+            if not keys:
+                result.append(statement)
+            elif isinstance(statement, Add) and statement.view == self.output:
+                result += (s for reader in self.readers for s in self.added(statement, reader, reader in summed))
+            else:
+                here = tuple(r for r in self.readers if r not in summed and self.is_summed(r, statement, keys, bound))
+                whole: Body = (self.within(statement, bound, (*summed, *here)),)
+                for reader in here:
+                    whole = self.handed(reader, keys[0], whole)
+                result += whole
+        return tuple(result)
+
+    def keys(self, statement: Statement) -> list[tuple[str, ...]]:
+        """Keys of the additions to the output within a statement."""
+        return [s.key for s in visit((statement,)) if isinstance(s, Add) and s.view == self.output]
+
+    def is_summed(
+        self, reader: Reader, statement: Statement, keys: list[tuple[str, ...]], bound: frozenset[str]
+    ) -> bool:
+        """Whether a statement loops over changes of one row of the reader's."""
+        rows = {tuple(key[i] for i in reader.places) for key in keys}
+        loops = any(isinstance(s, Loop) and self.keys(s) for s in visit((statement,)))
+        return loops and len(rows) == 1 and bound.issuperset(*rows)
+
+    def within(self, statement: Statement, bound: frozenset[str], summed: tuple[Reader, ...]) -> Statement:
+        match statement:
+            case Smaller(left=left, right=right):
+                sides = [self.within(side, bound, summed) for side in (left, right)]
+                assert isinstance(sides[0], Loop) and isinstance(sides[1], Loop)
+                return Smaller(sides[0], sides[1])
+            case Loop(key=key):
+                bound |= frozenset(key)
+        return with_bodies(statement, lambda body: self.body(body, bound, summed))
+
+    def added(self, statement: Add, reader: Reader, summed: bool) -> Body:
+        into: Body = (Into(self.totals[reader.name], statement.payload),)
+        return into if summed else self.handed(reader, statement.key, into)
+
+    def handed(self, reader: Reader, key: tuple[str, ...], body: Body) -> Body:
+        """The reader takes what the body sums up for it."""
+        total = self.totals[reader.name]
+        carrier = Carrier(total, frozenset(c.name for c in self.components if c.name != COUNT))
+        lets = (Let(v, Column(key[i], BIGINT)) for v, i in zip(reader.variables, reader.places, strict=True))
+        return (Sum(total, self.components, body, (*lets, *reader.handle((carrier,)))),)

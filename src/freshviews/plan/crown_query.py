@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 
 from freshviews.errors import PlanError
@@ -36,6 +37,11 @@ class BagQuery:
     query: Query
     guards: Mapping[str, Atom]
 
+    @property
+    def at_home(self) -> tuple[str, ...]:
+        """The atoms whose payloads are the bag's."""
+        return tuple(atom.name for atom in self.query.atoms if atom.name not in self.guards)
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -46,6 +52,7 @@ class Prepared:
     free: frozenset[str]
 
 
+@lru_cache(maxsize=64)
 def prepared(query: Query) -> Prepared:
     """The query with filters at the leaves, bags where it is cyclic, and its output."""
     made = _filtered(query)
@@ -77,16 +84,22 @@ def graph_of(query: Query, free: frozenset[str]) -> Hypergraph:
     return Hypergraph(query.variables, free, hypergraph(query).edges)
 
 
-def tree_of(query: Query, free: frozenset[str], updates: Mapping[str, float], named: str | None) -> JoinTree:
-    """The free-connex tree that is named, or the one whose updates cost least. PlanError where the named one is
-    none."""
-    graph = graph_of(query, free)
+def tree_of(made: Prepared, updates: Mapping[str, float], named: str | None) -> JoinTree:
+    """The free-connex tree that is named, or the one whose updates, by atom or bag, cost least; a bag that is not
+    among them changes once per update of an atom at home in it. PlanError where the named one is none."""
+    query = made.query
+    graph = graph_of(query, made.free)
     if named is not None:
         try:
             return parse_tree(named, graph)
         except ValueError as error:
             raise PlanError(f"{query.name}: 'freshviews.join_tree' = '{named}': {error}") from None
-    found = best_tree(graph, updates)
+    of_bags = {
+        name: sum(updates.get(atom, 1.0) for atom in bag.at_home)
+        for name, bag in made.bags.items()
+        if any(atom in updates for atom in bag.at_home)
+    }
+    found = best_tree(graph, {**of_bags, **updates})
     assert found is not None  # the output was chosen so
     return found
 
@@ -114,6 +127,7 @@ def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
     atoms: list[Atom] = []
     bags: dict[str, BagQuery] = {}
     home: dict[str, str] = {}
+    taken = {name.lower() for atom in query.atoms for name in (atom.name, atom.relation)}
     for bag in found:
         if len(bag.home) == 1 and not bag.guards:
             atoms.append(query.atom(bag.home[0]))
@@ -122,8 +136,9 @@ def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
         conditions = [c for c in conditions if c not in inside]
         needed = outside.union(*(b.variables for b in found if b is not bag), *map(columns_of, conditions))
         name = "_".join((*bag.home, *bag.guards))
-        while name in bags or any(atom.name == name for atom in query.atoms):
+        while name.lower() in taken:
             name += "_"
+        taken.add(name.lower())
         made = _bag_query(query, name, bag, needed, tuple(inside))
         bags[name] = made
         atoms.append(Atom(name, "", made.query.free, tuple(Column(v, BIGINT) for v in made.query.free)))

@@ -93,7 +93,8 @@ class Rows:
         def ask(left: list[Node], carriers: Carriers) -> tuple[Statement, ...]:
             if not left:
                 bound = frozenset(self.query.free)
-                return self._go(_State(bound, carriers, tuple(sums), Pending(self.query.conditions)), finish)
+                pending = Pending(self.query.conditions, spanning_lifts(self.query))
+                return self._go(_State(bound, carriers, tuple(sums), pending), finish)
             node, *rest = left
             alias = self.aliases(node)
             body = ask(rest, (*carriers, *self.own(node, alias)))

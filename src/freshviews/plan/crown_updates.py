@@ -3,7 +3,8 @@ tables were seen to take.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), "Query plan optimization" in Section
 6.3: where the number of updates of a relation is not known, it is estimated from the first ones. A view names them as
-``'freshviews.updates' = 'likes 5000, users 20'``; that is also how what was seen is kept.
+``'freshviews.updates' = 'likes 5000, users 20'``; that is also how what was seen is kept. A bag of a cyclic query has
+updates too, which are those of its rows.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from freshviews.errors import PlanError
-from freshviews.plan.crown_query import prepared, tree_of
+from freshviews.plan.crown_query import BagQuery, prepared, tree_of
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.query.join_trees import cost
 from freshviews.query.query import Query
@@ -21,57 +22,85 @@ _DECLARED = frozenset({"freshviews.update_rate", "freshviews.rows"})
 
 
 def rates_of(view: ViewDef, query: Query, inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, float]:
-    """The expected updates of atoms, as far as the view names them, else as far as their tables declare them or, for
-    want of that, how many rows they have. PlanError where what the view names cannot be read."""
+    """The expected updates of atoms, and of bags, as far as the view names them, else as far as their tables declare
+    them or, for want of that, how many rows they have. PlanError where what the view names cannot be read."""
+    named = named_updates(view, inputs)
+    if named is not None:
+        atoms = {a.name: named[a.relation] for a in query.atoms if a.relation in named}
+        return atoms | {name: number for name, number in named.items() if name not in inputs}
+    rates: dict[str, float] = {}
+    for name, relation in inputs.items():
+        said = dict(relation.properties)
+        declared = said.get("freshviews.update_rate", said.get("freshviews.rows"))
+        if declared is not None:
+            rates[name] = float(declared)
+    return {a.name: rates[a.relation] for a in query.atoms if a.relation in rates}
+
+
+def named_updates(view: ViewDef, inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, float] | None:
+    """What the view names, by relation or bag; None where it names nothing. PlanError where that cannot be read."""
     text = dict(view.properties).get(NAMED)
-    rates: dict[str, float | None] = {}
-    if text is not None:
-        rates |= _named(view, text, inputs)
-    else:
-        for name, relation in inputs.items():
-            said = dict(relation.properties)
-            declared = said.get("freshviews.update_rate", said.get("freshviews.rows"))
-            rates[name] = None if declared is None else float(declared)
-    return {a.name: rate for a in query.atoms if (rate := rates.get(a.relation)) is not None}
-
-
-def _named(view: ViewDef, text: str, inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, float]:
+    if text is None:
+        return None
     known = {name.lower(): name for name in inputs}
     found = {}
     for part in text.split(","):
         name, _, number = part.strip().rpartition(" ")
-        if name.strip().lower() not in known or not number.isdecimal():
+        name = name.strip().lower()
+        if name not in known:
+            known = {bag.lower(): bag for bag in _bags(view)} | known
+        if name not in known or not number.isdecimal():
             raise PlanError(
-                f"view {view.name}: '{NAMED}' = '{text}': {part.strip()!r} is not a table that the view reads and a "
-                f"number of updates, as '{next(iter(inputs))} 1000'; it reads {', '.join(inputs)}"
+                f"view {view.name}: '{NAMED}' = '{text}': {part.strip()!r} is not a table that the view reads, or a "
+                f"bag of it, and a number of updates, as '{next(iter(inputs))} 1000'; it reads {', '.join(inputs)}"
             )
-        found[known[name.strip().lower()]] = float(number)
+        found[known[name]] = float(number)
     return found
 
 
+def _bags(view: ViewDef) -> dict[str, BagQuery]:
+    return {name: bag for block in view.blocks for name, bag in prepared(block.query).bags.items()}
+
+
 def may_be_measured(view: ViewDef, inputs: Mapping[str, TableDef | ViewDef]) -> bool:
-    """Whether nothing is said of the updates of a view that reads several relations, all of them stored tables."""
+    """Whether nothing is said of the updates of a view over stored tables that may differ in them: several, or bags."""
     said = dict(view.properties)
-    if NAMED in said or "freshviews.join_tree" in said or len(inputs) < 2:
+    if NAMED in said or "freshviews.join_tree" in said:
         return False
-    return all(
+    measurable = all(
         isinstance(relation, TableDef)
         and not relation.trusted
         and _DECLARED.isdisjoint(dict(relation.properties))
         and name.isidentifier()
         for name, relation in inputs.items()
     )
+    return measurable and (len(inputs) > 1 or bool(_bags(view)))
 
 
-def better_updates(view: ViewDef, counts: Mapping[str, int], gain: float) -> str | None:
+def better_updates(
+    view: ViewDef, counts: Mapping[str, int], gain: float, rows: Mapping[str, int] | None = None
+) -> str | None:
     """What to name as ``'freshviews.updates'`` where the tree for these counts, by relation, costs less, so many times,
-    than the one for equal numbers of updates; None where it does not, or where no tree can say."""
+    than the one for equal numbers of updates; None where it does not, or where no tree can say.
+
+    ``rows``: how many there are, by relation and bag. An update of a relation changes as many rows of a bag as, on
+    average, a row of the relation is in; where nothing is known of the bag, one.
+    """
     for block in view.blocks:
         made = prepared(block.query)
-        if made.bags:
-            continue
-        updates = {atom.name: float(counts.get(atom.relation, 0)) for atom in made.query.atoms}
-        now, then = (tree_of(made.query, made.free, known, None) for known in ({}, updates))
+        relations = {atom.name: atom.relation for atom in block.query.atoms}
+        updates = {atom.name: float(counts.get(atom.relation, 0)) for atom in made.query.atoms if atom.relation}
+        for name, bag in made.bags.items():
+            updates[name] = sum(_changes(name, relations[one], counts, rows or {}) for one in bag.at_home)
+        now, then = (tree_of(made, known, None) for known in ({}, updates))
         if cost(now, updates) > gain * cost(then, updates):
-            return ", ".join(f"{name} {counts.get(name, 0)}" for name in view.inputs)
+            named = {name: counts.get(name, 0) for name in view.inputs}
+            named |= {name: round(updates[name]) for name in made.bags if name.isidentifier()}
+            return ", ".join(f"{name} {number}" for name, number in named.items())
     return None
+
+
+def _changes(bag: str, relation: str, counts: Mapping[str, int], rows: Mapping[str, int]) -> float:
+    there = rows.get(relation, 0)
+    each = rows[bag] / there if bag in rows and there else 1.0
+    return each * counts.get(relation, 0)

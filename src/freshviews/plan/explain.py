@@ -2,15 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from freshviews.plan.planner import Plan
 from freshviews.program.printer import print_program
 from freshviews.query.block import Block, SetOperation, SetTerm, ViewDef
 
 
-def explain(view: ViewDef, plans: Iterable[Plan], sizes: Mapping[str, tuple[int, int]]) -> str:
-    """Text for a person; ``sizes`` are rows and bytes by stored view, empty before anything is stored."""
+@dataclass(frozen=True)
+class PartSize:
+    """A heavy part as it is now: of which store, the degree from which a value is heavy, values, rows, and the rows of
+    the store."""
+
+    heavy: str
+    store: str
+    epsilon: float
+    threshold: int
+    values: int
+    rows: int
+    of: int
+
+
+@dataclass(frozen=True)
+class BalanceSize:
+    """The parts of a block's views: threshold base, rebalancings so far, and sizes."""
+
+    base: int
+    major: int
+    minor: int
+    parts: tuple[PartSize, ...]
+
+
+def explain(
+    view: ViewDef,
+    plans: Iterable[Plan],
+    sizes: Mapping[str, tuple[int, int]],
+    balances: Iterable[BalanceSize] = (),
+    traces: Iterable[str] = (),
+) -> str:
+    """Text for a person; ``sizes`` are rows and bytes by stored view, empty before anything is stored; ``traces`` is
+    said of the traces that are kept."""
     lines = [f"view {view.name}({', '.join(f'{c.name} {c.type}' for c in view.columns)})"]
     lines.append(f"reads {', '.join(view.inputs)}")
     chosen = list(plans)
@@ -24,6 +56,10 @@ def explain(view: ViewDef, plans: Iterable[Plan], sizes: Mapping[str, tuple[int,
         lines += ["", "stored:"]
         width = max(len(name) for name in sizes)
         lines += [f"    {name:<{width}}  {rows:>12,} rows  {size:>14,} bytes" for name, (rows, size) in sizes.items()]
+    for balance in balances:
+        lines += ["", *_balance(balance)]
+    for trace in traces:
+        lines += ["", trace]
     return "\n".join(lines) + "\n"
 
 
@@ -43,6 +79,16 @@ def _combined(term: SetOperation, plans: list[Plan]) -> list[str]:
 
 def _kinds(term: SetTerm) -> frozenset[str]:
     return frozenset() if isinstance(term, int) else frozenset((term.kind,)) | _kinds(term.left) | _kinds(term.right)
+
+
+def _balance(balance: BalanceSize) -> Iterator[str]:
+    """The parts as they are now."""
+    yield f"balance: N = {balance.base:,}; {balance.major:,} major and {balance.minor:,} minor rebalancings"
+    for part in balance.parts:
+        yield (
+            f"    {part.heavy}: N^{part.epsilon:g} = {part.threshold:,}; {part.values:,} heavy values, "
+            f"{part.rows:,} of {part.of:,} rows of {part.store}"
+        )
 
 
 def _block(plan: Plan, block: Block) -> list[str]:

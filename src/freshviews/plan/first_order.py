@@ -82,7 +82,7 @@ class Store:
 
 def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
     """First-order program of a query; ``dependencies`` are keys of its atoms."""
-    stores = _stores(query, dependencies)
+    stores = stores_of(query, dependencies)
     indexes: Indexes = {}
     triggers = tuple(_trigger(query, store, stores, indexes) for store in stores)
     result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
@@ -96,14 +96,14 @@ def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
 
 def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[str, int]:
     """Per atom, the exponent of the time that a one-row update of it takes."""
-    stores = _stores(query, dependencies)
+    stores = stores_of(query, dependencies)
     unique = {store.view.name: store.unique for store in stores}
     triggers = [(store, _trigger(query, store, stores, {})) for store in stores]
     return {atom.name: _rows(trigger.body, unique) for store, trigger in triggers for atom in store.atoms}
 
 
-def _stores(query: Query, dependencies: tuple[FD, ...]) -> tuple[Store, ...]:
-    """Atoms grouped by what is stored of them; a shared store is named by the relation."""
+def stores_of(query: Query, dependencies: tuple[FD, ...]) -> tuple[Store, ...]:
+    """The atoms by what is stored of them; a shared store is named by the relation."""
     groups: dict[object, list[Atom]] = {}
     for atom in query.atoms:
         lifts = tuple(
@@ -135,13 +135,13 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Ind
     shared = len(store.atoms) > 1
     parameters = parameters_of(query, first)
     if shared:
-        parameters = tuple(replace(p, name=_shared_name(query, p)) for p in parameters)
+        parameters = tuple(replace(p, name=shared_name(query, p)) for p in parameters)
     names = tuple(p.name for p in parameters)
     terms: dict[tuple[Statement, ...], int] = {}
-    for updated in _non_empty_subsets(store.atoms):
-        body = _term(query, updated, names, stores, indexes)
+    for updated in non_empty_subsets(store.atoms):
+        body = term(query, updated, names, stores, indexes)
         if shared:
-            body = _canonical(body, frozenset(names))
+            body = canonical(body, frozenset(names))
         terms[body] = terms.get(body, 0) + 1
     body = tuple(s for term, times in terms.items() for s in scale(term, times))
     if len(query.atoms) > 1:
@@ -152,7 +152,7 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Ind
     return Trigger(first.relation, parameters, first.filters, body)
 
 
-def _shared_name(query: Query, parameter: Parameter) -> str:
+def shared_name(query: Query, parameter: Parameter) -> str:
     """A name for a column of the update that is no variable: a shared update stands for several."""
     name = parameter.expr.name if isinstance(parameter.expr, Column) else parameter.name
     while name in query.variables:
@@ -160,12 +160,12 @@ def _shared_name(query: Query, parameter: Parameter) -> str:
     return name
 
 
-def _non_empty_subsets(atoms: tuple[Atom, ...]) -> Iterator[tuple[Atom, ...]]:
+def non_empty_subsets(atoms: tuple[Atom, ...]) -> Iterator[tuple[Atom, ...]]:
     for size in range(1, len(atoms) + 1):
         yield from combinations(atoms, size)
 
 
-def _term(
+def term(
     query: Query,
     updated: tuple[Atom, ...],
     names: tuple[str, ...],
@@ -231,7 +231,7 @@ def _term(
     return body
 
 
-def _canonical(body: tuple[Statement, ...], bound: frozenset[str]) -> tuple[Statement, ...]:
+def canonical(body: tuple[Statement, ...], bound: frozenset[str]) -> tuple[Statement, ...]:
     """Loop variables and aliases renamed by order of appearance, so that equal terms are recognised."""
     names: dict[str, str] = {}
     aliases: dict[str, str] = {}

@@ -39,6 +39,11 @@ class Pending:
     conditions: tuple[Expr, ...] = ()
     lifts: tuple[tuple[str, Let, Value], ...] = ()
 
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """What has to be computed."""
+        return (*self.conditions, *(let.expr for _, let, _ in self.lifts))
+
 
 @dataclass(frozen=True)
 class Join:

@@ -3,25 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from freshviews.errors import PlanError
-from freshviews.plan import STRATEGIES, crown, first_order, view_tree
+from freshviews.plan import (
+    STRATEGIES,
+    crown,
+    first_order,
+    incremental_trie_join,
+    ivm_eps,
+    ivm_eps_four,
+    ivm_eps_hierarchical,
+    ivm_eps_linear,
+    ivm_eps_listing,
+    key_order,
+    trie_join,
+    view_tree,
+)
 from freshviews.plan.assemble import assemble
-from freshviews.plan.crown_updates import rates_of
+from freshviews.plan.crown_query import prepared
+from freshviews.plan.crown_updates import named_updates, rates_of
 from freshviews.program.nodes import Program
 from freshviews.query.block import Block, TableDef, ViewDef
 from freshviews.query.dependencies import FD, closure, from_keys
+from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Query
 from freshviews.query.query_class import QueryClass, classify
 from freshviews.query.variable_order import best_order, update_exponents
 from freshviews.query.window import PROPERTY
 
-BAG_STRATEGIES = tuple(name for name in STRATEGIES if name not in ("recompute", "crown"))
-"""What may keep the bags of a cyclic query below ``crown``: what holds its result in a view."""
+_BY_PARTS = {"ivm_eps": ivm_eps.plan, "ivm_eps_linear": ivm_eps_linear.plan}
+"""What keeps heavy and light parts, in a program that rebalances them."""
+AUTO = "auto"
+"""The exponent that is left to the stream."""
+CHOICES = (1 / 4, 1 / 3, 5 / 12, 1 / 2, 7 / 12, 2 / 3, 3 / 4)
+"""The exponents that the stream may choose: with none of them an update takes linear time. In linear space they are
+1/2 and more, for 4-cycles less."""
+
+_NOT_FOR_BAGS = ("recompute", "crown", "trie_join", "incremental_trie_join", *_BY_PARTS)
+BAG_STRATEGIES = tuple(name for name in STRATEGIES if name not in _NOT_FOR_BAGS)
+"""What may keep the bags of a cyclic query below ``crown``: what holds its result in a view, and no parts."""
 
 _OF_CROWN = frozenset({"freshviews.join_tree", "freshviews.bag_strategy"})
 """Properties of a view that only ``crown`` heeds, so that they name it."""
+_OF_TRIE_JOIN = frozenset({"freshviews.key_order"})
+"""As those of ``crown``, of ``trie_join``, if not of ``incremental_trie_join``."""
 
 
 @dataclass(frozen=True)
@@ -36,16 +62,26 @@ class Plan:
 
 def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Plan:
     """Choose a strategy for a block, or take the view's, and make its program."""
+    named_updates(view, inputs)  # whoever heeds it: what cannot be read is refused
     dependencies = from_keys(block.query, _keys(inputs))
     kind = classify(block.query, dependencies)
-    if view.strategy is not None or not _OF_CROWN.isdisjoint(dict(view.properties)):
+    if view.strategy is not None or not (_OF_CROWN | _OF_TRIE_JOIN).isdisjoint(dict(view.properties)):
         return _named(view, block, inputs, dependencies, kind)
     in_z = sorted(name for name, relation in inputs.items() if may_be_negative(relation))
-    if kind.free_connex and not in_z and (_worth_enumerating(block, kind) or _is_joined_set(view, block)):
+    if "freshviews.epsilon" in dict(view.properties) and _is_listed(block):
+        reason = "hierarchical, and its exponent is named: values with many rows are kept apart, groups are listed"
+        return Plan(_ivm_eps(view, block, ivm_eps.plan), kind, "ivm_eps", reason)
+    listed = kind.free_connex and (not in_z or _comes_once(block))
+    if listed and (_worth_enumerating(block, kind) or _is_joined_set(view, block) or in_z):
         reason = "free-connex: semi-joins along a join tree, no join is kept"
         if all(PROPERTY in dict(relation.properties) for relation in inputs.values()):
             reason += "; all tables have windows, first in, first out"
         return Plan(_crown(view, block, inputs), kind, "crown", reason)
+    if kind.free_connex and not in_z and _has_groups_apart(block, dependencies):
+        groups = _groups(view, block, inputs)
+        if isinstance(groups, Program):
+            reason = "free-connex: groups are put together from rows of several relations, none is kept"
+            return Plan(groups, kind, "crown", reason)
     if block.kind == "bag" and not in_z and _worth_factorising(kind):
         program = view_tree.plan_factorised(block.query, dependencies)
         if program is not None:
@@ -59,12 +95,99 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
         if block.kind == "bag" and in_z:
             reason += f"; the result is held, for multiplicities of {', '.join(in_z)} may be negative"
         return Plan(_view_tree(block, dependencies), kind, "view_tree", reason)
+    if _hangs_together_by_bags(block.query):
+        reason = "cyclic in parts: each is counted by the rows of one atom, and semi-joins go along a tree of them"
+        return Plan(_crown(view, block, inputs), kind, "crown", reason)
+    if _is_halved(block):
+        reason = "cyclic, over three relations: values with many rows are kept apart, so no update takes linear time"
+        return Plan(_ivm_eps(view, block, ivm_eps_linear.plan), kind, "ivm_eps_linear", reason)
     reason = "cyclic: deltas over the base relations take linear space and the smaller side's time"
     return Plan(_first_order(block, dependencies), kind, "first_order", reason)
 
 
 def _worth_factorising(kind: QueryClass) -> bool:
     return kind.acyclic and kind.dynamic_width <= 1
+
+
+def _hangs_together_by_bags(query: Query) -> bool:
+    """Whether a cyclic query is a tree of parts, two triangles with an edge between them, say, and each part has, for
+    the rest, no more rows than one of its atoms. First-order deltas join all parts anew; bags take linear space too."""
+    made = prepared(query)
+    graph = hypergraph(made.query)
+    if not made.bags or len(made.query.atoms) == 1 or not made.free <= graph.free.union(*graph.factors):
+        return False
+    bags = (bag.query for bag in made.bags.values())
+    return all(any(set(bag.free).issubset(atom.variables) for atom in bag.atoms) for bag in bags)
+
+
+def _is_halved(block: Block) -> bool:
+    """Whether heavy and light parts keep the updates of some relation below linear time."""
+    try:
+        return ivm_eps_linear.is_helped(block.query)
+    except PlanError:
+        return False
+
+
+def _is_listed(block: Block) -> bool:
+    """Whether ``ivm_eps`` lists the rows of a block. MIN, MAX and DISTINCT aggregates hang on groups that are held."""
+    return not block.distinct and ivm_eps_hierarchical.is_kept(block.query)
+
+
+def _ivm_eps(
+    view: ViewDef, block: Block, strategy: Callable[[Query, Mapping[str, float]], Program], in_z: bool = True
+) -> Program:
+    """The program by heavy and light parts; what hangs on it for distinct aggregates is kept by ``first_order``.
+    Rows are listed where there is a program for that; ``in_z``: multiplicities may be negative."""
+    given = _epsilons(view, block.query)
+    main = block.query
+    if strategy is ivm_eps.plan and ivm_eps_hierarchical.is_kept(main):
+        if not block.distinct:
+            return _with_choices(view, ivm_eps_hierarchical.plan(main, given), CHOICES)
+        if len(main.atoms) != 3:
+            raise PlanError(
+                f"view {view.name}: ivm_eps lists the groups of this query, and MIN, MAX and DISTINCT aggregates hang "
+                "on groups that are held; take 'view_tree'"
+            )
+    if strategy is ivm_eps.plan and (block.kind == "bag" or (_is_distinct(block) and not in_z)):
+        listing = ivm_eps_listing.plan(main, given, block.kind != "bag")
+        if listing is not None:
+            return _with_choices(view, listing, CHOICES)
+    program = assemble(block, lambda query: strategy(query, given) if query is main else first_order.plan(query))
+    linear, cycle = strategy is ivm_eps_linear.plan, ivm_eps_four.is_cycle(main)
+    return _with_choices(view, program, tuple(c for c in CHOICES if c >= 0.5 or not linear if c < 0.5 or not cycle))
+
+
+def _with_choices(view: ViewDef, program: Program, choices: tuple[float, ...]) -> Program:
+    """The program whose exponent is left to the stream, where the view says so."""
+    if dict(view.properties).get("freshviews.epsilon") != AUTO or program.balancing is None:
+        return program
+    told = f"auto, from {choices[0]:.3g} to {choices[-1]:.3g}, by the degrees at major rebalancing"
+    balancing = replace(program.balancing, choices=choices)
+    return replace(program, balancing=balancing, bounds=(*program.bounds, ("epsilon", told)))
+
+
+def _epsilons(view: ViewDef, query: Query) -> dict[str, float]:
+    """``freshviews.epsilon`` by atom, the one for all others under the empty name: '0.5', or 'r 0, s 0, t 1'; none
+    where it is 'auto' or not said."""
+    text = dict(view.properties).get("freshviews.epsilon", AUTO)
+    if text == AUTO:
+        return {}
+    names = {atom.name.lower(): atom.name for atom in query.atoms}
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        *name, number = part.split() or [""]
+        try:
+            value = float(number)
+            known = names[name[0].lower()] if name else ""
+        except (ValueError, KeyError):
+            value, known = -1.0, ""
+        if not 0 <= value <= 1 or len(name) > 1:
+            raise PlanError(
+                f"view {view.name}: 'freshviews.epsilon' is a number from 0 to 1, or one for each of "
+                f"{', '.join(names)} as in '{next(iter(names), 'r')} 0.5', or 'auto', not {text!r}"
+            )
+        found[known] = value
+    return found
 
 
 def _looks_all_up(query: Query, dependencies: tuple[FD, ...]) -> str | None:
@@ -98,6 +221,19 @@ def _worth_enumerating(block: Block, kind: QueryClass) -> bool:
     return (block.kind == "bag" or _is_distinct(block)) and not (kind.q_hierarchical or kind.q_hierarchical_under_keys)
 
 
+def _comes_once(block: Block) -> bool:
+    """Whether a joined row is known by its output, so that it is enumerated once, with its multiplicity of whatever
+    sign. A view tree does not list such rows: those whose sum is zero hide each other."""
+    return block.kind == "bag" and len(block.query.atoms) > 1 and block.found_by_row
+
+
+def _has_groups_apart(block: Block, dependencies: tuple[FD, ...]) -> bool:
+    """Whether no row of one relation tells the group, so that there may be more groups than rows."""
+    if block.kind != "groups" or block.distinct or not block.results:
+        return False
+    return not any(closure(a.variables, dependencies).issuperset(block.query.free) for a in block.query.atoms)
+
+
 def _is_joined_set(view: ViewDef, block: Block) -> bool:
     """Whether the block is distinct rows of a join below an operation on sets, which is not to hold them."""
     return view.combined is not None and _is_distinct(block) and len(block.query.atoms) > 1
@@ -115,12 +251,29 @@ def _crown(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]
     inner = _bag_strategy(view)
     main = block.query
     in_z = any(may_be_negative(inputs[atom.relation]) for atom in main.atoms)
-    program = None
+    why = "multiplicities may be negative"
     if block.kind == "bag" or (_is_distinct(block) and not in_z):
         program = crown.plan_enumerated(main, block.kind != "bag", updates, tree, inner)
-    if program is not None:
-        return program
-    return assemble(block, lambda query: crown.plan(query, updates, tree if query is main else None, inner))
+        if program is not None:
+            return program
+        why = "free-connex only with more columns in the output"
+    elif not _is_distinct(block):
+        groups = _groups(view, block, inputs)
+        if isinstance(groups, Program):
+            return groups
+        why = groups
+    held = assemble(block, lambda query: crown.plan(query, updates, tree if query is main else None, inner))
+    what = "rows" if _is_distinct(block) else "groups"
+    return replace(held, bounds=(*held.bounds, (what, f"stored: {why}")))
+
+
+def _groups(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Program | str:
+    """The program of ``crown`` whose groups are enumerated, or why they are stored."""
+    if block.distinct:
+        names = ", ".join(sorted({d.kind for d in block.distinct}))
+        return f"over distinct values ({names}), which are no products of payloads"
+    tree = dict(view.properties).get("freshviews.join_tree")
+    return crown.plan_groups(block.query, rates_of(view, block.query, inputs), tree, _bag_strategy(view))
 
 
 def _bag_strategy(view: ViewDef) -> Callable[[Query], Program]:
@@ -151,14 +304,26 @@ def _named(
     kind: QueryClass,
 ) -> Plan:
     reason = "named by the user"
-    others = sorted(_OF_CROWN.intersection(dict(view.properties))) if view.strategy not in ("crown", None) else []
-    if others:
-        raise PlanError(f"view {view.name}: '{others[0]}' is for strategy crown; it names {view.strategy}")
+    strategy = view.strategy
+    for owner, own in (("crown", _OF_CROWN), ("trie_join", _OF_TRIE_JOIN)):
+        given = sorted(own.intersection(dict(view.properties)))
+        if given and strategy == f"incremental_{owner}":
+            continue
+        if given and strategy not in (owner, None):
+            raise PlanError(f"view {view.name}: '{given[0]}' is for strategy {owner}; it names {strategy}")
+        strategy = owner if given else strategy
+    if strategy == "trie_join":
+        return Plan(_trie_join(view, block, inputs, dependencies), kind, "trie_join", reason)
+    if strategy == "incremental_trie_join":
+        return Plan(_incremental_trie_join(view, block, inputs, dependencies), kind, strategy, reason)
     if view.strategy == "view_tree":
         return Plan(_view_tree(block, dependencies), kind, "view_tree", reason)
     if view.strategy == "first_order":
         return Plan(_first_order(block, dependencies), kind, "first_order", reason)
-    if view.strategy in ("crown", None):  # a join tree or what keeps bags is named
+    if strategy in _BY_PARTS:
+        in_z = any(may_be_negative(relation) for relation in inputs.values())
+        return Plan(_ivm_eps(view, block, _BY_PARTS[strategy], in_z), kind, strategy, reason)
+    if strategy == "crown":  # a join tree or what keeps bags is named
         return Plan(_crown(view, block, inputs), kind, "crown", reason)
     named: Callable[[Query], Program] | None = STRATEGIES.get(view.strategy or "")
     if named is None:
@@ -167,6 +332,60 @@ def _named(
             f"view {view.name}: there is no strategy '{view.strategy}'; 'freshviews.strategy' takes {known}"
         )
     return Plan(assemble(block, named), kind, view.strategy or "", reason)
+
+
+def _trie_join(
+    view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef], dependencies: tuple[FD, ...]
+) -> Program:
+    main = block.query
+    positive = not any(may_be_negative(inputs[atom.relation]) for atom in main.atoms)
+    sizes = _sizes(inputs)
+
+    def strategy(query: Query) -> Program:
+        once = positive and (query is not main or _is_distinct(block))
+        order = _named_order(view, query, main)
+        return trie_join.plan(query, dependencies if query is main else (), order, once, sizes)
+
+    return assemble(block, strategy)
+
+
+def _incremental_trie_join(
+    view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef], dependencies: tuple[FD, ...]
+) -> Program:
+    main, sizes = block.query, _sizes(inputs)
+
+    def strategy(query: Query) -> Program:
+        order = _named_order(view, query, main)
+        return incremental_trie_join.plan(query, dependencies if query is main else (), order, sizes)
+
+    return assemble(block, strategy)
+
+
+def _sizes(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, float]:
+    """Rows by relation, as far as they are told."""
+    return {
+        name: float(dict(relation.properties).get("freshviews.rows") or 0) or key_order.ROWS
+        for name, relation in inputs.items()
+    }
+
+
+def _named_order(view: ViewDef, query: Query, main: Query) -> tuple[str, ...] | None:
+    """The key order that a view names; a query of its distinct aggregates has its own variables last."""
+    text = dict(view.properties).get("freshviews.key_order")
+    if text is None:
+        return None
+    named = [name.strip() for name in text.split(",")]
+    known = {v for block in view.blocks for v in block.query.variables}
+    all_of = f"'freshviews.key_order' takes all of {', '.join(main.variables)}"
+    for name in named:
+        if name not in known:
+            raise PlanError(f"view {view.name}: there is no variable '{name}'; {all_of}, in the order to be bound")
+        if named.count(name) > 1:
+            raise PlanError(f"view {view.name}: '{name}' stands twice in 'freshviews.key_order'; name it once")
+    missing = [v for v in main.variables if v not in named]
+    if missing:
+        raise PlanError(f"view {view.name}: '{missing[0]}' is not in its key order; {all_of}, in the order to be bound")
+    return (*(v for v in named if v in query.variables), *(v for v in query.variables if v not in named))
 
 
 def _keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tuple[str, ...], ...]]:

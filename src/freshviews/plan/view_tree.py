@@ -367,4 +367,4 @@ def _open_steps(tree: Tree) -> list[Step]:
 
 def _emit(query: Query, done: Join) -> Emit:
     (monomial,) = product((Component(COUNT, "integer"),), done.carriers)
-    return Emit(query.free, monomial if monomial.factors else Monomial(()))
+    return Emit(query.free, (monomial if monomial.factors else Monomial(()),))

@@ -5,20 +5,27 @@ whose payload is zero in every component is absent. Elements are those of ``fres
 no bound, where compiled programs check for overflow.
 
 ``State.steps`` counts the work: one for each update, each row that a loop visits, each lookup, each slice
-whose size is compared or asked for, each Add, Tally and Extreme, each subset entered or left, and each row emitted.
+whose size is compared or asked for, each Add, Tally, Balance and Extreme, each subset entered or left, each row
+emitted, each row that is parted or removed by a major rebalancing, and each value that a leapfrog join comes to, times
+its cursors.
 Bounds on update time and delay are claims about it.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
+from freshviews.program.balances import Balances
+from freshviews.program.listing import listed
 from freshviews.program.nodes import (
     MULTIPLICITY,
     Add,
+    Balance,
     Changed,
+    Clear,
     Emit,
     Enter,
     Event,
@@ -26,11 +33,14 @@ from freshviews.program.nodes import (
     Extreme,
     If,
     Into,
+    Leap,
     Leave,
     Let,
     Lookup,
     Loop,
+    Perform,
     Program,
+    Rows,
     Smaller,
     Statement,
     Sum,
@@ -38,10 +48,18 @@ from freshviews.program.nodes import (
     View,
 )
 from freshviews.program.payloads import Key, Payload, Scope, ring_of, value_of
+from freshviews.program.rewrite import made_anew
 from freshviews.program.scalars import evaluate, rank
+from freshviews.program.tracing import Batch, Tracing
 from freshviews.types.dictionary import Dictionary
 
 Index = dict[Key, dict[Key, None]]
+Level = dict[Key, list[int]]
+"""The values below each node of one level of a trie, in order, by the values that lead to the node."""
+
+
+class _Enough(Exception):
+    """A sum of which one addition is asked for has it."""
 
 
 @dataclass
@@ -59,92 +77,169 @@ class State:
     indexes: dict[str, dict[tuple[int, ...], Index]] = field(default_factory=dict)
     subsets: dict[tuple[str, str], dict[tuple[int, ...], Index]] = field(default_factory=dict)
     journals: dict[str, dict[Key, Payload]] = field(default_factory=dict)
-    emitted: Counter[Key] = field(default_factory=Counter)
+    emitted: dict[Key, Payload] = field(default_factory=dict)
+    tries: dict[str, tuple[Level, ...]] = field(default_factory=dict)
+    balances: Balances = field(init=False)
+    tracings: list[Tracing] = field(init=False)
 
     def __post_init__(self) -> None:
-        for view in self.program.views:
+        for view in (*self.program.views, *self.program.scratch):
             self.views[view.name] = {}
             self.indexes[view.name] = {positions: defaultdict(dict) for positions in view.indexes}
             for subset in view.subsets:
                 self.subsets[view.name, subset.name] = {at: defaultdict(dict) for at in subset.indexes}
             if view.journal:
                 self.journals[view.name] = {}
+        self.balances = Balances(self)
+        self.tracings = [Tracing(traced) for traced in self.program.traced]
 
     def want_changes(self, wanted: bool) -> None:
         """Have the change kept from now on, or no longer."""
         if wanted and not self.wanted:
-            self._run(self.program.awake, Scope({}, {}, _no_row))
+            self.run(self.program.awake, Scope({}, {}, _no_row))
         self.wanted = wanted
 
     def members(self, view: str, subset: str) -> set[Key]:
         """The rows of a subset of a view."""
         return {key for index in self.subsets[view, subset].values() for rows in index.values() for key in rows}
 
+    def clear(self, view: str) -> None:
+        """Remove all rows of a view."""
+        self.views[view].clear()
+        for index in self.indexes[view].values():
+            index.clear()
+        for subset in self.program.view(view).subsets:
+            for index in self.subsets[view, subset.name].values():
+                index.clear()
+
     def apply(self, relation: str, updates: Iterable[tuple[Mapping[str, int], int]]) -> None:
         """A batch of updates of one relation: rows (column to code) and their multiplicities."""
-        batch = list(updates)
+        self._run_triggers(relation, list(updates))
+        for tracing in self.tracings:
+            before = tracing.maintained.counters.operations
+            batch = tracing.derivations(self.views, self.clear)
+            self.steps += tracing.maintained.counters.operations - before
+            self._run_triggers(tracing.traced.derivations, batch)
+        if self.program.evaluate:
+            self.evaluate()
 
-        def record(row: Key, count: int) -> None:
-            self.emitted[row] += count
-
+    def _run_triggers(self, relation: str, batch: Batch) -> None:
         for trigger in (t for t in self.program.triggers if t.relation == relation):
+            self.balances.expect([m for _, m in batch])
             for row, m in batch:
                 self.steps += 1
                 if all(evaluate(f, row, self.dictionary) == 1 for f in trigger.filters):
                     variables = {p.name: evaluate(p.expr, row, self.dictionary) for p in trigger.parameters}
-                    self._run(trigger.body, Scope({**variables, MULTIPLICITY.name: m}, {}, record))
+                    scope = Scope({**variables, MULTIPLICITY.name: m}, {}, self._into(self.emitted))
+                    self.run(trigger.body, scope)
+            self.balances.settle()
+
+    def evaluate(self) -> None:
+        """Make anew what is not kept."""
+        for name in made_anew(self.program.evaluate):
+            for key, payload in self.views[name].items():
+                if name in self.journals:
+                    self.journals[name].setdefault(key, payload)
+            self.views[name].clear()
+            for index in self.indexes[name].values():
+                index.clear()
+        for trie in self.program.tries:
+            levels: tuple[Level, ...] = tuple({} for _ in trie.order)
+            for row in sorted(tuple(key[i] for i in trie.order) for key in self.views[trie.view]):
+                for i, level in enumerate(levels):
+                    values = level.setdefault(row[:i], [])
+                    if not values or values[-1] != row[i]:
+                        values.append(row[i])
+            self.tries[trie.name] = levels
+        self.run(self.program.evaluate, Scope({}, {}, _no_row))
+        for view in self.program.scratch:
+            self.clear(view.name)
 
     def output(self) -> dict[Key, Payload]:
-        """The result: payloads by values of the free variables; the count alone where it is enumerated."""
+        """The result: payloads by values of the free variables; what is emitted where it is enumerated."""
         if self.program.output is not None:
             return dict(self.views[self.program.output])
-        rows = Counter[Key]()
-        self.enumerate(lambda row, count: rows.update({row: count}))
-        return {row: (count,) for row, count in rows.items() if count}
+        if self.program.delta:
+            return dict(self.listed())
+        rows: dict[Key, Payload] = {}
+        self.enumerate(self._into(rows))
+        return self._present(rows)
 
-    def enumerate(self, emit: Callable[[Key, int], None]) -> None:
-        """Hand on the rows of a result that is not stored, one after the other, with multiplicities."""
-        self._run(self.program.enumerate, Scope({}, {}, emit))
+    def enumerate(self, emit: Callable[[Key, Payload], None]) -> None:
+        """Hand on the rows of a result that is not stored, one after the other, with payloads."""
+        self.run(self.program.enumerate, Scope({}, {}, emit))
 
-    def find(self, row: Key) -> int:
-        """The multiplicity of a row of a result that is not stored."""
-        found: list[int] = []
-        scope = Scope(dict(zip(self.program.free, row, strict=True)), {}, lambda _, count: found.append(count))
-        self._run(self.program.member, scope)
-        return sum(found)
+    def listed(self) -> Iterator[tuple[Key, Payload]]:
+        """The rows of a result that is listed, one after the other, each once, with their payloads."""
+        for variables in listed(self, self.program.listing, {}):
+            found: dict[Key, Payload] = {}
+            self.run(self.program.member, Scope(variables, {}, self._into(found)))
+            yield from self._present(found).items()
+
+    def find(self, row: Key) -> Payload:
+        """The payload of a row of a result that is not stored; zero where it is not there."""
+        found: dict[Key, Payload] = {}
+        self.run(self.program.member, Scope(dict(zip(self.program.free, row, strict=True)), {}, self._into(found)))
+        return found.get(row, ring_of(self.program.emitted).zero)
 
     def change(self) -> dict[Key, Payload]:
         """What the result's payloads grew by since the last call (for extremes: the codes' difference)."""
+        if self.program.delta:
+            grown = dict(self.views[self.program.delta])
+            self.clear(self.program.delta)
+            return grown
         if self.program.output is None:
-            emitted, self.emitted = self.emitted, Counter()
-            return {row: (count,) for row, count in emitted.items() if count}
+            emitted, self.emitted = self.emitted, {}
+            return self._present(emitted)
         view = self.program.view(self.program.output)
         ring, rows = ring_of(view.components), self.views[view.name]
         journal, self.journals[view.name] = self.journals[view.name], {}
         pairs = ((key, rows.get(key, ring.zero), before) for key, before in journal.items())
         return {key: ring.add(after, ring.negate(before)) for key, after, before in pairs if after != before}
 
-    def _run(self, body: tuple[Statement, ...], scope: Scope) -> None:
+    def _into(self, rows: dict[Key, Payload]) -> Callable[[Key, Payload], None]:
+        """Adds what is emitted to payloads by row."""
+        ring = ring_of(self.program.emitted)
+
+        def add(row: Key, payload: Payload) -> None:
+            rows[row] = ring.add(rows.get(row, ring.zero), payload)
+
+        return add
+
+    def _present(self, rows: dict[Key, Payload]) -> dict[Key, Payload]:
+        ring = ring_of(self.program.emitted)
+        return {row: payload for row, payload in rows.items() if not ring.is_zero(payload)}
+
+    def run(self, body: tuple[Statement, ...], scope: Scope) -> None:
+        """Run statements in a scope."""
         for statement in body:
             match statement:
                 case Let(variable, expr):
                     scope.variables[variable] = evaluate(expr, scope.variables, self.dictionary)
                 case If(condition, inner):
                     if evaluate(condition, scope.variables, self.dictionary) == 1:
-                        self._run(inner, scope)
-                case Lookup(name, key, alias, inner):
+                        self.run(inner, scope)
+                case Lookup(name, key, alias, inner, otherwise):
                     self.steps += 1
                     payload = self.views[name].get(scope.values(key))
-                    if payload is not None:
+                    if payload is None:
+                        self.run(otherwise, scope)
+                    else:
                         scope.rows[alias] = (self.program.view(name).components, payload)
                         scope.places[alias] = (name, scope.values(key))
-                        self._run(inner, scope)
+                        self.run(inner, scope)
+                case Balance(name, key):
+                    self.balances.restore(name, scope.values(key))
+                case Perform(name, arguments, sign):
+                    self._perform(name, scope.values(arguments), sign, scope)
                 case Loop():
                     self._loop(statement, scope)
+                case Leap():
+                    self._leap(statement, scope)
                 case Exists(name, key, bound, inner, among):
                     self.steps += 1
                     if self._index(name, bound, among).get(scope.values(key)):
-                        self._run(inner, scope)
+                        self.run(inner, scope)
                 case Tally():
                     self._tally(statement, scope)
                 case Enter():
@@ -153,34 +248,48 @@ class State:
                     self._leave(statement, scope)
                 case Smaller(left, right):
                     self.steps += 2
-                    less = len(self._slice(left, scope)) <= len(self._slice(right, scope))
+                    less = len(self.slice(left, scope.variables)) <= len(self.slice(right, scope.variables))
                     self._loop(left if less else right, scope)
-                case Sum(alias, components, inner, then):
+                case Sum(alias, components, inner, then, once):
                     zero = ring_of(components).zero
                     scope.rows[alias] = (components, zero)
-                    self._run(inner, scope)
+                    with suppress(_Enough):
+                        self.run(inner, replace(scope, enough=alias) if once else scope)
                     if scope.rows[alias][1] != zero:
-                        self._run(then, scope)
+                        self.run(then, scope)
                 case Into(alias, sums):
                     components, payload = scope.rows[alias]
                     more = tuple(value_of(p, c.ring, scope) for c, p in zip(components, sums, strict=True))
                     scope.rows[alias] = (components, ring_of(components).add(payload, more))
+                    if scope.enough == alias:
+                        raise _Enough
                 case Add():
                     self._add(statement, scope)
                 case Extreme():
                     self._extreme(statement, scope.values(statement.key))
+                case Clear(name):
+                    self.clear(name)
                 case Changed(inner):
                     if self.wanted:
-                        self._run(inner, scope)
-                case Emit(row, multiplicity):
+                        self.run(inner, scope)
+                case Emit(row, sums):
                     self.steps += 1
-                    scope.emit(scope.values(row), value_of(multiplicity, "integer", scope))
+                    # A test whether there is a row, of a union, emits a count alone.
+                    rings = (c.ring for c in self.program.emitted)
+                    more = tuple(value_of(p, ring, scope) for p, ring in zip(sums, rings, strict=False))
+                    scope.emit(scope.values(row), more)
 
-    def _slice(self, loop: Loop, scope: Scope) -> Collection[Key]:
+    def _perform(self, name: str, values: Key, sign: int, scope: Scope) -> None:
+        assert self.program.balancing is not None
+        procedure = self.program.balancing.procedure(name)
+        variables = dict(zip(procedure.parameters, values, strict=True))
+        self.run(procedure.body, Scope({**variables, MULTIPLICITY.name: sign}, {}, scope.emit))
+
+    def slice(self, loop: Loop | Rows, variables: Mapping[str, int]) -> Collection[Key]:
         """The keys of the rows that a loop visits; the view must declare the index it needs."""
         if not loop.bound and not loop.among:
             return self.views[loop.view]
-        values = tuple(scope.variables[loop.key[i]] for i in loop.bound)
+        values = tuple(variables[loop.key[i]] for i in loop.bound)
         return self._index(loop.view, loop.bound, loop.among).get(values, {})
 
     def _index(self, view: str, bound: tuple[int, ...], among: str) -> Index:
@@ -197,7 +306,7 @@ class State:
             self.views[name][key] = after
         scope.rows[statement.alias] = (view.components, after)
         if (before if statement.amount < 0 else after)[at] == statement.full:
-            self._run(statement.body, scope)
+            self.run(statement.body, scope)
 
     def _enter(self, statement: Enter, scope: Scope) -> None:
         self.steps += 1
@@ -221,17 +330,30 @@ class State:
             index[tuple(key[i] for i in at)].pop(key, None)
 
     def _event(self, event: Event, alone: bool, scope: Scope) -> None:
-        self._run(event.alone if alone else event.others, scope)
+        self.run(event.alone if alone else event.others, scope)
 
     def _loop(self, loop: Loop, scope: Scope) -> None:
         components = self.program.view(loop.view).components
         # Python itself refuses an Add that makes or removes a row of what is being looped over.
-        for key in self._slice(loop, scope):
+        for key in self.slice(loop, scope.variables):
             self.steps += 1
             scope.variables.update(zip(loop.key, key, strict=True))
             scope.rows[loop.alias] = (components, self.views[loop.view][key])
             scope.places[loop.alias] = (loop.view, key)
-            self._run(loop.body, scope)
+            self.run(loop.body, scope)
+
+    def _leap(self, leap: Leap, scope: Scope) -> None:
+        found = [self.tries[c.trie][len(c.key) - 1].get(scope.values(c.key[:-1]), []) for c in leap.cursors]
+        for value in sorted(set(found[0]).intersection(*found[1:])):
+            self.steps += len(leap.cursors)
+            scope.variables[leap.variable] = value
+            for cursor in leap.cursors:
+                if cursor.alias:
+                    trie = next(trie for trie in self.program.tries if trie.name == cursor.trie)
+                    words = dict(zip(trie.order, scope.values(cursor.key), strict=True))
+                    key = tuple(words[i] for i in range(len(words)))
+                    scope.rows[cursor.alias] = (self.program.view(trie.view).components, self.views[trie.view][key])
+            self.run(leap.body, scope)
 
     def _add(self, add: Add, scope: Scope) -> None:
         view = self.program.view(add.view)
@@ -249,14 +371,14 @@ class State:
             scope.places[add.alias] = (view.name, key)
         absent_before, absent_after = _absent(view, before), _absent(view, after)
         if absent_before and not absent_after:
-            self._run(add.appear, scope)
+            self.run(add.appear, scope)
         elif absent_after and not absent_before:
-            self._run(add.vanish, scope)
+            self.run(add.vanish, scope)
             for subset in view.subsets:
                 for at, index in self.subsets[view.name, subset.name].items():
                     index[tuple(key[i] for i in at)].pop(key, None)
         elif not absent_before:
-            self._run(add.stay, scope)
+            self.run(add.stay, scope)
 
     def _put(self, view: View, key: Key, before: Payload, after: Payload) -> None:
         self.steps += 1
@@ -290,5 +412,5 @@ def _absent(view: View, payload: Payload) -> bool:
     return ring_of(components).is_zero(payload[: len(components)])
 
 
-def _no_row(row: Key, count: int) -> None:
+def _no_row(row: Key, payload: Payload) -> None:
     """Nothing is emitted while a program awakes."""

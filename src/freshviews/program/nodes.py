@@ -17,9 +17,14 @@ may hold row addresses: a loop or lookup on a view never encloses an Add to that
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from freshviews.expr.nodes import Expr
+from freshviews.program.traced import Traced
 from freshviews.types import SqlType
+
+if TYPE_CHECKING:
+    from freshviews.program.parts import Balancing
 
 COUNT = "count"
 
@@ -78,12 +83,13 @@ class If:
 
 @dataclass(frozen=True)
 class Lookup:
-    """The body runs where the view has the key; ``alias`` is its row."""
+    """The body runs where the view has the key; ``alias`` is its row. Where it has not, ``otherwise`` runs."""
 
     view: str
     key: tuple[str, ...]
     alias: str
     body: tuple[Statement, ...]
+    otherwise: tuple[Statement, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,31 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class Cursor:
+    """A place in a trie: below the node that all variables of ``key`` but the last lead to, at a value of the last.
+
+    ``alias`` names the row where ``key`` has all words of the trie.
+    """
+
+    trie: str
+    key: tuple[str, ...]
+    alias: str = ""
+
+
+@dataclass(frozen=True)
+class Leap:
+    """The body runs for each value that all cursors have, in order: a leapfrog join of one variable, the last of the
+    key of every cursor."""
+
+    cursors: tuple[Cursor, ...]
+    body: tuple[Statement, ...]
+
+    @property
+    def variable(self) -> str:
+        return self.cursors[0].key[-1]
+
+
+@dataclass(frozen=True)
 class Smaller:
     """Runs the one of two loops whose slice has fewer rows (the left one on a tie)."""
 
@@ -113,12 +144,18 @@ class Smaller:
 
 @dataclass(frozen=True)
 class Sum:
-    """``alias`` is zero, the body runs and adds to it with Into, then ``then`` runs unless it is zero."""
+    """``alias`` is zero, the body runs and adds to it with Into, then ``then`` runs unless it is zero.
+
+    ``once``: the body ends as soon as it has added. ``remembered``: the variables that the sum depends on, where it may
+    be kept for when they come again.
+    """
 
     alias: str
     components: tuple[Component, ...]
     body: tuple[Statement, ...]
     then: tuple[Statement, ...]
+    once: bool = False
+    remembered: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -146,6 +183,13 @@ class Add:
     vanish: tuple[Statement, ...] = ()
     stay: tuple[Statement, ...] = ()
     alias: str = ""
+
+
+@dataclass(frozen=True)
+class Clear:
+    """All rows of a view of the program's ``scratch`` go."""
+
+    view: str
 
 
 @dataclass(frozen=True)
@@ -209,6 +253,27 @@ class Leave:
 
 
 @dataclass(frozen=True)
+class Balance:
+    """Restore what the program's Balancing promises, after an Add to a row of a store of it.
+
+    As in Kara et al. (ICDT 2019, Figure 4): a major rebalancing where the sizes of the stores have left their bounds;
+    else, for each partition of the view, a minor one where the degree of the row's value has left those of its part.
+    """
+
+    view: str
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Perform:
+    """Run a procedure of the program's Balancing for these values, with ``sign`` as the multiplicity ``m``."""
+
+    procedure: str
+    arguments: tuple[str, ...]
+    sign: int
+
+
+@dataclass(frozen=True)
 class Extreme:
     """Set a component of ``view[key]`` to the least or greatest last key word among ``source[key, _]``.
 
@@ -232,14 +297,32 @@ class Changed:
 
 @dataclass(frozen=True)
 class Emit:
-    """Emit a row of the result: its variables and its multiplicity."""
+    """Emit a row of the result: its variables, and a monomial per component of what the program emits."""
 
     row: tuple[str, ...]
-    multiplicity: Monomial
+    payload: tuple[Monomial, ...]
 
 
 Statement = (
-    Let | If | Lookup | Loop | Exists | Smaller | Sum | Into | Add | Tally | Enter | Leave | Extreme | Changed | Emit
+    Let
+    | If
+    | Lookup
+    | Loop
+    | Leap
+    | Exists
+    | Smaller
+    | Sum
+    | Into
+    | Add
+    | Tally
+    | Enter
+    | Leave
+    | Balance
+    | Perform
+    | Extreme
+    | Clear
+    | Changed
+    | Emit
 )
 
 
@@ -287,6 +370,15 @@ class View:
 
 
 @dataclass(frozen=True)
+class Trie:
+    """The rows of a view in order of its key, whose positions come in this ``order``; made when it is needed."""
+
+    name: str
+    view: str
+    order: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Parameter:
     """A variable of a trigger and what it is, over the columns of the relation."""
 
@@ -309,13 +401,53 @@ class Trigger:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Of a listing: rows of a view that agree on the ``bound`` positions of ``key``, as in Loop; they bind the rest."""
+
+    view: str
+    key: tuple[str, ...]
+    bound: tuple[int, ...]
+    among: str = ""
+
+
+@dataclass(frozen=True)
+class Union:
+    """Of a listing: values of ``variables``, each once, though several of its sets have them: the rows ``light``,
+    and one listing ``inner`` for each row of ``heavy``.
+
+    ``has`` is a body that emits where ``inner`` has values, those and the row of ``heavy`` being bound. The sets are
+    put together by the union algorithm of Durand and Strozecki (CSL 2011), see ``freshviews.program.listing``.
+    """
+
+    variables: tuple[str, ...]
+    light: Rows | None
+    heavy: Rows
+    inner: tuple[Source, ...]
+    has: tuple[Statement, ...]
+
+
+Source = Rows | Union
+"""What binds variables in a listing: a listing is the nested loop over its sources, none of which repeats itself."""
+
+
+@dataclass(frozen=True)
 class Program:
     """What a strategy makes of a query.
 
     ``output`` names the view that holds the result, keyed by ``free`` (with ``journal`` set); or it is None,
     and then ``enumerate`` emits the result's rows from the views, and triggers emit the change. ``awake`` runs
     once when changes begin to be wanted: it brings up to date what triggers keep only while they are. ``member``
-    emits the row of the result with given free variables, where there is one.
+    emits the row of the result with given free variables, where there is one. ``emitted`` are the components of
+    what is emitted: the count alone, a row's multiplicity, or the payload of a group, those of 64 bits first.
+
+    Or else the result is *listed*: ``listing`` binds the free variables, each of their values once, ``member``, one
+    Sum whose components are the payload, emits the row, and ``delta`` names the view in which triggers gather, by
+    group, what payloads grow by while somebody wants that.
+
+    ``evaluate``: the views that it adds to are not kept by triggers, but made anew by it, from ``tries`` over the
+    others, when the triggers have run; what it adds to ``scratch`` it clears first and is gone after it.
+    ``once``: counts of the result say no more than that a row is there. ``traced``: joins kept by their traces, whose
+    derivations are batches of relations of their own.
     """
 
     name: str
@@ -328,17 +460,33 @@ class Program:
     bounds: tuple[tuple[str, str], ...] = ()
     awake: tuple[Statement, ...] = ()
     member: tuple[Statement, ...] = ()
+    emitted: tuple[Component, ...] = (Component(COUNT, "integer"),)
+    balancing: Balancing | None = None
+    listing: tuple[Source, ...] = ()
+    delta: str = ""
+    tries: tuple[Trie, ...] = ()
+    evaluate: tuple[Statement, ...] = ()
+    scratch: tuple[View, ...] = ()
+    once: bool = False
+    traced: tuple[Traced, ...] = ()
+
+    @property
+    def gathered(self) -> str | None:
+        """The view that has the components of the result's payload: the result itself, or its changes."""
+        return self.output or self.delta or None
 
     def view(self, name: str) -> View:
-        return next(view for view in self.views if view.name == name)
+        return next(view for view in (*self.views, *self.scratch) if view.name == name)
 
 
 def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
     """The nested bodies of a statement."""
     match statement:
-        case If(body=body) | Lookup(body=body) | Loop(body=body) | Changed(body=body) | Exists(body=body):
+        case If(body=body) | Loop(body=body) | Changed(body=body) | Exists(body=body):
             return (body,)
-        case Tally(body=body):
+        case Lookup(body=body, otherwise=otherwise):
+            return (body, otherwise)
+        case Tally(body=body) | Leap(body=body):
             return (body,)
         case Enter(events=events) | Leave(events=events):
             return tuple(body for event in events for body in (event.alone, event.others))

@@ -17,12 +17,14 @@ Payload = tuple[Any, ...]
 @dataclass
 class Scope:
     """What a statement can see: codes of variables, per alias the components of a row and its payload, where
-    rows of the result go, and per alias the view and the key of a row."""
+    rows of the result go, per alias the view and the key of a row, and the innermost sum of which one addition is
+    enough."""
 
     variables: dict[str, int]
     rows: dict[str, tuple[tuple[Component, ...], Payload]]
-    emit: Callable[[Key, int], None]
+    emit: Callable[[Key, Payload], None]
     places: dict[str, tuple[str, Key]] = field(default_factory=dict)
+    enough: str = ""
 
     def values(self, names: tuple[str, ...]) -> Key:
         """The codes of variables."""

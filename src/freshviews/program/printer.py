@@ -10,9 +10,12 @@ What is printed is public: EXPLAIN shows it, golden files hold it, documents quo
         for c, s in S[b]:                         a loop over a slice; s is the payload
         for a, s in S[_, c]:                      the same where what is bound is not a prefix of the key
         for b, c, s in S:                         a scan
-        if t := T[c, a]:                          a lookup
+        for c in S[b, c] as s & T[c]:             a leapfrog join of c over tries; s is the row that it comes to
+        if t := T[c, a]: ... else: ...            a lookup
         if |S[b]| <= |T[_, a]|: ... else: ...     the smaller of two slices
         u = sum: ... if u: ...                    a sum, then what is done with it unless it is zero
+        u = sum, by (a, c): ...                   the same, remembered by what it depends on
+        u = some: ...                             the same, but the first addition is enough
         Q[a] += m * s * t                         where the payload is the count alone
         Q[a] += (count: m * s.count, sum_x: m * s.sum_x)
             appears: ...                          where the row was absent before
@@ -23,9 +26,12 @@ What is printed is public: EXPLAIN shows it, golden files hold it, documents quo
         s.joins += 1; full at 2: ...              a tally, and what is done where it becomes (or was) full
         S.joined += s                             a row enters a subset; "-=" where it leaves
             alone in [b]: ... not alone in [b]: ...     whether another row is in its slice
+        balance S[b, c]                           rebalancing, where sizes or the degrees of b or c call for it
+        turn_b(b) * -1                            a procedure that moves perform, with its multiplicity
         V[a].min_x = min of D[a]                  an extreme
         if changes are wanted:                    Changed
         emit (a, b, c) * m                        a row of the result
+        for a, each once, of L_b, and ...         a listing: values that several sets may have
 """
 
 from __future__ import annotations
@@ -36,7 +42,9 @@ from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.program.nodes import (
     COUNT,
     Add,
+    Balance,
     Changed,
+    Clear,
     Component,
     Emit,
     Enter,
@@ -44,21 +52,26 @@ from freshviews.program.nodes import (
     Extreme,
     If,
     Into,
+    Leap,
     Leave,
     Let,
     Lookup,
     Loop,
     Monomial,
     Part,
+    Perform,
     Program,
     Smaller,
+    Source,
     Statement,
     Sum,
     Tally,
     Trigger,
+    Union,
     Value,
     View,
 )
+from freshviews.program.parts import Balancing
 
 Rows = Mapping[str, tuple[str, ...]]
 
@@ -75,13 +88,42 @@ INFIX = {
 def print_program(program: Program) -> str:
     """The views, the triggers, and, where the result is enumerated, how. Ends with a newline."""
     lines = [_view(view) for view in program.views]
+    lines += [f"{_view(view)}  scratch" for view in program.scratch]
+    for trie in program.tries:
+        key = program.view(trie.view).key
+        lines.append(f"{trie.name} = {trie.view} in order of {', '.join(key[i] for i in trie.order)}")
+    lines += [f"trace {traced}, for {traced.derivations}" for traced in program.traced]
     for trigger in program.triggers:
         lines += ["", *_trigger(trigger, program)]
     if program.output is None:
-        lines += ["", f"result({', '.join(program.free)}):", *_indented(_lines(program, program.enumerate))]
+        how = _listing(program, program.listing) if program.listing else _lines(program, program.enumerate)
+        lines += ["", f"result({', '.join(program.free)}):", *_indented(how)]
+    if program.balancing is not None:
+        lines += ["", *_balancing(program.balancing, program)]
+    if program.evaluate:
+        lines += ["", "evaluate:", *_indented(_lines(program, program.evaluate))]
     if program.awake:
         lines += ["", "when changes begin to be wanted:", *_indented(_lines(program, program.awake))]
     return "\n".join(lines) + "\n"
+
+
+def _balancing(balancing: Balancing, program: Program) -> Iterator[str]:
+    """When what is rebalanced, and how."""
+    size = " + ".join(f"|{store}|" for store in balancing.stores)
+    for one in balancing.partitions:
+        threshold = f"N^{one.epsilon:g}"
+        place = _slice(one.view, program.view(one.view).key, one.by)
+        value = ", ".join(one.value) or "all"
+        yield f"{value} is heavy in {one.view} where |{place}| >= {threshold}, in {one.heavy}:"
+        yield f"{INDENT}becomes heavy, at 3/2 {threshold}:"
+        yield from _indented(_indented(_lines(program, one.rise)))
+        yield f"{INDENT}becomes light, below 1/2 {threshold}:"
+        yield from _indented(_indented(_lines(program, one.sink)))
+    for procedure in balancing.procedures:
+        yield f"{procedure.name}({', '.join(procedure.parameters)}) * m:"
+        yield from _indented(_lines(program, procedure.body))
+    yield f"N is doubled where {size} reaches it, halved below N / 4; then, after all parts are made anew:"
+    yield from _indented(_lines(program, balancing.recompute))
 
 
 def print_trigger(program: Program, trigger: Trigger) -> str:
@@ -145,6 +187,30 @@ def _lines(program: Program, statements: tuple[Statement, ...]) -> Iterator[str]
     return _Printer(program).body(statements, {})
 
 
+def _listing(program: Program, sources: tuple[Source, ...], whole: bool = True) -> Iterator[str]:
+    """How variables are bound one after the other; at the end of the whole, what is done with them."""
+    if not sources:
+        yield from _lines(program, program.member) if whole else ()
+        return
+    one, rest = sources[0], sources[1:]
+    if not isinstance(one, Union):
+        yield f"for {_bound(one)} in {_slice(one.view, one.key, one.bound, one.among)}:"
+    else:
+        yield f"for {', '.join(one.variables)}, each once, of"
+        if one.light is not None:
+            yield f"{INDENT}{_slice(one.light.view, one.light.key, one.light.bound)},"
+        heavy = one.heavy
+        yield f"{INDENT}and for each {_bound(heavy)} in {_slice(heavy.view, heavy.key, heavy.bound, heavy.among)}"
+        yield from _indented(_indented(_listing(program, one.inner, False)))
+    yield from _indented(_listing(program, rest, whole))
+
+
+def _bound(rows: Source) -> str:
+    """The variables that rows bind."""
+    assert not isinstance(rows, Union)
+    return ", ".join(v for i, v in enumerate(rows.key) if i not in rows.bound) or "row"
+
+
 def _names(components: tuple[Component, ...]) -> tuple[str, ...]:
     return tuple(c.name for c in components)
 
@@ -167,8 +233,11 @@ class _Printer:
     in scope."""
 
     def __init__(self, program: Program) -> None:
-        self.views: Rows = {view.name: _names(view.components) for view in program.views}
-        self.keys: Rows = {view.name: view.key for view in program.views}
+        every = (*program.views, *program.scratch)
+        self.views: Rows = {view.name: _names(view.components) for view in every}
+        self.keys: Rows = {view.name: view.key for view in every}
+        self.emitted = _names(program.emitted)
+        self.tries: dict[str, str] = {trie.name: trie.view for trie in program.tries}
         self.held: dict[str, str] = {}
 
     def body(self, statements: tuple[Statement, ...], rows: Rows) -> Iterator[str]:
@@ -187,12 +256,21 @@ class _Printer:
                 yield f"let {variable} = {print_expression(expr)}"
             case If(condition, body):
                 yield from self.block(f"if {print_expression(condition)}:", body, rows)
-            case Lookup(view, key, alias, body):
+            case Lookup(view, key, alias, body, otherwise):
                 self.held[alias] = view
-                head = f"if {alias} := {view}[{', '.join(key)}]:"
-                yield from self.block(head, body, {**rows, alias: self.views[view]})
+                head = f"{alias} := {view}[{', '.join(key)}]"
+                if body:
+                    yield from self.block(f"if {head}:", body, {**rows, alias: self.views[view]})
+                if otherwise:
+                    yield from self.block("else:" if body else f"if no {head[head.index(':=') + 3:]}:", otherwise, rows)
             case Loop():
                 yield from self.loop(statement, rows)
+            case Leap(cursors, body):
+                scope = {**rows, **{c.alias: self.views[self.tries[c.trie]] for c in cursors if c.alias}}
+                places = " & ".join(
+                    f"{c.trie}[{', '.join(c.key)}]{f' as {c.alias}' if c.alias else ''}" for c in cursors
+                )
+                yield from self.block(f"for {statement.variable} in {places}:", body, scope)
             case Exists(view, key, bound, body, among):
                 names = dict(zip(bound, key, strict=True))
                 shown = tuple(names.get(i, "_") for i in range(len(self.keys[view])))
@@ -221,9 +299,10 @@ class _Printer:
                 yield from _indented(self.loop(left, rows))
                 yield "else:"
                 yield from _indented(self.loop(right, rows))
-            case Sum(alias, components, body, then):
+            case Sum(alias, components, body, then, once, remembered):
                 scope = {**rows, alias: _names(components)}
-                yield from self.block(f"{alias} = sum:", body, scope)
+                by = f", by ({', '.join(remembered)})" if remembered else ""
+                yield from self.block(f"{alias} = {'some' if once else 'sum'}{by}:", body, scope)
                 yield from self.block(f"if {alias}:", then, scope)
             case Into(alias, payload):
                 yield f"{alias} += {self.payload(rows[alias], rows[alias], payload, rows)}"
@@ -236,13 +315,19 @@ class _Printer:
                     if body:
                         head = f"{word}, as {alias}:" if alias else f"{word}:"
                         yield from _indented(self.block(head, body, rows))
+            case Balance(view, key):
+                yield f"balance {view}[{', '.join(key)}]"
+            case Perform(procedure, arguments, sign):
+                yield f"{procedure}({', '.join(arguments)}) * {sign}"
             case Extreme(view, key, component, source, kind):
                 at = ", ".join(key)
                 yield f"{view}[{at}].{component} = {kind} of {source}[{at}]"
+            case Clear(view):
+                yield f"clear {view}"
             case Changed(body):
                 yield from self.block("if changes are wanted:", body, rows)
-            case Emit(row, multiplicity):
-                yield f"emit ({', '.join(row)}) * {self.monomial(multiplicity, rows)}"
+            case Emit(row, payload):
+                yield f"emit ({', '.join(row)}) * {self.payload(self.emitted, self.emitted, payload, rows)}"
 
     def loop(self, loop: Loop, rows: Rows) -> Iterator[str]:
         bound = [name for i, name in enumerate(loop.key) if i not in loop.bound]

@@ -9,19 +9,23 @@ from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.program.nodes import (
     MULTIPLICITY,
     Add,
+    Balance,
     Changed,
+    Clear,
     Emit,
     Enter,
     Exists,
     Extreme,
     If,
     Into,
+    Leap,
     Leave,
     Let,
     Lookup,
     Loop,
     Monomial,
     Part,
+    Perform,
     Smaller,
     Statement,
     Sum,
@@ -44,6 +48,13 @@ def visit(body: Body) -> Iterator[Statement]:
             yield from visit(nested)
 
 
+def made_anew(evaluate: Body) -> tuple[str, ...]:
+    """The views that statements add to, each once, without those that they clear themselves."""
+    cleared = {s.view for s in visit(evaluate) if isinstance(s, Clear)}
+    added = (s.view for s in visit(evaluate) if isinstance(s, Add | Extreme))
+    return tuple(dict.fromkeys(view for view in added if view not in cleared))
+
+
 def transform(body: Body, change: Callable[[Statement], Body]) -> Body:
     """Every statement replaced, innermost first, by what ``change`` makes of it."""
     result: list[Statement] = []
@@ -53,30 +64,25 @@ def transform(body: Body, change: Callable[[Statement], Body]) -> Body:
 
 
 def _with_bodies(statement: Statement, change: Callable[[Statement], Body]) -> Statement:
+    return with_bodies(statement, lambda body: transform(body, change))
+
+
+def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Statement:
+    """The statement, each body directly in it replaced by what ``change`` makes of it."""
     match statement:
-        case If() | Lookup() | Loop() | Changed() | Exists() | Tally():
-            return replace(statement, body=transform(statement.body, change))
+        case If() | Loop() | Leap() | Changed() | Exists() | Tally():
+            return replace(statement, body=change(statement.body))
+        case Lookup(body=body, otherwise=otherwise):
+            return replace(statement, body=change(body), otherwise=change(otherwise))
         case Enter(events=events) | Leave(events=events):
-            changed = (
-                replace(e, alone=transform(e.alone, change), others=transform(e.others, change)) for e in events
-            )
+            changed = (replace(e, alone=change(e.alone), others=change(e.others)) for e in events)
             return replace(statement, events=tuple(changed))
         case Smaller(left=left, right=right):
-            return Smaller(
-                replace(left, body=transform(left.body, change)),
-                replace(right, body=transform(right.body, change)),
-            )
-        case Sum():
-            return replace(
-                statement, body=transform(statement.body, change), then=transform(statement.then, change)
-            )
-        case Add():
-            return replace(
-                statement,
-                appear=transform(statement.appear, change),
-                vanish=transform(statement.vanish, change),
-                stay=transform(statement.stay, change),
-            )
+            return Smaller(replace(left, body=change(left.body)), replace(right, body=change(right.body)))
+        case Sum(body=body, then=then):
+            return replace(statement, body=change(body), then=change(then))
+        case Add(appear=appear, vanish=vanish, stay=stay):
+            return replace(statement, appear=change(appear), vanish=change(vanish), stay=change(stay))
         case _:
             return statement
 
@@ -104,10 +110,8 @@ def at_multiplicity(body: Body, m: int) -> Body:
         return Monomial(factors, p.coefficient * m ** (len(p.factors) - len(factors)))
 
     def change(statement: Statement) -> Body:
-        if isinstance(statement, Into | Add):
+        if isinstance(statement, Into | Add | Emit):
             return (replace(statement, payload=tuple(map(monomial, statement.payload))),)
-        if isinstance(statement, Emit):
-            return (replace(statement, multiplicity=monomial(statement.multiplicity)),)
         return (statement,)
 
     return transform(body, change)
@@ -157,8 +161,15 @@ def rename(body: Body, names: dict[str, str], aliases: dict[str, str]) -> Body:
                     replace(left, key=key(left.key), alias=aliases.get(left.alias, left.alias)),
                     replace(right, key=key(right.key), alias=aliases.get(right.alias, right.alias)),
                 )
+            case Leap(cursors=cursors):
+                walked = (replace(c, key=key(c.key), alias=aliases.get(c.alias, c.alias)) for c in cursors)
+                renamed = replace(statement, cursors=tuple(walked))
             case Sum():
-                renamed = replace(statement, alias=aliases.get(statement.alias, statement.alias))
+                renamed = replace(
+                    statement,
+                    alias=aliases.get(statement.alias, statement.alias),
+                    remembered=key(statement.remembered),
+                )
             case Into():
                 renamed = replace(
                     statement,
@@ -173,11 +184,12 @@ def rename(body: Body, names: dict[str, str], aliases: dict[str, str]) -> Body:
                     alias=aliases.get(statement.alias, statement.alias),
                 )
             case Emit():
-                renamed = replace(
-                    statement, row=key(statement.row), multiplicity=monomial(statement.multiplicity)
-                )
-            case Extreme() | Exists():
+                payload = tuple(monomial(p) for p in statement.payload)
+                renamed = replace(statement, row=key(statement.row), payload=payload)
+            case Extreme() | Exists() | Balance():
                 renamed = replace(statement, key=key(statement.key))
+            case Perform():
+                renamed = replace(statement, arguments=key(statement.arguments))
             case Tally() | Enter() | Leave():
                 renamed = replace(statement, alias=aliases.get(statement.alias, statement.alias))
             case _:

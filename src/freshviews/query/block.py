@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from freshviews.expr.nodes import Expr
+from freshviews.expr.nodes import Column, Expr
 from freshviews.query.query import Query
 from freshviews.types import SqlType
 
@@ -93,6 +93,11 @@ class Block:
     results: tuple[Result, ...] = ()
     distinct: tuple[DistinctAggregate, ...] = ()
     having: Expr | None = None
+
+    @property
+    def found_by_row(self) -> bool:
+        """Whether the output tells the free variables: each is an output as it is."""
+        return {o.expr.name for o in self.outputs if isinstance(o.expr, Column)}.issuperset(self.query.free)
 
 
 @dataclass(frozen=True)

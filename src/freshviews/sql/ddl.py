@@ -14,7 +14,14 @@ from freshviews.sql.parse import Node, SqlText
 from freshviews.sql.typenames import type_of
 
 TABLE_PROPERTIES = ("freshviews.trusted", "freshviews.rows", "freshviews.update_rate", "freshviews.window")
-VIEW_PROPERTIES = ("freshviews.strategy", "freshviews.join_tree", "freshviews.bag_strategy", "freshviews.updates")
+VIEW_PROPERTIES = (
+    "freshviews.strategy",
+    "freshviews.join_tree",
+    "freshviews.bag_strategy",
+    "freshviews.updates",
+    "freshviews.epsilon",
+    "freshviews.key_order",
+)
 
 _CONSTRAINTS = "accepted are NOT NULL, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
 

@@ -48,9 +48,9 @@ _DIVISION: dict[type[Node], Callable[[Expr, Expr], Expr]] = {
 
 _REFUSED: dict[type[Node], tuple[str, str]] = {
     exp.Window: ("a window function (OVER)", "aggregate with GROUP BY in a subquery and join it back"),
-    exp.Exists: ("EXISTS", "join with the relation, DISTINCT where it may match twice"),
-    exp.Subquery: ("a scalar subquery", "put the subquery in FROM and join it"),
-    exp.Select: ("a scalar subquery", "put the subquery in FROM and join it"),
+    exp.Exists: ("EXISTS here", "WHERE takes it as a term of its own, without NOT"),
+    exp.Subquery: ("a subquery as a value here", "WHERE takes it; or put the subquery in FROM and join it"),
+    exp.Select: ("a subquery as a value here", "WHERE takes it; or put the subquery in FROM and join it"),
     exp.Any: ("ANY (subquery)", "join with the relation"),
     exp.All: ("ALL (subquery)", "join with the relation"),
     exp.CurrentDate: (
@@ -71,12 +71,14 @@ _REFUSED: dict[type[Node], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Binder:
-    """Binds expressions of one clause. ``clause`` names it in errors."""
+    """Binds expressions of one clause. ``clause`` names it in errors; aggregate calls and subqueries go to whoever
+    takes them, and are refused where nobody does."""
 
     text: SqlText
     resolve: Callable[[exp.Column], Expr]
     clause: str
     aggregate: Callable[[Node], Expr] | None = None
+    subquery: Callable[[Node], Expr] | None = None
 
     def bind(self, node: Node) -> Expr:
         """The expression as a value. Raises SqlError or UnsupportedSql at the node in question."""
@@ -121,6 +123,8 @@ class Binder:
             return _DIVISION[type(node)](self.bind(node.this), self.bind(node.expression))
         if isinstance(node, (exp.Anonymous, exp.Filter)):
             return self._call(node)
+        if isinstance(node, (exp.Subquery, exp.Select)) and self.subquery is not None:
+            return self.subquery(node)
         if type(node) in _REFUSED:
             raise self.text.unsupported(node, *_REFUSED[type(node)])
         return self._predicate(node)
@@ -228,7 +232,7 @@ class Binder:
     def _in(self, node: exp.In) -> Expr:
         if node.args.get("query") is not None or node.args.get("unnest") is not None or node.args.get("field"):
             raise self.text.unsupported(
-                node, "IN (subquery)", "join with a SELECT DISTINCT of the subquery's column in FROM"
+                node, "IN (subquery) here", "WHERE takes it as a term of its own, without NOT"
             )
         value = self.bind(node.this)
         members = [self.bind(member) for member in node.expressions]

@@ -34,6 +34,7 @@ from freshviews.sql.select import (
     ungrouped,
 )
 from freshviews.sql.set_operation import ALL, blocks_of, distinct_rows, set_operation
+from freshviews.sql.subquery import Names, SubqueryBinder, has_subquery, names_within, terms_of
 
 _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 
@@ -56,18 +57,19 @@ class ViewBinder:
     view: str
     internal: list[ViewDef] = field(default_factory=list)
 
-    def bind(self, node: Node, ctes: Mapping[str, _Cte] | None = None) -> Bound:
-        """The SELECTs of a query. Raises SqlError or UnsupportedSql with the place."""
+    def bind(self, node: Node, ctes: Mapping[str, _Cte] | None = None, around: Names | None = None) -> Bound:
+        """The SELECTs of a query. ``around``: names of the query around it, for WHERE. Raises SqlError or
+        UnsupportedSql with the place."""
         ctes = self._with(node, ctes or {})
         if isinstance(node, exp.Subquery):
             check_set_operation(self.text, node)
-            return self.bind(node.this, ctes)
+            return self.bind(node.this, ctes, around)
         if isinstance(node, exp.SetOperation):
             check_set_operation(self.text, node)
-            return self._set_operation(node, ctes)
+            return self._set_operation(node, ctes, around)
         if isinstance(node, exp.Select):
             check_select(self.text, node)
-            return Bound((_SelectBinder(self, node, ctes).bind(),))
+            return Bound((_SelectBinder(self, node, ctes, around).bind(),))
         what = type(node).__name__.upper()
         raise self.text.unsupported(node, what, "SELECT and UNION [ALL], EXCEPT and INTERSECT of SELECTs are accepted")
 
@@ -94,8 +96,8 @@ class ViewBinder:
             known[cte.alias.lower()] = _Cte(cte, dict(known))
         return known
 
-    def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, _Cte]) -> Bound:
-        left, right = self.bind(node.this, ctes), self.bind(node.expression, ctes)
+    def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, _Cte], around: Names | None) -> Bound:
+        left, right = self.bind(node.this, ctes, around), self.bind(node.expression, ctes, around)
         kind = _SET_OPERATIONS[type(node)]
         word = kind.upper()
         distinct = bool(node.args.get("distinct"))
@@ -175,6 +177,7 @@ class _SelectBinder:
     views: ViewBinder
     node: exp.Select
     ctes: Mapping[str, _Cte]
+    around: Names | None = None
 
     def bind(self) -> Select:
         text, node = self.views.text, self.node
@@ -219,12 +222,24 @@ class _SelectBinder:
         joined = binder.bind(self.node)
         where = self.node.args.get("where")
         if where is not None:
-            scope = joined.scope
-            text = self.views.text
-            condition = Binder(text, lambda c: scope.resolve(text, c), "WHERE").condition(where.this)
-            joined = replace(joined, conjuncts=(*joined.conjuncts, *logic.conjuncts_of(condition)))
+            joined = self._where(joined, where.this)
         never_null = frozenset[str]().union(*map(rejects_null, joined.conjuncts))
         return replace(joined, scope=joined.scope.knowing(never_null))
+
+    def _where(self, joined: Joined, where: Node) -> Joined:
+        """The join with the predicates of WHERE, and what its subqueries become."""
+        text = self.views.text
+        names = names_within(joined.scope, self.around, text)
+        asking = [term for term in terms_of(where) if has_subquery(term)]
+        if asking:
+            bound = SubqueryBinder(text, self.views, lambda q, n: self.views.bind(q, self.ctes, n), names, joined)
+            for term in asking:
+                bound.bind(term)
+            joined = bound.joined
+        for term in [one for one in terms_of(where) if one not in asking] if asking else [where]:
+            condition = Binder(text, names, "WHERE").condition(term)
+            joined = replace(joined, conjuncts=(*joined.conjuncts, *logic.conjuncts_of(condition)))
+        return joined
 
     def _items(self, scope: Scope, collector: Collector) -> tuple[tuple[Item, ...], tuple[Node, ...]]:
         """The SELECT list with ``*`` spelt out, and the node behind each item."""

@@ -95,6 +95,12 @@ class Scope:
 
         return Scope(sharp(self.entries), sharp(self.visible), self.aliases)
 
+    def has(self, node: exp.Column) -> bool:
+        """Whether a name is one of FROM, or of its tables: what it means is to be asked here, and nowhere else."""
+        if node.table:
+            return any(same(entry.alias, node.table) for entry in self.entries)
+        return any(same(entry.name, node.name) for entry in self.visible)
+
     def resolve(self, text: SqlText, node: exp.Column) -> Expr:
         """The value of a name. Raises SqlError where nothing, or more than one thing, has it."""
         name, table = node.name, node.table

@@ -69,14 +69,10 @@ def blocks_of(bound: Bound, views: Views) -> list[Block]:
     blocks = []
     for i, select in enumerate(bound.selects):
         block = block_of(select, views)
-        if i in sets and not _is_found_by_row(block):
+        if i in sets and not block.found_by_row:
             block = block_of(distinct_rows(Bound((select,)), views), views)
         blocks.append(block)
     return blocks
-
-
-def _is_found_by_row(block: Block) -> bool:
-    return {o.expr.name for o in block.outputs if isinstance(o.expr, Column)}.issuperset(block.query.free)
 
 
 def _below_sets(term: SetTerm, inside: bool = False) -> Iterator[int]:

@@ -42,9 +42,14 @@ def lifespans(rows: Codes, multiplicities: Codes, times: Codes) -> Spans:
     """Lifespans of the tuples of one relation: ``rows``, shape (n, columns), with the signed multiplicity and the
     time of each update, times ascending. A tuple lives while its multiplicity is not zero; deletions without an
     insertion tell what was there from the first."""
+    return lives_of(rows, multiplicities, times)[1]
+
+
+def lives_of(rows: Codes, multiplicities: Codes, times: Codes) -> tuple[Codes, Spans]:
+    """As ``lifespans``, with the tuple of each."""
     n = len(rows)
     if n == 0:
-        return Spans(np.empty(0, np.int64), np.empty(0, np.int64))
+        return rows, Spans(np.empty(0, np.int64), np.empty(0, np.int64))
     if rows.shape[1] == 0:
         groups = np.zeros(n, np.int64)
     else:
@@ -72,7 +77,7 @@ def lifespans(rows: Codes, multiplicities: Codes, times: Codes) -> Spans:
     at = np.searchsorted(of_end, of_start) + place
     has = at < np.searchsorted(of_end, of_start, side="right")
     found[has] = end_times[at[has]]
-    return Spans(starts, found)
+    return rows[order][first[of_start]], Spans(starts, found)
 
 
 def most_disjoint(inside: Spans, starts: Codes, ends: Codes) -> Codes:

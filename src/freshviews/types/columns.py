@@ -293,8 +293,11 @@ def _decimals_one_by_one(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask]:
     return codes, bad
 
 
-def decode_array(kind: SqlType, codes: Codes, dictionary: Dictionary | None = None) -> pa.Array:
-    """The values of codes, of type ``arrow_type(kind)``; ``dictionary`` is needed for STRING.
+def decode_array(
+    kind: SqlType, codes: Codes, dictionary: Dictionary | None = None, nullable: bool = True
+) -> pa.Array:
+    """The values of codes, of type ``arrow_type(kind)``; ``dictionary`` is needed for STRING. What is not ``nullable``
+    is not searched for NULLs.
 
     BIGINT, DOUBLE and TIMESTAMP share the memory of contiguous ``codes``.
     """
@@ -304,7 +307,7 @@ def decode_array(kind: SqlType, codes: Codes, dictionary: Dictionary | None = No
         return dictionary.decode_array(codes)
     codes = np.ascontiguousarray(codes)
     # NULL is the least code.
-    whole = len(codes) == 0 or codes.min() != NULL
+    whole = len(codes) == 0 or not nullable or codes.min() != NULL
     valid = np.broadcast_to(np.True_, len(codes)) if whole else codes != NULL
     nulls = 0 if whole else len(codes) - int(np.count_nonzero(valid))
     validity = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None

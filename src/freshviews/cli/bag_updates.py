@@ -1,0 +1,126 @@
+"""Updates of the bags of a cyclic query: how their rows change under a stream of updates of tables.
+
+Each bag is kept by ``first_order`` while the stream goes by, one update at a time. A guard of a bag, which has each row
+of a projection once, has the updates that its rows' coming and going makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from freshviews.engine.batch import CodeBatch, Codes
+from freshviews.engine.maintained import Maintained
+from freshviews.expr.nodes import Column
+from freshviews.plan.crown_query import BagQuery
+from freshviews.query.block import Block, ColumnDef, Output, TableDef, ViewDef
+from freshviews.query.query import Aggregate, Atom
+from freshviews.stream.enclosure import FOREVER, Spans
+from freshviews.types import BIGINT
+from freshviews.types.dictionary import Dictionary
+
+
+@dataclass(frozen=True)
+class Updates:
+    """Signed rows of one relation, shape (n, columns), in order, with the times of their updates."""
+
+    rows: Codes
+    multiplicities: Codes
+    times: Codes
+
+
+Lives = Callable[[Atom], tuple[Codes, Spans]]
+"""Rows of an atom, and when each of them lived."""
+
+
+def updates_of(
+    bag: BagQuery,
+    batches: Mapping[str, tuple[CodeBatch, Codes]],
+    tables: Mapping[str, TableDef],
+    lives: Lives,
+    dictionary: Dictionary,
+) -> Updates:
+    """How a bag's rows change; ``batches`` are updates by table, with their times."""
+    query = replace(bag.query, aggregates=(Aggregate("count", "integer"),))
+    columns = tuple(ColumnDef(v, BIGINT) for v in query.free)
+    outputs = tuple(Output(v, Column(v, BIGINT)) for v in query.free)
+    view = ViewDef(query.name, columns, (Block("bag", query, outputs),), "first_order")
+    inputs: dict[str, TableDef] = {}
+    found: dict[str, tuple[CodeBatch, Codes]] = {}
+    for atom in query.atoms:
+        if atom.name in bag.guards:
+            inputs[atom.relation] = TableDef(atom.relation, tuple(ColumnDef(v, BIGINT) for v in atom.variables))
+            found[atom.relation] = _projected(atom, bag.guards[atom.name], lives)
+        else:
+            inputs[atom.relation] = tables[atom.relation]
+            found[atom.relation] = batches[atom.relation]
+    maintained = Maintained(view, inputs, dictionary)
+    maintained.prepare()
+    try:
+        return _run(maintained, found, len(columns))
+    finally:
+        maintained.close()
+
+
+def _run(maintained: Maintained, found: Mapping[str, tuple[CodeBatch, Codes]], width: int) -> Updates:
+    for batch, _ in found.values():
+        maintained.apply(_from_the_first(batch))
+    maintained.wants_change = True
+    names = list(found)
+    times = np.concatenate([found[name][1] for name in names])
+    relation = np.repeat(np.arange(len(names)), [len(found[name][1]) for name in names])
+    place = np.concatenate([np.arange(len(found[name][1])) for name in names])
+    pieces = [np.empty((0, width + 1), np.int64)]
+    when: list[Codes] = []
+    for at in np.argsort(times, kind="stable").tolist():
+        batch, i = found[names[relation[at]]][0], int(place[at])
+        one = {name: column[i : i + 1] for name, column in batch.columns.items()}
+        maintained.apply(CodeBatch(batch.relation, one, batch.multiplicities[i : i + 1]))
+        change = maintained.take_change()
+        if len(change):
+            pieces.append(np.column_stack([*change.columns.values(), change.multiplicities]))
+            when.append(np.full(len(change), times[at], np.int64))
+    rows = np.concatenate(pieces)
+    return Updates(rows[:, :-1], rows[:, -1], np.concatenate([np.empty(0, np.int64), *when]))
+
+
+def _projected(guard: Atom, source: Atom, lives: Lives) -> tuple[CodeBatch, Codes]:
+    """The updates of a guard: a row comes with the first of the source's that has its columns, and goes with the
+    last."""
+    places = [source.variables.index(v) for v in guard.variables]
+    rows, spans = lives(source)
+    rows = rows[:, places]
+    goes = spans.ends != FOREVER
+    times = np.concatenate([spans.starts, spans.ends[goes]])
+    every = np.concatenate([rows, rows[goes]])
+    signs = np.concatenate([np.ones(len(rows), np.int64), -np.ones(int(goes.sum()), np.int64)])
+    order = np.argsort(times, kind="stable")
+    groups = np.unique(every, axis=0, return_inverse=True)[1].reshape(-1)[order]
+    by_group = np.argsort(groups, kind="stable")
+    after = np.cumsum(signs[order][by_group])
+    first = np.flatnonzero(np.diff(groups[by_group], prepend=-1))
+    offset = np.repeat(after[first] - signs[order][by_group][first], np.diff(first, append=len(after)))
+    after = after - offset
+    before = after - signs[order][by_group]
+    changes = np.sort(by_group[(before == 0) != (after == 0)])
+    kept = order[changes]
+    columns = {v: np.ascontiguousarray(every[kept, i]) for i, v in enumerate(guard.variables)}
+    return CodeBatch(guard.relation, columns, signs[kept]), times[kept]
+
+
+def _from_the_first(batch: CodeBatch) -> CodeBatch:
+    """What was there before the first update: rows that are deleted more often than they were inserted."""
+    if len(batch) == 0:
+        return batch
+    rows = np.column_stack(list(batch.columns.values()))
+    groups = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    order = np.argsort(groups, kind="stable")
+    total = np.cumsum(batch.multiplicities[order])
+    first = np.flatnonzero(np.diff(groups[order], prepend=-1))
+    before = total[first] - batch.multiplicities[order][first]
+    least = np.minimum(np.minimum.reduceat(total, first) - before, 0)
+    old = least < 0
+    at = order[first[old]]
+    return CodeBatch(batch.relation, {name: column[at] for name, column in batch.columns.items()}, -least[old])

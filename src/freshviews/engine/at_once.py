@@ -1,0 +1,51 @@
+"""Filling a cyclic view under ``first_order`` at once (``plan.at_once``): rows are stored, then joined, instead of a
+delta each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from freshviews.codegen.block import compile_block
+from freshviews.engine.host import lift_program
+from freshviews.engine.runtime import BlockState
+from freshviews.plan import at_once
+from freshviews.plan.first_order import update_exponents
+from freshviews.plan.planner import Plan
+from freshviews.query.block import Block
+from freshviews.query.query import Query
+from freshviews.types.dictionary import Dictionary
+
+WORTH = 2e8
+"""Steps of deltas from which on it is worth it to compile the join."""
+
+
+def state_at_once(plan: Plan, block: Block, sizes: Mapping[str, float], dictionary: Dictionary) -> BlockState | None:
+    """The state to be fed in the place of a block's own, and handed over; None where deltas are as good, and where
+    functions of strings are computed before the triggers run. ``sizes``: rows by relation."""
+    if plan.strategy != "first_order" or plan.kind.acyclic or _steps(block.query, sizes) < WORTH:
+        return None
+    program = at_once.plan(plan.program, block.query, sizes)
+    if program is None or any(host.found for host in lift_program(plan.program)[1].values()):
+        return None
+    compiled = compile_block(program, block, (), (), None)
+    return BlockState(program, compiled, len(block.query.free) + len(block.results) + 1, dictionary)
+
+
+def _steps(query: Query, sizes: Mapping[str, float]) -> float:
+    """What deltas take in all, about: a loop that is not over a key has as many turns as the root of the rows."""
+    rows = sum(sizes.get(name, 0.0) for name in {atom.relation for atom in query.atoms})
+    return float(rows ** (1 + max(update_exponents(query).values()) / 2))
+
+
+def hand_over(made: BlockState, state: BlockState) -> bool:
+    """Join what was fed, and give all of it to an empty state; whether that could be done. What was made is closed."""
+    made.evaluate()
+    try:
+        made.enter_pending()
+        whole = not made.failed() and int(made.status[0]) == 0
+    except MemoryError:
+        whole = False
+    if whole:
+        state.exchange(made)
+    made.close()
+    return whole

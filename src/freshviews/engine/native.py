@@ -1,0 +1,61 @@
+"""Native memory as arrays, and the tables of views in it."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freshviews.codegen.layout import row_layout
+from freshviews.engine.batch import Codes
+from freshviews.kernel import ordered, table
+from freshviews.program.nodes import View
+from freshviews.types import SqlType
+
+
+def words_in(address: int, rows: int, width: int) -> Codes:
+    """Rows of words as they lie in native memory, shape (rows, width)."""
+    if rows == 0:
+        return np.empty((0, width), np.int64)
+    block: Any = (ctypes.c_int64 * (rows * width)).from_address(address)
+    return np.frombuffer(block, np.int64).reshape(rows, width)
+
+
+def words_at(address: int, rows: int, width: int) -> Codes:
+    """A copy of rows of words that lie in native memory, shape (rows, width)."""
+    return words_in(address, rows, width).copy()
+
+
+def address(array: NDArray[Any]) -> int:
+    """Address of an array's first word."""
+    interface: dict[str, Any] = array.__array_interface__
+    place: int = interface["data"][0]
+    return place
+
+
+def _kind(kind: SqlType) -> int:
+    if kind.is_float:
+        return ordered.DOUBLE_ORDER
+    return ordered.STRING_ORDER if kind.name == "STRING" else ordered.INTEGER_ORDER
+
+
+def new_table(view: View) -> int:
+    """The handle of an empty table for a view, with its indexes."""
+    layout = row_layout(view)
+    with_order = view.ordered is not None
+    indexes = len(view.indexes) + sum(len(subset.indexes) for subset in view.subsets)
+    handle: int = table.new_table(
+        layout.key, layout.payload, indexes, int(with_order), int(view.journal)
+    )
+    for positions in view.indexes:
+        words = np.array(positions, np.int64)
+        table.add_index(handle, address(words), len(positions))
+    for subset in view.subsets:
+        for positions in subset.indexes:
+            words = np.array(positions or (0,), np.int64)
+            table.add_subset_index(handle, address(words), len(positions))
+    if view.ordered is not None:
+        ordered.new_ordered(handle, _kind(view.ordered))
+    return handle

@@ -1,0 +1,113 @@
+"""One step of a leapfrog join, reported, and the whole join below a binding."""
+
+from __future__ import annotations
+
+from freshviews.kernel.mem import jit, load, store
+from freshviews.kernel.trace import (
+    AGREED,
+    AHEAD,
+    BINDING,
+    CANDIDATE,
+    CODE,
+    CURSORS,
+    FINISHED,
+    FIRST,
+    FIRST_CURSOR,
+    LEAST,
+    LEVEL_COUNT,
+    SINCE,
+    START,
+    STARTING,
+    STATE,
+    agree,
+    begin_walk,
+    cursor_of,
+    derive,
+    is_at_end,
+    level_of,
+    open_cursor,
+    seek_cursor,
+    stands_at,
+    take_up,
+    turn_of,
+    walk_of,
+)
+from freshviews.kernel.trace_records import report
+
+
+@jit
+def start(r: int, level: int, w: int, side: int, mode: int) -> int:
+    """Open all iterators; 1 where a code is emitted."""
+    first = load(level, FIRST_CURSOR)
+    cursors = load(level, CURSORS)
+    greatest = LEAST
+    foremost = 0
+    ended = False
+    for i in range(cursors):
+        c = cursor_of(r, first + i)
+        open_cursor(c, side)
+        code = stands_at(c, side)
+        ended = ended or is_at_end(c, side)
+        if code > greatest:
+            greatest = code
+            foremost = i
+        report(r, first + i, side, LEAST, code, START, LEAST, mode)
+    if ended:
+        store(w, STATE, FINISHED)
+        return 0
+    ahead = 0
+    for i in range(cursors):
+        if i != foremost and stands_at(cursor_of(r, first + i), side) == greatest:
+            ahead |= 1 << i
+    take_up(w, greatest, 1, foremost, ahead, LEAST)
+    return agree(level, w)
+
+
+@jit
+def step(r: int, number: int, side: int, mode: int) -> int:
+    """Go on by one operation, or, at the start, by one of each iterator; 1 where a code is emitted: CODE."""
+    level = level_of(r, number)
+    w = walk_of(r, number, side)
+    if load(w, STATE) == STARTING:
+        return start(r, level, w, side, mode)
+    cursors = load(level, CURSORS)
+    candidate = load(w, CANDIDATE)
+    agreed = load(w, AGREED)
+    turn = load(w, FIRST) + agreed
+    if turn >= cursors:
+        turn -= cursors
+    c = load(level, FIRST_CURSOR) + turn
+    cursor = cursor_of(r, c)
+    seek_cursor(cursor, side, candidate)
+    code = stands_at(cursor, side)
+    report(r, c, side, candidate, code, turn_of(agreed, load(w, FIRST), load(w, AHEAD)), load(w, SINCE), mode)
+    if is_at_end(cursor, side):
+        store(w, STATE, FINISHED)
+        return 0
+    if code == candidate and agreed > 0:
+        store(w, AGREED, agreed + 1)
+    else:
+        take_up(w, code, 1, turn, 0, candidate)
+    return agree(level, w)
+
+
+@jit
+def evaluate(r: int, number: int, side: int, mode: int) -> None:
+    """Leapfrog triejoin below the binding of the first so many variables; every step is reported."""
+    n = load(r, LEVEL_COUNT)
+    if number == n:
+        derive(r, side)
+        return
+    binding = load(r, BINDING)
+    top = number
+    begin_walk(walk_of(r, number, side))
+    while number >= top:
+        if load(walk_of(r, number, side), STATE) == FINISHED:
+            number -= 1
+        elif step(r, number, side, mode) != 0:
+            store(binding, number, load(level_of(r, number), CODE))
+            if number + 1 == n:
+                derive(r, side)
+            else:
+                number += 1
+                begin_walk(walk_of(r, number, side))

@@ -1,0 +1,83 @@
+"""Bags of a cyclic query that are alike, and so are kept by one program, which hands what it finds to the node of each.
+
+Bags are alike where some renaming of variables makes the atoms of one, over the same relations under the same filters,
+those of the other, and its conditions the other's: the two triangles of a dumbbell over one table. What their nodes
+read may be different projections of what they join. The program has the variables of all in its output then, unless
+that costs more than it saves: a strategy that holds views of joins would hold larger ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from freshviews.plan.crown_query import BagQuery
+from freshviews.program.nodes import If, Statement
+from freshviews.program.rewrite import rename
+from freshviews.query.query import Atom, Query
+
+_MOST_RENAMINGS = 64
+"""So many are looked at for the one with fewest variables in the output: of symmetric bags there are very many."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The query of bags that one program keeps. ``read``: by bag, the query's variables for the free ones of the bag,
+    in their order; ``guards`` as those of ``BagQuery``."""
+
+    query: Query
+    read: Mapping[str, tuple[str, ...]]
+    guards: Mapping[str, Atom]
+
+
+def kept_of(bags: Mapping[str, BagQuery], widened: bool) -> tuple[Kept, ...]:
+    """The bags, alike ones together; ``widened``: also where they are projected differently."""
+    found: list[Kept] = []
+    for name, bag in bags.items():
+        for i, one in enumerate(found):
+            read = None if bag.guards or one.guards else _read(bag.query, one.query, widened)
+            if read is not None:
+                free = tuple(dict.fromkeys((*one.query.free, *read)))
+                found[i] = Kept(replace(one.query, free=free), {**one.read, name: read}, {})
+                break
+        else:
+            found.append(Kept(bag.query, {name: bag.query.free}, bag.guards))
+    return tuple(found)
+
+
+def _read(query: Query, other: Query, widened: bool) -> tuple[str, ...] | None:
+    """The free variables of a query as those of another that it is alike; None where it is not."""
+    if any(a.lifts for one in (query, other) for a in one.aggregates):
+        return None
+    renamings = islice(_renamings(query, other), _MOST_RENAMINGS)
+    found = [tuple(names[v] for v in query.free) for names in renamings]
+    best = min(found, key=lambda read: len(set(read).symmetric_difference(other.free)), default=None)
+    return best if best is not None and (widened or set(best) == set(other.free)) else None
+
+
+def _renamings(query: Query, other: Query) -> Iterator[dict[str, str]]:
+    """Renamings of the variables of a query that make it the other, but for the output."""
+    if len(query.atoms) != len(other.atoms):
+        return
+    conditions = frozenset(_as_statements(other, {}))
+
+    def match(names: dict[str, str], left: tuple[Atom, ...]) -> Iterator[dict[str, str]]:
+        if not left:
+            if frozenset(_as_statements(query, names)) == conditions:
+                yield names
+            return
+        atom = query.atoms[len(query.atoms) - len(left)]
+        for twin in left:
+            if (atom.relation, atom.columns, set(atom.filters)) == (twin.relation, twin.columns, set(twin.filters)):
+                more = {**names, **dict(zip(atom.variables, twin.variables, strict=True))}
+                one_to_one = len(set(more.values())) == len(more)
+                if one_to_one and all(more[v] == named for v, named in names.items()):
+                    yield from match(more, tuple(a for a in left if a is not twin))
+
+    yield from match({}, other.atoms)
+
+
+def _as_statements(query: Query, names: dict[str, str]) -> tuple[Statement, ...]:
+    """The conditions, renamed."""
+    return rename(tuple(If(condition, ()) for condition in query.conditions), names, {})

@@ -1,0 +1,39 @@
+"""What EXPLAIN says of change propagation without joins: bounds, the join tree, the bags."""
+
+from __future__ import annotations
+
+from freshviews.plan.crown_alike import Kept
+from freshviews.plan.crown_query import Prepared
+from freshviews.program.nodes import Program
+from freshviews.query.acyclic import JoinTree
+
+
+def bounds_of(
+    made: Prepared, tree: JoinTree, kept: tuple[tuple[Kept, Program], ...], stored: bool
+) -> tuple[tuple[str, str], ...]:
+    """Names and texts. ``kept``: the bags that a program keeps, and it; ``stored``: the result is held."""
+    query = made.query
+    update = "O(1)" if tree.height <= 1 else "O(lambda)"
+    if tree.height == 2:
+        update += ", O(1) where first in is first out"
+    if made.bags:
+        update = f"{update} per change of {', '.join(made.bags)}"
+    extended = [v for v in query.variables if v in made.free - frozenset(query.free)]
+    delay = f"O(1) between rows that also have {', '.join(extended)}" if extended else "O(1)"
+    space = "O(N + |result|)" if stored else "O(N)"
+    bags = "\n".join(_bag(made, name, one, program.strategy) for one, program in kept for name in one.read)
+    return (
+        ("update", update + (" + |change|" if stored else "")),
+        ("delay", delay + (", before conditions" if query.conditions else "")),
+        ("space", space + (", N with the rows of bags" if made.bags else "")),
+        ("tree", str(tree)),
+        *((("bags", bags),) if bags else ()),
+    )
+
+
+def _bag(made: Prepared, name: str, kept: Kept, strategy: str) -> str:
+    """A bag in a line, and what keeps it, or the bag that is kept for it, too."""
+    query = made.bags[name].query
+    members = " * ".join(f"{atom.name}({', '.join(atom.variables)})" for atom in query.atoms)
+    first = next(iter(kept.read))
+    return f"{name}({', '.join(query.free)}) = {members}, {f'by {strategy}' if name == first else f'as {first}'}"

@@ -1,0 +1,156 @@
+"""Maintenance of a leapfrog triejoin by its trace.
+
+Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). A leapfrog triejoin is a sequence of
+operations on the iterators of its relations, its trace. Which changes of the relations an operation depends on is
+recorded, as intervals; a batch does again what those matter for, and no more: its time goes, up to logarithms, with the
+edit distance of the traces before and after, and the number of changes. ``program.incremental`` says how.
+
+What the maintenance hands on are derivations, bindings of all variables, with the product of the multiplicities of
+their rows. The head of the rule is a program of its own over them: that of the query over one atom.
+
+Departures, besides those of ``program.incremental``:
+
+- What is summed is a variable as well, the last one of its atom: a derivation has all that the head needs.
+- Conditions across atoms are those of the head. So they do not shorten the trace.
+- There is no short-circuit for variables of which only the presence matters: all derivations are counted.
+- The rows are stored twice: as views, of which tries are made again after a restart, and in the tries.
+
+The plan of Q() = R(a, b) S(b, c) T(c, a), of which the other triggers are alike::
+
+    trace R(a, b), S(b, c), T(c, a) in order of a, b, c
+
+    on R(a, b) += m:
+        R[a, b] += m
+        R_edits[a, b] += m
+
+    on #Q(a, b, c) += m:
+        Q[] += m
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from freshviews.expr.nodes import Column, Literal
+from freshviews.plan import first_order
+from freshviews.plan.first_order import RESULT, stores_of
+from freshviews.plan.key_order import best_key_order
+from freshviews.plan.leaves import parameters_of
+from freshviews.program.incremental.rule import Atom as RuleAtom
+from freshviews.program.incremental.rule import Rule
+from freshviews.program.nodes import COUNT, MULTIPLICITY, Add, Monomial, Program, Trigger, View
+from freshviews.program.traced import Traced
+from freshviews.query.dependencies import FD
+from freshviews.query.query import Aggregate, Atom, Lift, Query
+from freshviews.types import BIGINT
+
+
+def plan(
+    query: Query,
+    dependencies: tuple[FD, ...] = (),
+    order: tuple[str, ...] | None = None,
+    sizes: Mapping[str, float] | None = None,
+) -> Program:
+    """The program of a query; ``order`` is its key order where it is named, ``sizes`` are rows by relation."""
+    query = _with_summed(query)
+    body = replace(query, aggregates=(Aggregate(COUNT, "integer"),))
+    chosen = _placed(query, order) if order else best_key_order(body, dependencies, sizes)
+    stores = stores_of(body, ())
+    head = first_order.plan(_head(query))
+    taken = {RESULT, *(store.view.name for store in stores)}
+    edits = []
+    for store in stores:
+        name = f"{store.view.name}_edits"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        edits.append(replace(store.view, name=name, definition=f"what {store.view.name} grows by in a batch"))
+    atoms = []
+    for atom in query.atoms:
+        store = next(s for s in stores if atom in s.atoms)
+        atoms.append(RuleAtom(store.view.name, atom.variables))
+    pairs = tuple((store.view.name, view.name) for store, view in zip(stores, edits, strict=True))
+    traced = Traced(Rule(chosen, tuple(atoms)), pairs, head.triggers[0].relation)
+    loading = []
+    for store, view in zip(stores, edits, strict=True):
+        first = store.atoms[0]
+        parameters = parameters_of(body, first)
+        key = tuple(p.name for p in parameters)
+        adds = tuple(_added(name, key) for name in (store.view.name, view.name))
+        loading.append(Trigger(first.relation, parameters, first.filters, adds))
+    views: tuple[View, ...] = (*(store.view for store in stores), *edits, *head.views)
+    return replace(
+        head,
+        name=query.name,
+        views=views,
+        triggers=(*loading, *head.triggers),
+        strategy="incremental_trie_join",
+        bounds=(
+            ("key order", ", ".join(chosen)),
+            ("indices", f"kept: {'; '.join(traced.kept()) or 'none'}"),
+            ("", f"dropped: {'; '.join(traced.dropped()) or 'none'}"),
+            ("update", "as the edit distance of the trace and the changes, up to a logarithm"),
+            ("delay", "O(1)"),
+            ("space", "O(N + |trace| + |result|)"),
+        ),
+        traced=(traced,),
+    )
+
+
+def _added(view: str, key: tuple[str, ...]) -> Add:
+    return Add(view, key, (COUNT,), (Monomial((MULTIPLICITY,)),))
+
+
+def _with_summed(query: Query) -> Query:
+    """The query whose atoms have a variable for all that is summed of them, so that no lift is inside an atom; and one
+    variable at least."""
+    taken = set(query.variables)
+    atoms = {atom.name: atom for atom in query.atoms}
+
+    def variable_of(lift: Lift, aggregate: Aggregate) -> Lift:
+        if lift.atom is None:
+            return lift
+        atom = atoms[lift.atom]
+        if lift.expr in atom.columns:
+            name = atom.variables[atom.columns.index(lift.expr)]
+        else:
+            name = f"{aggregate.name}_of_{atom.name}"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            atom = replace(atom, variables=(*atom.variables, name), columns=(*atom.columns, lift.expr))
+            atoms[atom.name] = atom
+        return Lift(None, Column(name, lift.expr.type, lift.expr.nullable))
+
+    aggregates = tuple(replace(a, lifts=tuple(variable_of(lift, a) for lift in a.lifts)) for a in query.aggregates)
+    for name, atom in atoms.items():
+        if not atom.variables:
+            variable = f"{name}_row"
+            while variable in taken:
+                variable += "_"
+            taken.add(variable)
+            atoms[name] = replace(atom, variables=(variable,), columns=(Literal(0, BIGINT),))
+    return replace(query, atoms=tuple(atoms.values()), aggregates=aggregates)
+
+
+def _head(query: Query) -> Query:
+    """The query over its derivations: one atom whose columns are the variables; conditions are its filters."""
+    name = f"#{query.name}"
+    types = {v: column for atom in query.atoms for v, column in zip(atom.variables, atom.columns, strict=True)}
+    aggregates = tuple(
+        replace(a, lifts=tuple(Lift(name, lift.expr) for lift in a.lifts)) for a in query.aggregates
+    )
+    columns = tuple(Column(v, types[v].type, types[v].nullable) for v in query.free)
+    atom = Atom(name, name, query.free, columns, query.conditions)
+    return Query(query.name, query.free, (atom,), aggregates)
+
+
+def _placed(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
+    """An order of all variables: one that it lacks comes as soon as the others of its atom are bound."""
+    found = list(order)
+    for variable in query.variables:
+        if variable not in found:
+            atom = next(a for a in query.atoms if variable in a.variables)
+            found.insert(max((found.index(v) + 1 for v in atom.variables if v in found), default=0), variable)
+    return tuple(found)

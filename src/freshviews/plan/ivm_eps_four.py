@@ -1,0 +1,224 @@
+"""IVM^eps over four relations: 4-cycles, 4-paths and Loomis-Whitney joins of degree 4, counted in sublinear time.
+
+Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) say that variants of IVM^eps keep such counts; the tables
+below are worked out here, on the terms of ``eps_cases``. In all of them a value is heavy where it is so in one of the
+relations that have it, so that a light value has few rows in each. Views sum up what is not in their key.
+
+A 4-path, R(b) S(b, c) T(c, d) U(d) once its ends are summed up, O(N^max(eps, 1 - eps)) steps. An update of R needs the
+sum over c and d of S T U. Where c is heavy or d is light, U has been summed up by c in ``V_TU``; there are few heavy c,
+and a light b has few c. What is left are light c and heavy d, of which there are few, so the pairs S T are kept for
+them by b and d in ``W_d``; and the heavy b with light c and d, for which the sum itself is kept, in ``X_b``::
+
+    V_TU(c) = T U, c heavy, or c and d light        W_d(b, d) = S T, c light, d heavy
+    V_RS(c) = R S, c heavy, or c and b light        W_b(b, d) = S T, c light, b heavy
+    X_b(b) = S T U, b heavy, c and d light          X_d(d) = R S T, d heavy, c and b light
+
+    on R(b): W_d[b] U;  b light: S[b] V_TU;  b heavy: X_b[b], and S[b] V_TU where c is heavy
+    on S(b, c): c heavy: R V_TU;  c light: R T[c] U
+
+A 4-cycle, R(a, b) S(b, c) T(c, d) U(d, a), O(N^max(2 eps, 1 - eps)) steps: N^(2/3) at eps = 1/3. Of a path of two
+relations the ends are kept where both are heavy (``H``), or where what is between them is light and one of them heavy
+(``L``); of a path of three where both ends are heavy and all between them is light (``V``)::
+
+    H_ST(b, d) = S T, b and d heavy                 L_ST(b, d) = S T, c light, b or d heavy
+    V_STU(b, a) = S T U, b and a heavy, c and d light       ... and likewise all around the cycle
+
+    on R(a, b): b and d heavy: U[a] H_ST        a and b light: U[a] S[b] T
+                a heavy, b light: S[b] H_TU where c is heavy, S[b] T[c] U where it is light
+                a light, b heavy: U[a] T[d] S where d is light
+                a and b heavy: L_TU where c is heavy, V_STU
+
+A Loomis-Whitney join of degree 4, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c), O(N^max(eps, 1 - eps)) steps: it is to
+the triangle in linear space (``ivm_eps_linear``) what it is to the triangle. Keys are the pairs. An update of R looks
+for a, which S has with (c, d), T with (d, b), U with (b, c). Where one of these pairs is light, its rows are gone
+through. Where all are heavy, the sum is kept in ``V_STU(b, c, d)``; an update of S adds to it for the heavy (b, c) that
+have its c, or the heavy (d, b) that have its d.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import combinations, permutations
+
+from freshviews.errors import PlanError
+from freshviews.plan.eps_cases import Auxiliary, Case, Cases, Key, Table
+from freshviews.plan.eps_cycle import forgotten
+from freshviews.plan.leaves import all_components, spanning_lifts
+from freshviews.plan.naming import RESULT, Namer, joined_name
+from freshviews.program.nodes import Program, View
+from freshviews.query.query import Query
+
+Sides = tuple[Key, ...]
+"""The variables that the same relations share, as one."""
+
+_SHAPES = {
+    "path": ((0, 1), (1, 2), (2, 3)),
+    "cycle": ((3, 0), (0, 1), (1, 2), (2, 3)),
+    "loomis_whitney": ((1, 2, 3), (2, 3, 0), (3, 0, 1), (0, 1, 2)),
+}
+"""By shape, which of the four relations share each side."""
+
+DEFAULTS = {"path": 1 / 2, "cycle": 1 / 3, "loomis_whitney": 1 / 2}
+"""The exponents of the least time."""
+
+
+def shape_of(query: Query) -> tuple[str, tuple[str, ...], Sides] | None:
+    """The shape of a query over four relations that this strategy keeps, its atoms in order, and its sides."""
+    if len(query.atoms) != 4 or query.free or query.conditions or spanning_lifts(query):
+        return None
+    query = forgotten(query)
+    names = tuple(atom.name for atom in query.atoms)
+    for order in permutations(names):
+        sides: dict[frozenset[int], list[str]] = {}
+        for variable in query.variables:
+            sharing = frozenset(i for i, name in enumerate(order) if variable in query.atom(name).variables)
+            sides.setdefault(sharing, []).append(variable)
+        for shape, places in _SHAPES.items():
+            wanted = [frozenset(place) for place in places]
+            if sides.keys() == set(wanted):
+                return shape, order, tuple(tuple(sides[sharing]) for sharing in wanted)
+    return None
+
+
+def is_cycle(query: Query) -> bool:
+    """Whether a query is a 4-cycle, whose exponent is to be less than 1/2."""
+    found = shape_of(query)
+    return found is not None and found[0] == "cycle"
+
+
+def plan(query: Query, epsilon: Mapping[str, float]) -> Program:
+    """Program of a count, or of sums, over four relations; ``epsilon`` by atom, or for all others under the empty
+    name. PlanError where ``shape_of`` knows no shape of it."""
+    found = shape_of(query)
+    if found is None:
+        raise PlanError(
+            f"{query.name}: over four relations ivm_eps keeps counts of 4-cycles, 4-paths and Loomis-Whitney joins, "
+            "without groups and conditions across relations; take 'first_order' or 'view_tree'"
+        )
+    shape, order, sides = found
+    query = forgotten(query)
+    table = TABLES[shape](order, sides)
+    given = {name: epsilon.get(name, epsilon.get("", DEFAULTS[shape])) for name in order}
+    cases = Cases(query, table, given, Namer(query))
+    triggers = tuple(cases.trigger(atom, cases.summed(atom)) for atom in query.atoms)
+    balancing = cases.balancing()
+    result = View(RESULT, (), all_components(query), journal=True, definition="the result")
+    views = (*cases.views(), result)
+    return Program(
+        query.name, (), views, triggers, RESULT, strategy="ivm_eps", bounds=_bounds(shape, given), balancing=balancing
+    )
+
+
+def path(order: tuple[str, ...], sides: Sides) -> Table:
+    """R(b) S(b, c) T(c, d) U(d)."""
+    r, s, t, u = order
+    b, c, d = sides
+    v_tu, v_rs, w_b, w_d, x_b, x_d = (
+        *(f"V_{joined_name(pair)}" for pair in ((t, u), (r, s))),
+        *(f"{letter}_{'_'.join(side)}" for letter in "WX" for side in (b, d)),
+    )
+    auxiliaries = (
+        Auxiliary(v_tu, c, (t, u), ({c: True}, {c: False, d: False})),
+        Auxiliary(v_rs, c, (r, s), ({c: True}, {c: False, b: False})),
+        Auxiliary(w_b, (*b, *d), (s, t), ({b: True, c: False},)),
+        Auxiliary(w_d, (*b, *d), (s, t), ({d: True, c: False},)),
+        Auxiliary(x_b, b, (s, t, u), ({b: True, c: False, d: False},), {u: (Case({d: False}, (w_b,)),)}),
+        Auxiliary(x_d, d, (r, s, t), ({d: True, c: False, b: False},), {r: (Case({b: False}, (w_d,)),)}),
+    )
+
+    def at_end(pairs: str, other: str, end: Key, inner: str, summed: str, whole: str) -> tuple[Case, ...]:
+        return (
+            Case({}, (pairs, other)),
+            Case({end: False}, (inner, summed)),
+            Case({end: True, c: True}, (inner, summed)),
+            Case({end: True}, (whole,)),
+        )
+
+    result = {
+        r: at_end(w_d, u, b, s, v_tu, x_b),
+        s: (Case({c: True}, (r, v_tu)), Case({c: False}, (r, t, u))),
+        t: (Case({c: True}, (u, v_rs)), Case({c: False}, (u, s, r))),
+        u: at_end(w_b, r, d, t, v_rs, x_d),
+    }
+    return Table({r: (), s: (b, c), t: (c, d), u: ()}, auxiliaries, result)
+
+
+def cycle(order: tuple[str, ...], sides: Sides) -> Table:
+    """R(a, b) S(b, c) T(c, d) U(d, a): the i-th relation has the i-th side and the next one."""
+
+    def name(letter: str, first: int, count: int) -> str:
+        return f"{letter}_{joined_name(tuple(order[(first + i) % 4] for i in range(count)))}"
+
+    auxiliaries: list[Auxiliary] = []
+    result = {}
+    for i, r in enumerate(order):
+        s, t, u = (order[(i + k) % 4] for k in (1, 2, 3))
+        a, b, c, d = (sides[(i + k) % 4] for k in range(4))
+        h_st, h_tu, l_st, l_tu, v_stu = (
+            *(name("H", i + k, 2) for k in (1, 2)), *(name("L", i + k, 2) for k in (1, 2)), name("V", i + 1, 3)
+        )
+        ends = (*b, *d)
+        auxiliaries += [
+            Auxiliary(h_st, ends, (s, t), ({b: True, d: True},)),
+            Auxiliary(l_st, ends, (s, t), ({c: False, b: True}, {c: False, b: False, d: True})),
+            Auxiliary(
+                v_stu,
+                (*b, *a),
+                (s, t, u),
+                ({b: True, a: True, c: False, d: False},),
+                {s: (Case({b: True, c: False}, (l_tu,)),), u: (Case({a: True, d: False}, (l_st,)),)},
+            ),
+        ]
+        result[r] = (
+            Case({a: False, b: False}, (u, s, t)),
+            Case({b: True, d: True}, (u, h_st)),
+            Case({a: False, b: True, d: False}, (u, t, s)),
+            Case({a: True, b: False, c: True}, (s, h_tu)),
+            Case({a: True, b: False, c: False}, (s, t, u)),
+            Case({a: True, b: True, c: True}, (s, l_tu)),
+            Case({a: True, b: True}, (v_stu,)),
+        )
+    parts = {name: (sides[i], sides[(i + 1) % 4]) for i, name in enumerate(order)}
+    return Table(parts, tuple(auxiliaries), result)
+
+
+def loomis_whitney(order: tuple[str, ...], sides: Sides) -> Table:
+    """R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): the i-th relation lacks the i-th side."""
+
+    def pair(i: int, j: int) -> Key:
+        return (*sides[min(i, j)], *sides[max(i, j)])
+
+    auxiliaries, result, parts = [], {}, {}
+    for i, name in enumerate(order):
+        own = [j for j in range(4) if j != i]
+        pairs = [pair(j, k) for j, k in combinations(own, 2)]
+        others = tuple(order[j] for j in own)
+        view = f"V_{joined_name(others)}"
+        parts[name] = tuple(pairs)
+        auxiliaries.append(
+            Auxiliary(view, tuple(v for j in own for v in sides[j]), others, (dict.fromkeys(pairs, True),))
+        )
+        result[name] = (
+            *(Case({**dict.fromkeys(pairs[:k], True), pairs[k]: False}, others) for k in range(3)),
+            Case(dict.fromkeys(pairs, True), (view,)),
+        )
+    return Table(parts, tuple(auxiliaries), result)
+
+
+TABLES: dict[str, Callable[[tuple[str, ...], Sides], Table]] = {
+    "path": path,
+    "cycle": cycle,
+    "loomis_whitney": loomis_whitney,
+}
+
+
+def _bounds(shape: str, epsilon: Mapping[str, float]) -> tuple[tuple[str, str], ...]:
+    high, low = max(epsilon.values()), min(epsilon.values())
+    if shape == "cycle":
+        update, space = max(2 * high, 1 - low), max(1 + high, 2 - 2 * low)
+    elif shape == "path":
+        update, space = max(high, 1 - low), 1 + min(high, 1 - low)
+    else:
+        update, space = max(high, 1 - low), max(1.0, 1.5 * (1 - low))
+    shown = [f"O(N^{min(exponent, cap):.3g})" for exponent, cap in ((update, 1.0), (space, 2.0))]
+    return (("update", f"{shown[0]} amortised"), ("delay", "O(1)"), ("space", shown[1]))

@@ -1,0 +1,496 @@
+"""IVM^eps for hierarchical queries: light parts joined in views, heavy ones enumerated, distinct rows by union.
+
+Source: Kara, Nikolic, Olteanu, Zhang: Trade-offs in Static and Dynamic Evaluation of Hierarchical Queries (PODS 2020),
+as Olteanu's lecture, Part 3, tells it; the general construction is derived here.
+
+In the canonical order of the query (``eps_tree``) a bound variable X may be above free ones F. Then the values of X,
+with those of the variables above it, are parted: they are heavy where one of the relations below X that have free
+variables has about N^eps rows or more with them.
+
+- the light ones: the join of all below X, by what is above X and F, is stored in a view L_X. An update binds X, and
+  all that is joined with it is light: O(N^(delta eps)) steps, for a delta_i-hierarchical query with delta = i;
+- the heavy ones, of which there are O(N^(1 - eps)): nothing is stored of their join. A view W_X has the values of X
+  for which all below X joins, by which they are listed, and below each of them it goes on in the same way.
+
+A free variable is listed from its W as in a view tree. All W, and the counts P of their rows by what is above, change
+in O(1) steps, for an update binds all variables on its way to the root; so do the sums V of what has no free
+variables below. Values of F may come from L_X and from several heavy X: they are listed each once by the union
+algorithm, with O(N^(1 - eps)) delay, and their payload is the sum of what each of these has.
+
+The change of an update that meets a heavy X may be as large as the result. So the rows that change are gathered only
+while somebody wants the change, in a view D of what payloads grow by: a step for each derivation of the change. Before
+that an update has taken its O(N^(delta eps)) steps. Where the change is taken, the payload after it is looked up, and
+that before it follows.
+
+Departures. Heavy is one mark per relation and value of X, counted in H_X where several relations are parted for X;
+relations are stored once, not in parts, and the marked rows of W_X are a subset of it. Relations without free variables
+below X need no parts, as only their sums are read. Presence (W, P) is counted apart from payloads, so that
+multiplicities may be negative. A value that moves has its rows of L_X taken back or made all together. For eps = 0 and
+for eps = 1 there are no parts: then nothing is joined beforehand, or all is.
+
+The plan of Q(a) = R(a, b) S(b), order b -> a::
+
+    on R(a, b) += m:                              on S(b) += m:
+        if no R_heavy[b]:                             if no R_heavy[b]:
+            if s := S[b]: L_b[a] += m * s                 if P_a[b]: for a, r in R[_, b]: L_b[a] += m * r
+        if changes are wanted:                        if changes are wanted:
+            if s := S[b]: D[a] += m * s                   if P_a[b]: for a, r in R[_, b]: D[a] += m * r
+        R[a, b] += m                                  S[b] += m
+            appears: P_a[b] += 1                          appears: if P_a[b]: W_b[b] += 1
+                appears: if S[b]: W_b[b] += 1                 appears: if R_heavy[b]: the row enters W_b.heavy
+        balance R by b                                balance
+    result(a): the a of L_b, and of R[_, b] for each b in W_b.heavy, each once
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from freshviews.errors import PlanError
+from freshviews.plan.eps_cycle import forgotten
+from freshviews.plan.eps_tree import Node, most_covering, settled, tree_of
+from freshviews.plan.leaves import (
+    Carrier,
+    all_components,
+    components_over,
+    leaf_view,
+    product,
+    row_carrier,
+    trigger,
+    update_carrier,
+)
+from freshviews.plan.naming import Namer, joined_name
+from freshviews.plan.nest import Indexes, Join, Step, nest
+from freshviews.program.nodes import (
+    COUNT,
+    Add,
+    Balance,
+    Changed,
+    Component,
+    Emit,
+    Enter,
+    Into,
+    Leave,
+    Lookup,
+    Loop,
+    Monomial,
+    Part,
+    Program,
+    Rows,
+    Source,
+    Statement,
+    Subset,
+    Sum,
+    Trigger,
+    Union,
+    View,
+)
+from freshviews.program.parts import Balancing, Partition
+from freshviews.query.hierarchical import delta_rank, is_hierarchical, is_q_hierarchical
+from freshviews.query.hypergraph import hypergraph
+from freshviews.query.query import Atom, Query
+
+Body = tuple[Statement, ...]
+Carriers = tuple[Carrier, ...]
+Finish = Callable[[Carriers], Body]
+Item = Atom | Node
+"""What hangs below a node."""
+Path = tuple[Node, ...]
+
+DEFAULT = 0.5
+HEAVY = "heavy"
+"""The subset of W_X with the heavy values of X."""
+ONE = (Component(COUNT, "integer"),)
+
+
+def is_kept(query: Query) -> bool:
+    """Whether a query is hierarchical and not q-hierarchical, and computes nothing across its relations."""
+    graph = hypergraph(query)
+    return is_hierarchical(graph) and not is_q_hierarchical(graph) and not settled(query).factors
+
+
+def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Program:
+    """Program of a hierarchical query that is not q-hierarchical, its result listed; ``epsilon`` from 0 to 1, for all
+    atoms or by the atom's name. PlanError for other queries."""
+    if not is_kept(query):
+        raise PlanError(
+            f"{query.name}: ivm_eps lists hierarchical queries that are not q-hierarchical, and this is not one; take "
+            "'view_tree'"
+        )
+    return _Planner(forgotten(settled(query)), epsilon).program()
+
+
+@dataclass(frozen=True)
+class Parting:
+    """How the values of a node's variables are parted. ``whole``: all of them are "heavy", or "light"; else it is
+    empty, and ``heavy`` tells which are heavy: the one of ``values``, by atom, or the count of these."""
+
+    whole: str
+    atoms: tuple[Atom, ...] = ()
+    values: dict[str, View] = field(default_factory=dict)
+    heavy: View | None = None
+
+
+class _Planner:
+    """Names all views of the program, then writes what is done with them."""
+
+    def __init__(self, query: Query, epsilon: float | Mapping[str, float]) -> None:
+        self.query = query
+        self.root = tree_of(query)
+        self.indexes: Indexes = {}
+        self.parts: Indexes = {}
+        self.namer = namer = Namer(query)
+        self.given = {a.name: _exponent(epsilon, a) for a in query.atoms}
+        self.stores = {a.name: leaf_view(query, a, namer.view(a.name)) for a in query.atoms}
+        self.sums: dict[Node, View] = {}
+        self.joins: dict[Node, View] = {}
+        self.counts: dict[Node, View] = {}
+        self.lights: dict[Node, View] = {}
+        self.partings: dict[Node, Parting] = {}
+        for node in self.root.nodes():
+            self._name(node)
+        self.delta = View(namer.view("D"), query.free, all_components(query), definition="the change, until taken")
+
+    def _name(self, node: Node) -> None:
+        name = joined_name(node.variables)
+        components = components_over(self.query, frozenset(a.name for a in node.atoms_below()))
+        if not node.is_open:
+            what = f"{name} summed out"
+            self.sums[node] = View(self.namer.view(f"V_{name}"), node.above, components, definition=what)
+            return
+        if len(_items(node)) > 1:
+            what = f"{', '.join(node.key) or 'whether all'} with all below"
+            self.joins[node] = View(self.namer.view(f"W_{name}"), node.key, ONE, definition=what)
+        if node is not self.root:
+            self.counts[node] = View(self.namer.view(f"P_{name}"), node.above, ONE, definition=f"number of {name}")
+        # What hangs below values that are all light is never listed by itself.
+        whole = any(one.whole == "light" and node in above.nodes() for above, one in self.partings.items())
+        if node.is_violating and not whole:
+            self.partings[node] = parting = self._parting(node, name)
+            if parting.whole != HEAVY:
+                of = "" if parting.heavy is None else "light "
+                key = (*node.above, *node.listed)
+                what = f"join below {of}{name}"
+                self.lights[node] = View(self.namer.view(f"L_{name}"), key, components, definition=what)
+
+    def _parting(self, node: Node, name: str) -> Parting:
+        atoms = tuple(a for a in node.atoms_below() if set(a.variables).intersection(node.listed))
+        if any(self.given[a.name] == 0 for a in atoms):
+            return Parting(HEAVY)
+        parted = tuple(a for a in atoms if self.given[a.name] < 1)
+        if not parted:
+            return Parting("light")
+        values = {}
+        for atom in parted:
+            store = self.stores[atom.name].name
+            once = sum(one.is_violating for one in self.root.path(atom)) == 1
+            key = tuple(v for v in atom.variables if v in node.key)
+            wanted = f"{store}_heavy" if once else f"{store}_heavy_{name}"
+            what = f"{', '.join(key)} that are heavy in {store}"
+            values[atom.name] = View(self.namer.view(wanted), key, ONE, definition=what)
+        heavy = values[parted[0].name]
+        if len(parted) > 1:
+            what = f"heavy {', '.join(node.key)}, and in how many relations"
+            heavy = View(self.namer.view(f"H_{name}"), node.key, ONE, definition=what)
+        return Parting("", parted, values, heavy)
+
+    def program(self) -> Program:
+        query = self.query
+        balancing = self.balancing()
+        triggers = tuple(self.trigger(atom, balancing is not None) for atom in query.atoms)
+        listing = self.listing(self.root)
+        total = self.namer.alias("u")
+        components = all_components(query)
+        found = self.found(self.root, (), lambda carriers: (Into(total, product(components, carriers)),))
+        emit = Emit(query.free, tuple(Monomial((Part(total, c.name),)) for c in components))
+        return Program(
+            query.name,
+            query.free,
+            self.views(),
+            triggers,
+            None,
+            strategy="ivm_eps",
+            bounds=self.bounds(),
+            member=(Sum(total, components, found, (emit,)),),
+            emitted=components,
+            balancing=balancing,
+            listing=listing,
+            delta=self.delta.name,
+        )
+
+    def views(self) -> tuple[View, ...]:
+        marks = [v for one in self.partings.values() if one.heavy for v in (*one.values.values(), one.heavy)]
+        named = (self.stores, self.sums, self.joins, self.counts)
+        views = [v for group in named for v in group.values()]
+        views += [*dict.fromkeys(marks), *self.lights.values(), self.delta]
+        found = []
+        for view in views:
+            parts = self.parts.get(view.name)
+            subsets = (Subset(HEAVY, tuple(sorted(parts))),) if parts else ()
+            found.append(replace(view, indexes=tuple(sorted(self.indexes.get(view.name, ()))), subsets=subsets))
+        return tuple(found)
+
+    def bounds(self) -> tuple[tuple[str, str], ...]:
+        parted = [self.given[a.name] for one in self.partings.values() if one.heavy for a in one.atoms]
+        light = max([*parted, *(1.0 for one in self.partings.values() if one.whole == "light")], default=0.0)
+        heavy = min([*parted, *(0.0 for one in self.partings.values() if one.whole == HEAVY)], default=1.0)
+        rank = delta_rank(hypergraph(self.query)) or 0
+        covering = max(map(most_covering, self.lights), default=1)
+        update = _power(rank * light) + (" amortised" if parted else "")
+        return (
+            ("update", f"{update}; while its change is wanted, a step more for each derivation of it"),
+            ("delay", _power(1 - heavy)),
+            ("space", _power(1 + (covering - 1) * light)),
+        )
+
+    # Views as steps of a join
+
+    def view(self, item: Item) -> View:
+        """What an item hands to the node above it."""
+        if isinstance(item, Atom):
+            return self.stores[item.name]
+        return self.counts[item] if item.is_open else self.sums[item]
+
+    def step(self, item: Item) -> Step:
+        view = self.view(item)
+        alias = self.namer.alias(view.name)
+        counted = isinstance(item, Node) and item.is_open
+        return Step(view.name, view.key, alias, None if counted else row_carrier(alias, view))
+
+    def joined(self, node: Node) -> Step:
+        """The rows of an open node: its own view, or that of the one item below it."""
+        if node not in self.joins:
+            return self.step(_items(node)[0])
+        view = self.joins[node]
+        return Step(view.name, view.key, self.namer.alias(view.name), None)
+
+    def opened(self, node: Node) -> tuple[Step, ...]:
+        """All that is joined at an open node and below."""
+        steps = [self.joined(node)]
+        for item in _items(node):
+            if isinstance(item, Node) and item.is_open:
+                steps += self.opened(item)
+            elif node in self.joins:
+                steps.append(self.step(item))
+        return tuple(steps)
+
+    def beside(self, path: Path, item: Item) -> tuple[Step, ...]:
+        """What an update of an item is joined with, along a path of nodes that begins above it."""
+        steps: list[Step] = []
+        for node in path:
+            for other in _items(node):
+                if other is not item:
+                    steps.append(self.step(other))
+                    if isinstance(other, Node) and other.is_open:
+                        steps += self.opened(other)
+            item = node
+        return tuple(steps)
+
+    def join(
+        self, bound: tuple[str, ...], carriers: Carriers, steps: tuple[Step, ...], to: View, sign: int = 1
+    ) -> Body:
+        """Join what is bound with views, and add all that is found to a view."""
+        start = Join(frozenset(bound), carriers, steps)
+        return nest(start, lambda done: (_add(to, done.carriers, sign),), self.indexes, smaller=False)
+
+    # Triggers
+
+    def trigger(self, atom: Atom, balanced: bool) -> Trigger:
+        path = self.root.path(atom)
+        carriers = (update_carrier(self.query, atom),)
+        body: Body = ()
+        for i, node in enumerate(path):
+            if node in self.lights:
+                steps = self.beside(path[: i + 1], atom)
+                body += self.where_light(node, self.join(atom.variables, carriers, steps, self.lights[node]))
+        change = self.join(atom.variables, carriers, self.beside(path, atom), self.delta)
+        body += (Changed(change), *self.arrive(atom, path, carriers))
+        if balanced:
+            body += (Balance(self.stores[atom.name].name, atom.variables),)
+        return trigger(self.query, atom, body)
+
+    def where_light(self, node: Node, body: Body) -> Body:
+        heavy = self.partings[node].heavy
+        if heavy is None:
+            return body
+        return (Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), (), body),)
+
+    def arrive(self, item: Item, path: Path, carriers: Carriers) -> Body:
+        """What an item hands up takes a payload. The path begins with the node above the item."""
+        node, rest = path[0], path[1:]
+        add = _add(self.view(item), carriers)
+        if node.is_open:
+            return (self.met(add, item, path),)
+        others = tuple(self.step(other) for other in _items(node) if other is not item)
+        start = Join(frozenset(node.key), carriers, others)
+        return (add, *nest(start, lambda done: self.arrive(node, rest, done.carriers), self.indexes))
+
+    def met(self, add: Add, item: Item, path: Path, signs: tuple[int, ...] = (1, -1)) -> Add:
+        """An Add to what an item hands up to an open node. Where a row of it appears or vanishes, one of the node's
+        may, too; ``signs`` are those that the Add can have."""
+        appear, vanish = (self.present(item, path, sign) if sign in signs else () for sign in (1, -1))
+        return replace(add, appear=appear, vanish=vanish)
+
+    def present(self, item: Item, path: Path, sign: int) -> Body:
+        """An item has come to be there, or ceased to be, for values of the variables of the node above it."""
+        node = path[0]
+        if node not in self.joins:
+            return self.counted(path, sign)
+        view = self.joins[node]
+        then = self.counted(path, sign)
+        alias = ""
+        heavy = self.partings[node].heavy if node in self.partings else None
+        if heavy is not None and sign > 0:
+            alias = self.namer.alias(f"{view.name}_new")
+            then = (Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), (Enter(alias, HEAVY),)), *then)
+        appear, vanish = (then, ()) if sign > 0 else ((), then)
+        body: Body = (Add(view.name, view.key, (COUNT,), (Monomial((), sign),), appear, vanish, alias=alias),)
+        for other in reversed(_items(node)):
+            if other is not item:
+                step = self.step(other)
+                body = (Lookup(step.view, step.key, step.alias, body),)
+        return body
+
+    def counted(self, path: Path, sign: int) -> Body:
+        """A row of the first node of a path, an open one, has come or gone."""
+        node, rest = path[0], path[1:]
+        if not rest:
+            return ()
+        view = self.counts[node]
+        return (self.met(_count(view, sign), node, rest, (sign,)),)
+
+    # Parts
+
+    def balancing(self) -> Balancing | None:
+        parted = {node: one.heavy for node, one in self.partings.items() if one.heavy is not None}
+        if not parted:
+            return None
+        partitions: list[Partition] = []
+        auxiliary: list[str] = []
+        recompute: list[Statement] = []
+        for node, heavy in parted.items():
+            one, rows = self.partings[node], self.joined(node)
+            partitions += [self.partition(node, atom, heavy) for atom in one.atoms]
+            auxiliary.append(self.lights[node].name)
+            if len(one.atoms) > 1:
+                auxiliary.append(heavy.name)
+                for view in one.values.values():
+                    recompute.append(Loop(view.name, view.key, (), self.namer.alias(view.name), (_count(heavy, 1),)))
+            enter: Body = (Enter(rows.alias, HEAVY),)
+            side = Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), enter, self.made_light(node, 1))
+            recompute.append(Loop(rows.view, rows.key, (), rows.alias, (Leave(rows.alias, HEAVY), side)))
+        names = tuple(view.name for view in self.stores.values())
+        return Balancing(names, tuple(partitions), tuple(auxiliary), tuple(recompute))
+
+    def made_light(self, node: Node, sign: int) -> Body:
+        """The join below a value of a node, of which there is a row, is added to the light ones, or taken away."""
+        return self.join(node.key, (), self.opened(node)[1:], self.lights[node], sign)
+
+    def partition(self, node: Node, atom: Atom, heavy: View) -> Partition:
+        """The rows of a store by the variables of a node, and what is done where a value of them changes sides."""
+        values, store, rows = self.partings[node].values[atom.name], self.stores[atom.name], self.joined(node)
+        up = (*self.made_light(node, -1), Enter(rows.alias, HEAVY))
+        down = (Leave(rows.alias, HEAVY), *self.made_light(node, 1))
+        up, down = ((Lookup(rows.view, rows.key, rows.alias, body),) for body in (up, down))
+        rise: Body = (_count(values, 1), *up)
+        sink: Body = (_count(values, -1), *down)
+        if heavy != values:
+            rise = (_count(values, 1), replace(_count(heavy, 1), appear=up))
+            sink = (_count(values, -1), replace(_count(heavy, -1), vanish=down))
+        by = tuple(i for i, v in enumerate(atom.variables) if v in node.key)
+        self.indexes.setdefault(store.name, set()).add(by)
+        return Partition(store.name, by, values.name, "", self.given[atom.name], values.key, rise, sink)
+
+    # The result
+
+    def listing(self, node: Node) -> tuple[Source, ...]:
+        """What binds the free variables at a node and below, those above it being bound."""
+        inner = tuple(source for child in node.children if child.is_open for source in self.listing(child))
+        if node.free:
+            return (self.rows(self.joined(node), node), *inner)
+        light = self.lights.get(node)
+        stored = None if light is None else self.rows(Step(light.name, light.key, "", None), node)
+        if stored is not None and self.partings[node].heavy is None:
+            return (stored,)
+        heavy = self.rows(self.joined(node), node, "" if stored is None else HEAVY)
+        has = self.below(node, (), lambda _: (Emit((), (Monomial(()),)),), presence=True)
+        return (Union(node.listed, stored, heavy, inner, has),)
+
+    def rows(self, step: Step, node: Node, among: str = "") -> Rows:
+        bound = tuple(i for i, v in enumerate(step.key) if v in node.above)
+        if among:
+            self.parts.setdefault(step.view, set()).add(bound)
+        elif bound:
+            self.indexes.setdefault(step.view, set()).add(bound)
+        return Rows(step.view, step.key, bound, among)
+
+    def found(self, node: Node, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:
+        """What is done with the payload of given values of the free variables at a node and below; or, for their
+        ``presence`` alone, where they are listed."""
+        if node.free:
+            body = self.below(node, carriers, finish, presence)
+            step = self.joined(node)
+            return (Lookup(step.view, step.key, step.alias, body),) if presence else body
+        atoms = frozenset(a.name for a in node.atoms_below())
+        components = ONE if presence else components_over(self.query, atoms)
+        alias = self.namer.alias(f"{'has' if presence else 'u'}_{joined_name(node.variables)}")
+
+        def into(inner: Carriers) -> Body:
+            return (Into(alias, product(components, () if presence else inner)),)
+
+        body = ()
+        light = self.lights.get(node)
+        if light is not None:
+            row = self.namer.alias(light.name)
+            if self.partings[node].heavy is None:
+                more = () if presence else (row_carrier(row, light),)
+                return (Lookup(light.name, light.key, row, finish((*carriers, *more))),)
+            body += (Lookup(light.name, light.key, row, into((row_carrier(row, light),))),)
+        step = self.joined(node)
+        rows = self.rows(step, node, "" if light is None else HEAVY)
+        inside = self.below(node, (), into, presence)
+        body += (Loop(rows.view, rows.key, rows.bound, step.alias, inside, rows.among),)
+        carrier = Carrier(alias, frozenset(c.name for c in components if c.name != COUNT))
+        return (Sum(alias, components, body, finish((*carriers, carrier))),)
+
+    def below(self, node: Node, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:
+        """As ``found``, for what hangs below an open node whose variables are bound."""
+        items = tuple(i for i in _items(node) if not presence or (isinstance(i, Node) and i.is_open))
+
+        def rest(i: int, carriers: Carriers) -> Body:
+            if i == len(items):
+                return finish(carriers)
+            item = items[i]
+            if isinstance(item, Node) and item.is_open:
+                return self.found(item, carriers, lambda more: rest(i + 1, more), presence)
+            step = self.step(item)
+            assert step.carrier is not None
+            return (Lookup(step.view, step.key, step.alias, rest(i + 1, (*carriers, step.carrier))),)
+
+        return rest(0, carriers)
+
+
+def _items(node: Node) -> tuple[Item, ...]:
+    return (*node.atoms, *node.children)
+
+
+def _exponent(epsilon: float | Mapping[str, float], atom: Atom) -> float:
+    if isinstance(epsilon, float | int):
+        return float(epsilon)
+    return float(epsilon.get(atom.name, epsilon.get("", DEFAULT)))
+
+
+def _add(view: View, carriers: Carriers, sign: int = 1) -> Add:
+    payload = (replace(p, coefficient=sign * p.coefficient) for p in product(view.components, carriers))
+    return Add(view.name, view.key, tuple(c.name for c in view.components), tuple(payload))
+
+
+def _count(view: View, sign: int) -> Add:
+    return Add(view.name, view.key, (COUNT,), (Monomial((), sign),))
+
+
+def _power(exponent: float) -> str:
+    if exponent in (0, 1):
+        return "O(N)" if exponent else "O(1)"
+    return f"O(N^{exponent:g})"

@@ -1,0 +1,231 @@
+"""IVM^eps for listing: the rows of a triangle join with constant delay, in the time that counting them takes.
+
+Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) say that a variant of IVM^eps enumerates all triangles with
+constant delay after each update. It is worked out here over R(a, b), S(b, c), T(c, a), each parted by its first
+variable, on the terms of ``eps_cases``. Going around R, S, T, R, a triangle's values are all heavy, or all light, or
+there is exactly one place where a heavy one is followed by a light one:
+
+- all heavy or all light: each update finds its triangles in few steps, and they are kept one by one, in ``M``;
+- b heavy in S, c light in T: an update of R may have any number of them. The pairs of rows of S and T are kept, in
+  ``V_ST(a, b, c)``, without R: an update of S finds the few a of a light c, one of T the few heavy b. Which rows of R
+  have some is told by ``N_ST(a, b)``, their number, and these rows are in the subset ``listed``;
+- likewise V_TR for rows of S, and V_RS for rows of T.
+
+So the result is ``M``, and for each listed row of R the rows of V_ST with its a and b, and so on for S and T. No row
+comes twice, none is passed over, and the delay is constant. An update takes O(N^max(eps, 1 - eps)) steps amortised;
+where its change is wanted, it is emitted by the same cases, in as many steps more as it has rows::
+
+    on R(a, b) += m:
+        if changes are wanted:
+            if S_heavy_b[b]:
+                for c, v in V_ST[a, b]: emit (a, b, c) * m * v
+                for heavy c: if S[b, c] and T[c, a]: emit ...
+            else:
+                for c, s in S[b]: if T[c, a]: emit ...
+        a and b light: for c, s in S[b], c light, T[c, a]: M[a, b, c] += m * s * t
+        a and b heavy: for heavy c: ...
+        a heavy, b light: for c, s in S[b]: V_RS[a, b, c] += m * s
+            appears: N_RS[c, a] += 1                    appears: the row of T enters listed
+        a light: for heavy c of T[_, a]: V_TR[a, b, c] += m * t ...
+        R[a, b] += m
+            appears: if N_ST[a, b]: the row enters listed
+        balance R by a
+
+DISTINCT counts rows of the result once each, which takes relations without negative multiplicities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from freshviews.errors import PlanError
+from freshviews.plan.eps_cases import Auxiliary, Case, Cases, Table
+from freshviews.plan.eps_cycle import Role, cycle_of
+from freshviews.plan.leaves import Carrier, product, row_carrier, spanning_lifts
+from freshviews.plan.naming import Namer, joined_name
+from freshviews.program.nodes import (
+    COUNT,
+    Add,
+    Changed,
+    Component,
+    Emit,
+    Enter,
+    If,
+    Leave,
+    Lookup,
+    Loop,
+    Monomial,
+    Program,
+    Statement,
+    Subset,
+    Trigger,
+    View,
+)
+from freshviews.query.query import Query
+
+Body = tuple[Statement, ...]
+LISTED = "listed"
+_COUNTED = (Component(COUNT, "integer"),)
+
+
+def plan(query: Query, epsilon: float | Mapping[str, float], distinct: bool = False) -> Program | None:
+    """The program of a join of three relations in a cycle whose result is all their variables, each row once if it
+    is ``distinct``; None for other queries. ``epsilon`` as for ``ivm_eps``."""
+    try:
+        cycle = cycle_of(query, epsilon)
+    except PlanError:
+        return None
+    if set(query.free) != set(query.variables) or spanning_lifts(query) or len(query.aggregates) > 1:
+        return None
+    if any(not role.by or len(role.by) == len(role.atom.variables) for role in cycle):
+        return None
+    return _Listing(query, cycle, distinct).program()
+
+
+class _Listing:
+    """Writes the program; roles follow each other around the cycle."""
+
+    def __init__(self, query: Query, cycle: tuple[Role, Role, Role], distinct: bool) -> None:
+        self.query = query
+        self.cycle = cycle
+        self.distinct = distinct
+        namer = Namer(query)
+        self.pairs: dict[str, str] = {}
+        """By atom, the view of the two others where the heavy part of one meets the light part of the next."""
+        auxiliaries, result = [], {}
+        everything = query.variables
+        for role in cycle:
+            first, second = self.after(role)
+            pair = f"V_{joined_name((first.name, second.name))}"
+            self.pairs[role.name] = pair
+            both = (first.name, second.name)
+            auxiliaries.append(Auxiliary(pair, everything, both, ({first.by: True, second.by: False},)))
+            result[role.name] = (
+                Case({first.by: True}, (pair,)),
+                Case({first.by: True, second.by: True}, both),
+                Case({first.by: False}, both),
+            )
+        alike = tuple({role.by: heavy for role in cycle} for heavy in (True, False))
+        names = tuple(role.name for role in cycle)
+        self.all = "M"
+        auxiliaries.append(Auxiliary(self.all, everything, names, alike))
+        table = Table({role.name: (role.by,) for role in cycle}, tuple(auxiliaries), result)
+        self.numbers = {
+            self.pairs[role.name]: View(
+                namer.view(f"N{self.pairs[role.name][1:]}"),
+                role.atom.variables,
+                _COUNTED,
+                definition=f"rows of {self.pairs[role.name]} by row of {role.name}",
+            )
+            for role in cycle
+        }
+        self.cases = Cases(query, table, {role.name: role.given for role in cycle}, namer, self.added)
+
+    def after(self, role: Role) -> tuple[Role, Role]:
+        at = self.cycle.index(role)
+        return self.cycle[(at + 1) % 3], self.cycle[(at + 2) % 3]
+
+    def view(self, name: str) -> View:
+        return self.cases.factors[name].view
+
+    def program(self) -> Program:
+        triggers = tuple(self.trigger(role) for role in sorted(self.cycle, key=self.place))
+        balancing = self.cases.balancing(self.unlisted())
+        enumerate_ = self.everything()
+        numbers = tuple(self.numbers.values())
+        listed = {self.view(name).name for name in (*(role.name for role in self.cycle), self.all)}
+        views = tuple(
+            replace(v, subsets=(Subset(LISTED, ((),)),)) if v.name in listed else v for v in self.cases.views()
+        )
+        return Program(
+            self.query.name,
+            self.query.free,
+            (*views, *numbers),
+            triggers,
+            None,
+            enumerate_,
+            "ivm_eps",
+            self.bounds(),
+            member=self.member(),
+            balancing=replace(balancing, auxiliary=(*balancing.auxiliary, *(v.name for v in numbers))),
+        )
+
+    def place(self, role: Role) -> int:
+        return self.query.atoms.index(role.atom)
+
+    def added(self, name: str, add: Add) -> Add:
+        """What a row that comes to be in a view, or goes, changes: which rows are listed."""
+        alias = f"{add.view.lower()}_added"
+        if name == self.all:
+            return replace(add, alias=alias, appear=(Enter(alias, LISTED),))
+        number = self.numbers[name]
+        atom = next(role.name for role in self.cycle if self.pairs[role.name] == name)
+        store = self.view(atom)
+        row = f"{store.name.lower()}_listed"
+
+        def counted(sign: int, appear: Body = (), vanish: Body = ()) -> Body:
+            return (Add(number.name, number.key, (COUNT,), (Monomial((), sign),), appear, vanish),)
+
+        enters = Lookup(store.name, store.key, row, (Enter(row, LISTED),))
+        leaves = Lookup(store.name, store.key, row, (Leave(row, LISTED),))
+        return replace(add, appear=counted(1, appear=(enters,)), vanish=counted(-1, vanish=(leaves,)))
+
+    def emit(self, carriers: tuple[Carrier, ...], sign: int = 1) -> Body:
+        (monomial,) = product(_COUNTED, carriers)
+        return (Emit(self.query.free, (Monomial((), sign) if self.distinct else monomial,)),)
+
+    def trigger(self, role: Role) -> Trigger:
+        atom, store = role.atom, self.view(role.name)
+        row = f"{store.name.lower()}_new"
+        number = self.numbers[self.pairs[role.name]]
+        enters = Lookup(number.name, number.key, f"{number.name.lower()}_row", (Enter(row, LISTED),))
+        before: Body = ()
+        appear: Body = (enters,)
+        vanish: Body = ()
+        if self.distinct:
+            appear += (Changed(self.cases.change(atom, lambda carriers: self.emit(carriers, 1), update=False)),)
+            vanish = (Changed(self.cases.change(atom, lambda carriers: self.emit(carriers, -1), update=False)),)
+        else:
+            before = (Changed(self.cases.change(atom, self.emit)),)
+        return self.cases.trigger(atom, before, appear, vanish, row)
+
+    def unlisted(self) -> Body:
+        """No row is listed, before all views are made anew."""
+        body: Body = ()
+        for role in self.cycle:
+            store = self.view(role.name)
+            row = f"{store.name.lower()}_row"
+            body += (Loop(store.name, store.key, (), row, (Leave(row, LISTED),)),)
+        return body
+
+    def everything(self) -> Body:
+        whole = self.view(self.all)
+        alias = f"{whole.name.lower()}_row"
+        body: Body = (
+            Loop(whole.name, whole.key, (), alias, self.emit((row_carrier(alias, whole),)), LISTED),
+        )
+        for role in self.cycle:
+            store, pair = self.view(role.name), self.view(self.pairs[role.name])
+            aliases = [f"{view.name.lower()}_row" for view in (store, pair)]
+            at = tuple(i for i, v in enumerate(pair.key) if v in store.key)
+            carriers = (row_carrier(aliases[0], store), row_carrier(aliases[1], pair))
+            inner = Loop(pair.name, pair.key, at, aliases[1], self.emit(carriers))
+            body += (Loop(store.name, store.key, (), aliases[0], (inner,), LISTED),)
+        return body
+
+    def member(self) -> Body:
+        stores = [self.view(role.name) for role in self.cycle]
+        aliases = [f"{store.name.lower()}_row" for store in stores]
+        body = self.emit(tuple(row_carrier(a, store) for a, store in zip(aliases, stores, strict=True)))
+        for alias, store in zip(aliases, stores, strict=True):
+            body = (Lookup(store.name, store.key, alias, body),)
+        for condition in self.query.conditions:
+            body = (If(condition, body),)
+        return body
+
+    def bounds(self) -> tuple[tuple[str, str], ...]:
+        given = [role.given for role in self.cycle]
+        time, space = max(max(e, 1 - e) for e in given), 1 + max(min(e, 1 - e) for e in given)
+        return (("update", f"O(N^{time:g}) amortised, + |change| where it is wanted"), ("delay", "O(1)"),
+                ("space", f"O(N^{space:g})"))

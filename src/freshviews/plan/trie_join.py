@@ -1,0 +1,429 @@
+"""Leapfrog triejoin: worst-case optimal evaluation, anew after every batch.
+
+Source: Veldhuizen, Leapfrog Triejoin, ICDT 2014: all atoms are joined at once, a variable at a time, in a *key order*;
+a variable's values are found by intersecting the sorted values that each atom has below what is bound, by leaps from
+one atom's value to the next one's. The time is that of the largest result that relations of these sizes can have (the
+bound of Atserias, Grohe and Marx), up to a logarithm.
+
+What is stored are the rows of each relation, as under ``first_order``; an atom is read through a trie of them, in the
+key order. Departures:
+
+- Variables that are not in the result are summed over, not listed. Where what is left falls into parts that share
+  no variable, each part is summed by itself and the sums are multiplied; where a sum depends on a part of what is
+  bound, it is remembered by that part (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
+- Where what is remembered depends on all that is bound now and on one variable that is bound later, with others in
+  between, it is *tabulated* now: summed for every value of that variable at once, if that is no more work than coming
+  to its values. In a cycle a, b, c, d, that is, once a is bound, the ways back to it from every c.
+- Where only the presence of a row is asked for, a part that is not in the result ends with its first match.
+- Atoms that share relation, order and variables so far share a cursor.
+- The key order is chosen by estimated cost (``plan.key_order``); 'freshviews.key_order' overrides it.
+
+The plan of Q() = R(a, b) S(b, c) T(c, a)::
+
+    T_a_c = T in order of a, c
+    evaluate:
+        u1 = sum:
+            for a in R[a] & T_a_c[a]:
+                for b in R[a, b] as r & S[b]:
+                    u2 = sum:
+                        for c in S[b, c] as s & T_a_c[a, c] as t:
+                            u2 += s * t
+                    if u2:
+                        u1 += r * u2
+        if u1:
+            Q[] += u1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import chain
+
+from freshviews.expr.nodes import columns_of
+from freshviews.plan.first_order import RESULT, Store, stores_of
+from freshviews.plan.key_order import Estimates, best_key_order, parts
+from freshviews.plan.leaves import (
+    Carrier,
+    all_components,
+    components_over,
+    parameters_of,
+    product,
+    row_carrier,
+    spanning_lifts,
+    update_carrier,
+)
+from freshviews.plan.nest import Pending
+from freshviews.program.nodes import (
+    COUNT,
+    Add,
+    Clear,
+    Component,
+    Cursor,
+    If,
+    Into,
+    Leap,
+    Lookup,
+    Monomial,
+    Program,
+    Statement,
+    Sum,
+    Trie,
+    Trigger,
+    View,
+)
+from freshviews.query.dependencies import FD
+from freshviews.query.edge_cover import edge_cover_number
+from freshviews.query.query import Atom, Query
+
+Body = tuple[Statement, ...]
+
+WORTH = 4
+"""What is tabulated is added one by one; what is not takes a search each."""
+
+
+def plan(
+    query: Query,
+    dependencies: tuple[FD, ...] = (),
+    order: tuple[str, ...] | None = None,
+    once: bool = False,
+    sizes: Mapping[str, float] | None = None,
+) -> Program:
+    """The program of a query; ``dependencies`` are keys of its atoms, ``order`` is its key order where it is named,
+    ``once``: of a row of the result only the presence is asked for, ``sizes`` are rows by relation."""
+    chosen = order or best_key_order(query, dependencies, sizes)
+    stores = stores_of(query, dependencies)
+    writer = _Writer(query, chosen, stores, once, Estimates(query, dependencies, sizes or {}), frozenset(query.free))
+    evaluate = writer.whole()
+    result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
+    time = f"O(N^{writer.exponent})" if writer.exponent > 1 else "O(N)"
+    return Program(
+        query.name,
+        query.free,
+        (*(store.view for store in stores), result),
+        tuple(_loading(query, store) for store in stores),
+        RESULT,
+        strategy="trie_join",
+        bounds=(
+            ("key order", ", ".join(chosen)),
+            ("tries", "; ".join(writer.described()) or "none"),
+            ("update", f"evaluated anew at every batch: {time}, up to a logarithm; a row is stored in O(1)"),
+            ("delay", "O(1)"),
+            ("space", "O(N + |result|)"),
+        ),
+        tries=tuple(writer.tries.values()),
+        evaluate=evaluate,
+        scratch=tuple(writer.scratch),
+        once=once,
+    )
+
+
+def _loading(query: Query, store: Store) -> Trigger:
+    """A relation's rows come and go in what is stored of it."""
+    first = store.atoms[0]
+    parameters = parameters_of(query, first)
+    components = store.view.components
+    payload = product(components, (update_carrier(query, first),))
+    key = tuple(p.name for p in parameters)[: len(first.variables)]
+    add = Add(store.view.name, key, tuple(c.name for c in components), payload)
+    return Trigger(first.relation, parameters, first.filters, (add,))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """Sums by one variable, in a scratch view, for what is bound; over which atoms and lifts."""
+
+    view: View
+    variable: str
+    bound: tuple[str, ...]
+    atoms: frozenset[str]
+
+    @property
+    def edge(self) -> frozenset[str]:
+        return frozenset((*self.bound, self.variable))
+
+
+@dataclass(frozen=True)
+class _Point:
+    """A point in the join: variables bound above it, in order; variables and atoms to come; what waits for variables;
+    what is multiplied into the innermost sum; how many variables were bound where that began, -1 without one; tables
+    that are to be looked up."""
+
+    path: tuple[str, ...]
+    left: tuple[str, ...]
+    atoms: tuple[Atom, ...]
+    pending: Pending
+    carriers: tuple[Carrier, ...] = ()
+    begun: int = -1
+    tables: tuple[_Table, ...] = ()
+
+    @property
+    def bound(self) -> frozenset[str]:
+        return frozenset(self.path)
+
+
+_Finish = Callable[[tuple[Carrier, ...]], Body]
+
+
+@dataclass
+class _Writer:
+    query: Query
+    order: tuple[str, ...]
+    stores: tuple[Store, ...]
+    once: bool
+    estimates: Estimates
+    kept: frozenset[str]
+    """Variables that are not summed over."""
+    tries: dict[tuple[str, tuple[int, ...]], Trie] = field(default_factory=dict)
+    exponent: Fraction = Fraction(0)
+    scratch: list[View] = field(default_factory=list)
+    tabulates: bool = True
+    _served: dict[tuple[str, tuple[int, ...]], set[str]] = field(default_factory=dict)
+    _aliases: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
+    _sums: int = 0
+
+    def whole(self) -> Body:
+        """The statements that make the result."""
+        pending = Pending(self.query.conditions, () if self.once else spanning_lifts(self.query))
+        components = all_components(self.query)
+
+        def finish(carriers: tuple[Carrier, ...]) -> Body:
+            payload = (Monomial(()),) * len(components) if self.once else product(components, carriers)
+            return (Add(RESULT, self.query.free, tuple(c.name for c in components), payload),)
+
+        return self.below(_Point((), self.order, self.query.atoms, pending), finish)
+
+    def described(self) -> list[str]:
+        """Each trie with the atoms that it serves."""
+        found = []
+        for (view, order), trie in self.tries.items():
+            store = next(s for s in self.stores if s.view.name == view)
+            served = [a.name for a in store.atoms if a.name in self._served[view, order]]
+            key = ", ".join(store.view.key[i] for i in order)
+            found.append(f"{trie.name} = {store.atoms[0].relation} by {key}, for {', '.join(served)}")
+        return found
+
+    def below(self, point: _Point, finish: _Finish) -> Body:
+        """What is done at a point of the join and below it."""
+        for condition in point.pending.conditions:
+            if point.bound.issuperset(columns_of(condition)):
+                rest = replace(
+                    point.pending, conditions=tuple(c for c in point.pending.conditions if c is not condition)
+                )
+                return (If(condition, self.below(replace(point, pending=rest), finish)),)
+        lifts = [one for one in point.pending.lifts if point.bound.issuperset(columns_of(one[1].expr))]
+        if lifts:
+            carrier = Carrier(None, frozenset(), tuple((name, value) for name, _, value in lifts))
+            rest = replace(point.pending, lifts=tuple(one for one in point.pending.lifts if one not in lifts))
+            carriers = (*point.carriers, carrier)
+            return (*(let for _, let, _ in lifts), *self.below(replace(point, pending=rest, carriers=carriers), finish))
+        for atom in point.atoms:
+            if point.bound.issuperset(atom.variables):
+                others = tuple(a for a in point.atoms if a is not atom)
+                view = self._store(atom).view
+                alias = self._alias(atom)
+                carriers = (*point.carriers, row_carrier(alias, view))
+                body = self.below(replace(point, atoms=others, carriers=carriers), finish)
+                return body if atom.variables else (Lookup(view.name, (), alias, body),)
+        for table in point.tables:
+            if table.variable in point.bound:
+                alias = f"{table.view.name}_row"
+                tables = tuple(one for one in point.tables if one is not table)
+                carriers = (*point.carriers, row_carrier(alias, table.view))
+                body = self.below(replace(point, tables=tables, carriers=carriers), finish)
+                return (Lookup(table.view.name, (table.variable,), alias, body),)
+        if not point.left:
+            return finish(point.carriers)
+        return self._tabulated(point, finish) or self._summed(point, finish) or self._leap(point, finish)
+
+    def _tabulated(self, point: _Point, finish: _Finish) -> Body:
+        """A part that is tabulated, and then the rest; () where there is none."""
+        if not self.tabulates or self.once or not point.path:
+            return ()
+        found = next((one for one in self._tables(point) if self._is_worth(point, *one)), None)
+        if found is None:
+            return ()
+        part, last = found
+        atoms = tuple(a for a in point.atoms if not frozenset(part).isdisjoint(a.variables))
+        order = (*point.path, *_along(part, last, point.path, atoms), last)
+        if not all(self._goes_on(atom, order, point) for atom in atoms):
+            return ()
+        names = frozenset(a.name for a in atoms)
+        taken = {store.view.name for store in self.stores} | {RESULT, *self.query.variables}
+        name = next(n for i in range(1, 100) if (n := f"w{i + len(self.scratch)}") not in taken)
+        components = components_over(self.query, names)
+        what = f"what {', '.join(part)} add up to, by {last}"
+        table = _Table(View(name, (last,), components, definition=what), last, point.path, names)
+        self.scratch.append(table.view)
+        writer = replace(self, order=order, kept=frozenset((last,)), tabulates=False)
+
+        def add(carriers: tuple[Carrier, ...]) -> Body:
+            payload = product(components, carriers)
+            return (Add(name, (last,), tuple(c.name for c in components), payload),)
+
+        body = writer.below(_Point(point.path, order[len(point.path) :], atoms, Pending((), ())), add)
+        self.exponent, self._sums = max(self.exponent, writer.exponent), writer._sums
+        left = tuple(v for v in point.left if v not in part)
+        others = tuple(a for a in point.atoms if a not in atoms)
+        rest = replace(point, left=left, atoms=others, tables=(*point.tables, table))
+        return (Clear(name), *body, *self.below(rest, finish))
+
+    def _goes_on(self, atom: Atom, order: tuple[str, ...], point: _Point) -> bool:
+        """Whether an atom can be gone through in another order from here on: it was not entered, or in the same one."""
+        before, after = ([v for v in one if v in atom.variables] for one in (self.order, order))
+        return before == after or point.bound.isdisjoint(atom.variables)
+
+    def _tables(self, point: _Point) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Parts that could be tabulated, with the variable of each: it comes later, and not next; with what is bound
+        it is all that the part depends on."""
+        edges = self._edges(point)
+        waiting = frozenset(
+            chain.from_iterable(columns_of(e) for e in point.pending.expressions),
+        ).union(*(table.edge for table in point.tables))
+        for i, last in enumerate(point.left):
+            bound = point.bound.union(point.left[: i + 1])
+            for part in parts(point.left[i + 1 :], [edge - bound for edge in edges]) if i > 0 else ():
+                mine = frozenset(part)
+                around = frozenset[str]().union(*(edge for edge in edges if not mine.isdisjoint(edge))) - mine
+                if around != {*point.path, last} or not mine.isdisjoint(self.kept | waiting):
+                    continue
+                inner = [a for a in point.atoms if not mine.isdisjoint(a.variables)]
+                others = [a for a in point.atoms if last in a.variables and a not in inner]
+                components = components_over(self.query, frozenset(a.name for a in inner))
+                # The variable is still to be come to by somebody else. Of one atom, what is below it lies side by side.
+                if others and len(inner) > 1 and all(c.ring == "integer" for c in components):
+                    yield part, last
+
+    def _is_worth(self, point: _Point, part: tuple[str, ...], last: str) -> bool:
+        """Whether to tabulate a part is no more work than to come to the values of its variable, by the bounds, and,
+        by the estimates, ``WORTH`` times as much at the most."""
+        mine = frozenset((*point.path, *part, last))
+        path = frozenset((*point.path, *point.left[: point.left.index(last) + 1]))
+        edges = {a.name: frozenset(a.variables) for a in self.query.atoms}
+        # What joins the part is walked; of the rest is known only what is bound.
+        seen = {name: edge & point.bound if edge.isdisjoint(part) else edge for name, edge in edges.items()}
+        known = [edge for edge in seen.values() if edge]
+        fits = edge_cover_number(mine, known) <= edge_cover_number(path, list(edges.values()))
+        return fits and self.estimates.size(mine, seen) <= WORTH * self.estimates.size(path)
+
+    def _summed(self, point: _Point, finish: _Finish) -> Body:
+        """The first part of what is left that is summed by itself, and then the rest; () where there is none."""
+        found = parts(point.left, [edge - point.bound for edge in self._edges(point)])
+        for part in found:
+            if not self.kept.isdisjoint(part):
+                continue
+            inner, rest = self._split(point, part)
+            components = self._components(inner)
+            remembered = self._depends(inner)
+            if len(remembered) == len(point.path) or any(c.ring != "integer" for c in components):
+                remembered = ()
+            alone = point.begun >= 0 and len(found) == 1 and not point.carriers
+            if alone and (not remembered or point.begun == len(point.path)):
+                continue
+            self._sums += 1
+            alias = f"u{self._sums}"
+            body = self.below(inner, self._into(alias, components))
+            carrier = Carrier(alias, frozenset(c.name for c in components if c.name != COUNT))
+            then = self.below(replace(rest, carriers=(*point.carriers, carrier)), finish)
+            return (Sum(alias, components, body, then, self.once, remembered),)
+        return ()
+
+    def _into(self, alias: str, components: tuple[Component, ...]) -> _Finish:
+        def finish(carriers: tuple[Carrier, ...]) -> Body:
+            return (Into(alias, (Monomial(()),) if self.once else product(components, carriers)),)
+
+        return finish
+
+    def _edges(self, point: _Point) -> list[frozenset[str]]:
+        exprs = (frozenset(columns_of(e)) for e in point.pending.expressions)
+        return [*(frozenset(a.variables) for a in point.atoms), *exprs, *(table.edge for table in point.tables)]
+
+    def _split(self, point: _Point, part: tuple[str, ...]) -> tuple[_Point, _Point]:
+        """The point of a part's sum, and the point after it."""
+        mine = frozenset(part)
+
+        def pending(own: bool) -> Pending:
+            return Pending(
+                tuple(c for c in point.pending.conditions if mine.isdisjoint(columns_of(c)) != own),
+                tuple(one for one in point.pending.lifts if mine.isdisjoint(columns_of(one[1].expr)) != own),
+            )
+
+        inner = tuple(a for a in point.atoms if not mine.isdisjoint(a.variables))
+        outer = tuple(a for a in point.atoms if mine.isdisjoint(a.variables))
+        left = tuple(v for v in point.left if v not in mine)
+        tables = tuple(table for table in point.tables if table.variable in mine)
+        others = tuple(table for table in point.tables if table.variable not in mine)
+        return (
+            _Point(point.path, part, inner, pending(True), begun=len(point.path), tables=tables),
+            replace(point, left=left, atoms=outer, pending=pending(False), tables=others),
+        )
+
+    def _components(self, inner: _Point) -> tuple[Component, ...]:
+        if self.once:
+            return (Component(COUNT, "integer"),)
+        spanning = frozenset(name for name, _, _ in inner.pending.lifts)
+        atoms = frozenset(a.name for a in inner.atoms).union(*(table.atoms for table in inner.tables))
+        return components_over(self.query, atoms, spanning)
+
+    def _depends(self, inner: _Point) -> tuple[str, ...]:
+        """The bound variables on which a sum depends, in order."""
+        mine = frozenset[str]().union(*self._edges(inner))
+        return tuple(v for v in inner.path if v in mine)
+
+    def _leap(self, point: _Point, finish: _Finish) -> Body:
+        variable, *left = point.left
+        cursors: dict[tuple[str, tuple[str, ...]], Cursor] = {}
+        for atom in point.atoms:
+            if variable in atom.variables:
+                walk = self._walk(atom)
+                key = walk[: walk.index(variable) + 1]
+                trie = self._trie(atom).name
+                cursors.setdefault((trie, key), Cursor(trie, key, self._alias(atom) if key == walk else ""))
+        path = (*point.path, variable)
+        edges = [frozenset(a.variables) for a in self.query.atoms]
+        self.exponent = max(self.exponent, edge_cover_number(frozenset(path), edges))
+        body = self.below(replace(point, path=path, left=tuple(left)), finish)
+        return (Leap(tuple(cursors.values()), body),)
+
+    def _walk(self, atom: Atom) -> tuple[str, ...]:
+        """The variables of an atom in key order."""
+        return tuple(sorted(atom.variables, key=self.order.index))
+
+    def _order_of(self, atom: Atom) -> tuple[int, ...]:
+        return tuple(atom.variables.index(v) for v in self._walk(atom))
+
+    def _store(self, atom: Atom) -> Store:
+        return next(store for store in self.stores if atom in store.atoms)
+
+    def _trie(self, atom: Atom) -> Trie:
+        view, order = self._store(atom).view, self._order_of(atom)
+        self._served.setdefault((view.name, order), set()).add(atom.name)
+        known = self.tries.get((view.name, order))
+        if known is None:
+            taken = {trie.name for trie in self.tries.values()}
+            taken |= {store.view.name for store in self.stores if store.view is not view}
+            as_stored = order == tuple(range(len(order)))
+            name = view.name if as_stored else "_".join([view.name, *(view.key[i] for i in order)])
+            while name in taken:
+                name += "_"
+            known = self.tries[view.name, order] = Trie(name, view.name, order)
+        return known
+
+    def _alias(self, atom: Atom) -> str:
+        """The name of the row that an atom's cursor comes to: atoms with one cursor have one row."""
+        place = (self._store(atom).view.name, tuple(atom.variables))
+        return self._aliases.setdefault(place, f"{atom.name.lower()}_row")
+
+
+def _along(part: tuple[str, ...], last: str, path: tuple[str, ...], atoms: tuple[Atom, ...]) -> tuple[str, ...]:
+    """The variables of a part in an order in which each shares an atom with those before, as far as it goes; of
+    several, those that do not meet the last variable come first."""
+    order: list[str] = []
+    near = frozenset(v for a in atoms if last in a.variables for v in a.variables)
+    while len(order) < len(part):
+        known = {*path, *order}
+        rest = [v for v in part if v not in order]
+        met = [v for v in rest if any(v in a.variables and not known.isdisjoint(a.variables) for a in atoms)]
+        order.append(min(met or rest, key=lambda v: (v in near, part.index(v))))
+    return tuple(order)

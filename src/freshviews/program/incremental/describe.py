@@ -1,0 +1,58 @@
+"""What EXPLAIN says of a maintained rule: the order, the indices kept and dropped, and the intervals held."""
+
+from __future__ import annotations
+
+from freshviews.program.incremental.maintenance import Maintained
+from freshviews.program.incremental.oracle import Region
+from freshviews.program.incremental.rule import Cursor, Rule
+from freshviews.program.incremental.versions import BEFORE, END
+
+
+def explained(maintained: Maintained) -> str:
+    """The order of the variables, and per cursor whether it has an index and how many intervals are in it."""
+    rule = maintained.rule
+    lines = [f"order {', '.join(rule.order)}"]
+    for number, cursor in _cursors(rule):
+        index = maintained.indices.get((number, cursor.atom))
+        held = "dropped: a prefix of the order" if index is None else f"{len(index)} intervals"
+        lines.append(f"  {_name(rule, cursor)} at {rule.order[number]}: {held}")
+    return "\n".join(lines)
+
+
+def intervals(maintained: Maintained) -> str:
+    """The records of all indices, in the order of the paper: (codes above; interval; codes beside)."""
+    lines = []
+    for number, cursor in _cursors(maintained.rule):
+        index = maintained.indices.get((number, cursor.atom))
+        for above, record in index.records() if index is not None else ():
+            parts = (", ".join(map(str, above)), interval(record.low, record.high), ", ".join(map(str, record.beside)))
+            lines.append(f"{_name(maintained.rule, cursor)} at {maintained.rule.order[number]}: " + _joined(parts))
+    return "\n".join(lines)
+
+
+def oracle(region: Region, order: tuple[str, ...]) -> str:
+    """The disjunction that a change oracle is."""
+    lines = []
+    for binding, low, high in region.intervals():
+        bound = [f"{v} = {code}" for v, code in zip(order, binding, strict=False)]
+        lines.append(", ".join([*bound, f"{order[len(binding)]} in {interval(low, high)}"]))
+    return "\n".join(lines)
+
+
+def interval(low: int, high: int) -> str:
+    """An interval of codes, ends included."""
+    left = "-inf" if low == BEFORE else str(low)
+    return f"[{left}, {'inf' if high == END else high}]"
+
+
+def _cursors(rule: Rule) -> list[tuple[int, Cursor]]:
+    return [(i, cursor) for i, level in enumerate(rule.levels) for cursor in (*level.cursors, *level.negated)]
+
+
+def _name(rule: Rule, cursor: Cursor) -> str:
+    return str(rule.atoms[cursor.atom])
+
+
+def _joined(parts: tuple[str, str, str]) -> str:
+    above, middle, beside = parts
+    return f"({above}; {middle}; {beside})" if above or beside else middle

@@ -1,0 +1,354 @@
+"""Maintenance of a rule by trace: the maintenance rule of section 4, walked over an old and a new version.
+
+The trace of a rule is the sequence of operations that leapfrog triejoin does on the iterators of its atoms, each with
+what it came to. While a rule is evaluated, the intervals that its operations depend on are recorded. When relations
+change,
+
+1. the delta iterators of the relations give the tree surgery, by depth;
+2. matched with the sensitivity indices, it makes the change oracle; matched records are removed;
+3. the rule is walked over both versions where the oracle says: what only the old version has is erased, what only
+   the new one has is inserted, with the records of their operations.
+
+Departures from the paper. A matched record of an inner variable does not have all bindings below its interval looked
+at again: only the leapfrog join of this variable is, and below a code that both versions emit only what the oracle
+says of deeper variables. Otherwise the time would go with what lies below the interval and not with the edit distance.
+A record holds the place of its operation in the leapfrog join, so both walks are taken up there, and left when they
+meet; the records of operations that only the old walk did are removed, so the records are those of the trace, which
+matching alone would not see to.
+
+Why it is right: the records keep this invariant. Under each binding to which the rule comes, each code is either
+emitted, and then every cursor is sensitive at it; or some cursor does not have it and is sensitive at it. (A cursor
+without an index is sensitive everywhere.) So where what is emitted changes, some record is matched. A removed record
+lies within what the new walk goes over and records again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from freshviews.program.incremental.leapfrog import START, Database, Place, Step, Walk, is_emitted
+from freshviews.program.incremental.oracle import Contribution, Region
+from freshviews.program.incremental.rule import Cursor, Rule
+from freshviews.program.incremental.sensitivity import Record, SensitivityIndex
+from freshviews.program.incremental.surgery import Surgery, surgeries
+from freshviews.program.incremental.versions import BEFORE, END, Row, Trie, Version, has_branch
+from freshviews.ring.protocol import Ring
+from freshviews.types.dictionary import Dictionary
+
+Edits = Mapping[str, Mapping[Row, Any]]
+"""Per relation, what is added to what rows carry."""
+Derivation = tuple[Row, Any]
+"""A binding of all variables, in order, and the product of what the rows carry."""
+
+Trace = list[tuple[int, int, Row, int, int, tuple[Any, ...]]]
+"""The operations of a leapfrog triejoin, in order: the level, the atom, the binding, from what was asked for to what
+it came to, and what the rows carry that are bound or come to: a row that carries something else is another one."""
+
+SLACK = 4
+"""Steps per cursor that a walk may go beyond what it must, to meet the other."""
+
+
+@dataclass
+class Counters:
+    """The work done. ``operations`` are those of iterators, in the old version, the new one, and to look a code up.
+
+    ``trace`` is the length of the trace as it is now, and ``edits`` the sum of edit distances, both told by what the
+    walks did: exact where every index is kept, and a change of what rows carry aside; else close to it.
+    """
+
+    operations: int = 0
+    surgeries: int = 0
+    matched: int = 0
+    recorded: int = 0
+    removed: int = 0
+    derivations: int = 0
+    trace: int = 0
+    edits: int = 0
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What a batch erased and inserted, in the order in which heads take it."""
+
+    erased: tuple[Derivation, ...]
+    inserted: tuple[Derivation, ...]
+
+
+@dataclass
+class Maintained:
+    """A rule over relations, empty at first, and its sensitivity indices. Rows carry elements of a ring.
+
+    ``empty`` is a version without rows, of whatever kind tries are to be. Where a condition fails, ``apply`` raises
+    ScalarError and this is of no further use.
+    """
+
+    rule: Rule
+    ring: Ring[Any]
+    dictionary: Dictionary | None = None
+    empty: Trie = field(default_factory=Version)
+    counters: Counters = field(default_factory=Counters)
+    indices: dict[tuple[int, int], SensitivityIndex] = field(default_factory=dict)
+    oracle: Region = field(default_factory=Region)
+
+    def __post_init__(self) -> None:
+        for number, level in enumerate(self.rule.levels):
+            for cursor in (*level.cursors, *level.negated):
+                if cursor.kept:
+                    self.indices[number, cursor.atom] = SensitivityIndex()
+        self._orders = [self.rule.permutation(atom) for atom in self.rule.atoms]
+        self._old = self._new = Database([self.empty] * len(self.rule.atoms), self.rule.order, self.dictionary)
+        self._evaluate(self._new, (), self._record, [])
+
+    def apply(self, edits: Edits) -> Delta:
+        """Make a batch of edits of the relations a version, and walk where it matters."""
+        self._old = self._new
+        self._new = Database(self._edited(edits), self.rule.order, self.dictionary)
+        self.oracle = self._ask()
+        erased: list[Derivation] = []
+        inserted: list[Derivation] = []
+        self._maintain((), self.oracle, erased, inserted)
+        self._old = self._new
+        return Delta(tuple(erased), tuple(inserted))
+
+    def evaluate_anew(self) -> list[Derivation]:
+        """All derivations over the present version; what is recorded and counted stays as it is."""
+        derivations: list[Derivation] = []
+        self._evaluate(self._new, (), lambda step: None, derivations)
+        return derivations
+
+    def trace(self) -> Trace:
+        """The trace of evaluating the present version anew."""
+        trace: Trace = []
+        self._evaluate(self._new, (), lambda step: trace.append(self._traced(step)), [])
+        return trace
+
+    def present(self, atom: int, path: Row) -> bool:
+        """Whether a row of an atom begins with codes, in the order of its trie, in the present version."""
+        return has_branch(self._new.tries[atom], path)
+
+    @property
+    def held(self) -> int:
+        """How many intervals are held."""
+        return sum(len(index) for index in self.indices.values())
+
+    def _edited(self, edits: Edits) -> list[Trie]:
+        tries = []
+        made: dict[tuple[str, Row], Trie] = {}
+        for atom, order, trie in zip(self.rule.atoms, self._orders, self._new.tries, strict=True):
+            if (atom.relation, order) not in made:
+                rows = []
+                for row, more in edits.get(atom.relation, {}).items():
+                    permuted = tuple(row[i] for i in order)
+                    carried = trie.carried(permuted)
+                    sum_ = more if carried is None else self.ring.add(carried, more)
+                    rows.append((permuted, None if self.ring.is_zero(sum_) else sum_))
+                made[atom.relation, order] = trie.edited(rows) if rows else trie
+            tries.append(made[atom.relation, order])
+        return tries
+
+    # The change oracle.
+
+    def _ask(self) -> Region:
+        """The change oracle of what the old and the new version differ in."""
+        oracle = Region()
+        found = [tuple(surgeries(old, new)) for old, new in zip(self._old.tries, self._new.tries, strict=True)]
+        for number, level in enumerate(self.rule.levels):
+            for turn, cursor in enumerate((*level.cursors, *level.negated)):
+                operations = [s for s in found[cursor.atom] if len(s.path) == cursor.depth]
+                self.counters.surgeries += len(operations)
+                # Surgery removes the records that it matches; so what is only carried comes before.
+                operations.sort(key=lambda surgery: not surgery.carries)
+                for surgery in operations:
+                    if cursor.kept:
+                        self._match(oracle, number, cursor, surgery)
+                    else:
+                        self._point(oracle, turn, cursor, surgery)
+        return oracle
+
+    def _point(self, oracle: Region, turn: int, cursor: Cursor, surgery: Surgery) -> None:
+        """What an operation says of a cursor without an index: look at its own branch."""
+        negated = self.rule.atoms[cursor.atom].negated
+        above, code = surgery.path[:-1], surgery.path[-1]
+        if surgery.carries:
+            # Of a negated atom it does not matter what a row carries.
+            if not negated:
+                oracle.under(above).carried.add(code)
+        elif surgery.whole or negated:
+            oracle.under(above).contributions.append(Contribution(Place(code, 0 if negated else turn), code))
+
+    def _match(self, oracle: Region, number: int, cursor: Cursor, surgery: Surgery) -> None:
+        """Match an operation of tree surgery with the sensitivity index of its depth."""
+        if surgery.carries and self.rule.atoms[cursor.atom].negated:
+            return
+        index = self.indices[number, cursor.atom]
+        above, code = surgery.path[:-1], surgery.path[-1]
+        for record in index.stab(above, code):
+            self.counters.matched += 1
+            codes = dict(zip((*cursor.above, *cursor.beside), (*above, *record.beside), strict=True))
+            region = oracle.under(tuple(codes[i] for i in range(number)))
+            if surgery.carries:
+                region.carried.add(code)
+            else:
+                index.remove(above, record.low, record.beside)
+                region.contributions.append(Contribution(record.place, record.high))
+
+    # The maintenance rule.
+
+    def _maintain(self, binding: Row, region: Region, erased: list[Derivation], inserted: list[Derivation]) -> None:
+        """Walk both versions under a binding to which both come, where a region of the oracle says."""
+        emitted: dict[int, tuple[bool, bool]] = {}
+        for code, in_old, in_new in self._walk_both(binding, region.in_order()):
+            emitted[code] = (in_old, in_new)
+        for code in sorted(emitted.keys() | region.carried | region.below.keys()):
+            in_old, in_new = emitted.get(code) or self._looked_up(binding, code)
+            carries = code in region.carried
+            if in_old and (carries or not in_new):
+                self._evaluate(self._old, (*binding, code), self._forget, erased)
+            if in_new and (carries or not in_old):
+                self._evaluate(self._new, (*binding, code), self._record, inserted)
+            if in_old and in_new and not carries and code in region.below:
+                self._maintain((*binding, code), region.below[code], erased, inserted)
+
+    def _looked_up(self, binding: Row, code: int) -> tuple[bool, bool]:
+        """Whether the join emits a code: where no contribution is about it, in both versions or in none."""
+        level = self.rule.levels[len(binding)]
+        there = is_emitted(level, binding, code, self._new, self._count)
+        return there, there
+
+    def _walk_both(self, binding: Row, contributions: list[Contribution]) -> Iterator[tuple[int, bool, bool]]:
+        """The codes, within the contributions, that the join emits in the old version, and in the new one.
+
+        The two walks begin at one place and go on in turns, the one that is behind first, until they are through and
+        meet at one place again. If they do not meet soon, the old walk stops, and the new one goes on to where the
+        last operation of the old one came to.
+        """
+        level, number = self.rule.levels[len(binding)], len(binding)
+        following = iter([*contributions, None])
+        ahead = next(following)
+        while ahead is not None:
+            olds: list[Step] = []
+            news: list[Step] = []
+            place = self._believed(binding, ahead.place)
+            old = Walk(number, level, binding, self._old, place, olds.append)
+            new = Walk(number, level, binding, self._new, place, news.append)
+            high, ahead = ahead.high, next(following)
+            found: dict[int, list[bool]] = {}
+            slack = SLACK * len(level.cursors)
+            while True:
+                while ahead and ahead.place.candidate <= max(old.place.candidate, new.place.candidate):
+                    high, ahead = max(high, ahead.high), next(following)
+                behind = old if old.place.order <= new.place.order else new
+                if behind.place.candidate > high or behind.place.candidate == END:
+                    if old.place == new.place:
+                        break
+                    if slack == 0:
+                        while new.place.candidate <= old.place.candidate and new.place.candidate != END:
+                            new.step()
+                        break
+                    slack -= 1
+                code = behind.step()
+                if code is not None:
+                    found.setdefault(code, [False, False])[behind is new] = True
+            for step in olds:
+                self._forget(step)
+            for step in news:
+                self._record(step)
+            # Steps that both walks did were counted as one erased and one inserted.
+            self.counters.edits -= 2 * len({_mark(s) for s in olds} & {_mark(s) for s in news})
+            yield from ((code, in_old, in_new) for code, (in_old, in_new) in sorted(found.items()) if code <= high)
+
+    def _believed(self, binding: Row, place: Place) -> Place:
+        """The place, if those who have agreed on its candidate still do; else the candidate with nobody asked.
+
+        A record may have outlasted what was recorded before it. One of a cursor that came to the candidate, and that
+        has not been matched, proves that it still does; a cursor without an index is asked.
+        """
+        level = self.rule.levels[len(binding)]
+        for i in range(place.agreed):
+            turn = (place.first + i) % len(level.cursors)
+            negated = i >= len(level.cursors)
+            cursor = level.negated[i - len(level.cursors)] if negated else level.cursors[turn]
+            above = tuple(binding[j] for j in cursor.above)
+            if cursor.kept:
+                low = place.candidate if negated or i else place.since
+                if i and not negated and turn in place.ahead:
+                    low = BEFORE
+                beside = tuple(binding[j] for j in cursor.beside)
+                record = self.indices[len(binding), cursor.atom].find(above, low, beside)
+                holds = record is not None and record.high == place.candidate
+            else:
+                self._count()
+                holds = (self._new.tries[cursor.atom].seek(above, place.candidate) == place.candidate) != negated
+            if not holds:
+                return Place(place.candidate, place.first)
+        return place
+
+    def _evaluate(
+        self, database: Database, binding: Row, report: Callable[[Step], None], derivations: list[Derivation]
+    ) -> None:
+        """Leapfrog triejoin below a binding; every step is reported."""
+        if len(binding) == len(self.rule.order):
+            self.counters.derivations += 1
+            derivations.append((binding, self._product(database, binding)))
+            return
+        walk = Walk(len(binding), self.rule.levels[len(binding)], binding, database, START, report)
+        while walk.place.candidate != END:
+            code = walk.step()
+            if code is not None:
+                self._evaluate(database, (*binding, code), report, derivations)
+
+    def _product(self, database: Database, binding: Row) -> Any:
+        product = self.ring.one
+        for carried in self._carried(database, binding):
+            product = self.ring.multiply(product, carried)
+        return product
+
+    def _carried(self, database: Database, binding: Row) -> Iterator[Any]:
+        """What the rows carry all of whose variables are bound, in order of atoms."""
+        codes = dict(zip(self.rule.order, binding, strict=False))
+        for i, atom in enumerate(self.rule.atoms):
+            if not atom.negated and codes.keys() >= set(atom.variables):
+                row = tuple(codes[atom.variables[j]] for j in self._orders[i])
+                yield database.tries[i].carried(row)
+
+    def _traced(self, step: Step) -> tuple[int, int, Row, int, int, tuple[Any, ...]]:
+        trie = self._new.tries[step.cursor.atom]
+        carried = (*self._carried(self._new, step.binding), trie.carried((*step.above, step.high)))
+        return (step.level, step.cursor.atom, step.binding, step.low, step.high, carried)
+
+    # Steps.
+
+    def _count(self) -> None:
+        self.counters.operations += 1
+
+    def _record(self, step: Step) -> None:
+        """Count an operation in the new version, and record what it depends on."""
+        self.counters.operations += 1
+        self.counters.trace += 1
+        self.counters.edits += 1
+        if step.cursor.kept:
+            self.counters.recorded += 1
+            self.indices[step.level, step.cursor.atom].add(
+                step.above, Record(step.low, step.beside, step.high, step.place)
+            )
+
+    def _forget(self, step: Step) -> None:
+        """Count an operation in the old version, and forget what it depended on."""
+        self.counters.operations += 1
+        self.counters.trace -= 1
+        self.counters.edits += 1
+        if step.cursor.kept and self.indices[step.level, step.cursor.atom].remove(step.above, step.low, step.beside):
+            self.counters.removed += 1
+
+
+def edit_distance(before: Trace, after: Trace) -> int:
+    """How many operations must be taken out of a trace, and how many put in, to have those of another: a trace does
+    the same operation but once under one binding."""
+    return len(set(before) ^ set(after))
+
+
+def _mark(step: Step) -> tuple[int, int, int]:
+    """What tells the steps of one leapfrog join apart."""
+    return (step.cursor.atom, step.low, step.high)

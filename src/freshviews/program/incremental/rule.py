@@ -1,0 +1,97 @@
+"""Rules as leapfrog triejoin evaluates them: a conjunction of atoms over variables in one order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from freshviews.expr.nodes import Expr, columns_of
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A relation and a variable per column, no two alike. ``negated``: no row may be there; all its variables are
+    those of other atoms."""
+
+    relation: str
+    variables: tuple[str, ...]
+    negated: bool = False
+
+    def __str__(self) -> str:
+        return f"{'!' if self.negated else ''}{self.relation}({', '.join(self.variables)})"
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """An atom at the level of one of its variables, which is number ``depth`` from 1 in its trie.
+
+    ``above`` are the levels, from 0, of the variables above it in the trie; ``beside`` those of the other variables
+    that are bound. ``kept``: it has a sensitivity index; where the variables of an atom are a prefix of the order, a
+    change tells by itself where it matters.
+    """
+
+    atom: int
+    depth: int
+    above: tuple[int, ...]
+    beside: tuple[int, ...]
+    kept: bool
+
+
+@dataclass(frozen=True)
+class Level:
+    """A variable: the cursors whose leapfrog join binds it, the negated atoms and conditions that it completes."""
+
+    variable: str
+    cursors: tuple[Cursor, ...]
+    negated: tuple[Cursor, ...]
+    conditions: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """``order`` is that of the variables; a condition is an expression over them that must be TRUE. ``keep_all``: have
+    a sensitivity index for every cursor, needed or not.
+
+    Raises ValueError where the order is not one of the variables, or a negated atom or condition has others.
+    """
+
+    order: tuple[str, ...]
+    atoms: tuple[Atom, ...]
+    conditions: tuple[Expr, ...] = ()
+    keep_all: bool = False
+
+    def __post_init__(self) -> None:
+        bound = {v for atom in self.atoms if not atom.negated for v in atom.variables}
+        if set(self.order) != bound or len(self.order) != len(bound):
+            raise ValueError(f"the order {self.order} is not one of the variables {tuple(sorted(bound))}")
+        used = {v for atom in self.atoms for v in atom.variables}.union(*map(columns_of, self.conditions))
+        if not used <= bound:
+            raise ValueError(f"{tuple(sorted(used - bound))} are in no atom that could bind them")
+        for atom in self.atoms:
+            if not atom.variables or len(set(atom.variables)) != len(atom.variables):
+                raise ValueError(f"{atom}: an atom has a variable per column, no two alike")
+
+    def permutation(self, atom: Atom) -> tuple[int, ...]:
+        """The columns of an atom in the order of its trie."""
+        return tuple(sorted(range(len(atom.variables)), key=lambda i: self.order.index(atom.variables[i])))
+
+    @cached_property
+    def levels(self) -> tuple[Level, ...]:
+        """A level per variable, in order."""
+        return tuple(self._level(i) for i in range(len(self.order)))
+
+    def _level(self, number: int) -> Level:
+        variable = self.order[number]
+        cursors: list[Cursor] = []
+        negated: list[Cursor] = []
+        for i, atom in enumerate(self.atoms):
+            places = sorted(self.order.index(v) for v in atom.variables)
+            if number not in places or (atom.negated and places[-1] != number):
+                continue
+            above = tuple(place for place in places if place < number)
+            beside = tuple(place for place in range(number) if place not in above)
+            cursor = Cursor(i, len(above) + 1, above, beside, kept=bool(beside) or self.keep_all)
+            (negated if atom.negated else cursors).append(cursor)
+        bound = set(self.order[: number + 1])
+        conditions = tuple(c for c in self.conditions if variable in columns_of(c) and bound.issuperset(columns_of(c)))
+        return Level(variable, tuple(cursors), tuple(negated), conditions)

@@ -1,0 +1,142 @@
+"""Sensitivity indices: per cursor, the intervals of codes in which a change would change the trace (section 4.2).
+
+A record of the index of ``S(b, c)`` at ``c``, in the order a, b, c, is::
+
+    (b; [low, high]; a; where)
+
+The codes above it in the trie; the interval of the step; the other variables bound then; and where in the leapfrog
+join the step was made, so that the join can be taken up there again. A change below ``b`` at a code in the interval
+tells by the rest of the record for which bindings the join is to be looked at again.
+
+The records of one prefix are an interval tree (section 3.2): pages in order of ``low``, each with the greatest ``high``
+in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from freshviews.program.incremental.leapfrog import Place
+from freshviews.program.incremental.versions import Row
+
+MOST = 32
+"""Records of a page before it is split."""
+
+
+@dataclass(frozen=True, order=True)
+class Record:
+    """An interval, ends included, and the binding of the variables beside its prefix."""
+
+    low: int
+    beside: Row
+    high: int = field(compare=False)
+    place: Place = field(compare=False)
+
+
+@dataclass
+class IntervalTree:
+    """Records in order, in pages, with the greatest end of each page."""
+
+    pages: list[list[Record]] = field(default_factory=lambda: [[]])
+    ends: list[int] = field(default_factory=lambda: [0])
+    size: int = 0
+
+    def add(self, record: Record) -> None:
+        """Enter a record, in place of one with the same start and the same binding."""
+        i = self._page(record)
+        page = self.pages[i]
+        at = bisect_left(page, record)
+        if at < len(page) and page[at] == record:
+            page[at] = record
+        else:
+            insort(page, record)
+            self.size += 1
+        if len(page) > MOST:
+            self.pages[i : i + 1] = [page[: MOST // 2], page[MOST // 2 :]]
+            self.ends[i : i + 1] = [0, 0]
+            self._measure(i + 1)
+        self._measure(i)
+
+    def remove(self, low: int, beside: Row) -> Record | None:
+        """Take out the record with a start and a binding, if there is one."""
+        wanted = Record(low, beside, 0, Place(0))
+        i = self._page(wanted)
+        page = self.pages[i]
+        at = bisect_left(page, wanted)
+        if at == len(page) or page[at] != wanted:
+            return None
+        record = page.pop(at)
+        self.size -= 1
+        if not page and len(self.pages) > 1:
+            del self.pages[i], self.ends[i]
+        else:
+            self._measure(i)
+        return record
+
+    def find(self, low: int, beside: Row) -> Record | None:
+        """The record with a start and a binding, if there is one."""
+        wanted = Record(low, beside, 0, Place(0))
+        page = self.pages[self._page(wanted)]
+        at = bisect_left(page, wanted)
+        return page[at] if at < len(page) and page[at] == wanted else None
+
+    def stab(self, code: int) -> list[Record]:
+        """The records whose interval contains a code."""
+        found: list[Record] = []
+        for page, end in zip(self.pages, self.ends, strict=True):
+            if page and page[0].low > code:
+                break
+            if page and end >= code:
+                found += [record for record in page if record.low <= code <= record.high]
+        return found
+
+    def _page(self, record: Record) -> int:
+        return max(bisect_right(self.pages, record, key=_first) - 1, 0) if self.pages[0] else 0
+
+    def _measure(self, i: int) -> None:
+        self.ends[i] = max((record.high for record in self.pages[i]), default=0)
+
+
+@dataclass
+class SensitivityIndex:
+    """The records of one cursor."""
+
+    trees: dict[Row, IntervalTree] = field(default_factory=dict)
+
+    def add(self, above: Row, record: Record) -> None:
+        """Record that the trace depends on an interval."""
+        self.trees.setdefault(above, IntervalTree()).add(record)
+
+    def remove(self, above: Row, low: int, beside: Row) -> bool:
+        """Forget the interval that begins with a code, under a binding; whether there was one."""
+        tree = self.trees.get(above)
+        if tree is None or tree.remove(low, beside) is None:
+            return False
+        if not tree.size:
+            del self.trees[above]
+        return True
+
+    def find(self, above: Row, low: int, beside: Row) -> Record | None:
+        """The record that begins with a code, under a binding, if there is one."""
+        tree = self.trees.get(above)
+        return tree.find(low, beside) if tree is not None else None
+
+    def stab(self, above: Row, code: int) -> list[Record]:
+        """The records whose interval contains a code that is inserted or erased below a branch."""
+        tree = self.trees.get(above)
+        return tree.stab(code) if tree is not None else []
+
+    def __len__(self) -> int:
+        return sum(tree.size for tree in self.trees.values())
+
+    def records(self) -> Iterator[tuple[Row, Record]]:
+        """All records, with the codes above them, in order."""
+        for above in sorted(self.trees):
+            for page in self.trees[above].pages:
+                yield from ((above, record) for record in page)
+
+
+def _first(page: list[Record]) -> Record:
+    return page[0]

@@ -1,0 +1,138 @@
+"""Ordered rows in versions, presented as tries, and what two versions differ in.
+
+A version is a sequence of pages, which are never written: an edit copies the pages it falls into, and the versions
+before and after share all others. So a version is read as long as anybody holds it, and the delta iterator
+(section 3.3 of the paper) skips the pages that two versions share.
+
+A row is a tuple of codes with an element of a ring that it *carries*: its multiplicity, say, and its summands.
+``seek`` is the one operation of a trie iterator: *open* is a seek of the least code below a node, *next* one of the
+code after the present one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Row = tuple[int, ...]
+Entry = tuple[Row, Any]
+Page = tuple[Entry, ...]
+
+BEFORE = -(2**63) - 1
+"""Before every code: from here an iterator is opened."""
+END = 2**63
+"""After every code: where an iterator is that is at its end."""
+ROOM = 32
+
+
+@dataclass(frozen=True)
+class Change:
+    """A row that two versions differ in, and what it carries in either; None where it is not there."""
+
+    row: Row
+    before: Any
+    after: Any
+
+
+class Trie(Protocol):
+    """A version of ordered rows, as the maintenance of a rule sees it; ``Version`` is one, and any other will do."""
+
+    def seek(self, above: Row, code: int) -> int:
+        """The least code of at least ``code`` below the node that the codes ``above`` lead to, or END."""
+
+    def carried(self, row: Row) -> Any:
+        """What a row carries, or None where it is not there."""
+
+    def edited(self, edits: Iterable[tuple[Row, Any]]) -> Trie:
+        """The version after rows came to carry something else, or None: no longer there. This one stays."""
+
+    def changes(self, new: Any) -> Iterator[Change]:
+        """The rows that this version and a newer one of the same rows differ in, in order."""
+
+
+def has_branch(trie: Trie, path: Row) -> bool:
+    """Whether a row of a trie begins with a path of one code or more."""
+    return trie.seek(path[:-1], path[-1]) == path[-1]
+
+
+@dataclass(frozen=True)
+class Version:
+    """Rows in order, in pages; no page is empty."""
+
+    pages: tuple[Page, ...] = ()
+
+    def seek(self, above: Row, code: int) -> int:
+        """The least code of at least ``code`` below the node that the codes ``above`` lead to, or END."""
+        wanted = (*above, code)
+        i = self._page(wanted)
+        while i < len(self.pages):
+            page = self.pages[i]
+            at = bisect_left(page, wanted, key=_row)
+            if at < len(page):
+                row = page[at][0]
+                return row[len(above)] if row[: len(above)] == above else END
+            i += 1
+        return END
+
+    def carried(self, row: Row) -> Any:
+        """What a row carries, or None where it is not there."""
+        i = self._page(row)
+        if i < len(self.pages):
+            at = bisect_left(self.pages[i], row, key=_row)
+            if at < len(self.pages[i]) and self.pages[i][at][0] == row:
+                return self.pages[i][at][1]
+        return None
+
+    def rows(self) -> Iterator[Entry]:
+        """All rows in order."""
+        for page in self.pages:
+            yield from page
+
+    def below(self, path: Row) -> Iterator[Row]:
+        """The rows that begin with a path, in order."""
+        for page in self.pages[self._page(path) :]:
+            for row, _ in page[bisect_left(page, path, key=_row) :]:
+                if row[: len(path)] != path:
+                    return
+                yield row
+
+    def edited(self, edits: Iterable[tuple[Row, Any]]) -> Version:
+        """The version with rows that carry something else, or None: no longer there."""
+        by_page: dict[int, dict[Row, Any]] = {}
+        for row, carried in edits:
+            by_page.setdefault(self._page(row), {})[row] = carried
+        pages: list[Page] = []
+        for i, page in enumerate(self.pages or ((),)):
+            if i not in by_page:
+                pages.append(page)
+                continue
+            merged = {**dict(page), **by_page[i]}
+            kept = sorted(((r, c) for r, c in merged.items() if c is not None), key=_row)
+            if tuple(kept) == page:
+                pages.append(page)
+                continue
+            pages += [tuple(kept[j : j + ROOM]) for j in range(0, len(kept), ROOM)]
+        return Version(tuple(page for page in pages if page))
+
+    def changes(self, new: Version) -> Iterator[Change]:
+        """The rows that this version and another differ in, in order; pages that they share are not looked into."""
+        shared = {id(page) for page in self.pages}.intersection(id(page) for page in new.pages)
+        before = {row: carried for page in self.pages if id(page) not in shared for row, carried in page}
+        after = {row: carried for page in new.pages if id(page) not in shared for row, carried in page}
+        for row in sorted(before.keys() | after.keys()):
+            if before.get(row) != after.get(row):
+                yield Change(row, before.get(row), after.get(row))
+
+    def _page(self, row: Row) -> int:
+        """The page where a row would be."""
+        return max(bisect_right(self.pages, row, key=_first) - 1, 0)
+
+
+def _row(entry: Entry) -> Row:
+    return entry[0]
+
+
+def _first(page: Page) -> Row:
+    return page[0][0]

@@ -1,0 +1,211 @@
+"""Rules by what they define, each head after those it reads, and checked against the catalog."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+from freshviews.errors import RuleError
+from freshviews.query.block import SetOperation, TableDef, ViewDef
+from freshviews.rules.syntax import Atom, Comparison, Place, Plain, Rule, Term, Variable, terms_of, variables_in
+from freshviews.sql.catalog import Catalog, near
+
+FUNCTIONS = ("avg", "count", "max", "min", "sum")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A relation that a body may name: its columns, and sets of them of which no two rows agree."""
+
+    name: str
+    columns: tuple[str, ...]
+    keys: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class Definition:
+    """All rules of a head."""
+
+    name: str
+    columns: tuple[str, ...]
+    rules: tuple[Rule, ...]
+
+
+def fault(place: Place, message: str) -> RuleError:
+    return RuleError(message, place.line, place.column)
+
+
+def definitions_of(rules: tuple[Rule, ...], catalog: Catalog) -> tuple[tuple[Definition, ...], dict[str, Known]]:
+    """The heads in order, and what their bodies may name. Raises RuleError with line and column."""
+    heads: dict[str, list[Rule]] = {}
+    for rule in rules:
+        heads.setdefault(rule.head.relation.lower(), []).append(rule)
+    made = {name: _definition(tuple(group), catalog) for name, group in heads.items()}
+    reads = {name: [a for rule in one.rules for a in _atoms(rule)] for name, one in made.items()}
+    graph = {name: sorted({a.relation.lower() for a in atoms} & made.keys()) for name, atoms in reads.items()}
+    try:
+        order = tuple(TopologicalSorter(graph).static_order())
+    except CycleError as cycle:
+        names = [made[name].name for name in cycle.args[1][::-1]]
+        inside = {name.lower() for name in names}
+        within = [a for name, atoms in reads.items() if name in inside for a in atoms]
+        first = next(a for a in within if a.relation.lower() in inside)
+        raise fault(
+            first.place,
+            f"recursion is not supported: {' reads '.join(names)}; a view of a fixed number of steps is, as "
+            "two(a, c) <- r(a, b), r(b, c).",
+        ) from None
+    there: list[TableDef | ViewDef] = [*catalog.tables.values(), *catalog.views.values()]
+    known = {one.name.lower(): _known(one) for one in there if _seen(one)}
+    known |= {name: Known(one.name, one.columns, (_key(one),)) for name, one in made.items()}
+    for atoms in reads.values():
+        for atom in atoms:
+            _check_atom(atom, known)
+    return tuple(made[name] for name in order), known
+
+
+def _seen(one: TableDef | ViewDef) -> bool:
+    return isinstance(one, TableDef) or not one.internal
+
+
+def _key(definition: Definition) -> tuple[str, ...]:
+    named = {a.name for a in definition.rules[0].aggregates}
+    return tuple(c for c in definition.columns if c not in named)
+
+
+def _known(relation: TableDef | ViewDef) -> Known:
+    columns = tuple(column.name for column in relation.columns)
+    if isinstance(relation, TableDef):
+        return Known(relation.name, columns, () if relation.trusted else relation.keys)
+    if _is_set(relation):
+        return Known(relation.name, columns, (columns,))
+    return Known(relation.name, columns)
+
+
+def _is_set(view: ViewDef) -> bool:
+    """Whether a view has each row once, so far as its definition tells."""
+    if isinstance(view.combined, SetOperation):
+        return view.combined.kind != "all"
+    (block, *more) = view.blocks
+    shown = {str(output.expr) for output in block.outputs}
+    return not more and (block.kind == "global" or (block.kind == "groups" and shown.issuperset(block.query.free)))
+
+
+def _atoms(rule: Rule) -> list[Atom]:
+    return [one for conjunction in rule.conjunctions for one in conjunction if isinstance(one, Atom)]
+
+
+def _definition(rules: tuple[Rule, ...], catalog: Catalog) -> Definition:
+    first = rules[0].head
+    known = catalog.relation(first.relation)
+    if isinstance(known, TableDef):
+        raise fault(first.place, f"{known.name} is a table, whose rows come by insert; give the head another name")
+    if known is not None:
+        raise fault(
+            first.place, f"view {known.name} exists already; give all rules of a head at once, after a DROP of the view"
+        )
+    for rule in rules:
+        _check_head(rule, first)
+        if rule.aggregates and len(rules) > 1:
+            raise fault(
+                rules[1].head.place,
+                f"{first.relation} has aggregates and so one rule; put the bodies into it, separated by ';'",
+            )
+    return Definition(first.relation, tuple(v.name for v in _head_variables(rules[0])), rules)
+
+
+def _head_variables(rule: Rule) -> list[Variable]:
+    return [one for one in rule.head.arguments if isinstance(one, Variable)]
+
+
+def _check_head(rule: Rule, first: Atom) -> None:
+    head = rule.head
+    if len(head.arguments) != len(first.arguments):
+        raise fault(
+            head.place,
+            f"{head.relation} has {len(first.arguments)} columns in its first rule and {len(head.arguments)} here",
+        )
+    if not head.arguments:
+        raise fault(head.place, f"{head.relation}() has no column; name a variable, or count: agg<<n = count()>>")
+    names: set[str] = set()
+    for variable in _head_variables(rule):
+        if variable.name.lower() in names:
+            raise fault(variable.place, f"{variable.name} stands twice in the head; name another variable equal to it")
+        names.add(variable.name.lower())
+    given = {a.name for a in rule.aggregates}
+    used = {v.name for c in rule.conjunctions for literal in c for t in terms_of(literal) for v in variables_in(t)}
+    for one in rule.aggregates:
+        if one.function.lower() not in FUNCTIONS:
+            raise fault(one.place, f"there is no aggregate {one.function}; there are {', '.join(FUNCTIONS)}")
+        if one.argument is None and one.function.lower() != "count":
+            raise fault(one.place, f"{one.function} needs an argument, as {one.function}(x)")
+        if one.name in used:
+            raise fault(one.place, f"{one.name} is what {one.function} makes, and cannot stand in the body")
+        if one.name not in {v.name for v in _head_variables(rule)}:
+            raise fault(one.place, f"{one.name} is not in the head; name it there, or leave the aggregate out")
+        if [a.name for a in rule.aggregates].count(one.name) > 1:
+            raise fault(one.place, f"{one.name} is made twice; give one of them another name")
+    for conjunction in rule.conjunctions:
+        _check_conjunction(rule, conjunction, given)
+
+
+def _check_conjunction(rule: Rule, conjunction: Plain, given: set[str]) -> None:
+    if not any(isinstance(one, Atom) and not one.negated for one in conjunction):
+        raise fault(
+            rule.head.place, f"a body of {rule.head.relation} names no relation; rows of constants come by insert"
+        )
+    bound = bound_in(conjunction)
+    for literal in conjunction:
+        for term in terms_of(literal):
+            for variable in variables_in(term):
+                if variable.name not in bound:
+                    where = "stands only in a negated atom" if isinstance(literal, Atom) else "has no value"
+                    raise fault(
+                        variable.place,
+                        f"{variable.name} {where}; name it in an atom that is not negated, "
+                        f"{'write _ for any value' if isinstance(literal, Atom) else 'or set it equal to a term'}",
+                    )
+    arguments = [a.argument for a in rule.aggregates if a.argument is not None]
+    for variable in (*_head_variables(rule), *(v for one in arguments for v in variables_in(one))):
+        if variable.name not in bound and variable.name not in given:
+            raise fault(variable.place, f"{variable.name} is in no atom of the body; name it in one")
+
+
+def bound_in(conjunction: Plain) -> set[str]:
+    """The variables that atoms give values, and those that are set equal to a term over such."""
+    bound: set[str] = set()
+    for one in conjunction:
+        if isinstance(one, Atom) and not one.negated:
+            bound.update(t.name for t in one.arguments if isinstance(t, Variable))
+    settled = False
+    while not settled:
+        settled = True
+        for comparison in conjunction:
+            found = assignment(comparison, bound)
+            if found is not None:
+                bound.add(found[0].name)
+                settled = False
+    return bound
+
+
+def assignment(literal: Atom | Comparison, bound: set[str]) -> tuple[Variable, Term] | None:
+    """The variable that a comparison gives a value, and the term."""
+    if isinstance(literal, Comparison) and literal.sign == "=":
+        for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
+            known = all(v.name in bound for v in variables_in(other))
+            if isinstance(one, Variable) and one.name not in bound and known:
+                return one, other
+    return None
+
+
+def _check_atom(atom: Atom, known: dict[str, Known]) -> None:
+    relation = known.get(atom.relation.lower())
+    if relation is None:
+        names = [one.name for one in known.values()]
+        raise fault(atom.place, f"unknown table, view or head {atom.relation}{near(atom.relation, names)}")
+    if len(atom.arguments) != len(relation.columns):
+        raise fault(
+            atom.place,
+            f"{relation.name} has {len(relation.columns)} columns ({', '.join(relation.columns)}), not "
+            f"{len(atom.arguments)}; write _ for one that does not matter",
+        )

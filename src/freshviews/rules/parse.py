@@ -1,0 +1,183 @@
+"""The text of rules to trees, by a grammar (LALR, with lark)."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from lark import Lark, Token, Transformer, v_args
+from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken, VisitError
+
+from freshviews.errors import RuleError
+from freshviews.rules.syntax import (
+    Aggregate,
+    Anything,
+    Atom,
+    Comparison,
+    Conjunction,
+    Constant,
+    Either,
+    Literal,
+    Operation,
+    Place,
+    Rule,
+    Term,
+    Variable,
+)
+
+GRAMMAR = r"""
+start: rule+
+rule: head ARROW [aggregates] body "."
+head: NAME "(" [NAME ("," NAME)*] ")"
+aggregates: "agg" "<<" aggregate ("," aggregate)* ">>"
+aggregate: NAME "=" NAME "(" [term] ")"
+body: conjunction (";" conjunction)*
+conjunction: _literal ("," _literal)*
+_literal: atom | negated | comparison | either
+atom: NAME "(" [argument ("," argument)*] ")"
+negated: "!" (atom | either)
+either: "(" body ")"
+comparison: term (SIGN | EQUALS) term
+?argument: term | ANYTHING -> anything
+?term: product | term (PLUS | MINUS) product -> operation
+?product: factor | product (TIMES | OVER) factor -> operation
+?factor: NAME -> variable | NUMBER -> number | STRING -> string | MINUS factor -> negative | "(" term ")"
+
+ARROW: "<-" | ":-"
+EQUALS: "="
+SIGN: "!=" | "<>" | "<=" | ">=" | "<" | ">"
+PLUS: "+"
+MINUS: "-"
+TIMES: "*"
+OVER: "/"
+ANYTHING: "_"
+NAME: /(?!_(?!\w))[A-Za-z_]\w*/
+NUMBER: /\d+(\.\d+)?([eE][+-]?\d+)?/
+STRING: /"[^"\n]*"|'[^'\n]*'/
+COMMENT: /\/\/[^\n]*|\/\*(.|\n)*?\*\//
+%ignore /\s+/
+%ignore COMMENT
+"""
+
+_WORDS = {
+    "ARROW": "<-", "EQUALS": "=", "SIGN": "a comparison", "PLUS": "+", "MINUS": "-", "TIMES": "*", "OVER": "/",
+    "ANYTHING": "_", "NAME": "a name", "NUMBER": "a number", "STRING": "a string", "LPAR": "(", "RPAR": ")",
+    "COMMA": ",", "SEMICOLON": ";", "DOT": ".", "BANG": "!", "AGG": "agg", "__ANON_0": "<<", "__ANON_1": ">>",
+}  # fmt: skip
+
+
+def parse_rules(text: str) -> tuple[Rule, ...]:
+    """The rules of a text, in order. Raises RuleError with line and column."""
+    try:
+        tree = _parser().parse(text)
+    except UnexpectedInput as wrong:
+        raise _told(wrong, text) from None
+    try:
+        rules: tuple[Rule, ...] = _Trees().transform(tree)
+    except VisitError as wrong:
+        raise wrong.orig_exc from None
+    return rules
+
+
+@cache
+def _parser() -> Lark:
+    return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=True)
+
+
+def _told(wrong: UnexpectedInput, text: str) -> RuleError:
+    if isinstance(wrong, UnexpectedCharacters):
+        return RuleError(f"{wrong.char!r} is no part of a rule; {_example()}", wrong.line, wrong.column)
+    allowed: Any = getattr(wrong, "accepts", None) or getattr(wrong, "expected", None) or ()
+    if isinstance(wrong, UnexpectedToken) and wrong.token.type != "$END":
+        line, column, found = wrong.line, wrong.column, f"{str(wrong.token)!r} does not go here"
+    else:
+        lines = text.rstrip().split("\n")
+        line, column = len(lines), len(lines[-1]) + 1
+        found = "the text ends within a rule" if text.strip() else "there is no rule"
+    assert not isinstance(wrong, UnexpectedEOF), "the LALR parser tells the end by a token"
+    words = sorted(_WORDS.get(name, name) for name in allowed if name != "$END")
+    return RuleError(f"{found}; accepted here: {'   '.join(words)}. {_example()}", line, column)
+
+
+def _example() -> str:
+    return "a rule looks like: big(a, n) <- agg<<n = count()>> r(a, b), !s(b), b > 3."
+
+
+@v_args(meta=True)
+class _Trees(Transformer[Token, Any]):
+    """Parse trees to ``freshviews.rules.syntax``."""
+
+    def start(self, meta: Any, rules: list[Rule]) -> tuple[Rule, ...]:
+        return tuple(rules)
+
+    def rule(self, meta: Any, parts: list[Any]) -> Rule:
+        head, _, aggregates, body = parts
+        return Rule(head, aggregates or (), body)
+
+    def head(self, meta: Any, parts: list[Any]) -> Atom:
+        name, *arguments = parts
+        variables = tuple(Variable(str(one), _at(one)) for one in arguments if one is not None)
+        return Atom(str(name), variables, _place(meta))
+
+    def aggregates(self, meta: Any, parts: list[Aggregate]) -> tuple[Aggregate, ...]:
+        return tuple(parts)
+
+    def aggregate(self, meta: Any, parts: list[Any]) -> Aggregate:
+        name, _, function, argument = (parts[0], None, *parts[-2:])
+        return Aggregate(str(name), str(function), argument, _at(function))
+
+    def body(self, meta: Any, parts: list[Conjunction]) -> tuple[Conjunction, ...]:
+        return tuple(parts)
+
+    def conjunction(self, meta: Any, parts: list[Literal]) -> Conjunction:
+        return tuple(parts)
+
+    def atom(self, meta: Any, parts: list[Any]) -> Atom:
+        name, *arguments = parts
+        return Atom(str(name), tuple(one for one in arguments if one is not None), _place(meta))
+
+    def negated(self, meta: Any, parts: list[Atom | Either]) -> Atom:
+        (what,) = parts
+        if isinstance(what, Either):
+            raise RuleError(
+                "only an atom is negated; make a rule of what is in parentheses, and negate its head",
+                meta.line,
+                meta.column,
+            )
+        return Atom(what.relation, what.arguments, _place(meta), negated=True)
+
+    def either(self, meta: Any, parts: list[tuple[Conjunction, ...]]) -> Either:
+        return Either(parts[0], _place(meta))
+
+    def comparison(self, meta: Any, parts: list[Any]) -> Comparison:
+        left, sign, right = parts
+        return Comparison({"!=": "<>"}.get(str(sign), str(sign)), left, right, _place(meta))
+
+    def operation(self, meta: Any, parts: list[Any]) -> Operation:
+        left, sign, right = parts
+        return Operation(str(sign), (left, right), _place(meta))
+
+    def negative(self, meta: Any, parts: list[Any]) -> Operation:
+        return Operation("-", (parts[1],), _place(meta))
+
+    def variable(self, meta: Any, parts: list[Token]) -> Term:
+        return Variable(str(parts[0]), _place(meta))
+
+    def anything(self, meta: Any, parts: list[Token]) -> Term:
+        return Anything(_place(meta))
+
+    def number(self, meta: Any, parts: list[Token]) -> Term:
+        return Constant(str(parts[0]), _place(meta))
+
+    def string(self, meta: Any, parts: list[Token]) -> Term:
+        text = str(parts[0])[1:-1].replace("\\", "\\\\").replace("'", "\\'")
+        return Constant(f"'{text}'", _place(meta))
+
+
+def _place(meta: Any) -> Place:
+    return Place(meta.line, meta.column)
+
+
+def _at(token: Token) -> Place:
+    assert token.line is not None and token.column is not None
+    return Place(token.line, token.column)

@@ -1,0 +1,277 @@
+"""The SQL that rules stand for.
+
+Relations of rules are sets. A conjunction is a join, the rows of a head are distinct, its rules and the branches of a
+disjunction are put together by UNION. A negated atom takes away, by EXCEPT, the bindings for which it has a row. An
+aggregate ranges over the distinct bindings of the variables that have names: an atom that may have one of them twice,
+as of a table without a key, is read with DISTINCT. Over no bindings a head has no row, also where it is an aggregate
+of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from freshviews.errors import RuleError, SqlError
+from freshviews.rules.definitions import Definition, Known, assignment, definitions_of
+from freshviews.rules.parse import parse_rules
+from freshviews.rules.syntax import (
+    Anything,
+    Atom,
+    Comparison,
+    Constant,
+    Operation,
+    Place,
+    Plain,
+    Rule,
+    Term,
+    Variable,
+    terms_of,
+    variables_in,
+)
+from freshviews.sql.catalog import Catalog
+
+Piece = tuple[str, Place]
+Sql = list[Piece]
+"""Text, and the place in the rules that each piece of it comes from."""
+
+
+@dataclass(frozen=True)
+class RuleScript:
+    """``text``: CREATE statements. ``places``: where in it a piece begins, and where in the rules it is from."""
+
+    text: str
+    places: tuple[tuple[int, Place], ...]
+
+    def in_rules(self, error: SqlError) -> RuleError:
+        """An error in the text as one in the rules."""
+        message = str(error)
+        if not error.line:
+            return RuleError(message)
+        lines = self.text.split("\n")
+        offset = sum(len(line) + 1 for line in lines[: error.line - 1]) + error.column - 1
+        place = [place for start, place in self.places if start <= offset][-1]
+        return RuleError(message.removeprefix(f"line {error.line}, column {error.column}: "), place.line, place.column)
+
+
+def script_of(text: str, catalog: Catalog, properties: Mapping[str, str] | None = None) -> RuleScript:
+    """The views that a text of rules defines, each with these properties. Raises RuleError with line and column."""
+    definitions, known = definitions_of(parse_rules(text), catalog)
+    written: list[str] = []
+    places: list[tuple[int, Place]] = []
+    length = 0
+    for definition in definitions:
+        for piece, place in _view(definition, known, properties or {}):
+            places.append((length, place))
+            written.append(piece)
+            length += len(piece)
+    return RuleScript("".join(written), tuple(places))
+
+
+def _quoted(name: str) -> str:
+    return f"`{name}`"
+
+
+def _joined(parts: list[Sql], separator: str) -> Sql:
+    found: Sql = []
+    for i, part in enumerate(parts):
+        if i and part:
+            found.append((separator, part[0][1]))
+        found += part
+    return found
+
+
+def _view(definition: Definition, known: Mapping[str, Known], properties: Mapping[str, str]) -> Sql:
+    head = definition.rules[0].head.place
+    clause = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+    start = f"CREATE MATERIALIZED VIEW {_quoted(definition.name)}{f' TBLPROPERTIES ({clause})' if clause else ''} AS "
+    if definition.rules[0].aggregates:
+        body = _aggregated(definition, definition.rules[0], known)
+    else:
+        each = [(r, conjunction, _head(definition, r)) for r in definition.rules for conjunction in r.conjunctions]
+        body = _together(each, known)
+    return [(start, head), *body, (";\n", head)]
+
+
+def _head(definition: Definition, rule: Rule) -> list[tuple[str, Variable]]:
+    """Column and variable, in order."""
+    variables = [one for one in rule.head.arguments if isinstance(one, Variable)]
+    return list(zip(definition.columns, variables, strict=True))
+
+
+def _distinct(rule: Rule, conjunction: Plain, columns: list[tuple[str, Variable]], known: Mapping[str, Known]) -> Sql:
+    """The distinct values of variables, by the names of columns, that a conjunction gives."""
+    negated = [one for one in conjunction if isinstance(one, Atom) and one.negated]
+    if not negated:
+        return _bindings(rule, conjunction, columns, known)
+    taken = {name for name, _ in columns}
+    kept = list(columns)
+    for variable in (v for atom in negated for term in atom.arguments for v in variables_in(term)):
+        if variable.name not in (v.name for _, v in kept):
+            name = variable.name
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            kept.append((name, variable))
+    remaining = _without(rule, conjunction, negated, kept, known)
+    if len(kept) == len(columns):
+        return remaining
+    items: list[Sql] = [[(_quoted(name), variable.place)] for name, variable in columns]
+    place = rule.head.place
+    return [("SELECT DISTINCT ", place), *_joined(items, ", "), (" FROM (", place), *remaining, (") AS `kept`", place)]
+
+
+def _together(
+    rules: list[tuple[Rule, Plain, list[tuple[str, Variable]]]], known: Mapping[str, Known]
+) -> Sql:
+    """The distinct rows that conjunctions of rules give in all."""
+    parts = []
+    for rule, conjunction, columns in rules:
+        part = _distinct(rule, conjunction, columns, known)
+        place = rule.head.place
+        parts.append(part if len(rules) == 1 else [("(", place), *part, (")", place)])
+    return _joined(parts, " UNION ")
+
+
+def _without(
+    rule: Rule, conjunction: Plain, negated: list[Atom], kept: list[tuple[str, Variable]], known: Mapping[str, Known]
+) -> Sql:
+    """The distinct values of the kept variables for which no negated atom has a row."""
+    positive = tuple(one for one in conjunction if one not in negated)
+    found = _bindings(rule, positive, kept, known)
+    for atom in negated:
+        against = (*positive, Atom(atom.relation, atom.arguments, atom.place))
+        found += [(" EXCEPT ", atom.place), *_bindings(rule, against, kept, known)]
+    return found
+
+
+def _bindings(rule: Rule, conjunction: Plain, kept: list[tuple[str, Variable]], known: Mapping[str, Known]) -> Sql:
+    body = _Body(conjunction, known, sets=False)
+    items: list[Sql] = [[*body.term(variable), (f" AS {_quoted(name)}", variable.place)] for name, variable in kept]
+    return [("SELECT DISTINCT ", rule.head.place), *_joined(items, ", "), *body.rest()]
+
+
+def _aggregated(definition: Definition, rule: Rule, known: Mapping[str, Known]) -> Sql:
+    """The rows of a head with aggregates, which has one rule."""
+    conjunctions = rule.conjunctions
+    place = rule.head.place
+    if len(conjunctions) == 1 and not any(isinstance(one, Atom) and one.negated for one in conjunctions[0]):
+        body = _Body(conjunctions[0], known, sets=True)
+        term, rest = body.term, body.rest()
+    else:
+        kept = {v.name: v for one in conjunctions[0] for t in terms_of(one) for v in variables_in(t)}
+        for conjunction in conjunctions[1:]:
+            here = {v.name for one in conjunction for t in terms_of(one) for v in variables_in(t)}
+            kept = {name: v for name, v in kept.items() if name in here}
+        columns = list(kept.items())
+        parts = _together([(rule, conjunction, columns) for conjunction in conjunctions], known)
+        term = _Named().term
+        rest = [(" FROM (", place), *parts, (") AS `found`", place)]
+    made = {one.name: one for one in rule.aggregates}
+    items: list[Sql] = []
+    groups: list[Sql] = []
+    for name, variable in _head(definition, rule):
+        aggregate = made.get(variable.name)
+        if aggregate is None:
+            item = term(variable)
+            groups.append(item)
+        elif aggregate.argument is None:
+            item = [("COUNT(*)", aggregate.place)]
+        else:
+            item = [(f"{aggregate.function.upper()}(", aggregate.place), *term(aggregate.argument), (")", place)]
+        items.append([*item, (f" AS {_quoted(name)}", variable.place)])
+    found: Sql = [("SELECT ", place), *_joined(items, ", "), *rest]
+    if groups:
+        return [*found, (" GROUP BY ", place), *_joined(groups, ", ")]
+    return [*found, (" HAVING COUNT(*) > 0", place)]
+
+
+class _Terms:
+    """Terms as SQL; ``variable`` says what a variable is."""
+
+    def variable(self, variable: Variable) -> Sql:
+        raise NotImplementedError
+
+    def term(self, term: Term) -> Sql:
+        """A term, with parentheses where it is an operation."""
+        if isinstance(term, Variable):
+            return self.variable(term)
+        if isinstance(term, Constant):
+            return [(term.sql, term.place)]
+        assert isinstance(term, Operation), "any value is no term to compute with"
+        if len(term.arguments) == 1:
+            return [("(- ", term.place), *self.term(term.arguments[0]), (")", term.place)]
+        left, right = map(self.term, term.arguments)
+        return [("(", term.place), *left, (f" {term.sign} ", term.place), *right, (")", term.place)]
+
+
+class _Named(_Terms):
+    """Over columns named as the variables are."""
+
+    def variable(self, variable: Variable) -> Sql:
+        return [(_quoted(variable.name), variable.place)]
+
+
+@dataclass
+class _Body(_Terms):
+    """A conjunction without negation as FROM and WHERE. ``sets``: every atom has each of its bindings once."""
+
+    conjunction: Plain
+    known: Mapping[str, Known]
+    sets: bool
+    values: dict[str, Sql] = field(default_factory=dict)
+    sources: list[Sql] = field(default_factory=list)
+    conditions: list[Sql] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        computed: list[tuple[Sql, Term, Place]] = []
+        for literal in self.conjunction:
+            if isinstance(literal, Atom):
+                self._atom(literal, computed)
+        open_ = [one for one in self.conjunction if isinstance(one, Comparison)]
+        settled = False
+        while not settled:
+            settled = True
+            for comparison in open_:
+                found = assignment(comparison, set(self.values))
+                if found is not None:
+                    variable, term = found
+                    self.values[variable.name] = self.term(term)
+                    open_.remove(comparison)
+                    settled = False
+                    break
+        for column, term, place in computed:
+            self.conditions.append([*column, (" = ", place), *self.term(term)])
+        for one in open_:
+            self.conditions.append([*self.term(one.left), (f" {one.sign} ", one.place), *self.term(one.right)])
+
+    def _atom(self, atom: Atom, computed: list[tuple[Sql, Term, Place]]) -> None:
+        relation = self.known[atom.relation.lower()]
+        alias = f"{relation.name}_{len(self.sources) + 1}"
+        used = [c for c, t in zip(relation.columns, atom.arguments, strict=True) if not isinstance(t, Anything)]
+        text = _quoted(relation.name)
+        if self.sets and not any(set(key) <= set(used) for key in relation.keys):
+            columns = ", ".join(map(_quoted, used)) or "1 AS `one`"
+            text = f"(SELECT DISTINCT {columns} FROM {text})"
+        self.sources.append([(f"{text} AS {_quoted(alias)}", atom.place)])
+        for column, term in zip(relation.columns, atom.arguments, strict=True):
+            if isinstance(term, Anything):
+                continue
+            value: Sql = [(f"{_quoted(alias)}.{_quoted(column)}", term.place)]
+            if isinstance(term, Variable):
+                before = self.values.setdefault(term.name, value)
+                if before is not value:
+                    self.conditions.append([*before, (" = ", term.place), *value])
+            else:
+                computed.append((value, term, term.place))
+
+    def variable(self, variable: Variable) -> Sql:
+        return [(text, variable.place) for text, _ in self.values[variable.name]]
+
+    def rest(self) -> Sql:
+        """FROM and WHERE."""
+        place = self.sources[0][0][1]
+        found: Sql = [(" FROM ", place), *_joined(self.sources, ", ")]
+        if self.conditions:
+            found += [(" WHERE ", place), *_joined(self.conditions, " AND ")]
+        return found

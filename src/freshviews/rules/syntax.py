@@ -1,0 +1,128 @@
+"""What rules are made of. Every part knows its place: line and column in the text, from 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Place:
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Variable:
+    name: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Anything:
+    """``_``: some value, that is not named."""
+
+    place: Place
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A number or a string, as SQL writes it."""
+
+    sql: str
+    place: Place
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Arithmetic; one argument: its negative."""
+
+    sign: str
+    arguments: tuple[Term, ...]
+    place: Place
+
+
+Term = Variable | Anything | Constant | Operation
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A relation and its arguments; ``negated``: there is no such row."""
+
+    relation: str
+    arguments: tuple[Term, ...]
+    place: Place
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Comparison:
+    sign: str
+    left: Term
+    right: Term
+    place: Place
+
+
+@dataclass(frozen=True)
+class Either:
+    """A disjunction in parentheses."""
+
+    alternatives: tuple[Conjunction, ...]
+    place: Place
+
+
+Literal = Atom | Comparison | Either
+Conjunction = tuple[Literal, ...]
+Plain = tuple[Atom | Comparison, ...]
+"""A conjunction without a disjunction in it."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """``name = function(argument)``; the argument is None where there is none."""
+
+    name: str
+    function: str
+    argument: Term | None
+    place: Place
+
+
+@dataclass(frozen=True)
+class Rule:
+    head: Atom
+    aggregates: tuple[Aggregate, ...]
+    alternatives: tuple[Conjunction, ...]
+
+    @property
+    def conjunctions(self) -> tuple[Plain, ...]:
+        """The body as a disjunction of conjunctions."""
+        return tuple(plain for one in self.alternatives for plain in _spread(one))
+
+
+def _spread(conjunction: Conjunction) -> Iterator[Plain]:
+    """The conjunctions that one with disjunctions in it stands for."""
+    if not conjunction:
+        yield ()
+        return
+    first, *rest = conjunction
+    for after in _spread(tuple(rest)):
+        if isinstance(first, Either):
+            for alternative in first.alternatives:
+                for before in _spread(alternative):
+                    yield (*before, *after)
+        else:
+            yield (first, *after)
+
+
+def variables_in(term: Term) -> Iterator[Variable]:
+    """The variables of a term, in order."""
+    if isinstance(term, Variable):
+        yield term
+    elif isinstance(term, Operation):
+        for argument in term.arguments:
+            yield from variables_in(argument)
+
+
+def terms_of(literal: Atom | Comparison) -> tuple[Term, ...]:
+    """The terms of a literal."""
+    return literal.arguments if isinstance(literal, Atom) else (literal.left, literal.right)

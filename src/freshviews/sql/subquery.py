@@ -1,0 +1,253 @@
+"""Stage 2d: subqueries in WHERE, as joins with what they say about a row of the query around them.
+
+A term of WHERE becomes a source beside those of FROM, which has at most one row for each row of the join, and
+predicates over it::
+
+    x IN (SELECT y FROM r)                     JOIN (SELECT DISTINCT y FROM r) ON x = y
+    EXISTS (SELECT 1 FROM r WHERE r.k = o.k)   JOIN (SELECT DISTINCT k FROM r) AS q ON k = o.k
+    x < (SELECT MAX(y) FROM r WHERE k = o.k)   JOIN (SELECT k, MAX(y) AS v FROM r GROUP BY k) AS q ON k = o.k AND x < v
+
+A subquery names a column of the query around it in its WHERE only, on one side of an equality; the other side becomes
+a column of the source. Until then such columns are marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from freshviews.errors import SqlError
+from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
+from freshviews.sql import logic
+from freshviews.sql.block import Views
+from freshviews.sql.build import Fault, call, key, rejects_null, renamed
+from freshviews.sql.catalog import same
+from freshviews.sql.expression import Binder
+from freshviews.sql.from_clause import Joined
+from freshviews.sql.parse import Node, SqlText
+from freshviews.sql.scope import Scope, Source, name_of
+from freshviews.sql.select import Bound, Item, Select, distinct_over, group_ref
+from freshviews.sql.set_operation import uniquely_named
+from freshviews.types import BOOLEAN, INT
+
+_OUTER = "\x1eouter"
+_EQUALITIES = ("eq", "eq_float", "null_safe_eq")
+
+Names = Callable[[exp.Column], Expr]
+"""What a column's name means. Raises SqlError where it means nothing, or more than one thing."""
+
+
+def names_within(scope: Scope, around: Names | None, text: SqlText) -> Names:
+    """The names in a WHERE: those of its FROM, then, marked, those of the query around it."""
+
+    def resolve(column: exp.Column) -> Expr:
+        if around is None or scope.has(column):
+            return scope.resolve(text, column)
+        try:
+            found = around(column)
+        except SqlError:
+            return scope.resolve(text, column)  # which says what the subquery itself lacks
+        return renamed(found, lambda name: _OUTER + name)
+
+    return resolve
+
+
+def terms_of(condition: Node) -> Iterator[Node]:
+    """The terms that AND joins."""
+    inner = condition.unnest()
+    if isinstance(inner, exp.And):
+        yield from terms_of(inner.this)
+        yield from terms_of(inner.expression)
+    else:
+        yield inner
+
+
+def has_subquery(node: Node) -> bool:
+    return node.find(exp.Select) is not None
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """An equality of the subquery with the query around: its own side, and the other, unmarked."""
+
+    own: Expr
+    other: Expr
+    equality: Call
+
+    def over(self, column: Column) -> Expr:
+        return replace(self.equality, args=(column, self.other))
+
+
+@dataclass
+class SubqueryBinder:
+    """Binds the terms of one WHERE that have subqueries, and gathers the sources and predicates they become."""
+
+    text: SqlText
+    views: Views
+    query: Callable[[Node, Names], Bound]
+    """Binds a subquery, given the names around it."""
+    names: Names
+    joined: Joined
+    _optional: set[str] = field(default_factory=set)
+
+    def bind(self, term: Node) -> None:
+        """Take a term in. Raises SqlError or UnsupportedSql with the place."""
+        if isinstance(term, exp.Exists):
+            self._semi_join(term.this, None)
+        elif isinstance(term, exp.In) and term.args.get("query") is not None:
+            self._semi_join(term.args["query"], term.this)
+        else:
+            self._compare(term)
+
+    def _semi_join(self, query: Node, value: Node | None) -> None:
+        """Join with the distinct values that make EXISTS true, or IN of a value."""
+        bound = self.query(query, self.names)
+        if value is not None and len(bound.columns) != 1:
+            raise self.text.error(query, f"IN takes a subquery of one column; this one has {len(bound.columns)}")
+        if value is not None and _is_distinct(bound):
+            source = self._joined_with(bound.selects[0], ())
+        else:
+            select = self._bag(bound, query)
+            local, pairs = self._apart(select, query)
+            items = [Item(f"k{i}", pair.own) for i, pair in enumerate(pairs, 1)]
+            items.append(Item("v", Literal(1, INT) if value is None else select.items[0].expr))
+            source = self._joined_with(distinct_over(Select("bag", select.sources, local, tuple(items))), pairs)
+        if value is not None:
+            left = Binder(self.text, self.names, "WHERE").bind(value)
+            try:
+                self._keep(logic.compare("=", left, source.column(source.columns[-1])))
+            except Fault as fault:
+                raise self.text.error(value, str(fault)) from None
+
+    def _compare(self, term: Node) -> None:
+        """Bind a term over the values of subqueries."""
+        condition = Binder(self.text, self.names, "WHERE", subquery=self._value).condition(term)
+        lost = self._optional - rejects_null(condition)
+        if lost:
+            raise self.text.unsupported(
+                term,
+                "a subquery that may have no row, in a term that may be TRUE then,",
+                "compare its value, without COALESCE, IS NULL or OR",
+            )
+        self._optional.clear()
+        self._keep(*logic.conjuncts_of(condition))
+
+    def _value(self, query: Node) -> Expr:
+        """The column that has the value of a subquery for a row."""
+        bound = self.query(query, self.names)
+        if len(bound.columns) != 1:
+            raise self.text.error(query, f"a subquery as a value has one column; this one has {len(bound.columns)}")
+        select = bound.selects[0]
+        if len(bound.selects) > 1 or select.kind != "global":
+            raise self.text.unsupported(
+                query, "a subquery as a value that may have several rows", "(SELECT MAX(x) FROM ...) has one"
+            )
+        dependent = any(map(_is_marked, select.conjuncts))
+        local, pairs = self._apart(select, query)
+        value = select.items[0].expr
+        if dependent and any(one.function == "count" for one in select.aggregates):
+            raise self.text.unsupported(
+                query,
+                "a COUNT in a subquery that names columns of the query around it",
+                "a COUNT of no rows is 0, which no row of a join says; group in a subquery of FROM, and join it",
+            )
+        known = rejects_null(call("is_not_null", (value,), BOOLEAN)) if value.nullable else frozenset[str]()
+        if dependent and not known:
+            raise self.text.unsupported(
+                query,
+                "a value that is not NULL where no row is, in a subquery that names columns of the query around it,",
+                "select the aggregate by itself; COALESCE and CASE would answer for rows that no join has",
+            )
+        chosen = {key(pair.own): Item(f"k{i}", pair.own) for i, pair in enumerate(pairs, 1)}
+        places = {name: i for i, name in enumerate(chosen)}
+        keys = [Item(f"k{i}", group_ref(places[key(p.own)], p.own)) for i, p in enumerate(pairs, 1)]
+        items = (*keys, Item("v", value))
+        kind = "groups" if pairs else "global"
+        made = replace(select, kind=kind, conjuncts=local, items=items, groups=tuple(chosen.values()))
+        source = self._joined_with(made, pairs)
+        column = source.column(source.columns[-1])
+        if dependent or select.having is not None:
+            self._optional.add(column.name)
+        return column
+
+    def _bag(self, bound: Bound, query: Node) -> Select:
+        """The subquery as one join: itself, or the rows of an internal view."""
+        if len(bound.selects) == 1 and bound.selects[0].kind == "bag":
+            return bound.selects[0]
+        marked = [name for s in bound.selects for c in s.conjuncts for name in _marks(c)]
+        if marked:
+            raise self.text.unsupported(
+                query,
+                f"a column of the query around, {name_of(marked[0])}, in a subquery that groups or is a set operation",
+                "group in a subquery of FROM, and join it",
+            )
+        source = self.views.source_of(self.views.internal_view(uniquely_named(bound)))
+        return Select("bag", (source,), (), tuple(Item(c.name, source.column(c)) for c in source.columns))
+
+    def _apart(self, select: Select, query: Node) -> tuple[tuple[Expr, ...], tuple[_Pair, ...]]:
+        """Predicates of the subquery alone, and equalities with the query around; those over that alone are kept."""
+        local, pairs = [], []
+        for conjunct in select.conjuncts:
+            marks = _marks(conjunct)
+            if not marks:
+                local.append(conjunct)
+            elif len(marks) == len(columns_of(conjunct)):
+                self._keep(_unmarked(conjunct))
+            else:
+                pair = self._pair(conjunct, query)
+                pairs.append(pair)
+                if pair.equality.op != "null_safe_eq" and pair.own.nullable:
+                    # As the equality did; the SELECT list was bound knowing it.
+                    local.append(call("is_not_null", (pair.own,), BOOLEAN))
+        return tuple(local), tuple(pairs)
+
+    def _pair(self, conjunct: Expr, query: Node) -> _Pair:
+        if isinstance(conjunct, Call) and conjunct.op in _EQUALITIES:
+            for own, other in (conjunct.args, conjunct.args[::-1]):
+                if not _is_marked(own) and _marks(other) == columns_of(other):
+                    return _Pair(own, _unmarked(other), conjunct)
+        name = _marks(conjunct)[0]
+        raise self.text.unsupported(
+            query,
+            f"a subquery that compares {name_of(name)}, of the query around it, other than by =",
+            "each such column stands on one side of an equality",
+        )
+
+    def _joined_with(self, select: Select, pairs: tuple[_Pair, ...]) -> Source:
+        """The subquery as a source of the join; its first columns are the own sides of the pairs."""
+        made = self.views.source_of(self.views.internal_view(Bound((select,))))
+        number = 1
+        while any(same(f"subquery_{number}", source.alias) for source in self.joined.sources):
+            number += 1
+        source = replace(made, alias=f"subquery_{number}")
+        self.joined = replace(self.joined, sources=(*self.joined.sources, source))
+        for pair, column in zip(pairs, source.columns, strict=False):
+            self._keep(pair.over(source.column(column)))
+        return source
+
+    def _keep(self, *conjuncts: Expr) -> None:
+        self.joined = replace(self.joined, conjuncts=(*self.joined.conjuncts, *conjuncts))
+
+
+def _is_distinct(bound: Bound) -> bool:
+    """Whether its rows are groups by themselves, each once."""
+    select = bound.selects[0]
+    if len(bound.selects) > 1 or select.kind != "groups" or any(map(_is_marked, select.conjuncts)):
+        return False
+    shown = {item.expr.name for item in select.items if isinstance(item.expr, Column)}
+    return shown.issuperset(group_ref(i, group.expr).name for i, group in enumerate(select.groups))
+
+
+def _marks(expr: Expr) -> tuple[str, ...]:
+    """The columns of the query around that it has."""
+    return tuple(name for name in columns_of(expr) if name.startswith(_OUTER))
+
+
+def _is_marked(expr: Expr) -> bool:
+    return bool(_marks(expr))
+
+
+def _unmarked(expr: Expr) -> Expr:
+    return renamed(expr, lambda name: name.removeprefix(_OUTER))

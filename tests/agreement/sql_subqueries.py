@@ -1,0 +1,35 @@
+"""Random subqueries in WHERE: IN, EXISTS, and comparison with an aggregate; most name a column of the query around."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tests.agreement.choices import Choices
+from tests.agreement.scenario import Text
+from tests.agreement.sql_expressions import Expressions, Term, made
+from tests.agreement.sql_from import Readable
+
+
+def subquery(choose: Choices, relations: Sequence[Readable], visible: Sequence[Term]) -> Term | None:
+    """A term of WHERE; None where no relation has a column that can be compared with a visible one."""
+    inner: Readable = choose.pick(relations)
+    own = [replace(c, text=Text.same(f"u.{c.text.spark}")) for c in inner.columns]
+    pairs = [(a, b) for a in visible for b in own if a.kind == b.kind and a.kind != "bool"]
+    if not pairs:
+        return None
+    outer, column = choose.pick(pairs)
+    source = Term(Text(f"{inner.text.spark} AS u", f"{inner.text.duck} AS u"), "")
+    tests = []
+    if choose.chance(60):
+        tests.append(made("bool", "{0} = {1}", *reversed(choose.pick(pairs))))
+    if choose.chance(40):
+        tests.append(Expressions(choose, own).predicate(depth=0))
+    where = made("", " WHERE " + " AND ".join(f"{{{i}}}" for i in range(len(tests))), *tests) if tests else made("", "")
+    form = choose.pick(("in", "exists", "value"))
+    if form == "in":
+        return made("bool", "{0} IN (SELECT {1} FROM {2}{3})", outer, column, source, where)
+    if form == "exists":
+        return made("bool", "EXISTS (SELECT 1 FROM {0}{1})", source, where)
+    op, function = choose.pick(("=", "<", ">=")), choose.pick(("MIN", "MAX"))
+    return made("bool", f"{{0}} {op} (SELECT {function}({{1}}) FROM {{2}}{{3}})", outer, column, source, where)

@@ -1,0 +1,77 @@
+"""Whole graphs side by side, on small ones; moves of cursors and of a binary plan; a tree that is loaded."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks import moves, tree_load, trie
+from benchmarks.answers import compare_answers
+from benchmarks.graphs import chung_lu
+from benchmarks.report import table
+from benchmarks.schedule import APART, apart
+from benchmarks.strategies import PLANNED
+
+
+@pytest.fixture
+def small_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph of a few edges in the place of that of Epinions."""
+    monkeypatch.setitem(trie.GRAPHS, "Epinions", lambda: chung_lu(60, 900, 2.5))
+
+
+@pytest.mark.parametrize(("pattern", "strategies"), [("triangle", trie.STRATEGIES), ("4-clique", (PLANNED, "DuckDB"))])
+def test_all_count_the_same(pattern: str, strategies: tuple[str, ...], small_graph: None) -> None:
+    found = [trie.measure(f"{pattern}, Epinions", name) for name in strategies]
+    named = [
+        {"workload": "trie", "case": pattern, "strategy": name, **one}
+        for name, one in zip(strategies, found, strict=True)
+    ]
+    assert int(found[0]["answers"]["count"][0][0]) > 0
+    for one in named[1:]:
+        assert "cut" not in one
+        compare_answers(one, named[0])
+
+
+def test_who_is_not_done_in_time_is_cut_off(monkeypatch: pytest.MonkeyPatch, small_graph: None) -> None:
+    monkeypatch.setattr(trie, "PATIENCE", -1.0)
+    found = trie.measure("triangle, Epinions", "first_order")
+    assert "longer" in found["cut"] and found["value"] > 0 and "answers" not in found
+
+
+def test_a_graph_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(trie.GRAPHS, "Epinions", lambda: None)
+    assert "Epinions" in trie.measure("triangle, Epinions", PLANNED)["missing"]
+
+
+def test_a_factor_is_held_against_that_of_its_case() -> None:
+    def line(case: str, seconds: float) -> str:
+        figures = ((PLANNED, 1.0), ("DuckDB", seconds))
+        rows = [
+            {"workload": "trie", "case": case, "strategy": name, "repetition": 0, "value": value}
+            for name, value in figures
+        ]
+        return table(rows).splitlines()[-1]
+
+    assert "3.00 times as fast" in line("triangle, Epinions", 3.0)
+    assert "target 2 times: reached" in line("triangle, Epinions", 3.0)
+    assert "target 10 times: missed" in line("4-cycle, Epinions", 3.0)
+    assert "target" not in line("4-cycle, skew 2.5", 3.0)
+
+
+@pytest.mark.parametrize("query", moves.QUERIES)
+def test_the_binary_plan_finds_the_same_in_more_steps(query: str) -> None:
+    found = [moves.measure(f"{query}, N = 2,000", name) for name in moves.STRATEGIES]
+    assert found[0]["answers"] == found[1]["answers"]
+    assert 0 < found[0]["value"] < found[1]["value"]
+
+
+@pytest.mark.parametrize("case", tree_load.CASES)
+def test_a_loaded_tree_has_all_rows_in_few_bytes(case: str) -> None:
+    found = tree_load.measure(case, PLANNED, 200_000)
+    assert found["rows"] == 200_000 and found["bytes"] <= tree_load.MOST_BYTES
+    assert np.isfinite(found["value"]) and "reached" in found["note"]
+
+
+def test_they_run_by_themselves() -> None:
+    assert "trie" in APART
+    assert {entry.workload for entry in apart() if entry.group == "trie"} == {"trie", "moves", "tree_load"}

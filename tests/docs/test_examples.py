@@ -1,0 +1,26 @@
+"""The examples of the documentation give what they show."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+_BLOCK = re.compile(r"^```python\n(>>> .*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = sorted(page for page in DOCS.glob("*.md") if _BLOCK.search(page.read_text()))
+
+
+def test_there_are_examples() -> None:
+    assert DOCS / "trie-join.md" in PAGES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_give_what_they_show(page: Path) -> None:
+    # The sessions of a page are one.
+    session = "\n".join(_BLOCK.findall(page.read_text()))
+    test = doctest.DocTestParser().get_doctest(session, {}, page.name, str(page), 0)
+    told: list[str] = []
+    assert doctest.DocTestRunner().run(test, out=told.append).failed == 0, "".join(told)

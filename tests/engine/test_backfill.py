@@ -1,0 +1,156 @@
+"""Views over tables that hold rows already: what is joined at once is what deltas make of the rows one by one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+import freshviews as fv
+from freshviews.engine import at_once
+from freshviews.engine.at_once import hand_over
+
+TABLES = """
+CREATE TABLE r (a BIGINT, b BIGINT, x DOUBLE);
+CREATE TABLE s (b BIGINT NOT NULL, c BIGINT, q DECIMAL(9, 2));
+CREATE TABLE t (c BIGINT, a BIGINT);
+CREATE TABLE e (src BIGINT NOT NULL, dst BIGINT NOT NULL, PRIMARY KEY (src, dst));
+"""
+TRIANGLE = "r JOIN s ON r.b = s.b JOIN t ON s.c = t.c AND t.a = r.a"
+CYCLE = (
+    "e e1 JOIN e e2 ON e1.dst = e2.src JOIN e e3 ON e2.dst = e3.src JOIN e e4 ON e3.dst = e4.src AND e4.dst = e1.src"
+)
+VIEWS = {
+    "count": f"SELECT COUNT(*) AS n FROM {TRIANGLE}",
+    "sums by group": f"SELECT r.a, SUM(r.x) AS x, SUM(s.q) AS q, COUNT(*) AS n FROM {TRIANGLE} GROUP BY r.a",
+    "rows": f"SELECT r.a, r.b, s.c, r.x FROM {TRIANGLE}",
+    "distinct rows": f"SELECT DISTINCT r.a, s.c FROM {TRIANGLE}",
+    "filtered": f"SELECT r.a, COUNT(*) AS n FROM {TRIANGLE} WHERE r.b < 4 AND r.a + s.c > 2 GROUP BY r.a",
+    "product across": f"SELECT SUM(r.x * s.q) AS p FROM {TRIANGLE}",
+    "cycle of four": f"SELECT COUNT(*) AS n FROM {CYCLE}",
+    "rows of a cycle of four": f"SELECT e1.src AS a, e3.src AS c FROM {CYCLE}",
+}
+NOT_AT_ONCE = {
+    "least": f"SELECT r.a, MIN(s.c) AS m FROM {TRIANGLE} GROUP BY r.a",
+    "path": "SELECT COUNT(*) AS n FROM r JOIN s ON r.b = s.b",
+}
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows are worth it, too."""
+    monkeypatch.setattr(at_once, "WORTH", 1.0)
+
+
+def rows_of(seed: int) -> dict[str, list[tuple[object, ...]]]:
+    draw = random.Random(seed)
+
+    def code() -> int | None:
+        return None if draw.random() < 0.05 else draw.randrange(7)
+
+    return {
+        "r": [(code(), code(), draw.choice([0.1, 1e16, -1e16, 2.5, None])) for _ in range(60)],
+        "s": [(draw.randrange(7), code(), draw.choice([Decimal("0.25"), Decimal("3.10")])) for _ in range(60)],
+        "t": [(code(), code()) for _ in range(60)],
+        "e": sorted({(draw.randrange(9), draw.randrange(9)) for _ in range(40)}),
+    }
+
+
+def sorted_rows(db: fv.Database) -> list[str]:
+    return sorted(map(repr, db.view("v")))
+
+
+def kept(db: fv.Database) -> dict[str, int]:
+    """Rows of what is stored."""
+    return {name: rows for name, (rows, _) in db._relations.views["v"].maintained.sizes().items()}
+
+
+def made(query: str, seed: int, before: bool, path: Path | None = None) -> fv.Database:
+    """A database whose view is made before its rows come, or after."""
+    db = fv.Database(path)
+    db.execute(TABLES)
+    view = f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order') AS {query}"
+    for statement in (True, False) if before else (False, True):
+        if statement:
+            db.execute(view)
+        else:
+            for table, rows in rows_of(seed).items():
+                db.insert(table, rows)
+    return db
+
+
+@pytest.fixture
+def handed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
+    """Whether states were handed over, one by one."""
+    found: list[bool] = []
+
+    def noted(fed: object, state: object) -> bool:
+        found.append(hand_over(fed, state))  # type: ignore[arg-type]
+        return found[-1]
+
+    monkeypatch.setattr("freshviews.engine.maintained.hand_over", noted)
+    yield found
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_that_is_made_at_once_goes_on_like_one_that_was_there_before(name: str, handed: list[bool]) -> None:
+    for seed in range(3):
+        with made(VIEWS[name], seed, before=False) as late, made(VIEWS[name], seed, before=True) as early:
+            assert sorted_rows(late) == sorted_rows(early)
+            # Stored rows and indexes are there, too: updates of every relation find them.
+            for table, rows in rows_of(seed).items():
+                for db in (late, early):
+                    db.delete(table, rows[::3])
+                assert sorted_rows(late) == sorted_rows(early)
+            for table, rows in rows_of(seed).items():
+                for db in (late, early):
+                    db.insert(table, rows[::3])
+            assert sorted_rows(late) == sorted_rows(early)
+            assert kept(late) == kept(early)
+            for table, rows in rows_of(seed).items():
+                late.delete(table, rows)
+            assert not any(kept(late).values())
+    assert handed == [True] * 3
+
+
+@pytest.mark.parametrize("name", NOT_AT_ONCE)
+def test_others_are_filled_by_deltas(name: str, handed: list[bool]) -> None:
+    with made(NOT_AT_ONCE[name], 1, before=False) as late, made(NOT_AT_ONCE[name], 1, before=True) as early:
+        assert sorted_rows(late) == sorted_rows(early)
+    assert handed == []
+
+
+def test_few_rows_are_not_worth_it(monkeypatch: pytest.MonkeyPatch, handed: list[bool]) -> None:
+    monkeypatch.setattr(at_once, "WORTH", 2e8)
+    made(VIEWS["cycle of four"], 1, before=False).close()
+    assert handed == []
+
+
+def test_what_has_no_value_is_told_as_by_deltas(handed: list[bool]) -> None:
+    query = f"SELECT SUM(s.c) AS n FROM {TRIANGLE}"
+    with fv.Database() as db:
+        db.execute(TABLES)
+        db.insert("r", [(1, 1, 0.0)])
+        db.insert("s", [(1, 2**62, 0)])
+        db.insert("t", [(2**62, 1)] * 3)
+        with pytest.raises(fv.EvaluationError, match="overflow"):
+            db.execute(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order') AS {query}")
+        assert handed == [False] and db.views == ()
+        db.delete("t", [(2**62, 1)] * 2)
+        db.execute(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order') AS {query}")
+        assert list(db.view("v")) == [(2**62,)]
+    assert handed == [False, True]
+
+
+def test_a_directory_opens_with_what_was_made_at_once(tmp_path: Path, handed: list[bool]) -> None:
+    with made(VIEWS["sums by group"], 2, before=False, path=tmp_path / "db") as db:
+        rows = sorted_rows(db)
+        db.snapshot()
+    with fv.Database(tmp_path / "db") as again:
+        assert sorted_rows(again) == rows
+        again.delete("t", rows_of(2)["t"])
+        assert sorted_rows(again) == []
+    assert handed[0]

@@ -1,0 +1,135 @@
+"""Maintenance by trace over the compiled ordered trees: their versions, tries and differences are what it needs."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from freshviews.engine.ordered_tree import Differences, OrderedTree, TreeVersion
+from freshviews.kernel.mem import load, release
+from freshviews.kernel.pages import PAGES
+from freshviews.kernel.trie import (
+    new_trie,
+    open_top,
+    trie_at_end,
+    trie_begin,
+    trie_key,
+    trie_open,
+    trie_room,
+    trie_row,
+    trie_seek_lub,
+)
+from freshviews.program.incremental.maintenance import Maintained
+from freshviews.program.incremental.versions import END, Change, Row
+from freshviews.ring import INTEGER
+from tests.program.incremental.rules import RULES, Relations, shuffled, taken_in
+
+PAGE_WORDS = 64
+"""Few, so that small trees have levels."""
+
+
+class Empty:
+    """A version without rows, before it is known how many words a row has."""
+
+    def seek(self, above: Row, code: int) -> int:
+        return END
+
+    def carried(self, row: Row) -> None:
+        return None
+
+    def edited(self, edits: Iterable[tuple[Row, Any]]) -> Empty | Tree:
+        rows = list(edits)
+        if not rows:
+            return self
+        tree = OrderedTree(len(rows[0][0]), 1, page_words=PAGE_WORDS)
+        return Tree(tree, tree.version()).edited(rows)
+
+    def changes(self, new: Any) -> Iterator[Change]:
+        if isinstance(new, Tree):
+            empty = Tree(new.tree, new.first)
+            yield from empty.changes(new)
+
+
+class Tree:
+    """A version of an ordered tree as a trie whose rows carry one word."""
+
+    def __init__(self, tree: OrderedTree, version: TreeVersion, first: TreeVersion | None = None) -> None:
+        self.tree, self.version = tree, version
+        self.first = version if first is None else first
+
+    def _walked(self, path: Row, code: int, wanted: type) -> Any:
+        """Where a walk down the path comes to: the key, or what the row there carries; END where the path ends."""
+        it = new_trie(self.tree.key)
+        try:
+            trie_begin(it, self.version.root)
+            for depth, sought in enumerate((*path, code)):
+                if depth == 0:
+                    open_top(it)
+                else:
+                    trie_open(it, depth)
+                sought = max(sought, -(2**63))
+                if not trie_at_end(it, depth) and trie_key(it, depth) < sought:
+                    trie_seek_lub(it, depth, sought)
+                if trie_at_end(it, depth) or (depth < len(path) and trie_key(it, depth) != sought):
+                    return END
+            found = trie_key(it, len(path))
+            if wanted is Change and found == code:
+                return load(trie_row(it, len(path)), trie_room(it, len(path)) * self.tree.key)
+            return END if wanted is Change else found
+        finally:
+            release(it)
+
+    def seek(self, above: Row, code: int) -> int:
+        return END if code == END else int(self._walked(above, code, int))
+
+    def carried(self, row: Row) -> int | None:
+        found = self._walked(row[:-1], row[-1], Change)
+        return None if found == END else int(found)
+
+    def edited(self, edits: Iterable[tuple[Row, Any]]) -> Tree:
+        rows = list(edits)
+        columns = [np.array([row[i] for row, _ in rows], np.int64) for i in range(self.tree.key)]
+        payload = np.array([carried or 0 for _, carried in rows], np.int64)
+        signs = np.array([-1 if carried is None else 1 for _, carried in rows], np.int64)
+        self.tree.apply([*columns, payload], signs)
+        return Tree(self.tree, self.tree.version(), self.first)
+
+    def changes(self, new: Any) -> Iterator[Change]:
+        found: dict[Row, list[int | None]] = {}
+        for one in Differences(self.version, new.version):
+            found.setdefault(one.row[:-1], [None, None])[one.sign > 0] = one.row[-1]
+        assert list(found) == sorted(found)
+        yield from (Change(row, before, after) for row, (before, after) in found.items())
+
+
+@pytest.mark.parametrize("name", ["triangle", "path", "triangle of one relation", "two cycles", "negated", "paper"])
+def test_trees_and_plain_versions_lead_to_the_same(name: str) -> None:
+    for seed in range(2):
+        choices = random.Random(f"{name} {seed}")
+        one = replace(shuffled(RULES[name], choices), keep_all=seed == 1)
+        plain, on_trees, relations = Maintained(one, INTEGER), Maintained(one, INTEGER, empty=Empty()), Relations(one)
+        held: dict[Row, int] = {}
+        for batch in range(12):
+            edits = relations.some_edits(choices, 9, 80 if batch == 0 else choices.choice([1, 5]), several=seed == 0)
+            relations.apply(edits)
+            delta = on_trees.apply(edits)
+            assert delta == plain.apply(edits)
+            assert on_trees.counters == plain.counters
+            held = taken_in(held, delta)
+        assert held == relations.derivations()
+
+
+def test_the_old_version_is_read_while_the_new_one_is_there() -> None:
+    """One page of the tree differs: both walks read the pages that the versions share."""
+    tree = OrderedTree(1, 1, page_words=PAGE_WORDS)
+    old = Tree(tree, tree.version()).edited(((i,), 1) for i in range(500))
+    pages = load(tree.handle, PAGES)
+    new = old.edited([((250,), None)])
+    assert (old.seek((), 250), new.seek((), 250)) == (250, 251)
+    assert load(tree.handle, PAGES) - pages < 6
+    assert list(old.changes(new)) == [Change((250,), 1, None)]

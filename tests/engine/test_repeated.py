@@ -1,0 +1,81 @@
+"""What long triggers repeat as functions of the generated module: the same rows, the same changes, the same steps."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from freshviews.codegen import repeated
+from freshviews.codegen.block import CompiledBlock, compile_block
+from freshviews.codegen.layout import STATUS_STEPS
+from freshviews.engine.batch import address_of
+from freshviews.engine.runtime import BlockState
+from freshviews.expr.nodes import Column
+from freshviews.plan import crown
+from freshviews.program.nodes import Program
+from freshviews.query.block import Block, Output
+from freshviews.query.query import Query
+from freshviews.types import BIGINT
+from freshviews.types.dictionary import Dictionary
+from tests.query.notation import query
+
+LOLLIPOP = query("Q(a, d) = E(a, b), E(b, c), E(c, a), F(a, d)")
+
+
+def compiled(made: Query, program: Program) -> CompiledBlock:
+    outputs = tuple(Output(v, Column(v, BIGINT)) for v in made.free)
+    return compile_block(program, Block("bag", made, outputs), (), (), None, counted=True)
+
+
+def lollipop() -> Program:
+    program = crown.plan_enumerated(LOLLIPOP, distinct=True)
+    assert program is not None
+    return program
+
+
+def followed(program: Program, block: CompiledBlock) -> tuple[list[int], list[Counter[tuple[int, ...]]]]:
+    """Steps, and the change, of each of some updates."""
+    state = BlockState(program, block, len(LOLLIPOP.free) + 1, Dictionary())
+    state.want_changes(True)
+    chance = random.Random(3)
+    there: list[tuple[str, int, int]] = []
+    steps, changes = [], []
+    for _ in range(400):
+        if there and chance.random() < 0.4:
+            update, m = there.pop(chance.randrange(len(there))), -1
+        else:
+            update, m = (chance.choice("EEF"), chance.randrange(6), chance.randrange(6)), 1
+            there.append(update)
+        columns = {f"c{i}": np.array([word]) for i, word in enumerate(update[1:])}
+        amount = np.array([m])
+        before = int(state.status[STATUS_STEPS])
+        state.run(update[0], {name: address_of(column) for name, column in columns.items()}, address_of(amount), 1)
+        steps.append(int(state.status[STATUS_STEPS]) - before)
+        changes.append(Counter())
+        for *key, multiplicity in state.take_changes().tolist():
+            changes[-1][tuple(key)] += multiplicity
+    state.close()
+    return steps, changes
+
+
+def test_repeated_statements_are_one_function_and_mean_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = lollipop()
+    short = compiled(LOLLIPOP, program)
+    parts = re.findall(r"^def (part_\d+)_", short.source, re.M)
+    assert parts and all(len(re.findall(rf"steps \+= {part}_", short.source)) >= 2 for part in parts)
+    monkeypatch.setattr(repeated, "_SHORT", 10**6)
+    whole = compiled(LOLLIPOP, program)
+    assert "part_" not in whole.source and len(whole.source) > 1.5 * len(short.source)
+    ours, theirs = followed(program, short), followed(program, whole)
+    assert ours == theirs
+    assert sum(ours[0]) > 400 and any(ours[1])
+
+
+def test_short_triggers_are_written_whole() -> None:
+    program = crown.plan_enumerated(query("Q(a, b, c) = R(a, b), S(b, c)"))
+    assert program is not None
+    assert not repeated.repeated_in(program).bodies

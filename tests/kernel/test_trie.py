@@ -1,0 +1,167 @@
+from __future__ import annotations
+
+import bisect
+import math
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from freshviews.engine.ordered_tree import OrderedTree
+from freshviews.kernel.mem import PURE_PYTHON, load, release
+from freshviews.kernel.pages import LEVEL
+from freshviews.kernel.trie import (
+    TRIE_PAGES,
+    new_trie,
+    trie_at_end,
+    trie_begin,
+    trie_key,
+    trie_next,
+    trie_open,
+    trie_row,
+    trie_seek_lub,
+    trie_up,
+)
+from tests.kernel.tree_model import SMALL_PAGES, Row, columns_of, random_rows
+
+
+@contextmanager
+def trie(k: int) -> Iterator[int]:
+    it = new_trie(k)
+    try:
+        yield it
+    finally:
+        release(it)
+
+
+def loaded(rows: list[Row], k: int, page_words: int) -> OrderedTree:
+    tree = OrderedTree(k, page_words=page_words)
+    if rows:
+        tree.load(columns_of(rows, k))
+    return tree
+
+
+def wander(it: int, depth: int, rows: list[Row], order: random.Random, beyond: int) -> None:
+    """Walk a depth by nexts and seeks, going down some of the time, once or twice, beside the sorted keys."""
+    keys = sorted({row[depth] for row in rows})
+    trie_open(it, depth)
+    at = 0
+    while not trie_at_end(it, depth):
+        key = trie_key(it, depth)
+        assert key == keys[at]
+        below = [row for row in rows if row[depth] == key]
+        assert load(trie_row(it, depth), 0) == below[0][0]
+        if depth + 1 < len(below[0]):
+            for _ in range(order.randrange(3)):
+                wander(it, depth + 1, below, order, beyond)
+                assert trie_up(it, depth + 1) == depth
+        if order.random() < 0.5:
+            trie_next(it, depth)
+            at += 1
+        else:
+            value = order.randint(key - 1, beyond)
+            trie_seek_lub(it, depth, value)
+            at = max(at, bisect.bisect_left(keys, value))
+    assert at >= len(keys)
+
+
+@pytest.mark.parametrize("page_words", SMALL_PAGES)
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_a_trie_has_the_keys_of_sorted_lists(page_words: int, k: int) -> None:
+    order = random.Random(k)
+    for _ in range(8 if PURE_PYTHON else 60):
+        values = order.choice([3, 10, 60])
+        rows = sorted(set(random_rows(order, order.randrange(400), k, values)))
+        tree = loaded(rows, k, page_words)
+        with trie(k) as it:
+            trie_begin(it, tree.root)
+            wander(it, 0, rows, order, values + 1)
+        tree.close()
+
+
+def test_the_least_and_the_greatest_word_are_keys_as_others() -> None:
+    least, most = -(2**63), 2**63 - 1
+    rows = [(a, b) for a in (least, 0, most) for b in (least, least + 1, most - 1, most)]
+    tree = loaded(rows, 2, 16)
+    with trie(2) as it:
+        trie_begin(it, tree.root)
+        trie_open(it, 0)
+        for a in (least, 0, most):
+            assert trie_key(it, 0) == a
+            trie_open(it, 1)
+            trie_seek_lub(it, 1, 0)
+            assert trie_key(it, 1) == most - 1
+            trie_seek_lub(it, 1, most)
+            assert trie_key(it, 1) == most
+            trie_next(it, 1)
+            assert trie_at_end(it, 1)
+            trie_next(it, 0)
+        assert trie_at_end(it, 0)
+
+
+def test_an_iterator_reads_a_version_while_the_tree_is_written() -> None:
+    tree = loaded([(i,) for i in range(500)], 1, 16)
+    with tree.version() as version, trie(1) as it:
+        trie_begin(it, version.root)
+        trie_open(it, 0)
+        for i in range(500):
+            assert trie_key(it, 0) == i
+            trie_next(it, 0)
+            tree.apply(columns_of([(i,), (1000 + i,)], 1), np.array([-1, 1], np.int64))
+        assert trie_at_end(it, 0)
+    assert len(tree) == 500
+
+
+@pytest.mark.parametrize("sought", [10, 100, 1000, 10_000])
+def test_rising_seeks_look_at_as_many_pages_as_the_logarithm_of_how_far_they_go(sought: int) -> None:
+    """m seeks among N keys: O(m (1 + log(N / m))) pages, counted; a search anew each time would take m log N."""
+    count = 20_000 if PURE_PYTHON else 200_000
+    tree = loaded([(i,) for i in range(count)], 1, 64)
+    room = 59 * 7 // 8
+    step = count // sought
+    with trie(1) as it:
+        trie_begin(it, tree.root)
+        trie_open(it, 0)
+        top = load(it, TRIE_PAGES)
+        for i in range(1, sought):
+            trie_seek_lub(it, 0, i * step)
+            assert trie_key(it, 0) == i * step
+        taken = load(it, TRIE_PAGES) - top
+    # Up and down a level costs two pages; one more where the key is the first of the next leaf; inner pages end too.
+    leaves = min(1.0, step / room)
+    assert taken <= 1 + sought * leaves * 3.5 * (1 + max(0.0, math.log(max(step / room, 1), 19 * 7 / 8)))
+
+
+def test_one_seek_looks_at_pages_of_a_few_levels_whatever_the_size() -> None:
+    seen = []
+    for count in (100, 1000, 10_000) if PURE_PYTHON else (1000, 30_000, 1_000_000):
+        tree = OrderedTree(1, page_words=64)
+        tree.load([np.arange(count, dtype=np.int64)])
+        with trie(1) as it:
+            trie_begin(it, tree.root)
+            trie_open(it, 0)
+            before = load(it, TRIE_PAGES)
+            trie_seek_lub(it, 0, 2 * count // 3)
+            seen.append(load(it, TRIE_PAGES) - before)
+            assert seen[-1] <= 2 * load(tree.root, LEVEL) + 1
+    assert seen[-1] <= 2 * math.log(1_000_000, 16) + 1
+
+
+def test_walking_all_keys_looks_at_each_leaf_once() -> None:
+    count = 5000
+    tree = loaded([(i // 10, i) for i in range(count)], 2, 64)
+    with trie(2) as it:
+        trie_begin(it, tree.root)
+        trie_open(it, 0)
+        keys = 0
+        while not trie_at_end(it, 0):
+            trie_open(it, 1)
+            while not trie_at_end(it, 1):
+                keys += 1
+                trie_next(it, 1)
+            trie_next(it, 0)
+        assert keys == count
+        # At both depths the walk goes through every leaf, with a step up and a step down between two.
+        assert load(it, TRIE_PAGES) <= 2 * 3.5 * tree.pages

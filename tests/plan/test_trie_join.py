@@ -1,0 +1,201 @@
+"""``trie_join``: its bounds by counting, its key order, and what of its paper shows in a plan."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import freshviews as fv
+from benchmarks.moves import count_of, counted
+from benchmarks.worst_cases import LOOMIS_WHITNEY, TRIANGLE, slope, worst_case
+from freshviews.plan import first_order, trie_join
+from freshviews.plan.key_order import best_key_order
+from freshviews.program.interpreter import State
+from freshviews.program.nodes import Add, Leap, Lookup, Statement, Sum, bodies
+from freshviews.program.printer import print_program
+from freshviews.program.rewrite import visit
+from freshviews.query.query import Query
+from tests.program.wellformed import check
+
+LARGEST = int(os.environ.get("FRESHVIEWS_TRIE_ROWS", "32000"))
+"""Rows of the largest worst case; a million in the long form."""
+
+
+def _sizes(least: int, most: int) -> list[int]:
+    found = []
+    while least <= most:
+        found.append(least)
+        least *= 4
+    return found
+
+
+@pytest.mark.parametrize(("name", "atoms", "most"), [("triangle", TRIANGLE, 1.55), ("four", LOOMIS_WHITNEY, 1.40)])
+def test_moves_of_cursors_grow_as_the_largest_result(name: str, atoms: dict[str, str], most: float) -> None:
+    query = count_of(atoms)
+    sizes = _sizes(2_000, LARGEST)
+    steps = [counted(query, "trie_join", worst_case(atoms, size))[0] for size in sizes]
+    assert slope(sizes, steps) <= most, f"{name}: {dict(zip(sizes, steps, strict=True))}"
+
+
+@pytest.mark.parametrize("atoms", [TRIANGLE, LOOMIS_WHITNEY])
+def test_a_plan_of_binary_joins_takes_the_square_beside_it(atoms: dict[str, str]) -> None:
+    query = count_of(atoms)
+    sizes = _sizes(800, 12_800)
+    found = [counted(query, "change_propagation", worst_case(atoms, size)) for size in sizes]
+    assert 1.8 <= slope(sizes, [steps for steps, _ in found]) <= 2.1
+    assert [n for _, n in found] == [counted(query, "trie_join", worst_case(atoms, size))[1] for size in sizes]
+
+
+def test_the_cursor_with_the_fewest_values_bounds_the_moves() -> None:
+    # Even and odd numbers leap over one another all along; a third relation with one value ends that at once.
+    query = count_of({"r": "ax", "s": "ay", "t": "az"})
+    even, odd = (np.column_stack([np.arange(k, 200_000, 2), np.zeros(100_000, np.int64)]) for k in (0, 1))
+    few = np.array([[99_999, 0]])
+    steps, found = counted(query, "trie_join", {"r": even, "s": odd, "t": few})
+    assert found == 0 and steps < 20
+
+
+FOUR = {"r": "ab", "s": "bc", "t": "cd", "u": "da"}
+FIVE = {"r": "ab", "s": "bc", "t": "cd", "u": "de", "v": "ea"}
+TAILED = {**FOUR, "v": "de", "w": "ea"}
+
+
+def test_a_four_cycle_tabulates_the_ways_back_from_the_opposite_corner() -> None:
+    program = trie_join.plan(count_of(FOUR))
+    assert [(view.key, view.definition) for view in program.scratch] == [(("c",), "what d add up to, by c")]
+    added = [s for s in visit(program.evaluate) if isinstance(s, Add) and s.view == program.scratch[0].name]
+    asked = [s.key for s in visit(program.evaluate) if isinstance(s, Lookup)]
+    assert len(added) == 1 and asked == [("c",)]
+    assert not [s for s in visit(program.evaluate) if isinstance(s, Sum) and s.remembered]
+
+
+def test_a_five_cycle_remembers_what_two_corners_have_beside_it() -> None:
+    program = trie_join.plan(count_of(FIVE))
+    assert [view.key for view in program.scratch] == [("d",)]
+    remembered = [s.remembered for s in visit(program.evaluate) if isinstance(s, Sum) and s.remembered]
+    assert remembered == [("a", "c")]
+
+
+def test_nothing_is_tabulated_where_that_may_be_more_work() -> None:
+    # All that leads to c is little beside all that leads back to a.
+    sizes = {"r": 10.0, "s": 10.0, "t": 1e6, "u": 1e6}
+    order = ("a", "b", "c", "d")
+    assert not trie_join.plan(count_of(FOUR), order=order, sizes=sizes).scratch
+    assert trie_join.plan(count_of(FOUR), order=order).scratch
+
+
+@pytest.mark.parametrize("atoms", [FOUR, FIVE, TAILED], ids=["four", "five", "four and three"])
+@pytest.mark.parametrize("free", ["", "a", "b", "ac"])
+def test_cycles_are_counted_as_by_deltas(atoms: dict[str, str], free: str) -> None:
+    query = replace(count_of(atoms), free=tuple(free))
+    ours, deltas = State(trie_join.plan(query)), State(first_order.plan(query))
+    draw = np.random.default_rng(len(atoms))
+    for _ in range(3):
+        for name in atoms:
+            rows = [({"c0": int(a), "c1": int(b)}, int(m)) for a, b, m in draw.integers((0, 0, -1), (5, 5, 3), (8, 3))]
+            for state in (ours, deltas):
+                state.apply(name, rows)
+        assert ours.output() == deltas.output()
+    check(ours.program)
+
+
+def test_compiled_cycles_of_many_rows_are_counted_as_by_deltas() -> None:
+    query = count_of(FOUR)
+    rows = {name: np.random.default_rng(i).integers(0, 900, (6_000, 2)) for i, name in enumerate(FOUR)}
+    assert counted(query, "trie_join", rows)[1] == counted(query, "first_order", rows)[1] > 0
+
+
+def test_a_star_is_counted_by_a_product_of_sums() -> None:
+    query = count_of({"r": "xa", "s": "xb", "t": "xc"})
+    program = trie_join.plan(query)
+    nested = max(_depth(s) for s in program.evaluate)
+    assert nested == 2, print_program(program)
+
+
+def _depth(statement: Statement) -> int:
+    inner = max((_depth(s) for body in bodies(statement) for s in body), default=0)
+    return inner + isinstance(statement, Leap)
+
+
+def test_presence_alone_ends_with_the_first_match() -> None:
+    query = replace(count_of({"r": "ab", "s": "bc"}), free=("a",))
+    some, every = State(trie_join.plan(query, once=True)), State(trie_join.plan(query, order=("a", "b", "c")))
+    for state in (some, every):
+        state.apply("r", [({"c0": a, "c1": b}, 1) for a in range(10) for b in range(10)])
+        state.apply("s", [({"c0": b, "c1": c}, 1) for b in range(10) for c in range(10)])
+    assert set(some.output()) == set(every.output()) == {(a,) for a in range(10)}
+    assert set(some.output().values()) == {(1,)}
+    for state in (some, every):
+        state.steps = 0
+        state.evaluate()
+    assert some.steps < every.steps / 3
+
+
+def test_atoms_of_one_relation_in_one_order_share_a_trie() -> None:
+    query = count_of({"r": "ab", "s": "ac", "t": "bc"})
+    clique = replace(query, atoms=tuple(replace(atom, relation="e") for atom in query.atoms))
+    program = trie_join.plan(clique)
+    assert [trie.view for trie in program.tries] == ["e"]
+    first = next(s for s in visit(program.evaluate) if isinstance(s, Leap))
+    assert len(first.cursors) == 1
+
+
+def test_the_smaller_relation_comes_first() -> None:
+    query = count_of({"big": "ab", "small": "bc"})
+    assert best_key_order(query, sizes={"big": 1e6, "small": 10.0})[0] == "b"
+    star = count_of({"one": "xa", "two": "yb", "many": "xy"})
+    assert best_key_order(star, sizes={"one": 1e6, "two": 10.0, "many": 1e6})[0] == "y"
+
+
+def test_many_variables_have_an_order() -> None:
+    letters = "abcdefghijkl"
+    query = count_of({f"r{i}": letters[i] + letters[(i + 1) % len(letters)] for i in range(len(letters))})
+    assert sorted(best_key_order(query)) == sorted(letters)
+
+
+SCRIPT = """
+    CREATE TABLE r (a BIGINT, b BIGINT);
+    CREATE TABLE s (b BIGINT, c BIGINT);
+    CREATE MATERIALIZED VIEW v TBLPROPERTIES ({properties}) AS
+        SELECT r.a AS a, COUNT(*) AS n FROM r JOIN s ON r.b = s.b AND r.a = s.c GROUP BY r.a;
+"""
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ("'freshviews.key_order' = 'a, x'", "view v: there is no variable 'x'; 'freshviews.key_order' takes all of a"),
+        ("'freshviews.key_order' = 'a, b, a'", "view v: 'a' stands twice in 'freshviews.key_order'"),
+        ("'freshviews.key_order' = 'a'", "view v: 'b' is not in its key order; 'freshviews.key_order' takes all of a"),
+        (
+            "'freshviews.key_order' = 'a, b', 'freshviews.strategy' = 'crown'",
+            "view v: 'freshviews.key_order' is for strategy trie_join; it names crown",
+        ),
+        (
+            "'freshviews.key_order' = 'a, b', 'freshviews.bag_strategy' = 'first_order'",
+            "view v: 'freshviews.key_order' is for strategy trie_join; it names crown",
+        ),
+    ],
+)
+def test_a_key_order_that_cannot_be_is_refused(properties: str, message: str) -> None:
+    with fv.Database() as db, pytest.raises(fv.PlanError) as refusal:
+        db.execute(SCRIPT.format(properties=properties))
+    assert message in str(refusal.value)
+
+
+def test_a_key_order_that_is_named_is_taken_and_told() -> None:
+    with fv.Database() as db:
+        db.execute(SCRIPT.format(properties="'freshviews.key_order' = 'b, a'"))
+        told = db.view("v").explain()
+    assert "strategy  trie_join: named by the user" in told
+    assert "key order b, a" in told
+    assert "tries     r_b_a = r by b, a, for r; s = s by b, a, for s" in told
+
+
+def test_stores_are_those_of_first_order() -> None:
+    query: Query = count_of(TRIANGLE)
+    stored = [(v.name, v.key, v.components) for v in first_order.plan(query).views]
+    assert [(v.name, v.key, v.components) for v in trie_join.plan(query).views] == stored

@@ -1,0 +1,129 @@
+"""Rules for the tests of incremental leapfrog triejoin, random edits, and the nested-loop oracle."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from freshviews.expr.nodes import Call, Column
+from freshviews.program.incremental.maintenance import Delta
+from freshviews.program.incremental.rule import Atom, Rule
+from freshviews.program.scalars import evaluate
+from freshviews.types import BIGINT, BOOLEAN
+
+Row = tuple[int, ...]
+Edits = dict[str, dict[Row, int]]
+
+
+def rule(order: str, *atoms: str, less: str = "") -> Rule:
+    """A rule of one-letter variables: ``rule("abc", "R ab", "S bc", "!T ac", less="ac")``."""
+    made = []
+    for text in atoms:
+        relation, variables = text.removeprefix("!").split()
+        made.append(Atom(relation, tuple(variables), negated=text.startswith("!")))
+    columns = tuple(Column(v, BIGINT, False) for v in less)
+    conditions = (Call("lt", columns, BOOLEAN, False),) if less else ()
+    return Rule(tuple(order), tuple(made), conditions)
+
+
+RULES = {
+    "two sets": rule("x", "A x", "B x"),
+    "three sets": rule("x", "A x", "B x", "C x"),
+    "three sets below another": rule("ax", "D a", "A x", "B x", "C x"),
+    "path": rule("abc", "R ab", "S bc"),
+    "star": rule("abcd", "R ab", "S ac", "T ad"),
+    "triangle": rule("abc", "R ab", "S bc", "T ca"),
+    "triangle of one relation": rule("abc", "R ab", "R bc", "R ca"),
+    "triangle with its corners": rule("abc", "R ab", "S bc", "T ac", "U a", "V c"),
+    "Loomis-Whitney": rule("abcd", "R abc", "S bcd", "T abd", "U acd"),
+    "cycle of four": rule("abcd", "R ab", "S bc", "T cd", "U da"),
+    "two cycles": rule("abcd", "R ab", "S bc", "T ac", "U cd", "V da"),
+    "paper": rule("abc", "E ac", "F ab", "G b"),
+    "negated": rule("abc", "R ab", "S bc", "!T ac", "!U b"),
+    "negated prefix": rule("ab", "R ab", "S b", "!T ab"),
+    "compared": rule("abc", "R ab", "S bc", "T ac", less="ac"),
+}
+
+
+def arities(one: Rule) -> dict[str, int]:
+    """Relations of a rule and how many columns they have."""
+    return {atom.relation: len(atom.variables) for atom in one.atoms}
+
+
+def shuffled(one: Rule, choices: random.Random) -> Rule:
+    """The rule in some order of its variables."""
+    order = list(one.order)
+    choices.shuffle(order)
+    return replace(one, order=tuple(order))
+
+
+@dataclass
+class Relations:
+    """Multiplicities of rows by relation, and edits that keep them from becoming negative."""
+
+    rule: Rule
+    rows: dict[str, dict[Row, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rows = {name: {} for name in arities(self.rule)}
+
+    def some_edits(self, choices: random.Random, codes: int, count: int, several: bool = False) -> Edits:
+        """Edits of rows with codes below a number; ``several``: rows may be there more than once."""
+        edits: Edits = {name: {} for name in self.rows}
+        for _ in range(count):
+            name = choices.choice(sorted(self.rows))
+            there = sorted(self.rows[name])
+            if there and choices.random() < 0.45:
+                row = choices.choice(there)
+            else:
+                row = tuple(choices.randrange(codes) for _ in range(arities(self.rule)[name]))
+            if row in edits[name]:
+                continue
+            held = self.rows[name].get(row, 0)
+            if several:
+                edits[name][row] = choices.choice([1, 2, -held] if held else [1, 2])
+            else:
+                edits[name][row] = -1 if held else 1
+        return edits
+
+    def apply(self, edits: Edits) -> int:
+        """Take edits in; how many rows they change."""
+        for name, more in edits.items():
+            for row, m in more.items():
+                self.rows[name][row] = self.rows[name].get(row, 0) + m
+                if not self.rows[name][row]:
+                    del self.rows[name][row]
+        return sum(m != 0 for more in edits.values() for m in more.values())
+
+    def derivations(self) -> dict[Row, int]:
+        """Nested loops over the rows: what the rule means."""
+        found: dict[Row, int] = {}
+        for codes, m in self._join([atom for atom in self.rule.atoms if not atom.negated], {}):
+            negated = (atom for atom in self.rule.atoms if atom.negated)
+            if any(tuple(codes[v] for v in atom.variables) in self.rows[atom.relation] for atom in negated):
+                continue
+            if all(evaluate(condition, codes) == 1 for condition in self.rule.conditions):
+                found[tuple(codes[v] for v in self.rule.order)] = m
+        return found
+
+    def _join(self, atoms: list[Atom], codes: dict[str, int]) -> Iterator[tuple[dict[str, int], int]]:
+        if not atoms:
+            yield codes, 1
+            return
+        atom, *rest = atoms
+        for row, m in self.rows[atom.relation].items():
+            if all(codes.get(v, code) == code for v, code in zip(atom.variables, row, strict=True)):
+                for joined, times in self._join(rest, {**codes, **dict(zip(atom.variables, row, strict=True))}):
+                    yield joined, m * times
+
+
+def taken_in(held: dict[Row, int], delta: Delta) -> dict[Row, int]:
+    """What is held after a delta; nothing may be erased that is not there."""
+    after = dict(held)
+    for row, m in delta.erased:
+        assert after.pop(row, None) == m, f"{row} is erased {m} times"
+    for row, m in delta.inserted:
+        assert row not in after, f"{row} is inserted again"
+        after[row] = m
+    return after

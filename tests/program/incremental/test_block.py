@@ -1,0 +1,43 @@
+"""Join blocks of SQL, kept by their trace, on the table of cases that all strategies run on."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from freshviews.program.incremental.block import BlockState
+from freshviews.query.query import Query
+from freshviews.ring import Real
+from tests.plan.cases import CASES
+from tests.plan.oracle import Key, evaluate_query
+from tests.plan.streams import Stream, relations_of
+
+
+def expected(query: Query, stream: Stream) -> dict[Key, tuple[Any, ...]]:
+    found = evaluate_query(query, stream.relations)
+    payloads = {key: tuple(payload[a.name] for a in query.aggregates) for key, payload in found.items()}
+    return {key: payload for key, payload in payloads.items() if set(payload) - {0, Real()}}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_result_and_its_change_are_the_oracles_after_every_batch(name: str) -> None:
+    query = CASES[name]
+    for seed in range(3):
+        order = list(query.variables)
+        random.Random(seed).shuffle(order)
+        stream = Stream(relations_of(query), seed, signed=seed == 1)
+        state = BlockState(query, tuple(order) if seed else ())
+        before: dict[Key, tuple[Any, ...]] = {}
+        for batch in stream.batches(12):
+            state.apply(batch.relation, batch.rows())
+            after = expected(query, stream)
+            assert state.output() == after, f"after {batch}"
+            zero = state.ring.zero
+            grown = {
+                key: state.ring.add(after.get(key, zero), state.ring.negate(before.get(key, zero)))
+                for key in {**after, **before}
+            }
+            assert state.change() == {key: more for key, more in grown.items() if more != zero}
+            before = after

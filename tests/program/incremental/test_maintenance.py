@@ -1,0 +1,186 @@
+"""Maintenance by trace: right after every batch, and in time and space that go with the trace."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import replace
+
+import pytest
+
+from freshviews.program.incremental import maintenance
+from freshviews.program.incremental.maintenance import Maintained, edit_distance
+from freshviews.ring import INTEGER
+from tests.program.incremental.rules import RULES, Relations, Row, rule, shuffled, taken_in
+
+
+def unaccounted(maintained: Maintained, codes: int) -> list[tuple[Row, int]]:
+    """Bindings and codes that break what the module says of the records: each code is emitted and every cursor is
+    sensitive at it, or some cursor that lacks it is."""
+    found: list[tuple[Row, int]] = []
+
+    def look(binding: Row) -> None:
+        if len(binding) == len(maintained.rule.order):
+            return
+        level = maintained.rule.levels[len(binding)]
+        for code in range(-1, codes + 1):
+            for_it, sensitive = [], []
+            for cursor in (*level.cursors, *level.negated):
+                above = tuple(binding[i] for i in cursor.above)
+                beside = tuple(binding[i] for i in cursor.beside)
+                there = maintained.present(cursor.atom, (*above, code))
+                for_it.append(there != (cursor in level.negated))
+                index = maintained.indices.get((len(binding), cursor.atom))
+                sensitive.append(index is None or any(r.beside == beside for r in index.stab(above, code)))
+            if all(for_it):
+                if not all(sensitive):
+                    found.append((binding, code))
+                look((*binding, code))
+            elif not any(s and not f for f, s in zip(for_it, sensitive, strict=True)):
+                found.append((binding, code))
+
+    look(())
+    return found
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_every_batch_agrees_with_nested_loops(name: str) -> None:
+    for seed in range(6):
+        choices = random.Random(f"{name} {seed}")
+        one = shuffled(RULES[name], choices) if seed else RULES[name]
+        one = replace(one, keep_all=seed % 3 == 2)
+        maintained, relations = Maintained(one, INTEGER), Relations(one)
+        held: dict[Row, int] = {}
+        codes = choices.choice([3, 5, 8])
+        for batch in range(14):
+            count = 12 if batch == 0 else choices.choice([0, 1, 1, 2, 9])
+            edits = relations.some_edits(choices, codes, count, several=seed % 2 == 1)
+            relations.apply(edits)
+            held = taken_in(held, maintained.apply(edits))
+            assert held == relations.derivations(), (seed, batch)
+        # Without conditions, whose part in it the check does not know.
+        assert one.conditions or unaccounted(maintained, codes) == []
+
+
+def test_walks_may_part_before_they_meet() -> None:
+    """Without slack, the old walk stops at the end of a contribution, and the new one covers what it had covered."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(maintenance, "SLACK", 0)
+        for name in ("three sets", "three sets below another", "triangle with its corners", "star"):
+            for seed in range(8):
+                choices = random.Random(f"{name} {seed}")
+                one = replace(RULES[name], keep_all=seed % 2 == 1)
+                maintained, relations = Maintained(one, INTEGER), Relations(one)
+                held: dict[Row, int] = {}
+                for batch in range(25):
+                    edits = relations.some_edits(choices, 30, 60 if batch == 0 else choices.choice([1, 3, 9]))
+                    relations.apply(edits)
+                    held = taken_in(held, maintained.apply(edits))
+                    assert held == relations.derivations(), (name, seed, batch)
+                assert unaccounted(maintained, 30) == []
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_the_work_is_bounded_by_edit_distance_and_changes(name: str) -> None:
+    """Every batch: operations of iterators are at most 3 log2(N) (edit distance + changes)."""
+    for seed in range(2):
+        choices = random.Random(f"{name} {seed}")
+        one = shuffled(RULES[name], choices)
+        maintained, relations = Maintained(one, INTEGER), Relations(one)
+        edits = relations.some_edits(choices, 12, 120)
+        relations.apply(edits)
+        maintained.apply(edits)
+        trace = maintained.trace()
+        for _ in range(8):
+            edits = relations.some_edits(choices, 12, choices.choice([1, 1, 3, 10]), several=seed == 1)
+            changed = relations.apply(edits)
+            done = maintained.counters.operations
+            maintained.apply(edits)
+            done = maintained.counters.operations - done
+            before, trace = trace, maintained.trace()
+            size = sum(map(len, relations.rows.values()))
+            assert done <= 3 * math.log2(size) * (edit_distance(before, trace) + changed)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_no_more_intervals_are_held_than_the_trace_has(name: str) -> None:
+    """After many batches, growing and shrinking, about as many as evaluating anew would record."""
+    choices = random.Random(name)
+    one = RULES[name]
+    maintained, relations = Maintained(one, INTEGER), Relations(one)
+    for batch in range(40):
+        edits = relations.some_edits(choices, 9, 30 if batch == 0 else 4)
+        relations.apply(edits)
+        maintained.apply(edits)
+    recorded = sum((level, atom) in maintained.indices for level, atom, *_ in maintained.trace())
+    assert maintained.held <= 1.25 * recorded + 4
+    for name_, rows in relations.rows.items():
+        maintained.apply({name_: dict.fromkeys(rows, -1)})
+    recorded = sum((level, atom) in maintained.indices for level, atom, *_ in maintained.trace())
+    assert maintained.held <= recorded + 4
+
+
+def test_with_all_indices_the_records_are_those_of_the_trace() -> None:
+    for name in ("two sets", "triangle", "path", "two cycles"):
+        choices = random.Random(name)
+        one = replace(RULES[name], keep_all=True)
+        maintained, relations = Maintained(one, INTEGER), Relations(one)
+        trace: set[tuple[int, int, Row, int, int]] = set()
+        for batch in range(30):
+            trace_before = trace if batch else None
+            edits_before = maintained.counters.edits
+            edits = relations.some_edits(choices, 7, 40 if batch == 0 else 3)
+            relations.apply(edits)
+            maintained.apply(edits)
+            trace = {(level, atom, binding, low, high) for level, atom, binding, low, high, _ in maintained.trace()}
+            held = set()
+            for (level, atom), index in maintained.indices.items():
+                cursor = next(c for c in maintained.rule.levels[level].cursors if c.atom == atom)
+                for above, record in index.records():
+                    codes = dict(zip((*cursor.above, *cursor.beside), (*above, *record.beside), strict=True))
+                    binding = tuple(codes[i] for i in range(level))
+                    held.add((level, atom, binding, record.low, record.high))
+            assert held == trace, (name, batch)
+            assert maintained.counters.trace == len(trace)
+            if trace_before is not None:
+                assert maintained.counters.edits - edits_before == len(trace ^ trace_before)
+
+
+def test_an_edit_costs_the_same_whatever_is_elsewhere() -> None:
+    costs = []
+    for size in (100, 400):
+        maintained = Maintained(RULES["triangle"], INTEGER)
+        ring = {(i, i + 1): 1 for i in range(size)}
+        maintained.apply({"R": ring, "S": ring, "T": {(i + 2, i): 1 for i in range(size)}})
+        done = maintained.counters.operations
+        delta = maintained.apply({"S": {(50, 51): -1}})
+        assert delta.erased == (((49, 50, 51), 1),)
+        costs.append(maintained.counters.operations - done)
+    assert costs[0] == costs[1] < 20
+
+
+def test_what_lies_below_a_code_that_stays_is_not_walked_again() -> None:
+    """A new code before a heavy one changes the step that came to the heavy one, and nothing below it."""
+    maintained = Maintained(rule("bac", "R ab", "S ac", "T a"), INTEGER)
+    heavy = {(9, c): 1 for c in range(200)}
+    maintained.apply({"R": {(9, 0): 1}, "S": heavy, "T": {(9,): 1}})
+    done = maintained.counters.operations
+    delta = maintained.apply({"T": {(5,): 1}, "S": {(5, 1): 1}})
+    assert delta.erased == delta.inserted == ()
+    assert maintained.counters.operations - done < 30
+
+
+def test_a_row_that_is_there_once_more_changes_what_derivations_carry() -> None:
+    maintained = Maintained(RULES["path"], INTEGER)
+    maintained.apply({"R": {(1, 2): 1}, "S": {(2, 3): 2, (2, 4): 1}})
+    delta = maintained.apply({"R": {(1, 2): 2}})
+    assert delta.erased == (((1, 2, 3), 2), ((1, 2, 4), 1))
+    assert delta.inserted == (((1, 2, 3), 6), ((1, 2, 4), 3))
+
+
+def test_a_batch_that_changes_nothing_costs_nothing() -> None:
+    maintained = Maintained(RULES["triangle"], INTEGER)
+    maintained.apply({"R": {(1, 2): 1}, "S": {(2, 3): 1}, "T": {(3, 1): 1}})
+    done = replace(maintained.counters)
+    delta = maintained.apply({"R": {(1, 2): 0}})
+    assert delta.erased == delta.inserted == () and maintained.counters == done

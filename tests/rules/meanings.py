@@ -1,0 +1,81 @@
+"""Rules, and what they mean in SQL that was written by hand for DuckDB."""
+
+from __future__ import annotations
+
+from freshviews.rules import script_of
+from freshviews.sql.catalog import Catalog
+from freshviews.sql.script import parse_script
+from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
+
+R = BaseTable("r", (TableColumn("a", "BIGINT"), TableColumn("b", "BIGINT")))
+S = BaseTable("s", (TableColumn("b", "BIGINT"), TableColumn("c", "BIGINT")))
+T = BaseTable("t", (TableColumn("c", "BIGINT", False), TableColumn("a", "BIGINT", False)), ("c", "a"))
+W = BaseTable("w", (TableColumn("a", "BIGINT"), TableColumn("x", "INT"), TableColumn("name", "STRING")))
+TABLES = (R, S, T, W)
+
+_R = "(SELECT DISTINCT a, b FROM r)"
+MEANINGS = {
+    "join": ("v(a, b, c) <- r(a, b), s(b, c), t(c, a).",
+             "SELECT DISTINCT r.a, r.b, s.c FROM r, s, t WHERE r.b = s.b AND s.c = t.c AND t.a = r.a"),
+    "projection": ("v(a) <- r(a, b), s(b, _).", "SELECT DISTINCT r.a FROM r JOIN s USING (b)"),
+    "repeated variable": ("v(a) <- r(a, a).", "SELECT DISTINCT a FROM r WHERE a = b"),
+    "constants": ("v(b) <- r(2, b), w(_, x, 'a'), x > 0.",
+                  "SELECT DISTINCT r.b FROM r, w WHERE r.a = 2 AND w.name = 'a' AND w.x > 0"),
+    "comparison and arithmetic": ("v(a, d) <- r(a, b), d = 2 * (a - b) + 1, d != 3, -a <= b.",
+                                  "SELECT DISTINCT a, 2 * (a - b) + 1 FROM r WHERE 2 * (a - b) + 1 <> 3 AND -a <= b"),
+    "an argument that is computed": ("v(a) <- r(a, b), s(a + 1, b).",
+                                     "SELECT DISTINCT r.a FROM r, s WHERE s.b = r.a + 1 AND s.c = r.b"),
+    "negation": ("v(a, b) <- r(a, b), !t(b, a).",
+                 "SELECT DISTINCT a, b FROM r WHERE NOT EXISTS (SELECT 1 FROM t WHERE t.c = r.b AND t.a = r.a)"),
+    "negation over a projection": ("v(a) <- r(a, b), !s(b, _).",
+                                   "SELECT DISTINCT a FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b)"),
+    "two negations": ("v(a) <- r(a, b), !s(b, _), !t(_, a).",
+                      "SELECT DISTINCT a FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b) "
+                      "AND NOT EXISTS (SELECT 1 FROM t WHERE t.a = r.a)"),
+    "disjunction": ("v(a) <- r(a, b), (s(b, _) ; b > 2).",
+                    "SELECT DISTINCT a FROM r WHERE b > 2 OR EXISTS (SELECT 1 FROM s WHERE s.b = r.b)"),
+    "several rules": ("v(a) <- r(a, _). v(x) <- t(x, y), !r(x, y).",
+                      "SELECT a FROM r UNION SELECT c FROM t "
+                      "WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.a = t.c AND r.b = t.a)"),
+    "a head in a body": ("v(a) <- one(a), !two(a). one(a) <- r(a, _). two(b) <- s(b, c), c > 1.",
+                         "SELECT DISTINCT a FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.a AND c > 1)"),
+    "count": ("v(a, n) <- agg<<n = count()>> r(a, b).", f"SELECT a, COUNT(*) FROM {_R} GROUP BY a"),
+    "sum, min and max": ("v(a, s, l, m) <- agg<<s = sum(b + c), l = min(c), m = max(b)>> r(a, b), t(b, c).",
+                         "SELECT r.a, SUM(r.b + t.a), MIN(t.a), MAX(r.b) "
+                         f"FROM {_R} r JOIN t ON t.c = r.b GROUP BY r.a"),
+    "an aggregate of what is not there": ("v(a, n) <- agg<<n = count()>> r(a, b), !s(b, _).",
+                                          f"SELECT a, COUNT(*) FROM {_R} r "
+                                          "WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b) GROUP BY a"),
+    "an aggregate of either": ("v(a, n) <- agg<<n = count()>> (r(a, b) ; t(a, b), !s(b, _)).",
+                               "SELECT a, COUNT(*) FROM (SELECT a, b FROM r UNION SELECT c, a FROM t WHERE NOT EXISTS "
+                               "(SELECT 1 FROM s WHERE s.b = t.a)) GROUP BY a"),
+    "an aggregate of all": ("v(n) <- agg<<n = sum(c)>> t(c, _).",
+                            "SELECT SUM(c) FROM (SELECT DISTINCT c FROM t) HAVING COUNT(*) > 0"),
+}  # fmt: skip
+"""By what they show: rules, of which ``v`` is compared, and the query of ``v``."""
+
+
+def catalog() -> Catalog:
+    """The tables."""
+    found = Catalog()
+    for table in TABLES:
+        for statement in parse_script(table.text.spark, found):
+            found = found.after(statement)
+    return found
+
+
+def scenario_of(name: str) -> Scenario:
+    """The views of a meaning over the tables; only ``v`` has a query for DuckDB, the others are read by none."""
+    rules, duck = MEANINGS[name]
+    views = []
+    for line in script_of(rules, catalog()).text.rstrip(";\n").split(";\n"):
+        head, body = line.removeprefix("CREATE MATERIALIZED VIEW ").split(" AS ", 1)
+        view = head.strip("`")
+        own = f"SELECT * FROM ({duck}) AS q({_columns(rules)})" if view == "v" else body.replace("`", '"')
+        views.append(NamedView(view, Text(body, own)))
+    return Scenario(TABLES, tuple(views))
+
+
+def _columns(rules: str) -> str:
+    """What the head of ``v`` names."""
+    return rules.split("v(", 1)[1].split(")", 1)[0]
