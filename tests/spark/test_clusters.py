@@ -77,7 +77,7 @@ def test_executors_of_a_local_cluster_killed_at_every_step(tmp_path: Path) -> No
         for step in WORKER:
             for what in ("kill java", "kill"):
                 fault.plan(step, what, "worker")
-                shop.write()
+                shop.write(orders=0)
                 pipeline.next_version()
                 assert fault.met, (step, what)
         pipeline.stop()
@@ -143,12 +143,12 @@ def test_a_master_with_two_workers_of_which_one_loses_its_executor(tmp_path: Pat
         pipeline.next_version()
         pipeline.next_version()
         for worker in workers:
-            shop.write()
+            shop.write(orders=0)
             executors = [one for one in descendants(worker.pid) if EXECUTOR in command_of(one)]
             assert executors, (tmp_path / "cluster").read_text()
             os.kill(executors[0], signal.SIGKILL)
             pipeline.next_version()
-            shop.write()
+            shop.write(orders=0)
             pipeline.next_version()
         pipeline.stop()
     check(tmp_path, shop)
