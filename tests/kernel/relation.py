@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from freshviews.kernel.index import slice_count, slice_of, slice_rows
+from freshviews.kernel.index import (
+    BLOCK_CAPACITY,
+    INLINE,
+    SCANNED,
+    digest_at,
+    digest_of,
+    is_scanned,
+    position_of,
+    slice_count,
+    slice_of,
+    slice_rows,
+)
 from freshviews.kernel.mem import add_wrapping, allocate, load, load32, release, store
 from freshviews.kernel.ordered import new_ordered, ordered_insert, ordered_remove
 from freshviews.kernel.table import (
@@ -20,6 +31,7 @@ from freshviews.kernel.table import (
     add_index,
     clear_journal,
     find,
+    find_from,
     free_table,
     is_zero,
     new_table,
@@ -36,7 +48,10 @@ Payload = tuple[int, ...]
 
 
 class Relation:
-    """A table ``t`` with its indexes and ordered index, and ``model``: payload by key, none of them zero."""
+    """A table ``t`` with its indexes and ordered index, and ``model``: payload by key, none of them zero.
+
+    With ``digests``, indexes on all positions but one keep them.
+    """
 
     def __init__(
         self,
@@ -45,15 +60,20 @@ class Relation:
         indexes: tuple[tuple[int, ...], ...] = (),
         ordered: int | None = None,
         journal: bool = False,
+        digests: bool = False,
     ) -> None:
         self.t = new_table(key, payload, len(indexes), int(ordered is not None), int(journal))
         self.positions = indexes
         self.indexes = []
+        self.digests = digests
+        self.digested: list[int] = []
         for positions in indexes:
             words = allocate(max(len(positions), 1))
             for i, position in enumerate(positions):
                 store(words, i, position)
-            self.indexes.append(add_index(self.t, words, len(positions)))
+            left_over = set(range(key)).difference(positions)
+            self.digested.append(left_over.pop() if digests and len(left_over) == 1 else -1)
+            self.indexes.append(add_index(self.t, words, len(positions), 1 + self.digested[-1]))
             release(words)
         self.ordered = 0 if ordered is None else new_ordered(self.t, ordered)
         store(self.t, JOURNALING, int(journal))
@@ -141,6 +161,24 @@ class Relation:
                 slices.setdefault(tuple(key[p] for p in positions), []).append(key)
             for part, keys in slices.items():
                 assert self.slice(i, part) == keys
+                if self.digested[i] >= 0:
+                    self.agree_digests(i, part)
+
+    def agree_digests(self, index: int, part: Key) -> None:
+        """Each row of a slice is found by the digest of its word that is left over, and other digests are not."""
+        group, place = slice_of(self.indexes[index], part), self.digested[index]
+        rows = [row_at(self.t, load32(slice_rows(group), i)) for i in range(slice_count(group))]
+        digests = [digest_of(load(row, place)) for row in rows]
+        assert [digest_at(group, i, self.t, place) for i in range(len(rows))] == digests
+        assert is_scanned(group) == (load(group, BLOCK_CAPACITY) > INLINE and len(rows) <= SCANNED)
+        if is_scanned(group):
+            for digest in {*digests, *map(digest_of, range(12))}:
+                position = position_of(group, digest)
+                assert position == (digests.index(digest) if digest in digests else -1)
+                if position >= 0:
+                    key = words_at(rows[position], load(self.t, KEY))
+                    assert find_from(self.t, group, position, key) == find(self.t, key) == rows[position]
+                    assert find_from(self.t, group, position, (-1,) * len(key)) == 0
 
 
 @contextmanager
@@ -150,9 +188,10 @@ def relation(
     indexes: tuple[tuple[int, ...], ...] = (),
     ordered: int | None = None,
     journal: bool = False,
+    digests: bool = False,
 ) -> Iterator[Relation]:
     """A Relation whose memory is given back at the end."""
-    made = Relation(key, payload, indexes, ordered, journal)
+    made = Relation(key, payload, indexes, ordered, journal, digests)
     try:
         yield made
     finally:

@@ -38,7 +38,7 @@ def reopened(r: Relation, path: Path) -> Iterator[Relation]:
     before = image_of(r.t)
     write_arrays(path, {"kept": before.kept}, before.arrays, sync=False)
     kind, journal = INTEGER_ORDER if r.ordered else None, load(r.t, table.JOURNALING) == 1
-    other = Relation(load(r.t, table.KEY), load(r.t, table.PAYLOAD), r.positions, kind, journal)
+    other = Relation(load(r.t, table.KEY), load(r.t, table.PAYLOAD), r.positions, kind, journal, r.digests)
     assert shape_of(other.t) == before.shape
     with ArrayFile(path) as file:
         mapping = file.map(0, len(file), verify=True)
@@ -78,7 +78,7 @@ def test_a_table_goes_on_from_its_image_as_if_nothing_had_happened(
     image_file: Path, words: int, indexes: tuple[tuple[int, ...], ...], ordered: int | None, journal: bool
 ) -> None:
     order = random.Random(words)
-    with relation(words, 1, indexes, ordered, journal) as r:
+    with relation(words, 1, indexes, ordered, journal, digests=journal) as r:
         for phase in range(6):
             with reopened(r, image_file) as other:
                 other.agree()
@@ -115,7 +115,7 @@ def contents(array: Array) -> bytes:
 @pytest.mark.parametrize("end", ["shrinks", "clears", "grows"])
 def test_a_mapped_table_gives_its_mapping_neither_to_free_nor_to_realloc(image_file: Path, end: str) -> None:
     order = random.Random(end)
-    with relation(2, 1, ((0,), (1,))) as r:
+    with relation(2, 1, ((0,), (1,)), digests=True) as r:
         for key, m in steps_of(order, 2, r.model, growing=True):
             r.add(key, (m,))
         for _ in range(3 if PURE_PYTHON else 10):

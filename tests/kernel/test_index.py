@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.kernel.index import BLOCK_CAPACITY, INLINE, slice_count, slice_of, slice_rows
+from freshviews.kernel.index import BLOCK_CAPACITY, INLINE, SCANNED, slice_count, slice_of, slice_rows
 from freshviews.kernel.mem import PURE_PYTHON, load, load32
 from freshviews.kernel.table import table_bytes
 from tests.kernel.relation import relation
@@ -69,3 +69,25 @@ def test_one_crowded_slice_beside_many_small_ones_survives_a_random_stream() -> 
             key = (group, order.randrange(400))
             r.add(key, (-1 if key in r.model else 1,))
         r.agree()
+
+
+@MANY
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20)), max_size=120))
+def test_rows_of_a_slice_are_found_by_their_digests(keys: list[tuple[int, int]]) -> None:
+    with relation(2, 1, ((0,), (1,)), digests=True) as r:
+        for key in keys:
+            r.add(key, (-1 if key in r.model else 1,))
+            r.agree()
+
+
+def test_digests_of_long_slices_move_with_their_blocks_and_longer_ones_are_not_looked_through() -> None:
+    with relation(2, 1, ((0,), (1,)), digests=True) as r:
+        for i in range(SCANNED + 3):
+            r.add((1, i), (1,))
+        r.agree()
+        for i in range(0, SCANNED + 3, 2):
+            r.add((1, i), (-1,))
+        r.agree()
+        for i in range(1, SCANNED + 3, 2):
+            r.add((1, i), (-1,))
+        assert slice_of(r.indexes[0], (1,)) == 0

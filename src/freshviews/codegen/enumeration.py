@@ -25,7 +25,7 @@ class _EnumerationWriter(StatementWriter):
     open_loops: list[str]
     grouped: bool
 
-    def loop(self, loop: Loop, group: str | None) -> None:
+    def loop(self, loop: Loop, group: str | None, other: str = "") -> None:
         view = self.views[loop.view]
         self.aliases[loop.alias] = view
         table = self.table(loop.view)

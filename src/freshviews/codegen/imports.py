@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from freshviews.kernel import (
+    ahead,
     balance,
     buffer,
     dates,
@@ -27,6 +28,7 @@ from freshviews.kernel import outside as outside_kernel
 _MODULES = (
     table,
     index_kernel,
+    ahead,
     balance,
     buffer,
     output,

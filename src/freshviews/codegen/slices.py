@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from freshviews.program.nodes import Emit, Lookup, Loop, Part
+from freshviews.codegen.ahead import PAIRS, ROWS, place_of
+from freshviews.program.intersections import is_intersection, open_position
+from freshviews.program.nodes import Emit, Lookup, Loop, Part, Smaller
 
 if TYPE_CHECKING:
     from freshviews.codegen.statements import StatementWriter
@@ -35,15 +38,66 @@ def write_emit_slice(statements: StatementWriter, loop: Loop, statement: Emit, p
         statements.writer.line(f"{out} += {8 * (len(statement.row) + 1)}")
 
 
-def foresee(statements: StatementWriter, loop: Loop, group: str, at: str, set_row: str) -> None:
+def write_smaller(statements: StatementWriter, statement: Smaller) -> None:
+    """Of two loops that come to the same, the one over fewer rows."""
+    groups: list[str] = []
+    counts = []
+    for loop in (statement.left, statement.right):
+        if loop.bound:
+            statements.need("slice_count")
+            groups.append(statements.slice(loop))
+            counts.append(f"slice_count({groups[-1]})")
+        else:
+            statements.need("load")
+            groups.append("")
+            counts.append(f"load({statements.table(loop.view)}, LIVE)")
+    others = groups[::-1] if not statements.counted and is_intersection(statement) else ["", ""]
+    with statements.writer.block(f"if {counts[0]} <= {counts[1]}:"):
+        statements.loop(statement.left, groups[0], others[0])
+    with statements.writer.block("else:"):
+        statements.loop(statement.right, groups[1], others[1])
+
+
+def write_scanning(statements: StatementWriter, loop: Loop, other: str) -> str:
+    """Whether the digests of ``other`` are looked through for the rows of a loop: the variable that says so."""
+    if not other:
+        return ""
+    scanned = statements.names.fresh(f"{loop.alias}_scanned")
+    statements.need("is_scanned")
+    statements.writer.line(f"{scanned} = is_scanned({other})")
+    return scanned
+
+
+def write_skipping(statements: StatementWriter, loop: Loop, group: str, at: str, scanned: str, other: str) -> str:
+    """Within the loop, before its row is fetched: on to the next one where ``other`` has no such digest; the variable
+    that says where it has."""
+    statements.need("digest_at", "position_of")
+    position = statements.names.fresh(f"{loop.alias}_there")
+    statements.writer.line(f"{position} = -1")
+    with statements.writer.block(f"if {scanned} != 0:"):
+        digest = f"digest_at({group}, {at}, {statements.table(loop.view)}, {open_position(loop)})"
+        statements.writer.line(f"{position} = position_of({other}, {digest})")
+        with statements.writer.block(f"if {position} < 0:"):
+            statements.writer.line("continue")
+    return position
+
+
+def foresee(statements: StatementWriter, loop: Loop, group: str, at: str, set_row: str, scanned: str) -> None:
     """Have the first rows of a slice fetched, and then what the loop's body looks up first: these addresses
-    are known long before the loop, which waits for one after the other, comes to them."""
+    are known long before the loop, which waits for one after the other, comes to them. Not where most rows will be
+    told by their digests, nor what updates before have fetched."""
+    ahead = not loop.among and place_of(loop) in statements.ahead
+    unknown = [f"{scanned} == 0"] if scanned else []
     statements.need("foresee_rows")
-    statements.writer.line(f"foresee_rows({group}, {statements.table(loop.view)})")
+    tests = [*unknown, *([f"i < {ROWS}"] if ahead else [])]
+    with statements.writer.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
+        statements.writer.line(f"foresee_rows({group}, {statements.table(loop.view)})")
     first = loop.body[0]
     if isinstance(first, Lookup):
         statements.need("foresee", "foreseen")
-        with statements.writer.block(f"for {at} in range(foreseen({group})):"):
+        tests = [*unknown, *([f"i < {PAIRS}"] if ahead else [])]
+        number = f"foreseen({group}) if {' and '.join(tests)} else 0" if tests else f"foreseen({group})"
+        with statements.writer.block(f"for {at} in range({number}):"):
             statements.writer.line(set_row)
             statements.bind(loop)
             statements.writer.line(f"foresee({statements.table(first.view)}, {statements.key(first.key)})")

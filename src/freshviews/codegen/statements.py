@@ -6,6 +6,7 @@ local variable, a real one the address of a scratch block.
 
 from __future__ import annotations
 
+from freshviews.codegen.ahead import Place
 from freshviews.codegen.appending import with_pending
 from freshviews.codegen.extremes import write_extreme, write_order
 from freshviews.codegen.layout import row_layout
@@ -14,7 +15,7 @@ from freshviews.codegen.rebalancing import write_balance, write_perform
 from freshviews.codegen.remembered import write_remembered
 from freshviews.codegen.repeated import Repeated, after_lets, write_call
 from freshviews.codegen.scalars import ScalarWriter
-from freshviews.codegen.slices import foresee, write_emit_slice
+from freshviews.codegen.slices import foresee, write_emit_slice, write_scanning, write_skipping, write_smaller
 from freshviews.codegen.subsets import write_enter, write_leave, write_tally
 from freshviews.codegen.tabulated import write_clear, write_tabulated
 from freshviews.codegen.writer import Names, Writer
@@ -77,6 +78,10 @@ class StatementWriter:
         """By view and key, the variable that has what was found of a frozen view, here or further out."""
         self.appends: dict[str, str] = {}
         """By view that the trigger may append to, the variable that says whether it does."""
+        self.ahead: frozenset[Place] = frozenset()
+        """Slices whose first rows were fetched by updates before, and what is looked up for them."""
+        self.likely: dict[tuple[str, tuple[str, ...]], str] = {}
+        """By view and key of a lookup, the slice and the position in it where the row most likely is."""
         self.tries: TrieNames | None = None
         self.memos: dict[int, str] = {}
         """By the identity of a sum that is remembered, what remembers it."""
@@ -167,7 +172,7 @@ class StatementWriter:
             case Perform():
                 write_perform(self, statement)
             case Smaller():
-                self.smaller(statement)
+                write_smaller(self, statement)
             case Sum():
                 self.sum(statement)
             case Into():
@@ -205,6 +210,9 @@ class StatementWriter:
         known = self.found.get((view, key))
         if known is not None:
             return known
+        if (view, key) in self.likely:
+            self.need("find_from")
+            return f"find_from({self.table(view)}, {self.likely[view, key]}, {self.key(key)})"
         source = self.by_key("find_sum" if view in self.scratch else "find", self.table(view), key)
         if view in self.frozen:
             self.found[view, key] = self.names.fresh(f"{view}_found")
@@ -225,7 +233,8 @@ class StatementWriter:
         with self.writer.block(f"if {self.by_key('slice_of', index, statement.key)} != 0:"):
             self.body(statement.body)
 
-    def loop(self, loop: Loop, group: str | None) -> None:
+    def loop(self, loop: Loop, group: str | None, other: str = "") -> None:
+        """``other`` is the group that the rows are looked up in, where its digests tell of most that they are not."""
         view = self.views[loop.view]
         table = self.table(loop.view)
         row = self.row(loop.alias)
@@ -242,8 +251,9 @@ class StatementWriter:
             self._hoist(table, rows, width)
             head = f"for {at} in range(slice_count({group})):"
             place = f"load32({numbers}, {at})"
+            scanned = write_scanning(self, loop, other)
             if not self.outlined:
-                foresee(self, loop, group, at, f"{row} = {rows} + {place} * {width}")
+                foresee(self, loop, group, at, f"{row} = {rows} + {place} * {width}", scanned)
             alone = len(loop.body) == 1 and len(self.program.emitted) == 1
             if not view.journal and alone and isinstance(loop.body[0], Emit):
                 write_emit_slice(self, loop, loop.body[0], (at, f"slice_count({group})", f"{rows} + {place} * {width}"))
@@ -254,6 +264,11 @@ class StatementWriter:
             place = at
         with self.writer.block(head):
             self.step()
+            if other:
+                first = loop.body[0]
+                assert isinstance(first, Lookup)
+                position = write_skipping(self, loop, group or "", at, scanned, other)
+                self.likely[first.view, first.key] = f"{other}, {position}"
             self.writer.line(f"{row} = {rows} + {place} * {width}")
             if view.journal or not (loop.bound or loop.among):
                 self.need("is_zero")
@@ -261,6 +276,7 @@ class StatementWriter:
                     self.writer.line("continue")
             self.bind(loop)
             self.body(loop.body)
+        self.likely.clear()
 
     def bind(self, loop: Loop) -> None:
         """Read the variables a loop binds off its row."""
@@ -271,22 +287,6 @@ class StatementWriter:
     def _hoist(self, table: str, rows: str, width: str) -> None:
         self.writer.line(f"{rows} = load({table}, ROWS)")
         self.writer.line(f"{width} = 8 * load({table}, WIDTH)")
-
-    def smaller(self, statement: Smaller) -> None:
-        sides = []
-        for loop in (statement.left, statement.right):
-            if loop.bound:
-                self.need("slice_count")
-                group: str | None = self.slice(loop)
-                sides.append((loop, group, f"slice_count({group})"))
-            else:
-                self.need("load")
-                sides.append((loop, None, f"load({self.table(loop.view)}, LIVE)"))
-        (left, left_group, left_count), (right, right_group, right_count) = sides
-        with self.writer.block(f"if {left_count} <= {right_count}:"):
-            self.loop(left, left_group)
-        with self.writer.block("else:"):
-            self.loop(right, right_group)
 
     def sum(self, statement: Sum) -> None:
         self.aliases[statement.alias] = statement

@@ -28,7 +28,8 @@ def state_at_once(plan: Plan, block: Block, sizes: Mapping[str, float], dictiona
     if program is None or any(host.found for host in lift_program(plan.program)[1].values()):
         return None
     compiled = compile_block(program, block, (), (), None)
-    return BlockState(program, compiled, len(block.query.free) + len(block.results) + 1, dictionary)
+    width = len(block.query.free) + len(block.results) + 1
+    return BlockState(program, compiled, width, dictionary, heir=plan.program)
 
 
 def _steps(query: Query, sizes: Mapping[str, float]) -> float:

@@ -41,8 +41,8 @@ def _kind(kind: SqlType) -> int:
     return ordered.STRING_ORDER if kind.name == "STRING" else ordered.INTEGER_ORDER
 
 
-def new_table(view: View) -> int:
-    """The handle of an empty table for a view, with its indexes."""
+def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) -> int:
+    """The handle of an empty table for a view, with its indexes; those on ``digested`` positions keep digests."""
     layout = row_layout(view)
     with_order = view.ordered is not None
     indexes = len(view.indexes) + sum(len(subset.indexes) for subset in view.subsets)
@@ -51,7 +51,8 @@ def new_table(view: View) -> int:
     )
     for positions in view.indexes:
         words = np.array(positions, np.int64)
-        table.add_index(handle, address(words), len(positions))
+        left_over = set(range(len(view.key))).difference(positions) if positions in digested else {-1}
+        table.add_index(handle, address(words), len(positions), 1 + left_over.pop())
     for subset in view.subsets:
         for positions in subset.indexes:
             words = np.array(positions or (0,), np.int64)

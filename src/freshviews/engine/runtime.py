@@ -34,6 +34,7 @@ from freshviews.kernel.mapping import unmap
 from freshviews.kernel.output import any_failed
 from freshviews.kernel.real import REAL_WORDS
 from freshviews.plan.explain import BalanceSize, PartSize
+from freshviews.program.intersections import digested
 from freshviews.program.nodes import Program
 from freshviews.program.parts import Partition
 from freshviews.program.rewrite import made_anew
@@ -47,9 +48,12 @@ _MERGED = 1 << 18
 
 
 class BlockState:
-    """The native state of one block. All memory is given back when the object is collected."""
+    """The native state of one block, for ``heir`` if its tables go to another program's. All memory is given back when
+    the object is collected."""
 
-    def __init__(self, program: Program, compiled: CompiledBlock, width: int, dictionary: Dictionary) -> None:
+    def __init__(
+        self, program: Program, compiled: CompiledBlock, width: int, dictionary: Dictionary, heir: Program | None = None
+    ) -> None:
         self.program = program
         self.compiled = compiled
         self.width = width
@@ -60,9 +64,7 @@ class BlockState:
         self._constants = np.array([dictionary.encode(text) for text in compiled.constants] or [0], np.int64)
         self._scratch = np.zeros((max(scratch, 1), REAL_WORDS), np.int64)
         self._strings: tuple[Codes, NDArray[Any]] | None = None
-        self._orders_strings = any(
-            v.ordered is not None and v.ordered.name == "STRING" for v in program.views
-        )
+        self._orders_strings = any(v.ordered is not None and v.ordered.name == "STRING" for v in program.views)
         self.state = address(self._state)
         self._state[0] = address(self.status)
         # Groups that are enumerated have their changes emitted as payloads, of which raw rows are made.
@@ -74,7 +76,8 @@ class BlockState:
         self._state[3] = address(self._constants)
         for i in range(scratch):
             self._state[FIRST_TABLE + len(program.views) + i] = address(self._scratch[i])
-        self.tables = [new_table(view) for view in program.views]
+        self._digested = digested(heir or program)
+        self.tables = [new_table(view, self._digested.get(view.name, frozenset())) for view in program.views]
         self._state[FIRST_TABLE : FIRST_TABLE + len(self.tables)] = self.tables
         partitions = () if program.balancing is None else program.balancing.partitions
         words = balances.FIRST_PARTITION + len(partitions) * balances.PARTITION_WORDS
@@ -384,7 +387,8 @@ class BlockState:
         handle = self.tables[number]
         journaling = mem.load(handle, table.JOURNALING)
         table.free_table(handle)
-        self.tables[number] = new_table(self.program.views[number])
+        view = self.program.views[number]
+        self.tables[number] = new_table(view, self._digested.get(view.name, frozenset()))
         self._state[FIRST_TABLE + number] = self.tables[number]
         mem.store(self.tables[number], table.JOURNALING, journaling)
 

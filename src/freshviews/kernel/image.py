@@ -16,14 +16,14 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from freshviews.kernel import index, ordered, table
-from freshviews.kernel.index import BLOCK, BLOCK_CAPACITY, GROUP_EXTRA, INLINE, ROWS_COUNT, slice_rows
+from freshviews.kernel.index import BLOCK, BLOCK_CAPACITY, GROUP_EXTRA, INLINE, ROWS_COUNT, slice_rows, words_of_block
 from freshviews.kernel.mem import allocate, copy_words, jit, load, release, store, store32
 from freshviews.kernel.pending import NEVER
 
 _SHAPE = (table.WIDTH, table.KEY, table.PAYLOAD, table.INDEXES, table.ORDERED)
 _KEPT = (table.USED, table.FREE, table.LIVE, table.MASK, table.EPOCH, table.JOURNAL_CAPACITY)
 _PENDING_KEPT = (table.PENDING, table.ROOM, table.LOOK_AT, table.EAGER_BELOW)
-_INDEX_SHAPE = (index.COUNT, index.ROW_WORD)
+_INDEX_SHAPE = (index.COUNT, index.ROW_WORD, index.DIGESTED)
 _INDEX_KEPT = (index.WORDS, index.MASK, index.CAPACITY, index.USED, index.FREE, index.LIVE)
 _ORDERED_SHAPE = (ordered.KIND, ordered.ROW_WORD)
 _ORDERED_KEPT = (ordered.ROOT,)
@@ -228,7 +228,7 @@ def block_words(x: int) -> int:
         group = load(x, index.GROUPS) + 8 * (g * (count + GROUP_EXTRA) + count)
         capacity = load(group, BLOCK_CAPACITY)
         if capacity > INLINE:
-            total += capacity >> 1
+            total += words_of_block(x, capacity)
     return total
 
 
@@ -239,8 +239,19 @@ def largest_block(x: int) -> int:
     largest = 0
     for g in range(load(x, index.USED)):
         group = load(x, index.GROUPS) + 8 * (g * (count + GROUP_EXTRA) + count)
-        largest = max(largest, load(group, BLOCK_CAPACITY) >> 1)
+        largest = max(largest, words_of_block(x, load(group, BLOCK_CAPACITY)))
     return largest
+
+
+@jit
+def copy_halves(source: int, target: int, used: int, capacity: int) -> None:
+    """Copy so many half words, of an even number; the others become zero."""
+    filled = (used + 1) >> 1
+    copy_words(target, source, filled)
+    if used & 1 != 0:
+        store32(target, used, 0)
+    for i in range(filled, capacity >> 1):
+        store(target, i, 0)
 
 
 @jit
@@ -257,17 +268,11 @@ def gather_blocks(x: int, start: int, out: int, room: int, progress: int) -> int
         group = load(x, index.GROUPS) + 8 * (g * (count + GROUP_EXTRA) + count)
         capacity = load(group, BLOCK_CAPACITY)
         if capacity > INLINE:
-            words = capacity >> 1
+            words = words_of_block(x, capacity)
             if at + words > room:
                 break
-            rows = load(group, ROWS_COUNT)
-            target = out + 8 * at
-            filled = (rows + 1) >> 1
-            copy_words(target, slice_rows(group), filled)
-            if rows & 1 != 0:
-                store32(target, rows, 0)
-            for i in range(filled, words):
-                store(target, i, 0)
+            for half in range(0, words, capacity >> 1):
+                copy_halves(slice_rows(group) + 8 * half, out + 8 * (at + half), load(group, ROWS_COUNT), capacity)
             at += words
         g += 1
     store(progress, 0, at)
@@ -288,5 +293,5 @@ def copy_groups(x: int, start: int, end: int, position: int, blocks: int, out: i
         capacity = load(group, BLOCK_CAPACITY)
         if capacity > INLINE:
             store(group, BLOCK, 8 * (position - (blocks + g * width + count)))
-            position += capacity >> 1
+            position += words_of_block(x, capacity)
     return position

@@ -5,6 +5,10 @@ words, so that a loop over a slice is a scan. A block of up to two rows lies in 
 one the group knows the distance, so that groups and blocks that were read from a file are used as they lie,
 wherever that is. A row keeps one word per index, ``group << 32 | position``, so that removal is O(1): the last
 row of the block moves into the gap.
+
+An index on all positions but one may keep *digests* of the words there, half words of their own behind the row
+numbers of a block. To see whether some of them is in another slice, its digests are looked through, many at a time:
+they lie side by side, while each row would have to be fetched from somewhere.
 """
 
 from __future__ import annotations
@@ -19,8 +23,8 @@ from freshviews.kernel.mem import (
     load,
     load32,
     mix,
-    prefetch,
     release,
+    same8,
     shift_right,
     store,
     store32,
@@ -39,7 +43,8 @@ COUNT = 8  # positions of the key that are indexed
 ROW_WORD = 9  # which word of a row belongs to this index
 LOW = 10  # first address of the mapping that arrays and blocks may lie in; see mapping.py
 HIGH = 11  # the address past its end
-POSITIONS = 12  # the positions follow
+DIGESTED = 12  # 1 + the position of the key whose words have digests in blocks; 0 where none has
+POSITIONS = 13  # the positions follow
 
 # Words of a group: the key, then these.
 ROWS_COUNT = 0
@@ -48,15 +53,21 @@ BLOCK = 2  # bytes from the group's count to the block, or the block itself wher
 GROUP_EXTRA = 3
 
 INLINE = 2
-AHEAD = 16
+SCANNED = 512
+"""Rows of a slice whose digests are looked through, which takes as long as fetching one word from memory."""
+EIGHT = 8
+"""Digests that are compared at once; a block has room for a multiple of as many rows."""
 FIRST_GROUPS = 8
 # Words of a table's header that an index reads; see table.py.
 TABLE_ROWS = 0
 TABLE_WIDTH = 7
 
 
-def new_index(positions: int, count: int, row_word: int) -> int:
-    """Handle of an empty index on the key positions listed in a word block."""
+def new_index(positions: int, count: int, row_word: int, digested: int) -> int:
+    """Handle of an empty index on the key positions listed in a word block.
+
+    ``digested`` is 1 + the position whose words have digests, or 0.
+    """
     x = allocate(POSITIONS + count)
     store(x, SLOTS, allocate(2 * FIRST_GROUPS))
     store(x, MASK, 2 * FIRST_GROUPS - 1)
@@ -64,6 +75,7 @@ def new_index(positions: int, count: int, row_word: int) -> int:
     store(x, CAPACITY, FIRST_GROUPS)
     store(x, COUNT, count)
     store(x, ROW_WORD, row_word)
+    store(x, DIGESTED, digested)
     store(x, WORDS, 2 * FIRST_GROUPS + FIRST_GROUPS * (count + GROUP_EXTRA))
     for i in range(count):
         store(x, POSITIONS + i, load(positions, i))
@@ -117,28 +129,57 @@ def slice_rows(group: int) -> int:
 
 
 @inlined
+def digest_of(word: int) -> int:
+    """What tells a word from most others: 31 bits."""
+    return mix(0, word) & 0x7FFFFFFF
+
+
+@inlined
+def is_scanned(group: int) -> int:
+    """1 where the digests of a slice are there, and are looked through; else 0."""
+    if group == 0:
+        return 0
+    return 1 if load(group, BLOCK_CAPACITY) > INLINE and load(group, ROWS_COUNT) <= SCANNED else 0
+
+
+@inlined
+def digest_at(group: int, number: int, t: int, position: int) -> int:
+    """The digest of a row of a slice, by its number there; ``position`` is the one that has digests."""
+    if load(group, BLOCK_CAPACITY) > INLINE:
+        return load32(slice_rows(group) + 4 * load(group, BLOCK_CAPACITY), number)
+    row = load(t, TABLE_ROWS) + 8 * load32(slice_rows(group), number) * load(t, TABLE_WIDTH)
+    return digest_of(load(row, position))
+
+
+@inlined
+def position_of(group: int, digest: int) -> int:
+    """Which of the rows of a slice has a digest, the first of them, or -1; the slice is one that ``is_scanned``."""
+    digests = slice_rows(group) + 4 * load(group, BLOCK_CAPACITY)
+    count = load(group, ROWS_COUNT)
+    for start in range(0, count, EIGHT):
+        same = same8(digests + 4 * start, digest)
+        if same != 0:
+            position = start
+            while same & 1 == 0:
+                same >>= 1
+                position += 1
+            if position < count:
+                return position
+    return -1
+
+
+@inlined
+def words_of_block(x: int, capacity: int) -> int:
+    """Words of a block outside of its group."""
+    return capacity if load(x, DIGESTED) != 0 else capacity >> 1
+
+
+@inlined
 def slice_size(x: int, row: int) -> int:
     """How many rows the slice of a row has that is in the index."""
     count = load(x, COUNT)
     g = shift_right(load(row, load(x, ROW_WORD)), 32)
     return load(load(x, GROUPS) + 8 * (g * (count + GROUP_EXTRA) + count), ROWS_COUNT)
-
-
-@inlined
-def foreseen(group: int) -> int:
-    """How many rows at the beginning of a slice are fetched ahead of the loop over it."""
-    count = slice_count(group)
-    return count if count < AHEAD else AHEAD
-
-
-@inlined
-def foresee_rows(group: int, t: int) -> None:
-    """Have the first rows of a slice of table ``t`` fetched."""
-    numbers = slice_rows(group)
-    rows = load(t, TABLE_ROWS)
-    width = 8 * load(t, TABLE_WIDTH)
-    for i in range(foreseen(group)):
-        prefetch(rows + load32(numbers, i) * width)
 
 
 @jit
@@ -253,21 +294,35 @@ def new_group(x: int, row: int, h: int) -> int:
 
 
 @jit
-def grow_block(x: int, group: int) -> int:
+def grow_block(x: int, t: int, group: int) -> int:
     """Make room for a quarter as many rows again in a group's block; 0 where memory is out."""
     capacity = load(group, BLOCK_CAPACITY)
     wider = (capacity + (capacity >> 2) + 4) & -2
+    if load(x, DIGESTED) != 0:
+        wider = (wider + EIGHT - 1) & -EIGHT
+    words = words_of_block(x, wider)
+    digested = load(x, DIGESTED)
     if capacity == INLINE:
-        block = allocate(wider >> 1)
+        before = INLINE >> 1
+        block = allocate(words)
         if block != 0:
             store(block, 0, load(group, BLOCK))
+            if digested != 0:
+                for i in range(INLINE):
+                    row = load(t, TABLE_ROWS) + 8 * load32(block, i) * load(t, TABLE_WIDTH)
+                    store32(block + 4 * wider, i, digest_of(load(row, digested - 1)))
     else:
-        block = widen_block(slice_rows(group), capacity >> 1, wider >> 1, load(x, LOW), load(x, HIGH))
+        before = words_of_block(x, capacity)
+        block = widen_block(slice_rows(group), before, words, load(x, LOW), load(x, HIGH))
+        if block != 0 and digested != 0:
+            # From the end on, as the two places may overlap.
+            for i in range((capacity >> 1) - 1, -1, -1):
+                store(block + 4 * wider, i, load(block + 4 * capacity, i))
     if block == 0:
         return 0
     store(group, BLOCK, block - group)
     store(group, BLOCK_CAPACITY, wider)
-    store(x, WORDS, load(x, WORDS) + ((wider - capacity) >> 1))
+    store(x, WORDS, load(x, WORDS) + words - before)
     return 1
 
 
@@ -284,9 +339,12 @@ def index_insert(x: int, t: int, number: int) -> int:
     count = load(x, COUNT)
     group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA) + 8 * count
     n = load(group, ROWS_COUNT)
-    if n == load(group, BLOCK_CAPACITY) and grow_block(x, group) == 0:
+    if n == load(group, BLOCK_CAPACITY) and grow_block(x, t, group) == 0:
         return 0
-    store32(slice_rows(group), n, number)
+    block = slice_rows(group)
+    store32(block, n, number)
+    if load(x, DIGESTED) != 0 and load(group, BLOCK_CAPACITY) > INLINE:
+        store32(block + 4 * load(group, BLOCK_CAPACITY), n, digest_of(load(row, load(x, DIGESTED) - 1)))
     store(group, ROWS_COUNT, n + 1)
     store(row, load(x, ROW_WORD), g << 32 | n)
     return 1
@@ -319,7 +377,7 @@ def drop_group(x: int, g: int) -> None:
     capacity = load(group, count + BLOCK_CAPACITY)
     if capacity > INLINE:
         release_block(slice_rows(group + 8 * count), load(x, LOW), load(x, HIGH))
-        store(x, WORDS, load(x, WORDS) - ((capacity - INLINE) >> 1))
+        store(x, WORDS, load(x, WORDS) - (words_of_block(x, capacity) - (INLINE >> 1)))
     store(group, count + BLOCK_CAPACITY, INLINE)
     store(group, count + ROWS_COUNT, 0)
     store(group, 0, load(x, FREE))
@@ -345,6 +403,9 @@ def index_remove(x: int, t: int, number: int) -> None:
     if position != last:
         moved = load32(block, last)
         store32(block, position, moved)
+        if load(x, DIGESTED) != 0 and load(group, BLOCK_CAPACITY) > INLINE:
+            digests = block + 4 * load(group, BLOCK_CAPACITY)
+            store32(digests, position, load32(digests, last))
         store(rows + 8 * moved * width, row_word, place)
     store(group, ROWS_COUNT, last)
     if last == 0:

@@ -123,6 +123,11 @@ def store32(address: int, index: int, value: int) -> None:
     ctypes.c_int32.from_address(address + 4 * index).value = value
 
 
+def same8(address: int, word: int) -> int:
+    """Which of the eight half words from ``address`` on are that of the word: a bit for each, the first one lowest."""
+    return sum((ctypes.c_uint32.from_address(address + 4 * i).value == word & 0xFFFFFFFF) << i for i in range(8))
+
+
 def load8(address: int, index: int) -> int:
     """The unsigned byte at ``address + index``."""
     return ctypes.c_uint8.from_address(address + index).value
@@ -146,6 +151,18 @@ primitive(
     types.int64,
     types.int64,
 )
+
+
+def _lower_same8(builder: Any, address: Any, word: Any) -> Any:
+    kind = ir.VectorType(_HALF, 8)
+    there = builder.load(builder.inttoptr(address, kind.as_pointer()), align=4)
+    wanted = ir.Constant(kind, ir.Undefined)
+    for i in range(8):
+        wanted = builder.insert_element(wanted, builder.trunc(word, _HALF), ir.Constant(_HALF, i))
+    return builder.zext(builder.bitcast(builder.icmp_unsigned("==", there, wanted), ir.IntType(8)), _WORD)
+
+
+primitive(same8, types.int64, _lower_same8, types.int64, types.int64)
 primitive(
     store32,
     types.none,

@@ -28,7 +28,7 @@ looks at the flag once, after its batch.
 
 from __future__ import annotations
 
-from freshviews.kernel.index import index_insert, index_release, index_remove, new_index, slice_size
+from freshviews.kernel.index import index_insert, index_release, index_remove, new_index, slice_rows, slice_size
 from freshviews.kernel.mapping import release_block, widen_block
 from freshviews.kernel.mem import (
     allocate,
@@ -38,8 +38,8 @@ from freshviews.kernel.mem import (
     jit,
     key_equals,
     load,
+    load32,
     mix,
-    prefetch,
     reallocate,
     release,
     shift_right,
@@ -118,17 +118,20 @@ def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) 
     return t
 
 
-def add_index(t: int, positions: int, count: int) -> int:
-    """Add an index on ``count`` key positions, read from the word block ``positions``; the table is empty."""
-    x = add_subset_index(t, positions, count)
+def add_index(t: int, positions: int, count: int, digested: int = 0) -> int:
+    """Add an index on ``count`` key positions, read from the word block ``positions``; the table is empty.
+
+    ``digested`` is 1 + the position whose words have digests in it, or 0.
+    """
+    x = add_subset_index(t, positions, count, digested)
     store(t, LINKED, load(t, INDEXES))
     return x
 
 
-def add_subset_index(t: int, positions: int, count: int) -> int:
+def add_subset_index(t: int, positions: int, count: int, digested: int = 0) -> int:
     """As ``add_index``, but rows enter it and leave it one by one; comes after all indexes of every row."""
     n = load(t, INDEXES)
-    x = new_index(positions, count, load(t, KEY) + load(t, PAYLOAD) + n)
+    x = new_index(positions, count, load(t, KEY) + load(t, PAYLOAD) + n, digested)
     store(load(t, INDEX_LIST), n, x)
     store(t, INDEXES, n + 1)
     return x
@@ -208,6 +211,16 @@ def find(t: int, key: tuple[int, ...]) -> int:
 
 
 @inlined
+def find_from(t: int, group: int, position: int, key: tuple[int, ...]) -> int:
+    """As ``find``, where the row is most likely that at a position of a slice; -1 where none is."""
+    if position >= 0:
+        row = row_at(t, load32(slice_rows(group), position))
+        if key_equals(row, key):
+            return row
+    return find(t, key)
+
+
+@inlined
 def same_words(one: int, other: int, words: int) -> bool:
     """Whether two keys in memory are the same."""
     same = True
@@ -233,12 +246,6 @@ def find_words(t: int, key: int, words: int, h: int) -> int:
             if same_words(row, key, words):
                 return row
         i = (i + 1) & mask
-
-
-@inlined
-def foresee(t: int, key: tuple[int, ...]) -> None:
-    """Have the slot fetched where ``find`` will begin to look for a key."""
-    prefetch(load(t, SLOTS) + 8 * (hash_key(key) & load(t, MASK)))
 
 
 @jit

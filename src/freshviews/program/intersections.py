@@ -1,0 +1,47 @@
+"""Which statements intersect two slices: two loops of which the shorter runs, each looking its rows up in the other.
+
+The slices leave one position of a key open, and share its variable, as the rows S[b, _] and T[_, a] of a triangle share
+c. Indexes of such slices keep digests of the words at that position (``kernel.index``).
+"""
+
+from __future__ import annotations
+
+from freshviews.program.nodes import Lookup, Loop, Program, Smaller
+from freshviews.program.rewrite import visit
+
+
+def open_position(loop: Loop) -> int:
+    """The one position of the key that a loop binds; -1 where there are others or none."""
+    left_over = [i for i in range(len(loop.key)) if i not in loop.bound]
+    return left_over[0] if loop.bound and not loop.among and len(left_over) == 1 else -1
+
+
+def is_intersection(statement: Smaller) -> bool:
+    """Whether each loop looks up, first of all, the row of the other's slice that has the same open variable."""
+    left, right = statement.left, statement.right
+    if open_position(left) < 0 or open_position(right) < 0:
+        return False
+    if left.key[open_position(left)] != right.key[open_position(right)]:
+        return False
+    return _looks_up(left, right) and _looks_up(right, left)
+
+
+def _looks_up(loop: Loop, other: Loop) -> bool:
+    first = loop.body[0]
+    return (
+        len(loop.body) == 1
+        and isinstance(first, Lookup)
+        and (first.view, first.key) == (other.view, other.key)
+        and not first.otherwise
+    )
+
+
+def digested(program: Program) -> dict[str, frozenset[tuple[int, ...]]]:
+    """By view, the indexes whose slices triggers intersect."""
+    found: dict[str, set[tuple[int, ...]]] = {}
+    for trigger in program.triggers:
+        for statement in visit(trigger.body):
+            if isinstance(statement, Smaller) and is_intersection(statement):
+                for loop in (statement.left, statement.right):
+                    found.setdefault(loop.view, set()).add(loop.bound)
+    return {view: frozenset(indexes) for view, indexes in found.items()}
