@@ -62,9 +62,9 @@ class Engine:
         """Run a version through all views; their changes."""
         changes = dict(batches)
         for name, maintained in self.views.items():
-            for relation in maintained.inputs:
-                if relation in changes and len(changes[relation]):
-                    maintained.apply(changes[relation])
+            come = [relation for relation in maintained.inputs if relation in changes and len(changes[relation])]
+            for number, relation in enumerate(come, 1):
+                maintained.apply(changes[relation], more=number < len(come))
             changes[name] = maintained.take_change()
             failure = maintained.failure()
             assert failure is None, f"{name}: {failure}"

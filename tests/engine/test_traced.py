@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import freshviews as fv
 from freshviews.engine.traced import Edits, TracedRule
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.program.incremental.maintenance import Derivation, Maintained
@@ -135,3 +137,54 @@ def test_a_condition_shortens_the_trace_from_the_level_where_it_is_complete() ->
     # Half of the a, b have nothing below them; a, c are all come to.
     assert first < 0.6 * everything
     assert second == everything
+
+
+def test_tables_of_one_version_are_walked_together() -> None:
+    script = """CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
+        CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS
+        SELECT r.a, s.c FROM r JOIN s ON r.b = s.b;"""
+    lefts = [(a, a) for a in range(40)]
+    rights = [(b, c) for b in range(40) for c in range(10)]
+    operations = []
+    for together in (False, True):
+        with fv.Database() as db:
+            db.execute(script)
+            db.insert("s", rights)
+            before = operations_of(db.view("v").explain())
+            if together:
+                with db.batch() as batch:
+                    batch.insert("r", lefts)
+                    batch.delete("s", rights)
+            else:
+                db.insert("r", lefts)
+                db.delete("s", rights)
+            assert list(db.view("v")) == []
+            operations.append(operations_of(db.view("v").explain()) - before)
+            db.insert("s", [(3, 4)])
+            assert list(db.view("v")) == [(3, 4)]
+    apart, joint = operations
+    # Apart, every row of s is joined and then taken out again.
+    assert apart > 2 * len(rights)
+    assert joint < apart / 5
+
+
+def operations_of(explained: str) -> int:
+    """The operations that maintenance did so far."""
+    (told,) = re.findall(r"by ([\d,]+) operations", explained)
+    return int(told.replace(",", ""))
+
+
+def test_a_batch_that_fails_after_some_tables_leaves_all_of_them_as_they_were() -> None:
+    with fv.Database() as db:
+        db.execute("""CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
+            CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS
+            SELECT r.a, s.c FROM r JOIN s ON r.b = s.b WHERE r.a * s.c > 0;""")
+        db.insert("r", [(1, 1), (2, 2)])
+        db.insert("s", [(1, 5)])
+        for large in ([(2, 2**62)], [(2, 8), (2, 2**62)]):
+            with pytest.raises(fv.EvaluationError), db.batch() as batch:
+                batch.insert("r", [(7, 2), (8, 1)])
+                batch.insert("s", large)
+            assert list(db.view("v")) == [(1, 5)]
+        db.insert("s", [(2, 3)])
+        assert sorted(db.view("v")) == [(1, 5), (2, 3)]

@@ -127,7 +127,8 @@ STEP_LOW = 1
 STEP_HIGH = 2
 STEP_TURN = 3
 STEP_SINCE = 4
-STEP_WORDS = 5
+STEP_THERE = 5  # whether a negated atom has the code that it is asked for
+STEP_WORDS = 6
 
 START = 0
 """The turn of the place before iterators are opened."""

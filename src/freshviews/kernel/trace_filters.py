@@ -1,4 +1,4 @@
-"""Negated atoms and conditions: what has its say where all iterators of a level stand at a candidate.
+"""Conditions and negated atoms: what has its say where all iterators of a level stand at a candidate, in this order.
 
 A row of a negated atom is looked up in the version that is walked. It is asked for one code alone, so what is found is
 sensitive in that code and no more, whether a row is there or not. A condition compares the codes of two variables; it

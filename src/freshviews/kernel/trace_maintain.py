@@ -381,12 +381,14 @@ def sides_of(r: int, number: int, code: int) -> int:
         seek_cursor(c, NEW, code)
         if is_at_end(c, NEW) or stands_at(c, NEW) != code:
             return 0
+    if not all_hold(r, number, code):
+        return 0
     first += load(level, CURSORS)
     for i in range(first, first + load(level, NEGATED)):
         count_one(r, OPERATIONS, 1)
         if is_there(r, cursor_of(r, i), NEW, code):
             return 0
-    return 3 if all_hold(r, number, code) else 0
+    return 3
 
 
 @jit

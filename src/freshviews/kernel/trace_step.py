@@ -40,8 +40,8 @@ from freshviews.kernel.trace_records import report
 
 @inlined
 def agree(r: int, number: int, w: int) -> int:
-    """Go past those who stand at the candidate already. Where nobody is left to be asked, the walk goes on behind the
-    candidate; it is in CODE, and 1 says that it is emitted: the conditions hold."""
+    """Go past those who stand at the candidate already; 1 where nobody is left to be asked: the candidate is emitted,
+    it is in CODE, and the walk goes on behind it, as it does where a condition does not hold."""
     level = level_of(r, number)
     cursors = load(level, CURSORS)
     agreed = load(w, AGREED)
@@ -51,12 +51,17 @@ def agree(r: int, number: int, w: int) -> int:
         while agreed < cursors and (ahead >> ((first + agreed) % cursors)) & 1 != 0:
             agreed += 1
         store(w, AGREED, agreed)
-    if agreed < cursors + load(level, NEGATED):
+    if agreed < cursors:
         return 0
     code = load(w, CANDIDATE)
+    if agreed == cursors and load(level, CONDITIONS) != 0 and not all_hold(r, number, code):
+        go_behind(w, code)
+        return 0
+    if agreed < cursors + load(level, NEGATED):
+        return 0
     store(level, CODE, code)
     go_behind(w, code)
-    return 1 if load(level, CONDITIONS) == 0 or all_hold(r, number, code) else 0
+    return 1
 
 
 @jit
@@ -65,8 +70,10 @@ def ask_negated(r: int, number: int, w: int, side: int, mode: int) -> int:
     code = load(w, CANDIDATE)
     agreed = load(w, AGREED)
     c = load(level_of(r, number), FIRST_CURSOR) + agreed
-    report(r, c, side, code, code, turn_of(agreed, load(w, FIRST), load(w, AHEAD)), load(w, SINCE), mode)
-    if is_there(r, cursor_of(r, c), side, code):
+    there = is_there(r, cursor_of(r, c), side, code)
+    turn = turn_of(agreed, load(w, FIRST), load(w, AHEAD))
+    report(r, c, side, code, code, turn, load(w, SINCE), mode, 1 if there else 0)
+    if there:
         go_behind(w, code)
         return 0
     store(w, AGREED, agreed + 1)

@@ -20,6 +20,11 @@ The plan of Q() = R(a, b) S(b, c) T(c, a), of which the other triggers are alike
 
     trace R(a, b), S(b, c), T(c, a) in order of a, b, c
 
+Negated atoms, where no row may agree, are stored and traced as others are; all their variables are those of others.
+They are looked up where the last of these is bound::
+
+    trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
+
     on R(a, b) += m:
         R[a, b] += m
         R_edits[a, b] += m
@@ -58,7 +63,7 @@ def plan(
     query = _with_summed(query)
     body = replace(query, aggregates=(Aggregate(COUNT, "integer"),))
     chosen = _placed(query, order) if order else best_key_order(body, dependencies, sizes)
-    stores = stores_of(body, ())
+    stores = stores_of(replace(body, atoms=(*body.atoms, *query.negated)), ())
     compared = tuple(c for c in query.conditions if comparison_of(c) is not None)
     head = first_order.plan(_head(query, tuple(c for c in query.conditions if c not in compared)))
     taken = {RESULT, *(store.view.name for store in stores)}
@@ -70,9 +75,9 @@ def plan(
         taken.add(name)
         edits.append(replace(store.view, name=name, definition=f"what {store.view.name} grows by in a batch"))
     atoms = []
-    for atom in query.atoms:
+    for atom in (*query.atoms, *query.negated):
         store = next(s for s in stores if atom in s.atoms)
-        atoms.append(RuleAtom(store.view.name, atom.variables))
+        atoms.append(RuleAtom(store.view.name, atom.variables, negated=atom in query.negated))
     pairs = tuple((store.view.name, view.name) for store, view in zip(stores, edits, strict=True))
     traced = Traced(Rule(chosen, tuple(atoms), compared), pairs, head.triggers[0].relation)
     loading = []

@@ -46,11 +46,11 @@ class Traced:
         ]
 
     def filters(self) -> list[str]:
-        """Negated atoms and conditions, each where its variables are bound, as ``!s(a, c) at c``, in order."""
+        """Conditions and negated atoms, each where its variables are bound, as ``!s(a, c) at c``, in order."""
         found = []
         for level in self.rule.levels:
-            found += [f"{self.rule.atoms[cursor.atom]} at {level.variable}" for cursor in level.negated]
             found += [f"{comparison_of(condition) or condition} at {level.variable}" for condition in level.conditions]
+            found += [f"{self.rule.atoms[cursor.atom]} at {level.variable}" for cursor in level.negated]
         return found
 
     def __str__(self) -> str:
