@@ -85,8 +85,9 @@ class Engine:
             for part in maintained._parts:
                 part.state.enter_pending()
             for stored, (rows, _) in maintained.sizes().items():
-                # Intervals of a trace may outlast the operation that they were recorded for, see docs/trie-join.md.
-                if not stored.startswith("intervals of "):
+                # Intervals of a trace may outlast the operation that they were recorded for, see docs/trie-join.md. The
+                # names of a view of several blocks begin with the number of one.
+                if "intervals of " not in stored:
                     found[f"{name}.{stored}"] = rows
         return found
 
