@@ -144,6 +144,21 @@ FOUND: dict[str, Scenario] = {
         "SELECT SUM(x) AS x FROM r WHERE a < (SELECT COUNT(*) FROM s) AND EXISTS (SELECT b FROM s WHERE c > 1)",
         "SELECT DISTINCT a FROM r WHERE b IN (SELECT b FROM s GROUP BY b HAVING COUNT(*) > 1)",
     ),
+    "rows that are absent, of tables and of what is made of them": _scenario(
+        R,
+        S,
+        TRUSTED,
+        "SELECT r.a, r.b, s.c FROM r JOIN s USING (b) WHERE r.a < s.c AND r.x <> s.x"
+        " AND NOT EXISTS (SELECT 1 FROM r AS o WHERE o.b = r.a AND o.a = s.c)",
+        "SELECT r.a, COUNT(*) AS n, SUM(r.z) AS z, MIN(r.x) AS x, COUNT(DISTINCT r.b) AS d FROM r"
+        " WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b AND s.c = r.b AND s.x > 0) GROUP BY r.a",
+        "SELECT r.x FROM r WHERE NOT EXISTS (SELECT 1 FROM r AS p JOIN s USING (b) WHERE p.a = r.b AND NOT EXISTS"
+        " (SELECT 1 FROM v2 WHERE v2.a = s.c)) AND NOT EXISTS (SELECT 1 FROM trusted AS t WHERE t.w = r.w)",
+        "SELECT DISTINCT b FROM (SELECT a, b FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.c = r.x)) AS q"
+        " WHERE EXISTS (SELECT 1 FROM s WHERE s.c = q.a AND NOT EXISTS (SELECT 1 FROM r WHERE r.a = s.b))",
+        "SELECT r.a, s.c, MAX(r.x) AS x FROM r JOIN s USING (b) WHERE NOT EXISTS (SELECT 1 FROM r AS o WHERE o.a > 3)"
+        " AND NOT EXISTS (SELECT 1 FROM r AS o WHERE o.x = r.x + s.x AND o.w = r.w) GROUP BY r.a, s.c",
+    ),
     "what a subquery compares with the query around it is not NULL in its groups": _scenario(
         R, S, "SELECT r.x FROM r WHERE b >= (SELECT MAX(s.b) FROM s WHERE s.b = r.b)"
     ),
@@ -287,6 +302,7 @@ COMPILED: dict[str, Scenario] = {
         ("an inequality join, doubles", 1),
         ("a product, rows", 1),
         ("groups by columns of several tables", 0),
+        ("rows that are absent, of tables and of what is made of them", 0),
     )
 }
 """One view each, for compiling takes its seconds: every shape, and every payload."""

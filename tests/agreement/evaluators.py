@@ -62,9 +62,9 @@ class Engine:
         """Run a version through all views; their changes."""
         changes = dict(batches)
         for name, maintained in self.views.items():
-            for relation in maintained.inputs:
-                if relation in changes and len(changes[relation]):
-                    maintained.apply(changes[relation])
+            come = [relation for relation in maintained.inputs if relation in changes and len(changes[relation])]
+            for number, relation in enumerate(come, 1):
+                maintained.apply(changes[relation], more=number < len(come))
             changes[name] = maintained.take_change()
             failure = maintained.failure()
             assert failure is None, f"{name}: {failure}"
@@ -85,8 +85,9 @@ class Engine:
             for part in maintained._parts:
                 part.state.enter_pending()
             for stored, (rows, _) in maintained.sizes().items():
-                # Intervals of a trace may outlast the operation that they were recorded for, see docs/trie-join.md.
-                if not stored.startswith("intervals of "):
+                # Intervals of a trace may outlast the operation that they were recorded for, see docs/trie-join.md. The
+                # names of a view of several blocks begin with the number of one.
+                if "intervals of " not in stored:
                     found[f"{name}.{stored}"] = rows
         return found
 

@@ -1,4 +1,5 @@
-"""Random subqueries in WHERE: IN, EXISTS, and comparison with an aggregate; most name a column of the query around."""
+"""Random subqueries in WHERE: IN, EXISTS and NOT of it, and comparison with an aggregate; most name a column of the
+query around."""
 
 from __future__ import annotations
 
@@ -26,9 +27,13 @@ def subquery(choose: Choices, relations: Sequence[Readable], visible: Sequence[T
     if choose.chance(40):
         tests.append(Expressions(choose, own).predicate(depth=0))
     where = made("", " WHERE " + " AND ".join(f"{{{i}}}" for i in range(len(tests))), *tests) if tests else made("", "")
-    form = choose.pick(("in", "exists", "value"))
+    rest = made("", "".join(f" AND {{{i}}}" for i in range(len(tests))), *tests) if tests else made("", "")
+    form = choose.pick(("in", "exists", "absent", "value"))
     if form == "in":
         return made("bool", "{0} IN (SELECT {1} FROM {2}{3})", outer, column, source, where)
+    if form == "absent":
+        both = made("bool", "{0} = {1}", column, outer)
+        return made("bool", "NOT EXISTS (SELECT 1 FROM {0} WHERE {1}{2})", source, both, rest)
     if form == "exists":
         return made("bool", "EXISTS (SELECT 1 FROM {0}{1})", source, where)
     op, function = choose.pick(("=", "<", ">=")), choose.pick(("MIN", "MAX"))

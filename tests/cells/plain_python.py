@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from freshviews.cells import CellPlan, describe, extended, plan_cells
+from freshviews.errors import PlanError
 from freshviews.kernel import mem
+from freshviews.sql import Catalog
 from tests.agreement.cases import CASES
 from tests.agreement.choices import seeded
 from tests.agreement.profile import SCENARIOS, SHARE, SHARES
@@ -33,6 +35,8 @@ def test_cells_agree_with_one_engine(seed: int) -> None:
     found = scenario(seeded(seed))
     rng = random.Random(seed)
     catalog = catalog_of(found.script)
+    if are_refused(catalog):
+        return
     sizes = {table.name: rng.choice((1.0, 10.0, 1000.0)) for table in found.tables}
     heavy = often(found, rng) if seed % 2 else {}
     # Some plans begin with the first view alone, and grow.
@@ -50,6 +54,8 @@ def test_cells_agree_with_one_engine(seed: int) -> None:
 def test_cells_agree_on_set_operations(seed: int) -> None:
     found = set_scenario(seeded(seed))
     catalog = catalog_of(found.script)
+    if are_refused(catalog):
+        return
     plan = plan_cells(catalog, CELLS[seed % len(CELLS)], {})
     assert CellPlan.from_json(plan.to_json()) == plan
     check(plan, catalog, found.versions)
@@ -59,6 +65,8 @@ def test_cells_agree_on_set_operations(seed: int) -> None:
 def test_cells_agree_on_the_table_of_cases(name: str) -> None:
     case = CASES[name]
     catalog = catalog_of(case.script)
+    if are_refused(catalog):
+        return
     for cells in CELLS:
         stream = versions(seeded(cells), case.tables, cells == 3)
         check(plan_cells(catalog, cells, {}), catalog, stream)
@@ -76,6 +84,15 @@ def test_heavy_values_change_nothing_but_the_routing(cells: int) -> None:
     plan = plan_cells(catalog, cells, {"r": 100, "s": 100}, {("r", "x"): {1: 70.0}, ("s", "x"): {1: 70.0, 2: 20.0}})
     assert all(len(plan.parts_of(view)) == 2 for view in "vwu")
     check(plan, catalog, random_versions(catalog, 1, 4))
+
+
+def are_refused(catalog: Catalog) -> bool:
+    """Whether there are negated atoms, which cells do not have: the plan says so."""
+    if not any(block.query.negated for view in catalog.views.values() for block in view.blocks):
+        return False
+    with pytest.raises(PlanError, match="has NOT EXISTS"):
+        plan_cells(catalog, CELLS[0], {})
+    return True
 
 
 def often(found: Scenario, rng: random.Random) -> dict[tuple[str, str], dict[Any, float]]:

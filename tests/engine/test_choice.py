@@ -39,6 +39,10 @@ CHOICES = {
     ),
     "rows of one trusted table": ("SELECT src FROM link WHERE dst > 3", "view_tree"),
     "path": ("SELECT COUNT(*) AS n FROM edge r JOIN edge s ON s.src = r.dst", "view_tree"),
+    "edges without a way back": (
+        "SELECT src, dst FROM edge r WHERE NOT EXISTS (SELECT 1 FROM edge s WHERE s.src = r.dst AND s.dst = r.src)",
+        "incremental_trie_join",
+    ),
 }
 
 
@@ -48,3 +52,16 @@ def test_the_planner_takes(query: str, strategy: str) -> None:
         db.execute(TABLES)
         db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
         assert db.stats()["views"]["v"]["strategy"] == strategy
+
+
+def test_negated_atoms_are_refused_to_other_strategies_by_name() -> None:
+    absent = "SELECT src FROM edge r WHERE NOT EXISTS (SELECT 1 FROM edge s WHERE s.src = r.dst)"
+    with fv.Database() as db:
+        db.execute(TABLES)
+        for properties, named in (
+            ("'freshviews.strategy' = 'view_tree'", "view_tree"),
+            ("'freshviews.epsilon' = '0.5'", "what heeds 'freshviews.epsilon'"),
+        ):
+            with pytest.raises(fv.PlanError, match=f"NOT EXISTS is kept by 'incremental_trie_join', not by {named}"):
+                db.execute(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ({properties}) AS {absent}")
+        assert db.stats()["views"] == {}

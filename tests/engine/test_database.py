@@ -186,8 +186,8 @@ def test_memory_running_out_in_a_view_leaves_the_version_as_it_was(
     before = seen(db)
     ask = Maintained.failure
 
-    def failing(self: Maintained) -> Failure | None:
-        return Failure("memory", "memory ran out") if self.view.name == "bought" and armed else ask(self)
+    def failing(self: Maintained, more: bool = False) -> Failure | None:
+        return Failure("memory", "memory ran out") if self.view.name == "bought" and armed else ask(self, more)
 
     armed = True
     monkeypatch.setattr(Maintained, "failure", failing)
@@ -214,7 +214,7 @@ def test_memory_running_out_over_a_trusted_table_asks_to_reopen(monkeypatch: pyt
         "CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM t GROUP BY a"
     )
     db.insert("t", [(1,)])
-    monkeypatch.setattr(Maintained, "failure", lambda self: Failure("memory", "memory ran out"))
+    monkeypatch.setattr(Maintained, "failure", lambda self, more=False: Failure("memory", "memory ran out"))
     with pytest.raises(fv.FreshviewsError, match="trusted"):
         db.insert("t", [(1,)])
     monkeypatch.undo()
@@ -226,8 +226,8 @@ def test_an_unexpected_exception_in_a_view_is_taken_back(db: fv.Database, monkey
     before = seen(db)
     apply = Maintained.apply
 
-    def failing(self: Maintained, batch: Any) -> None:
-        apply(self, batch)
+    def failing(self: Maintained, batch: Any, more: bool = False) -> None:
+        apply(self, batch, more)
         if self.view.name == "bought" and batch.multiplicities[0] > 0:
             raise RuntimeError("unexpected")
 
@@ -385,9 +385,9 @@ def test_a_foreign_key_of_two_columns_in_another_order() -> None:
 def test_ctrl_c_waits_for_the_end_of_a_commit(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     apply = Maintained.apply
 
-    def interrupting(self: Maintained, batch: Any) -> None:
+    def interrupting(self: Maintained, batch: Any, more: bool = False) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        apply(self, batch)
+        apply(self, batch, more)
 
     monkeypatch.setattr(Maintained, "apply", interrupting)
     with pytest.raises(KeyboardInterrupt):

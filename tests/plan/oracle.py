@@ -66,11 +66,18 @@ def _derivations(
     """(variables, values of the lifts inside atoms, product of multiplicities), one for each choice of a
     row per atom."""
     stored = [list(_rows_of(query, atom, database[atom.relation], dictionary)) for atom in atoms]
+    excluded = [
+        (atom.variables, {tuple(values.values()) for values, _, _ in _rows_of(query, atom, found, dictionary)})
+        for atom in query.negated
+        for found in [database[atom.relation]]
+    ]
 
     def choose(
         i: int, variables: dict[str, int], lifts: dict[Lift, int], multiplicity: int
     ) -> Iterator[tuple[dict[str, int], dict[Lift, int], int]]:
         if i == len(atoms):
+            if any(tuple(variables[v] for v in names) in rows for names, rows in excluded):
+                return
             if all(evaluate(c, variables, dictionary) == 1 for c in query.conditions):
                 yield variables, lifts, multiplicity
             return

@@ -34,7 +34,7 @@ def relations_of(*queries: Query) -> dict[str, Relation]:
     """Empty relations with the columns that queries use, in order of name."""
     columns: dict[str, set[str]] = {}
     for query in queries:
-        for atom in query.atoms:
+        for atom in (*query.atoms, *query.negated):
             lifts = [lift.expr for a in query.aggregates for lift in a.lifts if lift.atom == atom.name]
             used = (name for expr in (*atom.columns, *atom.filters, *lifts) for name in columns_of(expr))
             columns.setdefault(atom.relation, set()).update(used)

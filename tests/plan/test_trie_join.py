@@ -11,6 +11,7 @@ import pytest
 import freshviews as fv
 from benchmarks.moves import count_of, counted
 from benchmarks.worst_cases import LOOMIS_WHITNEY, TRIANGLE, slope, worst_case
+from freshviews.engine.runtime import BlockState
 from freshviews.plan import first_order, trie_join
 from freshviews.plan.key_order import best_key_order
 from freshviews.program.interpreter import State
@@ -199,3 +200,19 @@ def test_stores_are_those_of_first_order() -> None:
     query: Query = count_of(TRIANGLE)
     stored = [(v.name, v.key, v.components) for v in first_order.plan(query).views]
     assert [(v.name, v.key, v.components) for v in trie_join.plan(query).views] == stored
+
+
+def test_a_version_of_several_tables_is_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluated: list[BlockState] = []
+    evaluate = BlockState.evaluate
+    monkeypatch.setattr(BlockState, "evaluate", lambda state: (evaluated.append(state), evaluate(state))[1])
+    with fv.Database() as db:
+        db.execute("""CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
+            CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'trie_join') AS
+            SELECT r.a, s.c FROM r JOIN s ON r.b = s.b""")
+        before = len(evaluated)
+        with db.batch() as batch:
+            batch.insert("r", [(1, 2)])
+            batch.insert("s", [(2, 3)])
+        assert list(db.view("v")) == [(1, 3)]
+        assert len(evaluated) == before + 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from freshviews.rules import script_of
 from freshviews.sql.catalog import Catalog
 from freshviews.sql.script import parse_script
@@ -64,13 +66,14 @@ def catalog() -> Catalog:
     return found
 
 
-def scenario_of(name: str) -> Scenario:
-    """The views of a meaning over the tables; only ``v`` has a query for DuckDB, the others are read by none."""
+def scenario_of(name: str, properties: Mapping[str, str] | None = None) -> Scenario:
+    """The views of a meaning over the tables, with the SQL that rules have under properties; only ``v`` has a query for
+    DuckDB, the others are read by none."""
     rules, duck = MEANINGS[name]
     views = []
-    for line in script_of(rules, catalog()).text.rstrip(";\n").split(";\n"):
+    for line in script_of(rules, catalog(), properties).text.rstrip(";\n").split(";\n"):
         head, body = line.removeprefix("CREATE MATERIALIZED VIEW ").split(" AS ", 1)
-        view = head.strip("`")
+        view = head.split(" TBLPROPERTIES ")[0].strip("`")
         own = f"SELECT * FROM ({duck}) AS q({_columns(rules)})" if view == "v" else body.replace("`", '"')
         views.append(NamedView(view, Text(body, own)))
     return Scenario(TABLES, tuple(views))

@@ -12,6 +12,16 @@ from tests.agreement.profile import SHARE, SHARES
 from tests.agreement.random_tables import versions
 from tests.rules.meanings import MEANINGS, TABLES, scenario_of
 
+NEGATED = sorted(name for name, (rules, _) in MEANINGS.items() if "!" in rules.replace("!=", ""))
+
+
+@pytest.mark.parametrize("name", NEGATED[SHARE::SHARES])
+def test_negated_atoms_in_a_trace_agree_with_the_sql_of_a_rule(name: str) -> None:
+    case = scenario_of(name, {"freshviews.strategy": "incremental_trie_join"})
+    assert any("NOT EXISTS" in view.text.spark for view in case.views)
+    for seed, database in enumerate((None, "late", "durable")):
+        check(replace(case, versions=versions(seeded(seed), TABLES, False)), (None,), database=database)
+
 
 @pytest.mark.parametrize("name", sorted(MEANINGS)[SHARE::SHARES])
 def test_every_strategy_agrees_with_the_sql_of_a_rule(name: str) -> None:

@@ -75,7 +75,11 @@ UNSUPPORTED = [
     ("SELECT a, §sum(b) FILTER (WHERE a > 1) OVER () AS x FROM r", "window function"),
     ("SELECT a FROM r WHERE NOT §a IN (SELECT a FROM s)", "IN (subquery) here"),
     ("SELECT a FROM r WHERE b > 1 OR §a IN (SELECT a FROM s)", "IN (subquery) here"),
-    ("SELECT a FROM r WHERE NOT §EXISTS (SELECT 1 FROM s)", "EXISTS here"),
+    ("SELECT a FROM r WHERE b > 1 OR NOT §EXISTS (SELECT 1 FROM s WHERE s.a = r.a)", "EXISTS here"),
+    ("SELECT a FROM r WHERE NOT EXISTS (§SELECT 1 FROM s WHERE s.a < r.a)", "other than by ="),
+    ("SELECT a FROM r WHERE NOT EXISTS (§SELECT 1 FROM s WHERE s.a = r.a AND r.t)", "the query around it alone"),
+    ("SELECT a FROM r WHERE NOT EXISTS (§SELECT 1 FROM s WHERE s.a = r.a AND NOT EXISTS"
+     " (SELECT 1 FROM s AS q WHERE q.a = s.a AND q.b = r.b))", "further around"),
     ("SELECT a, §(SELECT max(a) FROM s) AS x FROM r", "a subquery as a value here"),
     ("SELECT a FROM r WHERE a = §(SELECT a FROM s)", "may have several rows"),
     ("SELECT a FROM r WHERE a = §(SELECT max(a) FROM s GROUP BY e)", "may have several rows"),

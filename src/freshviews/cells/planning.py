@@ -76,6 +76,12 @@ def _refuse(catalog: Catalog) -> None:
                 f"table {table.name} has a window, which would be one of its own in each cell, over the rows that come "
                 "there; delete what is old by the stream, or use 1 cell"
             )
+    for view in catalog.views.values():
+        if any(block.query.negated for block in view.blocks):
+            raise PlanError(
+                f"view {view.name.split('#')[0]} has NOT EXISTS, of rows that would have to be absent from all cells, "
+                "which is not supported; write EXCEPT of distinct rows, or use 1 cell"
+            )
     for name in (*catalog.tables, *catalog.views):
         if "@" in name:
             raise PlanError(f"the name {name} has an @, which names of cells use; give it another name, or use 1 cell")

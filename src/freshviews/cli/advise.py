@@ -50,6 +50,9 @@ def advise(script: PlannedScript, folder: str, trees: int) -> Iterator[str]:
             if any(atom.relation not in tables for atom in block.query.atoms):
                 yield "  it reads other views, whose updates no stream tells"
                 continue
+            if block.query.negated:
+                yield "  it has NOT EXISTS, which no join tree keeps"
+                continue
             yield from ("  " + line for line in _block(block.query, batches, tables, dictionary, trees))
 
 

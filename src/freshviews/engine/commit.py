@@ -113,10 +113,9 @@ def _run_views(
         start = time.perf_counter()
         maintained = view.maintained
         told_in_order = False
-        for name in maintained.inputs:
-            batch = batches.get(name)
-            if batch is None or len(batch) == 0:
-                continue
+        come = [name for name in maintained.inputs if name in batches and len(batches[name])]
+        for number, name in enumerate(come, 1):
+            batch, more = batches[name], number < len(come)
             if view.readers:
                 drain_all(view.readers)
             applied.append((view, batch))
@@ -132,8 +131,8 @@ def _run_views(
                     told_in_order = True
                     followed.numbers = numbers if positions is None else positions[numbers]
                 else:
-                    maintained.apply(batch)
-                failure = maintained.failure()
+                    maintained.apply(batch, more)
+                failure = maintained.failure(more)
             except HostFailure as error:
                 failure = Failure("evaluation", error.reason)
             if failure is not None:

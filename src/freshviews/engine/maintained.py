@@ -228,8 +228,9 @@ class Maintained:
         self._difference.append(rows)
         return self._batch(rows), numbers
 
-    def apply(self, batch: CodeBatch) -> None:
-        """Run the triggers of a relation. See ``failure`` for what could not be computed."""
+    def apply(self, batch: CodeBatch, more: bool = False) -> None:
+        """Run the triggers of a relation. ``more``: a batch of another one follows in the same version, and what can be
+        done once for all of them waits for the last. See ``failure`` for what could not be computed."""
         if len(batch) == 0:
             return
         if self._stored is not None:
@@ -241,6 +242,9 @@ class Maintained:
             self._stale = True
         else:
             self._run(batch)
+            if not more:
+                for part in self._parts:
+                    part.state.walk()
 
     def fill_at_once(self, sizes: Mapping[str, float]) -> bool:
         """Whether what is applied to the empty view from now on is stored alone, until ``joined``, as that is cheaper;
@@ -325,9 +329,9 @@ class Maintained:
             found.append(np.full(len(rows), number, np.int64))
         return np.concatenate(kept), np.concatenate(found)
 
-    def failure(self) -> Failure | None:
-        """What went wrong since the last call; forgotten by asking."""
-        if not self.filling:
+    def failure(self, more: bool = False) -> Failure | None:
+        """What went wrong since the last call; forgotten by asking. ``more`` as in ``apply``."""
+        if not (self.filling or more):
             self._settle()
         found, self._host_failure = self._host_failure, None
         for part in self._parts:

@@ -165,15 +165,19 @@ class BlockState:
                 mem.store(handle, table.JOURNALING, int(wanted and not self.program.evaluate))
 
     def run(self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int) -> None:
-        """Run the relation's triggers over ``n`` rows; columns are (address, stride in words)."""
+        """Run the relation's triggers over ``n`` rows; columns are (address, stride in words). Then comes ``walk``."""
         if self._orders_strings:
             self._refresh_strings()
         if self._asleep and self._state[2]:
             self._awake()
         self._run_triggers(relation, columns, m, n)
-        self._tracing.run(self.status, self._by_view(), self._run_triggers)
         if self._chooses:
             self._look(n)
+
+    def walk(self) -> None:
+        """Maintain what is kept by its trace, for all rows that have come since the last time."""
+        if self.program.traced:
+            self._tracing.run(self.status, self._by_view(), self._run_triggers)
 
     def _by_view(self) -> dict[str, int]:
         """Tables by the names of their views."""

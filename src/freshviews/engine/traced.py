@@ -18,6 +18,7 @@ from freshviews.engine.ordered_tree import Fold, OrderedTree
 from freshviews.errors import OutOfMemory
 from freshviews.kernel import buffer as buffers
 from freshviews.kernel import trace as words
+from freshviews.kernel import trace_filters as filters
 from freshviews.kernel.folds import GREATEST
 from freshviews.kernel.intervals import STACK_WORDS
 from freshviews.kernel.mem import load, release
@@ -26,7 +27,12 @@ from freshviews.kernel.trace_oracle import OPERATION_PATH, keep_version
 from freshviews.kernel.trace_records import PAYLOAD
 from freshviews.kernel.tree_delta import new_delta
 from freshviews.kernel.trie import new_trie
+from freshviews.program.comparison import Comparison, comparison_of
 from freshviews.program.incremental.rule import Cursor, Rule
+
+_SIGNS = {"=": filters.EQUAL, "<>": filters.DIFFERENT, "<": filters.LESS, "<=": filters.LESS_OR_EQUAL}
+_OF_FLOATS = {"<": filters.LESS_FLOAT, "<=": filters.LESS_OR_EQUAL_FLOAT}
+_NULL_SAFE = {"=": filters.SAME, "<>": filters.DISTINCT}
 
 Edits = Mapping[str, tuple[Sequence[Codes], Codes]]
 """Per relation, rows by column, and what is added to their multiplicities."""
@@ -47,14 +53,13 @@ class TraceCounters:
 
 
 class TracedRule:
-    """A rule without negated atoms and conditions over relations, empty at first, and its sensitivity indices.
+    """A rule over relations, empty at first, and its sensitivity indices. Its conditions are comparisons of variables
+    (``program.comparison``); ValueError where one is not.
 
     After OutOfMemory it is of no further use.
     """
 
     def __init__(self, rule: Rule) -> None:
-        if rule.conditions or any(atom.negated for atom in rule.atoms):
-            raise ValueError("compiled maintenance takes no conditions and no negated atoms")
         self.rule = rule
         n = len(rule.order)
         self._arrays: list[Codes] = []
@@ -72,43 +77,52 @@ class TracedRule:
             described_trees[at + words.HANDLE] = tree.handle
             described_trees[at + words.OPERATED] = self._buffer(OPERATION_PATH + tree.key)
             described_trees[at + words.DELTA] = self._block(new_delta(tree.key, 1))
-        atoms = self._words(words.ATOM_WORDS * len(rule.atoms))
-        iterators = []
-        for i, (atom, order) in enumerate(zip(rule.atoms, self._orders, strict=True)):
-            pair = [self._block(new_trie(len(order))) for _ in range(2)]
-            iterators.append(pair)
-            at = i * words.ATOM_WORDS
-            atoms[at : at + words.ATOM_WORDS] = [*pair, len(order), places.index((atom.relation, order))]
+        tree_of = [places.index((a.relation, order)) for a, order in zip(rule.atoms, self._orders, strict=True)]
+        positive = [i for i, atom in enumerate(rule.atoms) if not atom.negated]
+        atoms = self._words(words.ATOM_WORDS * len(positive))
+        iterators = {}
+        for at, i in zip(range(0, len(atoms), words.ATOM_WORDS), positive, strict=True):
+            depth = len(self._orders[i])
+            iterators[i] = [self._block(new_trie(depth)) for _ in range(2)]
+            atoms[at : at + words.ATOM_WORDS] = [*iterators[i], depth, tree_of[i]]
         cursors = [
             (number, turn, cursor)
             for number, level in enumerate(rule.levels)
-            for turn, cursor in enumerate(level.cursors)
+            for turn, cursor in (*enumerate(level.cursors), *((0, cursor) for cursor in level.negated))
         ]
         described = self._words(words.CURSOR_WORDS * len(cursors))
         for i, (number, turn, cursor) in enumerate(cursors):
             at = i * words.CURSOR_WORDS
-            tree_number = int(atoms[cursor.atom * words.ATOM_WORDS + words.ATOM_TREE])
-            self._describe(described[at : at + words.CURSOR_WORDS], number, turn, cursor, tree_number)
-            described[at + words.ITERATORS : at + words.ITERATORS + 2] = iterators[cursor.atom]
+            self._describe(described[at : at + words.CURSOR_WORDS], number, turn, cursor, tree_of[cursor.atom])
+            if cursor.atom in iterators:
+                described[at + words.ITERATORS : at + words.ITERATORS + 2] = iterators[cursor.atom]
+            else:
+                described[at + words.NEGATES] = 1
+        conditions = self._conditions(rule)
         levels = self._words(words.LEVEL_WORDS * n)
-        first = 0
+        first = first_condition = 0
         for number, level in enumerate(rule.levels):
             at = number * words.LEVEL_WORDS
             levels[at + words.FIRST_CURSOR] = first
             levels[at + words.CURSORS] = len(level.cursors)
+            levels[at + words.NEGATED] = len(level.negated)
+            levels[at + words.FIRST_CONDITION] = first_condition
+            levels[at + words.CONDITIONS] = len(level.conditions)
             levels[at + words.ASKED] = self._buffer(number + 6)
             levels[at + words.CARRIES] = self._buffer(number + 1)
             levels[at + words.EMITTED] = self._buffer(2)
-            first += len(level.cursors)
+            first += len(level.cursors) + len(level.negated)
+            first_condition += len(level.conditions)
         counts = {
             words.LEVEL_COUNT: n,
             words.CURSOR_COUNT: len(cursors),
-            words.ATOM_COUNT: len(rule.atoms),
+            words.ATOM_COUNT: len(positive),
             words.TREE_COUNT: len(places),
             words.LEVEL_LIST: address(levels),
             words.CURSOR_LIST: address(described),
             words.ATOM_LIST: address(atoms),
             words.TREE_LIST: address(described_trees),
+            words.CONDITION_LIST: address(conditions),
             words.BINDING: address(self._words(n)),
             words.RANGES: address(self._words(4 * n * n)),
             words.KEY_SCRATCH: address(self._words(n + 1)),
@@ -122,6 +136,20 @@ class TracedRule:
         trees = [*self.trees.values(), *self.indices.values()]
         self._free = weakref.finalize(self, _free, trees, self._buffers, self._blocks)
         self._begin_empty()
+
+    def _conditions(self, rule: Rule) -> Codes:
+        """The words of all conditions, level by level."""
+        found = [condition for level in rule.levels for condition in level.conditions]
+        described = self._words(words.CONDITION_WORDS * len(found))
+        for i, condition in enumerate(found):
+            one = comparison_of(condition)
+            if one is None:
+                raise ValueError(f"{condition} is no comparison of two variables")
+            at = i * words.CONDITION_WORDS
+            described[at + words.SIGN] = _sign(one)
+            described[at + words.LEFT] = rule.order.index(one.left)
+            described[at + words.RIGHT] = rule.order.index(one.right)
+        return described
 
     def _describe(self, cursor: Codes, number: int, turn: int, of: Cursor, tree: int) -> None:
         """Write the words of a cursor, and make what it holds."""
@@ -229,6 +257,12 @@ class TracedRule:
         if handle == 0:
             raise OutOfMemory("memory ran out; a rule could not be made")
         return handle
+
+
+def _sign(one: Comparison) -> int:
+    if one.null_safe:
+        return _NULL_SAFE[one.sign]
+    return _OF_FLOATS[one.sign] if one.floats else _SIGNS[one.sign]
 
 
 def _free(trees: list[OrderedTree], made: list[int], blocks: list[int]) -> None:

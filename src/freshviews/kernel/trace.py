@@ -8,6 +8,7 @@ all of its cursors stand. Of each trie, one per relation and order of columns, t
 The least word stands for minus infinity, where an iterator is opened, and the greatest for infinity, where it is at its
 end. A place whose turn is START is that before the iterators are opened, so the two are words like any others.
 
+Negated atoms have no iterators: a row of theirs is looked up. What they and the conditions say is in ``trace_filters``.
 A record of a sensitivity index is a row of an ordered tree, see ``trace_records``.
 """
 
@@ -47,7 +48,8 @@ REMOVED = 21
 TRACE = 22  # length of the trace
 EDITS = 23  # sum of edit distances
 CONTRIBUTIONS = 24
-RULE_WORDS = 25
+CONDITION_LIST = 25
+RULE_WORDS = 26
 
 # Words of a level.
 FIRST_CURSOR = 0
@@ -57,7 +59,10 @@ CARRIES = 3  # buffer of the codes at which rows carry something else
 EMITTED = 4  # buffer of what walks emit under one binding: code, and 1 for the old one, 2 for the new one, 3 for both
 EMITTED_AT = 5
 CODE = 6  # that a step emitted last
-OLD_WALK = 7
+NEGATED = 7  # cursors of negated atoms, behind the others
+FIRST_CONDITION = 8
+CONDITIONS = 9
+OLD_WALK = 10
 WALK_WORDS = 7
 LEVEL_WORDS = OLD_WALK + 2 * WALK_WORDS
 
@@ -87,7 +92,14 @@ PENDING = 10  # buffer of records that are to be entered into the index, or take
 MARK = 11  # from which one on they are of the present binding
 ITERATORS = 12  # of its atom, old and new
 FOUND_RECORDS = 14  # buffer of the records that are matched
-CURSOR_WORDS = 15
+NEGATES = 15  # whether its atom is negated; then it has no iterators
+CURSOR_WORDS = 16
+
+# Words of a condition.
+SIGN = 0
+LEFT = 1  # the level of a variable
+RIGHT = 2
+CONDITION_WORDS = 3
 
 # Words of an atom.
 ATOM_ITERATORS = 0
@@ -115,7 +127,8 @@ STEP_LOW = 1
 STEP_HIGH = 2
 STEP_TURN = 3
 STEP_SINCE = 4
-STEP_WORDS = 5
+STEP_THERE = 5  # whether a negated atom has the code that it is asked for
+STEP_WORDS = 6
 
 START = 0
 """The turn of the place before iterators are opened."""
@@ -273,26 +286,12 @@ def is_not_after(a: int, b: int) -> bool:
 
 
 @inlined
-def agree(level: int, w: int) -> int:
-    """Go past those who stand at the candidate already; 1 where nobody is left to be asked: the candidate is emitted,
-    it is in CODE, and the walk goes on behind it."""
-    cursors = load(level, CURSORS)
-    agreed = load(w, AGREED)
-    ahead = load(w, AHEAD)
-    if ahead != 0:
-        first = load(w, FIRST)
-        while agreed < cursors and (ahead >> ((first + agreed) % cursors)) & 1 != 0:
-            agreed += 1
-        store(w, AGREED, agreed)
-    if agreed < cursors:
-        return 0
-    code = load(w, CANDIDATE)
-    store(level, CODE, code)
+def go_behind(w: int, code: int) -> None:
+    """Have a walk go on behind a code."""
     if code == MOST:
         store(w, STATE, FINISHED)
     else:
         take_up(w, code + 1, 0, 0, 0, LEAST)
-    return 1
 
 
 @jit

@@ -39,6 +39,7 @@ from freshviews.kernel.trace import (
     LEVEL_COUNT,
     LIST,
     MOST,
+    NEGATED,
     NEW,
     NEW_ROOT,
     OLD,
@@ -70,6 +71,7 @@ from freshviews.kernel.trace import (
     tree_of,
     walk_of,
 )
+from freshviews.kernel.trace_filters import all_hold, is_there
 from freshviews.kernel.trace_oracle import ask_oracle
 from freshviews.kernel.trace_records import begin_binding, enter_records, high_of_record, settle_steps
 from freshviews.kernel.trace_step import evaluate, step
@@ -198,7 +200,7 @@ def enter_level(r: int, number: int) -> None:
     if i == end:
         return
     first = load(level, FIRST_CURSOR)
-    for c in range(first, first + load(level, CURSORS)):
+    for c in range(first, first + load(level, CURSORS) + load(level, NEGATED)):
         if load(cursor_of(r, c), KEPT) != 0:
             begin_binding(cursor_of(r, c))
     while i < end:
@@ -310,21 +312,25 @@ def begin_at_place(r: int, number: int, row: int) -> None:
 
 @jit
 def is_believed(r: int, number: int, candidate: int, agreed: int, first: int, ahead: int, since: int) -> bool:
-    """Whether all who have agreed on a candidate stand at it in the new version: a record that has not been matched
-    proves it; a cursor without an index is asked."""
+    """Whether all who have agreed on a candidate stand at it in the new version, and negated atoms lack it: a record
+    that has not been matched proves it; a cursor without an index is asked."""
     level = level_of(r, number)
     cursors = load(level, CURSORS)
     for i in range(agreed):
-        turn = (first + i) % cursors
+        turn = (first + i) % cursors if i < cursors else i
         c = cursor_of(r, load(level, FIRST_CURSOR) + turn)
         if load(c, KEPT) != 0:
             low = candidate
             if i == 0:
                 low = since
-            elif (ahead >> turn) & 1 != 0:
+            elif i < cursors and (ahead >> turn) & 1 != 0:
                 low = LEAST
             found, high = high_of_record(r, c, low)
             if found == 0 or high != candidate:
+                return False
+        elif i >= cursors:
+            count_one(r, OPERATIONS, 1)
+            if is_there(r, c, NEW, candidate):
                 return False
         else:
             count_one(r, OPERATIONS, 1)
@@ -374,6 +380,13 @@ def sides_of(r: int, number: int, code: int) -> int:
         count_one(r, OPERATIONS, 1)
         seek_cursor(c, NEW, code)
         if is_at_end(c, NEW) or stands_at(c, NEW) != code:
+            return 0
+    if not all_hold(r, number, code):
+        return 0
+    first += load(level, CURSORS)
+    for i in range(first, first + load(level, NEGATED)):
+        count_one(r, OPERATIONS, 1)
+        if is_there(r, cursor_of(r, i), NEW, code):
             return 0
     return 3
 

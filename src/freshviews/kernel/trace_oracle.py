@@ -37,6 +37,7 @@ from freshviews.kernel.trace import (
     LEVEL_COUNT,
     LEVEL_NUMBER,
     MATCHED,
+    NEGATES,
     NEW_ROOT,
     OLD_ROOT,
     OPERATED,
@@ -152,11 +153,14 @@ def note_points(r: int, c: int) -> None:
         count_one(r, SURGERIES, 1)
         path = operation + 8 * OPERATION_PATH
         kind = load(operation, 1)
+        negates = load(c, NEGATES) != 0
         if kind == CARRY:
-            row = append(load(level, CARRIES))
-            for j in range(depth + 1):
-                store(row, j, load(path, j))
-        elif kind == BRANCH:
+            # Of a negated atom it does not matter what a row carries.
+            if not negates:
+                row = append(load(level, CARRIES))
+                for j in range(depth + 1):
+                    store(row, j, load(path, j))
+        elif kind == BRANCH or negates:
             row = append(load(level, ASKED))
             for j in range(depth + 1):
                 store(row, j, load(path, j))
@@ -200,6 +204,8 @@ def match_carries(r: int, c: int) -> None:
         if load(operation, 0) != depth + 1 or load(operation, 1) != CARRY:
             continue
         count_one(r, SURGERIES, 1)
+        if load(c, NEGATES) != 0:
+            continue
         clear_buffer(found)
         path = operation + 8 * OPERATION_PATH
         stab_index(r, c, path)

@@ -43,6 +43,7 @@ from freshviews.kernel.trace import (
     STEP_LIST,
     STEP_LOW,
     STEP_SINCE,
+    STEP_THERE,
     STEP_TURN,
     TRACE,
     count_one,
@@ -123,7 +124,9 @@ def edit_rows(r: int, t: int, rows: int, width: int, count: int) -> None:
 
 
 @inlined
-def report(r: int, number: int, side: int, low: int, high: int, turn: int, since: int, mode: int) -> None:
+def report(
+    r: int, number: int, side: int, low: int, high: int, turn: int, since: int, mode: int, there: int = 0
+) -> None:
     """Tell of a step: it is listed, or recorded, or forgotten."""
     count_one(r, OPERATIONS, 1)
     if mode == LIST:
@@ -133,6 +136,7 @@ def report(r: int, number: int, side: int, low: int, high: int, turn: int, since
         store(row, STEP_HIGH, high)
         store(row, STEP_TURN, turn)
         store(row, STEP_SINCE, since)
+        store(row, STEP_THERE, there)
     else:
         count_one(r, TRACE, 1 if mode == RECORD else -1)
         count_one(r, EDITS, 1)
@@ -200,7 +204,7 @@ def settle_steps(r: int) -> None:
             elif load(other, STEP_CURSOR) == number:
                 again = 1
                 if load(other, STEP_HIGH) == load(step, STEP_HIGH):
-                    common += 1
+                    common += 1 if load(other, STEP_THERE) == load(step, STEP_THERE) else 0
             else:
                 j += 1
         c = cursor_of(r, number)

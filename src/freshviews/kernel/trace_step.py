@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from freshviews.kernel.mem import jit, load, store
+from freshviews.kernel.mem import inlined, jit, load, store
 from freshviews.kernel.trace import (
     AGREED,
     AHEAD,
     BINDING,
     CANDIDATE,
     CODE,
+    CONDITIONS,
     CURSORS,
     FINISHED,
     FIRST,
     FIRST_CURSOR,
     LEAST,
     LEVEL_COUNT,
+    NEGATED,
     SINCE,
     START,
     STARTING,
     STATE,
-    agree,
     begin_walk,
     cursor_of,
     derive,
+    go_behind,
     is_at_end,
     level_of,
     open_cursor,
@@ -32,12 +34,56 @@ from freshviews.kernel.trace import (
     turn_of,
     walk_of,
 )
+from freshviews.kernel.trace_filters import all_hold, is_there
 from freshviews.kernel.trace_records import report
 
 
+@inlined
+def agree(r: int, number: int, w: int) -> int:
+    """Go past those who stand at the candidate already; 1 where nobody is left to be asked: the candidate is emitted,
+    it is in CODE, and the walk goes on behind it, as it does where a condition does not hold."""
+    level = level_of(r, number)
+    cursors = load(level, CURSORS)
+    agreed = load(w, AGREED)
+    ahead = load(w, AHEAD)
+    if ahead != 0:
+        first = load(w, FIRST)
+        while agreed < cursors and (ahead >> ((first + agreed) % cursors)) & 1 != 0:
+            agreed += 1
+        store(w, AGREED, agreed)
+    if agreed < cursors:
+        return 0
+    code = load(w, CANDIDATE)
+    if agreed == cursors and load(level, CONDITIONS) != 0 and not all_hold(r, number, code):
+        go_behind(w, code)
+        return 0
+    if agreed < cursors + load(level, NEGATED):
+        return 0
+    store(level, CODE, code)
+    go_behind(w, code)
+    return 1
+
+
 @jit
-def start(r: int, level: int, w: int, side: int, mode: int) -> int:
+def ask_negated(r: int, number: int, w: int, side: int, mode: int) -> int:
+    """Look up the row of the negated atom whose turn it is; 1 where it is absent and the candidate is emitted."""
+    code = load(w, CANDIDATE)
+    agreed = load(w, AGREED)
+    c = load(level_of(r, number), FIRST_CURSOR) + agreed
+    there = is_there(r, cursor_of(r, c), side, code)
+    turn = turn_of(agreed, load(w, FIRST), load(w, AHEAD))
+    report(r, c, side, code, code, turn, load(w, SINCE), mode, 1 if there else 0)
+    if there:
+        go_behind(w, code)
+        return 0
+    store(w, AGREED, agreed + 1)
+    return agree(r, number, w)
+
+
+@jit
+def start(r: int, number: int, w: int, side: int, mode: int) -> int:
     """Open all iterators; 1 where a code is emitted."""
+    level = level_of(r, number)
     first = load(level, FIRST_CURSOR)
     cursors = load(level, CURSORS)
     greatest = LEAST
@@ -60,7 +106,7 @@ def start(r: int, level: int, w: int, side: int, mode: int) -> int:
         if i != foremost and stands_at(cursor_of(r, first + i), side) == greatest:
             ahead |= 1 << i
     take_up(w, greatest, 1, foremost, ahead, LEAST)
-    return agree(level, w)
+    return agree(r, number, w)
 
 
 @jit
@@ -69,10 +115,12 @@ def step(r: int, number: int, side: int, mode: int) -> int:
     level = level_of(r, number)
     w = walk_of(r, number, side)
     if load(w, STATE) == STARTING:
-        return start(r, level, w, side, mode)
+        return start(r, number, w, side, mode)
     cursors = load(level, CURSORS)
     candidate = load(w, CANDIDATE)
     agreed = load(w, AGREED)
+    if agreed >= cursors:
+        return ask_negated(r, number, w, side, mode)
     turn = load(w, FIRST) + agreed
     if turn >= cursors:
         turn -= cursors
@@ -88,7 +136,7 @@ def step(r: int, number: int, side: int, mode: int) -> int:
         store(w, AGREED, agreed + 1)
     else:
         take_up(w, code, 1, turn, 0, candidate)
-    return agree(level, w)
+    return agree(r, number, w)
 
 
 @jit

@@ -112,7 +112,8 @@ def _query(block: Block) -> str:
         f"{a.name if a.name == a.relation else f'{a.relation} {a.name}'}({', '.join(a.variables)})"
         for a in query.atoms
     )
-    conditions = "".join(f" * [{c}]" for c in query.conditions)
+    conditions = "".join(f" * !{a.relation}({', '.join(a.variables)})" for a in query.negated)
+    conditions += "".join(f" * [{c}]" for c in query.conditions)
     results = "".join(f"; {r.name} = {r.function}" for r in block.results)
     bound = f"SUM[{', '.join(query.bound)}] " if query.bound else ""
     return f"{query.name}({', '.join(query.free)}) = {bound}{atoms}{conditions}{results}"

@@ -11,13 +11,19 @@ their rows. The head of the rule is a program of its own over them: that of the 
 Departures, besides those of ``program.incremental``:
 
 - What is summed is a variable as well, the last one of its atom: a derivation has all that the head needs.
-- Conditions across atoms are those of the head. So they do not shorten the trace.
+- Conditions that compare two variables are in the trace, where the later one is bound. Others, over several variables
+  or with functions, strings in order, arithmetic that may fail, are those of the head: they do not shorten the trace.
 - There is no short-circuit for variables of which only the presence matters: all derivations are counted.
 - The rows are stored twice: as views, of which tries are made again after a restart, and in the tries.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a), of which the other triggers are alike::
 
     trace R(a, b), S(b, c), T(c, a) in order of a, b, c
+
+Negated atoms, where no row may agree, are stored and traced as others are; all their variables are those of others.
+They are looked up where the last of these is bound::
+
+    trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
 
     on R(a, b) += m:
         R[a, b] += m
@@ -32,11 +38,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from freshviews.expr.nodes import Column, Literal
+from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.plan import first_order
 from freshviews.plan.first_order import RESULT, stores_of
 from freshviews.plan.key_order import best_key_order
 from freshviews.plan.leaves import parameters_of
+from freshviews.program.comparison import comparison_of
 from freshviews.program.incremental.rule import Atom as RuleAtom
 from freshviews.program.incremental.rule import Rule
 from freshviews.program.nodes import COUNT, MULTIPLICITY, Add, Monomial, Program, Trigger, View
@@ -56,8 +63,9 @@ def plan(
     query = _with_summed(query)
     body = replace(query, aggregates=(Aggregate(COUNT, "integer"),))
     chosen = _placed(query, order) if order else best_key_order(body, dependencies, sizes)
-    stores = stores_of(body, ())
-    head = first_order.plan(_head(query))
+    stores = stores_of(replace(body, atoms=(*body.atoms, *query.negated)), ())
+    compared = tuple(c for c in query.conditions if comparison_of(c) is not None)
+    head = first_order.plan(_head(query, tuple(c for c in query.conditions if c not in compared)))
     taken = {RESULT, *(store.view.name for store in stores)}
     edits = []
     for store in stores:
@@ -67,11 +75,11 @@ def plan(
         taken.add(name)
         edits.append(replace(store.view, name=name, definition=f"what {store.view.name} grows by in a batch"))
     atoms = []
-    for atom in query.atoms:
+    for atom in (*query.atoms, *query.negated):
         store = next(s for s in stores if atom in s.atoms)
-        atoms.append(RuleAtom(store.view.name, atom.variables))
+        atoms.append(RuleAtom(store.view.name, atom.variables, negated=atom in query.negated))
     pairs = tuple((store.view.name, view.name) for store, view in zip(stores, edits, strict=True))
-    traced = Traced(Rule(chosen, tuple(atoms)), pairs, head.triggers[0].relation)
+    traced = Traced(Rule(chosen, tuple(atoms), compared), pairs, head.triggers[0].relation)
     loading = []
     for store, view in zip(stores, edits, strict=True):
         first = store.atoms[0]
@@ -90,6 +98,7 @@ def plan(
             ("key order", ", ".join(chosen)),
             ("indices", f"kept: {'; '.join(traced.kept()) or 'none'}"),
             ("", f"dropped: {'; '.join(traced.dropped()) or 'none'}"),
+            *((("filters", "; ".join(traced.filters())),) if traced.filters() else ()),
             ("update", "as the edit distance of the trace and the changes, up to a logarithm"),
             ("delay", "O(1)"),
             ("space", "O(N + |trace| + |result|)"),
@@ -134,15 +143,16 @@ def _with_summed(query: Query) -> Query:
     return replace(query, atoms=tuple(atoms.values()), aggregates=aggregates)
 
 
-def _head(query: Query) -> Query:
-    """The query over its derivations: one atom whose columns are the variables; conditions are its filters."""
+def _head(query: Query, conditions: tuple[Expr, ...]) -> Query:
+    """The query over its derivations: one atom whose columns are the variables; conditions, those that are not in the
+    trace, are its filters."""
     name = f"#{query.name}"
     types = {v: column for atom in query.atoms for v, column in zip(atom.variables, atom.columns, strict=True)}
     aggregates = tuple(
         replace(a, lifts=tuple(Lift(name, lift.expr) for lift in a.lifts)) for a in query.aggregates
     )
     columns = tuple(Column(v, types[v].type, types[v].nullable) for v in query.free)
-    atom = Atom(name, name, query.free, columns, query.conditions)
+    atom = Atom(name, name, query.free, columns, conditions)
     return Query(query.name, query.free, (atom,), aggregates)
 
 

@@ -65,6 +65,8 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     named_updates(view, inputs)  # whoever heeds it: what cannot be read is refused
     dependencies = from_keys(block.query, _keys(inputs))
     kind = classify(block.query, dependencies)
+    if block.query.negated:
+        return _negated(view, block, inputs, dependencies, kind)
     if view.strategy is not None or not (_OF_CROWN | _OF_TRIE_JOIN).isdisjoint(dict(view.properties)):
         return _named(view, block, inputs, dependencies, kind)
     in_z = sorted(name for name, relation in inputs.items() if may_be_negative(relation))
@@ -103,6 +105,26 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
         return Plan(_ivm_eps(view, block, ivm_eps_linear.plan), kind, "ivm_eps_linear", reason)
     reason = "cyclic: deltas over the base relations take linear space and the smaller side's time"
     return Plan(_first_order(block, dependencies), kind, "first_order", reason)
+
+
+def _negated(
+    view: ViewDef,
+    block: Block,
+    inputs: Mapping[str, TableDef | ViewDef],
+    dependencies: tuple[FD, ...],
+    kind: QueryClass,
+) -> Plan:
+    """The plan of a block with negated atoms, which one strategy keeps."""
+    strategy = "incremental_trie_join"
+    given = sorted((_OF_CROWN | {"freshviews.epsilon"}).intersection(dict(view.properties)))
+    other = view.strategy or (f"what heeds '{given[0]}'" if given else strategy)
+    if other != strategy:
+        raise PlanError(
+            f"view {view.name}: NOT EXISTS is kept by '{strategy}', not by {other}; name that or none, or write EXCEPT "
+            "of distinct rows"
+        )
+    reason = "named by the user" if view.strategy else "negated atoms are part of a trace; no other strategy has them"
+    return Plan(_incremental_trie_join(view, block, inputs, dependencies), kind, strategy, reason)
 
 
 def _worth_factorising(kind: QueryClass) -> bool:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from freshviews.program.comparison import comparison_of
 from freshviews.program.incremental.rule import Rule
 
 
 @dataclass(frozen=True)
 class Traced:
-    """``edits``: pairs of a view that the rule reads, and the view of what it grows by."""
+    """``edits``: pairs of a view that the rule reads, and the view of what it grows by. The conditions of the rule are
+    comparisons."""
 
     rule: Rule
     edits: tuple[tuple[str, str], ...]
@@ -40,8 +42,19 @@ class Traced:
         return [
             (f"{rule.atoms[cursor.atom]} at {level.variable}", cursor.kept)
             for level in rule.levels
-            for cursor in level.cursors
+            for cursor in (*level.cursors, *level.negated)
         ]
 
+    def filters(self) -> list[str]:
+        """Conditions and negated atoms, each where its variables are bound, as ``!s(a, c) at c``, in order."""
+        found = []
+        for level in self.rule.levels:
+            found += [f"{comparison_of(condition) or condition} at {level.variable}" for condition in level.conditions]
+            found += [f"{self.rule.atoms[cursor.atom]} at {level.variable}" for cursor in level.negated]
+        return found
+
     def __str__(self) -> str:
-        return f"{', '.join(map(str, self.rule.atoms))} in order of {', '.join(self.rule.order)}"
+        joined = ", ".join(str(atom) for atom in self.rule.atoms if not atom.negated)
+        filters = self.filters()
+        where = f" where {', '.join(filters)}" if filters else ""
+        return f"{joined} in order of {', '.join(self.rule.order)}{where}"

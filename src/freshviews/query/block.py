@@ -138,7 +138,7 @@ class ViewDef:
     def inputs(self) -> tuple[str, ...]:
         """Names of the tables and views it reads, each once."""
         queries = [q for b in self.blocks for q in (b.query, *(d.query for d in b.distinct))]
-        return tuple(dict.fromkeys(a.relation for q in queries for a in q.atoms))
+        return tuple(dict.fromkeys(a.relation for q in queries for a in (*q.atoms, *q.negated)))
 
 
 @dataclass(frozen=True)

@@ -62,13 +62,15 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Query:
-    """A join block. ``conditions`` are predicates over variables of several atoms."""
+    """A join block. ``conditions`` are predicates over variables of several atoms. ``negated`` are atoms of which no
+    row may agree: their variables are those of the others, and no multiplicity of their relations is negative."""
 
     name: str
     free: tuple[str, ...]
     atoms: tuple[Atom, ...]
     aggregates: tuple[Aggregate, ...] = (Aggregate("count", "integer"),)
     conditions: tuple[Expr, ...] = ()
+    negated: tuple[Atom, ...] = ()
 
     @property
     def variables(self) -> tuple[str, ...]:

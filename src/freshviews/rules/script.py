@@ -1,15 +1,15 @@
 """The SQL that rules stand for.
 
 Relations of rules are sets. A conjunction is a join, the rows of a head are distinct, its rules and the branches of a
-disjunction are put together by UNION. A negated atom takes away, by EXCEPT, the bindings for which it has a row. An
-aggregate ranges over the distinct bindings of the variables that have names: an atom that may have one of them twice,
-as of a table without a key, is read with DISTINCT. Over no bindings a head has no row, also where it is an aggregate
-of all.
+disjunction are put together by UNION. A negated atom takes away, by EXCEPT, the bindings for which it has a row; where
+the strategy is named that has negated atoms in traces, it is NOT EXISTS, if that can say it. An aggregate ranges over
+the distinct bindings of the variables that have names: an atom that may have one of them twice, as of a table without
+a key, is read with DISTINCT. Over no bindings a head has no row, also where it is an aggregate of all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from freshviews.errors import RuleError, SqlError
@@ -35,6 +35,17 @@ Piece = tuple[str, Place]
 Sql = list[Piece]
 """Text, and the place in the rules that each piece of it comes from."""
 
+KEEPS_NEGATED = "incremental_trie_join"
+"""The strategy whose traces have negated atoms."""
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What rules may read, and whether NOT EXISTS is for negated atoms."""
+
+    known: Mapping[str, Known]
+    absent: bool
+
 
 @dataclass(frozen=True)
 class RuleScript:
@@ -57,11 +68,12 @@ class RuleScript:
 def script_of(text: str, catalog: Catalog, properties: Mapping[str, str] | None = None) -> RuleScript:
     """The views that a text of rules defines, each with these properties. Raises RuleError with line and column."""
     definitions, known = definitions_of(parse_rules(text), catalog)
+    reads = Reads(known, (properties or {}).get("freshviews.strategy") == KEEPS_NEGATED)
     written: list[str] = []
     places: list[tuple[int, Place]] = []
     length = 0
     for definition in definitions:
-        for piece, place in _view(definition, known, properties or {}):
+        for piece, place in _view(definition, reads, properties or {}):
             places.append((length, place))
             written.append(piece)
             length += len(piece)
@@ -81,15 +93,15 @@ def _joined(parts: list[Sql], separator: str) -> Sql:
     return found
 
 
-def _view(definition: Definition, known: Mapping[str, Known], properties: Mapping[str, str]) -> Sql:
+def _view(definition: Definition, reads: Reads, properties: Mapping[str, str]) -> Sql:
     head = definition.rules[0].head.place
     clause = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
     start = f"CREATE MATERIALIZED VIEW {_quoted(definition.name)}{f' TBLPROPERTIES ({clause})' if clause else ''} AS "
     if definition.rules[0].aggregates:
-        body = _aggregated(definition, definition.rules[0], known)
+        body = _aggregated(definition, definition.rules[0], reads)
     else:
         each = [(r, conjunction, _head(definition, r)) for r in definition.rules for conjunction in r.conjunctions]
-        body = _together(each, known)
+        body = _together(each, reads)
     return [(start, head), *body, (";\n", head)]
 
 
@@ -99,11 +111,15 @@ def _head(definition: Definition, rule: Rule) -> list[tuple[str, Variable]]:
     return list(zip(definition.columns, variables, strict=True))
 
 
-def _distinct(rule: Rule, conjunction: Plain, columns: list[tuple[str, Variable]], known: Mapping[str, Known]) -> Sql:
+def _distinct(rule: Rule, conjunction: Plain, columns: list[tuple[str, Variable]], reads: Reads) -> Sql:
     """The distinct values of variables, by the names of columns, that a conjunction gives."""
+    known = reads.known
     negated = [one for one in conjunction if isinstance(one, Atom) and one.negated]
     if not negated:
         return _bindings(rule, conjunction, columns, known)
+    positive = tuple(one for one in conjunction if one not in negated)
+    if reads.absent and all(_compares_columns(atom, positive) for atom in negated):
+        return _bindings(rule, positive, columns, known, negated)
     taken = {name for name, _ in columns}
     kept = list(columns)
     for variable in (v for atom in negated for term in atom.arguments for v in variables_in(term)):
@@ -113,7 +129,7 @@ def _distinct(rule: Rule, conjunction: Plain, columns: list[tuple[str, Variable]
                 name += "_"
             taken.add(name)
             kept.append((name, variable))
-    remaining = _without(rule, conjunction, negated, kept, known)
+    remaining = _without(rule, positive, negated, kept, known)
     if len(kept) == len(columns):
         return remaining
     items: list[Sql] = [[(_quoted(name), variable.place)] for name, variable in columns]
@@ -121,23 +137,28 @@ def _distinct(rule: Rule, conjunction: Plain, columns: list[tuple[str, Variable]
     return [("SELECT DISTINCT ", place), *_joined(items, ", "), (" FROM (", place), *remaining, (") AS `kept`", place)]
 
 
-def _together(
-    rules: list[tuple[Rule, Plain, list[tuple[str, Variable]]]], known: Mapping[str, Known]
-) -> Sql:
+def _compares_columns(atom: Atom, positive: Plain) -> bool:
+    """Whether the arguments of a negated atom are columns of positive ones, one at least, and constants."""
+    bound = {t.name for one in positive if isinstance(one, Atom) for t in one.arguments if isinstance(t, Variable)}
+    names = [t.name for t in atom.arguments if isinstance(t, Variable)]
+    plain = all(isinstance(t, Variable | Constant | Anything) for t in atom.arguments)
+    return plain and bool(names) and bound.issuperset(names)
+
+
+def _together(rules: list[tuple[Rule, Plain, list[tuple[str, Variable]]]], reads: Reads) -> Sql:
     """The distinct rows that conjunctions of rules give in all."""
     parts = []
     for rule, conjunction, columns in rules:
-        part = _distinct(rule, conjunction, columns, known)
+        part = _distinct(rule, conjunction, columns, reads)
         place = rule.head.place
         parts.append(part if len(rules) == 1 else [("(", place), *part, (")", place)])
     return _joined(parts, " UNION ")
 
 
 def _without(
-    rule: Rule, conjunction: Plain, negated: list[Atom], kept: list[tuple[str, Variable]], known: Mapping[str, Known]
+    rule: Rule, positive: Plain, negated: list[Atom], kept: list[tuple[str, Variable]], known: Mapping[str, Known]
 ) -> Sql:
     """The distinct values of the kept variables for which no negated atom has a row."""
-    positive = tuple(one for one in conjunction if one not in negated)
     found = _bindings(rule, positive, kept, known)
     for atom in negated:
         against = (*positive, Atom(atom.relation, atom.arguments, atom.place))
@@ -145,18 +166,26 @@ def _without(
     return found
 
 
-def _bindings(rule: Rule, conjunction: Plain, kept: list[tuple[str, Variable]], known: Mapping[str, Known]) -> Sql:
+def _bindings(
+    rule: Rule,
+    conjunction: Plain,
+    kept: list[tuple[str, Variable]],
+    known: Mapping[str, Known],
+    negated: Sequence[Atom] = (),
+) -> Sql:
     body = _Body(conjunction, known, sets=False)
+    for atom in negated:
+        body.exclude(atom)
     items: list[Sql] = [[*body.term(variable), (f" AS {_quoted(name)}", variable.place)] for name, variable in kept]
     return [("SELECT DISTINCT ", rule.head.place), *_joined(items, ", "), *body.rest()]
 
 
-def _aggregated(definition: Definition, rule: Rule, known: Mapping[str, Known]) -> Sql:
+def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
     """The rows of a head with aggregates, which has one rule."""
     conjunctions = rule.conjunctions
     place = rule.head.place
     if len(conjunctions) == 1 and not any(isinstance(one, Atom) and one.negated for one in conjunctions[0]):
-        body = _Body(conjunctions[0], known, sets=True)
+        body = _Body(conjunctions[0], reads.known, sets=True)
         term, rest = body.term, body.rest()
     else:
         kept = {v.name: v for one in conjunctions[0] for t in terms_of(one) for v in variables_in(t)}
@@ -164,7 +193,7 @@ def _aggregated(definition: Definition, rule: Rule, known: Mapping[str, Known]) 
             here = {v.name for one in conjunction for t in terms_of(one) for v in variables_in(t)}
             kept = {name: v for name, v in kept.items() if name in here}
         columns = list(kept.items())
-        parts = _together([(rule, conjunction, columns) for conjunction in conjunctions], known)
+        parts = _together([(rule, conjunction, columns) for conjunction in conjunctions], reads)
         term = _Named().term
         rest = [(" FROM (", place), *parts, (") AS `found`", place)]
     made = {one.name: one for one in rule.aggregates}
@@ -264,6 +293,17 @@ class _Body(_Terms):
                     self.conditions.append([*before, (" = ", term.place), *value])
             else:
                 computed.append((value, term, term.place))
+
+    def exclude(self, atom: Atom) -> None:
+        """Have a negated atom without a row, whose arguments are variables with values and constants."""
+        relation = self.known[atom.relation.lower()]
+        alias = f"{relation.name}_{len(self.sources) + len(self.conditions) + 1}"
+        equal: list[Sql] = []
+        for column, term in zip(relation.columns, atom.arguments, strict=True):
+            if not isinstance(term, Anything):
+                equal.append([(f"{_quoted(alias)}.{_quoted(column)} = ", term.place), *self.term(term)])
+        start = f"NOT EXISTS (SELECT 1 FROM {_quoted(relation.name)} AS {_quoted(alias)} WHERE "
+        self.conditions.append([(start, atom.place), *_joined(equal, " AND "), (")", atom.place)])
 
     def variable(self, variable: Variable) -> Sql:
         return [(text, variable.place) for text, _ in self.values[variable.name]]

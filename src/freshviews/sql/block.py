@@ -1,9 +1,9 @@
 """Stage 4: a bound SELECT to a ``Block``.
 
 Mostly one block. An inner one becomes an internal view where the outer needs an expression over several
-sources at a leaf: a condition with a string function across tables, a GROUP BY expression or an
-argument of MIN, MAX or COUNT(DISTINCT) across tables. Then the inner block is the join, as a bag of the
-columns needed, and over its one source every expression is a leaf's.
+sources at a leaf: a condition with a string function across tables, a GROUP BY expression, an argument of
+MIN, MAX or COUNT(DISTINCT), or what NOT EXISTS compares with, across tables. Then the inner block is the
+join, as a bag of the columns needed, and over its one source every expression is a leaf's.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from freshviews.sql.build import (
 from freshviews.sql.join import Join, joined, localised
 from freshviews.sql.lifts import AcrossWithHost, Lifts
 from freshviews.sql.scope import Source, aliases_in, name_of
-from freshviews.sql.select import AggregateCall, Bound, Item, Select, aggregate_index, group_index
-from freshviews.sql.variables import Variables, free_name
+from freshviews.sql.select import Absent, AggregateCall, Bound, Item, Select, aggregate_index, group_index
+from freshviews.sql.variables import Variables, at_leaf, free_name
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 
@@ -44,6 +44,8 @@ class Views(Protocol):
     def internal_view(self, bound: Bound) -> ViewDef: ...
 
     def source_of(self, view: ViewDef) -> Source: ...
+
+    def is_positive(self, source: Source) -> bool: ...
 
 
 def block_of(select: Select, views: Views) -> Block:
@@ -71,6 +73,7 @@ def _over_inner(select: Select, views: Views) -> Select:
     outer = [c for c in join.conditions if has_host(scratch.over(c))]
     kept = tuple(c for c in select.conjuncts if c not in outer)
     wanted: list[Expr] = [*outer, *(group.expr for group in select.groups)]
+    wanted += [other for absent in select.absent for _, other in absent.pairs]
     wanted += [arg for aggregate in select.aggregates for arg in aggregate.args]
     if select.kind == "bag":
         wanted += [item.expr for item in select.items]
@@ -100,6 +103,7 @@ def _over_inner(select: Select, views: Views) -> Select:
         groups=tuple(replace(group, expr=moved(group.expr)) for group in select.groups),
         aggregates=tuple(replace(a, args=tuple(map(moved, a.args))) for a in select.aggregates),
         items=tuple(replace(i, expr=moved(i.expr)) for i in select.items) if select.kind == "bag" else select.items,
+        absent=tuple(replace(a, pairs=tuple((own, moved(other)) for own, other in a.pairs)) for a in select.absent),
     )
 
 
@@ -135,8 +139,12 @@ class _Builder:
         conditions = tuple(self._condition(one) for one in self.join.conditions)
         aggregates = tuple(self.components.values())
         spanning = [lift.expr for a in aggregates for lift in a.lifts if lift.atom is None]
-        query = Query("", tuple(self.free), self._atoms((*conditions, *spanning)), aggregates, conditions)
-        distinct = tuple(replace(one, query=self._counting(one.query, conditions)) for one in self.distinct.values())
+        negated = tuple(map(self._negated, select.absent))
+        atoms = self._atoms((*conditions, *spanning), [v for atom in negated for v in atom.variables])
+        query = Query("", tuple(self.free), atoms, aggregates, conditions, negated)
+        distinct = tuple(
+            replace(one, query=self._counting(one.query, conditions, negated)) for one in self.distinct.values()
+        )
         outputs = tuple(Output(item.name, expr) for item, expr in zip(select.items, exprs, strict=True))
         block = Block(select.kind, query, outputs, tuple(self.results), distinct, having)
         return _named(block, self.variables.naming())
@@ -150,6 +158,20 @@ class _Builder:
         if has_host(made):
             raise AcrossWithHost
         return made
+
+    def _negated(self, absent: Absent) -> Atom:
+        """What is absent as an atom; of two values that equal one variable, a filter makes them equal."""
+        own: dict[str, Expr] = {}
+        filters = [*absent.filters]
+        for value, around in absent.pairs:
+            other = localised(around, self.join.shared)
+            if len(aliases_in(other)) > 1:
+                raise AcrossWithHost
+            first = own.setdefault(self.variables.of(other).name, value)
+            if first is not value:
+                filters.append(call("null_safe_eq", (first, value), BOOLEAN))
+        columns = tuple(map(at_leaf, own.values()))
+        return Atom(absent.source.alias, absent.source.relation, tuple(own), columns, tuple(map(at_leaf, filters)))
 
     def _bag_outputs(self) -> list[Expr]:
         made: dict[int, Expr] = {}
@@ -279,7 +301,7 @@ class _Builder:
         )
         return name
 
-    def _counting(self, query: Query, conditions: tuple[Expr, ...]) -> Query:
+    def _counting(self, query: Query, conditions: tuple[Expr, ...], negated: tuple[Atom, ...]) -> Query:
         """The query of a distinct aggregate: groups and arguments free, NULL arguments left out."""
         extra: dict[str, tuple[Expr, ...]] = {}
         for variable in query.free:
@@ -288,8 +310,9 @@ class _Builder:
             if sharpened(expr, frozenset[str]().union(*map(rejects_null, filters))).nullable:
                 extra[alias] = (*extra.get(alias, ()), call("is_not_null", (expr,), BOOLEAN))
         used = {n.name for expr in conditions for n in nodes_of(expr) if isinstance(n, Column)}
+        used.update(v for atom in negated for v in atom.variables)
         atoms = self.variables.atoms({*self.free, *query.free, *used}, extra)
-        return Query("", (*self.free, *query.free), atoms, conditions=conditions)
+        return Query("", (*self.free, *query.free), atoms, conditions=conditions, negated=negated)
 
 
 def _label(prefix: str, call_: AggregateCall) -> str:
@@ -322,10 +345,14 @@ def _named(block: Block, name: Callable[[str], str]) -> Block:
 
 
 def _named_query(query: Query, name: Callable[[str], str]) -> Query:
+    def named(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return tuple(replace(atom, variables=tuple(map(name, atom.variables))) for atom in atoms)
+
     return replace(
         query,
         free=tuple(map(name, query.free)),
-        atoms=tuple(replace(atom, variables=tuple(map(name, atom.variables))) for atom in query.atoms),
+        atoms=named(query.atoms),
+        negated=named(query.negated),
         aggregates=tuple(
             replace(a, lifts=tuple(_named_lift(lift, name) for lift in a.lifts)) for a in query.aggregates
         ),

@@ -48,7 +48,7 @@ _DIVISION: dict[type[Node], Callable[[Expr, Expr], Expr]] = {
 
 _REFUSED: dict[type[Node], tuple[str, str]] = {
     exp.Window: ("a window function (OVER)", "aggregate with GROUP BY in a subquery and join it back"),
-    exp.Exists: ("EXISTS here", "WHERE takes it as a term of its own, without NOT"),
+    exp.Exists: ("EXISTS here", "WHERE takes it, or NOT of it, as a term of its own"),
     exp.Subquery: ("a subquery as a value here", "WHERE takes it; or put the subquery in FROM and join it"),
     exp.Select: ("a subquery as a value here", "WHERE takes it; or put the subquery in FROM and join it"),
     exp.Any: ("ANY (subquery)", "join with the relation"),

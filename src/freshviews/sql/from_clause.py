@@ -18,16 +18,17 @@ from freshviews.sql.catalog import near, same
 from freshviews.sql.expression import Binder
 from freshviews.sql.parse import Node, SqlText
 from freshviews.sql.scope import Entry, Scope, Source, alias_of, name_of, table_scope
-from freshviews.sql.select import Select
+from freshviews.sql.select import Absent, Select
 
 
 @dataclass(frozen=True)
 class Joined:
-    """A join so far: its sources, its predicates, and what names mean over it."""
+    """A join so far: its sources, its predicates, what names mean over it, and what WHERE says is absent."""
 
     sources: tuple[Source, ...] = ()
     conjuncts: tuple[Expr, ...] = ()
     scope: Scope = field(default_factory=Scope)
+    absent: tuple[Absent, ...] = ()
 
 
 Relation = Callable[[exp.Table], "Select | Source"]

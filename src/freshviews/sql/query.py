@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.query.block import ColumnDef, ViewDef
+from freshviews.query.block import ColumnDef, TableDef, ViewDef
 from freshviews.sql import logic
 from freshviews.sql.aggregates import Collector
 from freshviews.sql.block import with_query_names
@@ -84,6 +84,11 @@ class ViewBinder:
     def source_of(self, view: ViewDef) -> Source:
         """An internal view as a source; the alias is for whoever names it."""
         return Source(view.name.split("#")[0], view.name, view.columns)
+
+    def is_positive(self, source: Source) -> bool:
+        """Whether the source is a table of whose rows none has a negative multiplicity."""
+        found = self.catalog.relation(source.relation)
+        return isinstance(found, TableDef) and not found.trusted
 
     def _with(self, node: Node, outer: Mapping[str, _Cte]) -> Mapping[str, _Cte]:
         clause = node.args.get("with_")
@@ -160,7 +165,7 @@ class ViewBinder:
     def subquery(self, node: Node, ctes: Mapping[str, _Cte]) -> Select | Source:
         """A query in FROM: as it is where it only selects, projects and joins, else an internal view."""
         bound = self.bind(node, ctes)
-        if len(bound.selects) == 1 and bound.selects[0].kind == "bag":
+        if len(bound.selects) == 1 and bound.selects[0].kind == "bag" and not bound.selects[0].absent:
             return bound.selects[0]
         self.check_types(bound, node)
         names = [column.name.lower() for column in bound.columns]
@@ -199,14 +204,15 @@ class _SelectBinder:
             binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind)
             test = self._grouped(binder.condition(having.this), groups, having.this, scope)
         if not (collector.calls or group is not None or having is not None):
-            select = Select("bag", joined.sources, joined.conjuncts, items)
+            select = Select("bag", joined.sources, joined.conjuncts, items, absent=joined.absent)
             return distinct_over(select) if node.args.get("distinct") else select
         kind = "groups" if group is not None else "global"
         over = tuple(
             replace(item, expr=self._grouped(item.expr, groups, one, joined.scope))
             for item, one in zip(items, nodes, strict=True)
         )
-        select = Select(kind, joined.sources, joined.conjuncts, over, groups, tuple(collector.calls), test)
+        calls = tuple(collector.calls)
+        select = Select(kind, joined.sources, joined.conjuncts, over, groups, calls, test, joined.absent)
         if not node.args.get("distinct"):
             return select
         grouped = Bound((select,))

@@ -50,6 +50,16 @@ class Item:
 
 
 @dataclass(frozen=True)
+class Absent:
+    """NOT EXISTS: no row of the source that passes the filters may have, for each pair, its own value equal to that of
+    the query around it."""
+
+    source: Source
+    filters: tuple[Expr, ...]
+    pairs: tuple[tuple[Expr, Expr], ...]
+
+
+@dataclass(frozen=True)
 class Select:
     """One SELECT: ``kind`` as in ``freshviews.query.block``."""
 
@@ -60,6 +70,7 @@ class Select:
     groups: tuple[Item, ...] = ()
     aggregates: tuple[AggregateCall, ...] = ()
     having: Expr | None = None
+    absent: tuple[Absent, ...] = ()
 
     @property
     def columns(self) -> tuple[ColumnDef, ...]:

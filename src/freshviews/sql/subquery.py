@@ -7,13 +7,15 @@ predicates over it::
     EXISTS (SELECT 1 FROM r WHERE r.k = o.k)   JOIN (SELECT DISTINCT k FROM r) AS q ON k = o.k
     x < (SELECT MAX(y) FROM r WHERE k = o.k)   JOIN (SELECT k, MAX(y) AS v FROM r GROUP BY k) AS q ON k = o.k AND x < v
 
+NOT EXISTS is no join: it says of what source no row may agree.
+
 A subquery names a column of the query around it in its WHERE only, on one side of an equality; the other side becomes
 a column of the source. Until then such columns are marked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -28,7 +30,7 @@ from freshviews.sql.expression import Binder
 from freshviews.sql.from_clause import Joined
 from freshviews.sql.parse import Node, SqlText
 from freshviews.sql.scope import Scope, Source, name_of
-from freshviews.sql.select import Bound, Item, Select, distinct_over, group_ref
+from freshviews.sql.select import Absent, Bound, Item, Select, distinct_over, group_ref
 from freshviews.sql.set_operation import uniquely_named
 from freshviews.types import BOOLEAN, INT
 
@@ -96,6 +98,8 @@ class SubqueryBinder:
         """Take a term in. Raises SqlError or UnsupportedSql with the place."""
         if isinstance(term, exp.Exists):
             self._semi_join(term.this, None)
+        elif isinstance(term, exp.Not) and isinstance(term.this.unnest(), exp.Exists):
+            self._anti_join(term.this.unnest().this)
         elif isinstance(term, exp.In) and term.args.get("query") is not None:
             self._semi_join(term.args["query"], term.this)
         else:
@@ -113,13 +117,47 @@ class SubqueryBinder:
             local, pairs = self._apart(select, query)
             items = [Item(f"k{i}", pair.own) for i, pair in enumerate(pairs, 1)]
             items.append(Item("v", Literal(1, INT) if value is None else select.items[0].expr))
-            source = self._joined_with(distinct_over(Select("bag", select.sources, local, tuple(items))), pairs)
+            source = self._joined_with(distinct_over(_over(select, local, items)), pairs)
         if value is not None:
             left = Binder(self.text, self.names, "WHERE").bind(value)
             try:
                 self._keep(logic.compare("=", left, source.column(source.columns[-1])))
             except Fault as fault:
                 raise self.text.error(value, str(fault)) from None
+
+    def _anti_join(self, query: Node) -> None:
+        """Have no row of a subquery agree: of a table, or of the distinct values of an internal view."""
+        bound = self.query(query, self.names)
+        select = self._bag(bound, query)
+        before = self.joined.conjuncts
+        local, pairs = self._apart(select, query)
+        if self.joined.conjuncts != before:
+            raise self.text.unsupported(
+                query,
+                "a term in NOT EXISTS that is about the query around it alone",
+                "UNION ALL joins the rows for which it is TRUE, under NOT EXISTS of the rest, and the others",
+            )
+        # A subquery that names no column of the query around it is compared by a constant.
+        owns = [pair.own for pair in pairs] or [Literal(1, INT)]
+        others = [pair.other for pair in pairs] or [Literal(1, INT)]
+        if len(select.sources) == 1 and not select.absent and self.views.is_positive(select.sources[0]):
+            source = select.sources[0]
+            source = replace(source, alias=self._free_alias(source.alias))
+        else:
+            items = [Item(f"k{i}", own) for i, own in enumerate(owns, 1)]
+            made = self.views.internal_view(Bound((distinct_over(_over(select, local, items)),)))
+            source = replace(self.views.source_of(made), alias=self._free_alias("subquery_1"))
+            local, owns = (), [source.column(column) for column in source.columns]
+        absent = Absent(source, local, tuple(zip(owns, others, strict=True)))
+        self.joined = replace(self.joined, absent=(*self.joined.absent, absent))
+
+    def _free_alias(self, wish: str) -> str:
+        """An alias that no source has, nor anything that is absent."""
+        taken = [source.alias for source in (*self.joined.sources, *(one.source for one in self.joined.absent))]
+        stem, number = wish.rstrip("0123456789").rstrip("_"), 2
+        while any(same(wish, alias) for alias in taken):
+            wish, number = f"{stem}_{number}", number + 1
+        return wish
 
     def _compare(self, term: Node) -> None:
         """Bind a term over the values of subqueries."""
@@ -188,6 +226,12 @@ class SubqueryBinder:
 
     def _apart(self, select: Select, query: Node) -> tuple[tuple[Expr, ...], tuple[_Pair, ...]]:
         """Predicates of the subquery alone, and equalities with the query around; those over that alone are kept."""
+        if any(_is_marked(other) for absent in select.absent for _, other in absent.pairs):
+            raise self.text.unsupported(
+                query,
+                "NOT EXISTS that names a column of a query further around than the one around it",
+                "name columns of the query around it",
+            )
         local, pairs = [], []
         for conjunct in select.conjuncts:
             marks = _marks(conjunct)
@@ -218,10 +262,7 @@ class SubqueryBinder:
     def _joined_with(self, select: Select, pairs: tuple[_Pair, ...]) -> Source:
         """The subquery as a source of the join; its first columns are the own sides of the pairs."""
         made = self.views.source_of(self.views.internal_view(Bound((select,))))
-        number = 1
-        while any(same(f"subquery_{number}", source.alias) for source in self.joined.sources):
-            number += 1
-        source = replace(made, alias=f"subquery_{number}")
+        source = replace(made, alias=self._free_alias("subquery_1"))
         self.joined = replace(self.joined, sources=(*self.joined.sources, source))
         for pair, column in zip(pairs, source.columns, strict=False):
             self._keep(pair.over(source.column(column)))
@@ -229,6 +270,11 @@ class SubqueryBinder:
 
     def _keep(self, *conjuncts: Expr) -> None:
         self.joined = replace(self.joined, conjuncts=(*self.joined.conjuncts, *conjuncts))
+
+
+def _over(select: Select, conjuncts: tuple[Expr, ...], items: Sequence[Item]) -> Select:
+    """Other columns of the join of a bag, under other predicates."""
+    return Select("bag", select.sources, conjuncts, tuple(items), absent=select.absent)
 
 
 def _is_distinct(bound: Bound) -> bool:

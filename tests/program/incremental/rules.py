@@ -16,15 +16,22 @@ Row = tuple[int, ...]
 Edits = dict[str, dict[Row, int]]
 
 
-def rule(order: str, *atoms: str, less: str = "") -> Rule:
-    """A rule of one-letter variables: ``rule("abc", "R ab", "S bc", "!T ac", less="ac")``."""
+SIGNS = {"<": "lt", "<=": "le", "!=": "ne"}
+
+
+def rule(order: str, *atoms: str, where: str = "") -> Rule:
+    """A rule of one-letter variables: ``rule("abc", "R ab", "S bc", "!T ac", where="a < c, a != b")``."""
     made = []
     for text in atoms:
         relation, variables = text.removeprefix("!").split()
         made.append(Atom(relation, tuple(variables), negated=text.startswith("!")))
-    columns = tuple(Column(v, BIGINT, False) for v in less)
-    conditions = (Call("lt", columns, BOOLEAN, False),) if less else ()
-    return Rule(tuple(order), tuple(made), conditions)
+    return Rule(tuple(order), tuple(made), tuple(map(condition, filter(None, where.split(", ")))))
+
+
+def condition(text: str) -> Call:
+    """``a < c`` of two variables."""
+    left, sign, right = text.split()
+    return Call(SIGNS[sign], (Column(left, BIGINT, False), Column(right, BIGINT, False)), BOOLEAN, False)
 
 
 RULES = {
@@ -42,7 +49,10 @@ RULES = {
     "paper": rule("abc", "E ac", "F ab", "G b"),
     "negated": rule("abc", "R ab", "S bc", "!T ac", "!U b"),
     "negated prefix": rule("ab", "R ab", "S b", "!T ab"),
-    "compared": rule("abc", "R ab", "S bc", "T ac", less="ac"),
+    "negated reversed": rule("abc", "R ab", "R bc", "!R ca", "!R ba"),
+    "compared": rule("abc", "R ab", "S bc", "T ac", where="a < c"),
+    "compared in a cycle": rule("abcd", "R ab", "R bc", "R cd", "R da", where="a < c, b != d, a <= d"),
+    "negated and compared": rule("abc", "R ab", "S bc", "!T ac", "!U bc", where="a != c, b <= c"),
 }
 
 

@@ -38,6 +38,7 @@ class BlockState:
         query = self.query
         self.ring = ProductRing(tuple(a.name for a in query.aggregates), tuple(RINGS[a.ring] for a in query.aggregates))
         atoms = tuple(rule.Atom(atom.name, atom.variables or (NOTHING,)) for atom in query.atoms)
+        atoms += tuple(rule.Atom(atom.name, atom.variables, negated=True) for atom in query.negated)
         order = self.order or query.variables
         if any(not atom.variables for atom in query.atoms):
             order = (NOTHING, *order)
@@ -47,7 +48,7 @@ class BlockState:
         """A batch of updates of one relation: rows (column to code) and their multiplicities."""
         batch = list(updates)
         edits: dict[str, dict[Row, Any]] = {}
-        for atom in self.query.atoms:
+        for atom in (*self.query.atoms, *self.query.negated):
             if atom.relation == relation:
                 rows = edits.setdefault(atom.name, {})
                 for columns, m in batch:

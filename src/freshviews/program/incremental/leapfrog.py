@@ -8,7 +8,8 @@ Departures. The iterators take turns in the order of the atoms, not in that of t
 first key does not change all of the trace. After a key is emitted it is always the first iterator that moves. So what
 comes next depends on little, a ``Place``: two walks over two versions that come to one place go on alike.
 
-Negated atoms and conditions have their say where all iterators stand at the candidate: a negated atom seeks it, too.
+Conditions and negated atoms have their say where all iterators stand at the candidate: if the conditions hold, negated
+atoms seek it, too.
 """
 
 from __future__ import annotations
@@ -49,7 +50,8 @@ FINISH = Place(END)
 @dataclass(frozen=True)
 class Step:
     """An operation of an iterator: which cursor, under which binding, from what was asked for to what it came to, and
-    the place where it was made. The trace is sensitive to changes between the two, ends included."""
+    the place where it was made. The trace is sensitive to changes between the two, ends included. ``there``: whether a
+    negated atom has the code that it is asked for."""
 
     level: int
     cursor: Cursor
@@ -57,6 +59,7 @@ class Step:
     low: int
     high: int
     place: Place
+    there: bool = False
 
     @property
     def above(self) -> Row:
@@ -132,29 +135,35 @@ class Walk:
         self.place = place
 
     def _emitted(self) -> int | None:
-        """The candidate, where nobody is left to be asked: then the join goes on behind it."""
+        """The candidate, where nobody is left to be asked: then the join goes on behind it, as it does where all
+        iterators stand at it and a condition does not hold."""
         place, level = self.place, self._level
+        met = not level.conditions or place.agreed != len(level.cursors)
+        if not met and not self._database.holds(level.conditions, (*self._binding, place.candidate)):
+            self.place = Place(place.candidate + 1)
+            return None
         if place.agreed < len(level.cursors) + len(level.negated):
             return None
         self.place = Place(place.candidate + 1)
-        met = not level.conditions or self._database.holds(level.conditions, (*self._binding, place.candidate))
-        return place.candidate if met else None
+        return place.candidate
 
     def _seek(self, cursor: Cursor, code: int, place: Place) -> int:
         above = tuple(self._binding[i] for i in cursor.above)
         found = self._database.tries[cursor.atom].seek(above, code)
         # Of a negated atom, only whether the code itself is there matters.
-        high = code if place.agreed >= len(self._level.cursors) else found
-        self._report(Step(self._number, cursor, self._binding, code, high, place))
+        negated = place.agreed >= len(self._level.cursors)
+        high = code if negated else found
+        self._report(Step(self._number, cursor, self._binding, code, high, place, negated and found == code))
         return found
 
 
 def is_emitted(level: Level, binding: Row, code: int, database: Database, count: Callable[[], None]) -> bool:
     """Whether the leapfrog join of a level emits a code; each operation of an iterator is counted."""
-    for cursor in (*level.cursors, *level.negated):
+
+    def has(cursor: Cursor) -> bool:
         count()
-        above = tuple(binding[i] for i in cursor.above)
-        there = database.tries[cursor.atom].seek(above, code) == code
-        if there == (cursor in level.negated):
-            return False
-    return database.holds(level.conditions, (*binding, code))
+        return database.tries[cursor.atom].seek(tuple(binding[i] for i in cursor.above), code) == code
+
+    if not all(map(has, level.cursors)) or not database.holds(level.conditions, (*binding, code)):
+        return False
+    return not any(map(has, level.negated))

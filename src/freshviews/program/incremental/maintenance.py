@@ -349,6 +349,6 @@ def edit_distance(before: Trace, after: Trace) -> int:
     return len(set(before) ^ set(after))
 
 
-def _mark(step: Step) -> tuple[int, int, int]:
+def _mark(step: Step) -> tuple[int, int, int, bool]:
     """What tells the steps of one leapfrog join apart."""
-    return (step.cursor.atom, step.low, step.high)
+    return (step.cursor.atom, step.low, step.high, step.there)

@@ -41,8 +41,8 @@ class Region:
         return region
 
     def in_order(self) -> list[Contribution]:
-        """The contributions by place."""
-        return sorted(self.contributions, key=lambda c: (c.place.order, c.high))
+        """The contributions by place, then by their ends, then by whose turn it is."""
+        return sorted(self.contributions, key=lambda c: (c.place.order, c.high, c.place.first))
 
     def codes(self) -> list[int]:
         """The codes at which there is more to be said, in order."""

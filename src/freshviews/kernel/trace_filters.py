@@ -1,0 +1,98 @@
+"""Conditions and negated atoms: what has its say where all iterators of a level stand at a candidate, in this order.
+
+A row of a negated atom is looked up in the version that is walked. It is asked for one code alone, so what is found is
+sensitive in that code and no more, whether a row is there or not. A condition compares the codes of two variables; it
+depends on nothing that could change, and is no operation.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.mem import inlined, jit, load, store
+from freshviews.kernel.trace import (
+    ABOVE,
+    BINDING,
+    CONDITION_LIST,
+    CONDITION_WORDS,
+    CONDITIONS,
+    FIRST_CONDITION,
+    KEY_SCRATCH,
+    LEAST,
+    LEFT,
+    MOST,
+    OLD_ROOT,
+    PLACES,
+    RIGHT,
+    SIGN,
+    TREE,
+    level_of,
+    tree_of,
+)
+from freshviews.kernel.tree import find_row
+
+# Signs of a condition. But for the last two, NULL compares with nothing.
+EQUAL = 0
+DIFFERENT = 1
+LESS = 2
+LESS_OR_EQUAL = 3
+LESS_FLOAT = 4
+LESS_OR_EQUAL_FLOAT = 5
+SAME = 6
+DISTINCT = 7
+
+
+@jit
+def is_there(r: int, c: int, side: int, code: int) -> bool:
+    """Whether a version has the row of a negated atom, whose last code this is, under the present binding."""
+    key = load(r, KEY_SCRATCH)
+    binding = load(r, BINDING)
+    places = load(c, PLACES)
+    above = load(c, ABOVE)
+    for i in range(above):
+        store(key, i, load(binding, load(places, i)))
+    store(key, above, code)
+    return find_row(load(tree_of(r, load(c, TREE)), OLD_ROOT + side), above + 1, key) != 0
+
+
+@jit
+def all_hold(r: int, number: int, code: int) -> bool:
+    """Whether all conditions hold that a code of a level completes."""
+    level = level_of(r, number)
+    binding = load(r, BINDING)
+    first = load(level, FIRST_CONDITION)
+    for i in range(first, first + load(level, CONDITIONS)):
+        condition = load(r, CONDITION_LIST) + 8 * CONDITION_WORDS * i
+        left = load(condition, LEFT)
+        right = load(condition, RIGHT)
+        a = code if left == number else load(binding, left)
+        b = code if right == number else load(binding, right)
+        if not holds(load(condition, SIGN), a, b):
+            return False
+    return True
+
+
+@inlined
+def holds(sign: int, a: int, b: int) -> bool:
+    """Whether two codes compare so."""
+    if sign == SAME:
+        return a == b
+    if sign == DISTINCT:
+        return a != b
+    if a == LEAST or b == LEAST:
+        return False
+    if sign == EQUAL:
+        return a == b
+    if sign == DIFFERENT:
+        return a != b
+    if sign == LESS:
+        return a < b
+    if sign == LESS_OR_EQUAL:
+        return a <= b
+    if sign == LESS_FLOAT:
+        return place_of(a) < place_of(b)
+    return place_of(a) <= place_of(b)
+
+
+@inlined
+def place_of(code: int) -> int:
+    """A word that orders doubles, given by their bits: negative ones lie the other way round."""
+    return code if code >= 0 else code ^ MOST

@@ -1,0 +1,62 @@
+"""Conditions that compare the codes of two variables, which a kernel can do that is told of them in memory.
+
+Codes are equal where values are, for all types. They are ordered as values are for integers, dates, timestamps and
+decimals; those of doubles by a word that is easily made of them; those of strings are not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from freshviews.expr.nodes import Call, Column, Expr
+
+_SIGNS = MappingProxyType({"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="})
+_TURNED = MappingProxyType({"gt": "lt", "ge": "le"})
+_OPPOSITE = MappingProxyType({"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"})
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``left sign right``, two variables. ``sign``: ``=``, ``<>``, ``<`` or ``<=``. ``floats``: of doubles.
+    ``null_safe``: NULL is a value like others; else it compares with nothing."""
+
+    left: str
+    sign: str
+    right: str
+    floats: bool = False
+    null_safe: bool = False
+
+    def __str__(self) -> str:
+        sign = {"=": "<=>", "<>": "is distinct from"}[self.sign] if self.null_safe else self.sign
+        return f"{self.left} {sign} {self.right}"
+
+
+def comparison_of(condition: Expr) -> Comparison | None:
+    """The comparison that a condition is, None where it is another one: TRUE for the same codes."""
+    if not isinstance(condition, Call):
+        return None
+    if condition.op == "not":
+        inner = condition.args[0]
+        if not isinstance(inner, Call):
+            return None
+        if inner.op == "null_safe_eq":
+            found = comparison_of(inner)
+            return None if found is None else replace(found, sign="<>")
+        name, _, kind = inner.op.partition("_")
+        if name not in _OPPOSITE:
+            return None
+        return comparison_of(replace(inner, op=_OPPOSITE[name] + (f"_{kind}" if kind else "")))
+    if len(condition.args) != 2:
+        return None
+    left, right = condition.args
+    if not isinstance(left, Column) or not isinstance(right, Column):
+        return None
+    if condition.op == "null_safe_eq":
+        return Comparison(left.name, "=", right.name, null_safe=True)
+    name, _, kind = condition.op.partition("_")
+    if name not in _SIGNS or kind not in ("", "float"):
+        return None
+    if name in _TURNED:
+        name, left, right = _TURNED[name], right, left
+    return Comparison(left.name, _SIGNS[name], right.name, floats=kind == "float" and name in ("lt", "le"))
