@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from freshviews.kernel.index import slice_count, slice_of, slice_rows
 from freshviews.kernel.mem import add_wrapping, allocate, load, load32, release, store
-from freshviews.kernel.ordered import new_ordered, ordered_insert, ordered_remove
+from freshviews.kernel.ordered import KINDS, new_ordered, ordered_insert, ordered_remove
 from freshviews.kernel.table import (
     FAILED,
     JOURNAL,
@@ -43,7 +43,7 @@ class Relation:
         key: int,
         payload: int,
         indexes: tuple[tuple[int, ...], ...] = (),
-        ordered: int | None = None,
+        ordered: int | tuple[int, ...] | None = None,
         journal: bool = False,
     ) -> None:
         self.t = new_table(key, payload, len(indexes), int(ordered is not None), int(journal))
@@ -55,13 +55,17 @@ class Relation:
                 store(words, i, position)
             self.indexes.append(add_index(self.t, words, len(positions)))
             release(words)
-        self.ordered = 0 if ordered is None else new_ordered(self.t, ordered)
+        kinds = ordered if isinstance(ordered, tuple) else () if ordered is None else (ordered,)
+        self.ordered = new_ordered(self.t, len(kinds)) if kinds else 0
+        for i, kind in enumerate(kinds):
+            store(self.ordered, KINDS + i, kind)
         store(self.t, JOURNALING, int(journal))
         self.model: dict[Key, Payload] = {}
         self.before: dict[Key, Payload] = {}
 
-    def add(self, key: Key, delta: Payload) -> None:
-        """Add to a payload as a trigger does, in the table and in the model."""
+    def add(self, key: Key, delta: Payload, changed: Callable[[int], None] | None = None) -> None:
+        """Add to a payload as a trigger does, in the table and in the model. ``changed`` is told the row before it may
+        be removed."""
         t = self.t
         zero = (0,) * len(delta)
         old = self.model.get(key, zero)
@@ -79,9 +83,11 @@ class Relation:
             store(row + 8 * load(t, KEY), i, word)
         if self.ordered and absent and new != zero:
             ordered_insert(self.ordered, t, row_number(t, row))
+        if new == zero and self.ordered and not absent:
+            ordered_remove(self.ordered, t, row_number(t, row))
+        if changed is not None:
+            changed(row)
         if new == zero:
-            if self.ordered and not absent:
-                ordered_remove(self.ordered, t, row_number(t, row))
             settle(t, row)
 
     def payload(self, row: int) -> Payload:
@@ -148,7 +154,7 @@ def relation(
     key: int,
     payload: int,
     indexes: tuple[tuple[int, ...], ...] = (),
-    ordered: int | None = None,
+    ordered: int | tuple[int, ...] | None = None,
     journal: bool = False,
 ) -> Iterator[Relation]:
     """A Relation whose memory is given back at the end."""

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from freshviews.kernel.mem import PURE_PYTHON, allocate, load, load32, release, store
 from freshviews.kernel.ordered import (
+    DESCENDING,
     DOUBLE_ORDER,
     INTEGER_ORDER,
+    NULLS_LAST,
     ROOT,
     ROW_WORD,
     STRING_ORDER,
@@ -114,13 +116,18 @@ def check_treap(r: Relation, kind: int) -> int:
 
 
 @pytest.mark.parametrize("kind", [INTEGER_ORDER, DOUBLE_ORDER, STRING_ORDER])
-def test_codes_compare_as_their_values_do_with_null_first(kind: int) -> None:
+def test_codes_compare_as_their_values_do_with_null_at_the_end_that_is_named(kind: int) -> None:
     with relation(1, 1, ordered=kind) as r:
         prepared(r)
         for a in CODES[kind]:
             for b in CODES[kind]:
                 x, y = rank(kind)(a), rank(kind)(b)
-                assert compare_codes(r.ordered, a, b) == (x > y) - (x < y)
+                order = (x > y) - (x < y)
+                assert compare_codes(r.ordered, kind, a, b) == order
+                nulls = -order if NULL in (a, b) else order
+                assert compare_codes(r.ordered, kind | NULLS_LAST, a, b) == nulls
+                assert compare_codes(r.ordered, kind | DESCENDING, a, b) == (order if NULL in (a, b) else -order)
+                assert compare_codes(r.ordered, kind | DESCENDING | NULLS_LAST, a, b) == -order
 
 
 @pytest.mark.parametrize("journal", [False, True])

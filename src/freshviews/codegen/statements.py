@@ -7,7 +7,7 @@ local variable, a real one the address of a scratch block.
 from __future__ import annotations
 
 from freshviews.codegen.appending import with_pending
-from freshviews.codegen.extremes import write_extreme, write_order
+from freshviews.codegen.extremes import write_extreme, write_order, write_top
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.leapfrog import TrieNames, write_leap
 from freshviews.codegen.rebalancing import write_balance, write_perform
@@ -46,6 +46,7 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
+from freshviews.program.order import Top
 from freshviews.ring import RINGS
 
 OUTLINED = "outlined "
@@ -176,6 +177,8 @@ class StatementWriter:
                 self.add(statement)
             case Extreme():
                 write_extreme(self, statement)
+            case Top():
+                write_top(self, statement)
             case Clear():
                 write_clear(self, statement)
             case Changed():

@@ -61,7 +61,7 @@ class BlockState:
         self._scratch = np.zeros((max(scratch, 1), REAL_WORDS), np.int64)
         self._strings: tuple[Codes, NDArray[Any]] | None = None
         self._orders_strings = any(
-            v.ordered is not None and v.ordered.name == "STRING" for v in program.views
+            order.type.name == "STRING" for view in program.views for order in view.ordered
         )
         self.state = address(self._state)
         self._state[0] = address(self.status)
@@ -477,7 +477,7 @@ class BlockState:
             return
         self._strings = (offsets, data)
         for view, handle in zip(self.program.views, self.tables, strict=True):
-            if view.ordered is not None and view.ordered.name == "STRING":
+            if any(order.type.name == "STRING" for order in view.ordered):
                 index = mem.load(mem.load(handle, table.ORDERED_LIST), 0)
                 ordered.set_strings(index, address(offsets), address(data))
 

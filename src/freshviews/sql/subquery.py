@@ -174,9 +174,9 @@ class SubqueryBinder:
 
     def _bag(self, bound: Bound, query: Node) -> Select:
         """The subquery as one join: itself, or the rows of an internal view."""
-        if len(bound.selects) == 1 and bound.selects[0].kind == "bag":
+        if len(bound.selects) == 1 and bound.selects[0].is_plain:
             return bound.selects[0]
-        marked = [name for s in bound.selects for c in s.conjuncts for name in _marks(c)]
+        marked = names_around(bound)
         if marked:
             raise self.text.unsupported(
                 query,
@@ -229,6 +229,11 @@ class SubqueryBinder:
 
     def _keep(self, *conjuncts: Expr) -> None:
         self.joined = replace(self.joined, conjuncts=(*self.joined.conjuncts, *conjuncts))
+
+
+def names_around(bound: Bound) -> list[str]:
+    """The columns of the query around that predicates of a subquery have."""
+    return [name for select in bound.selects for c in select.conjuncts for name in _marks(c)]
 
 
 def _is_distinct(bound: Bound) -> bool:
