@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +14,13 @@ import pytest
 from freshviews.cells import CellPlan, describe, extended, plan_cells
 from freshviews.kernel import mem
 from tests.agreement.cases import CASES
-from tests.agreement.choices import seeded
+from tests.agreement.choices import Choices, seeded
 from tests.agreement.profile import SCENARIOS, SHARE, SHARES
 from tests.agreement.random_tables import versions
 from tests.agreement.scenario import Scenario
 from tests.agreement.sql_queries import scenario
 from tests.agreement.sql_sets import set_scenario
+from tests.agreement.sql_top import top_scenario
 from tests.cells.simulated import catalog_of, check, random_versions
 
 CELLS = (2, 3, 4, 8)
@@ -46,9 +48,10 @@ def test_cells_agree_with_one_engine(seed: int) -> None:
         raise AssertionError(f"seed {seed}\n{found}\n{told}") from failure
 
 
+@pytest.mark.parametrize("made", [set_scenario, top_scenario])
 @pytest.mark.parametrize("seed", range(SHARE, SCENARIOS // 8, SHARES))
-def test_cells_agree_on_set_operations(seed: int) -> None:
-    found = set_scenario(seeded(seed))
+def test_cells_agree_on_set_operations_and_on_first_rows(made: Callable[[Choices], Scenario], seed: int) -> None:
+    found = made(seeded(seed))
     catalog = catalog_of(found.script)
     plan = plan_cells(catalog, CELLS[seed % len(CELLS)], {})
     assert CellPlan.from_json(plan.to_json()) == plan

@@ -26,7 +26,8 @@ from freshviews.kernel.ordered import (
     ordered_remove,
     set_strings,
 )
-from freshviews.kernel.table import clear_table, find, row_at, row_number
+from freshviews.kernel.table import FAILED, SCRATCH, clear_table, find, row_at, row_number
+from freshviews.kernel.top import top_next, top_start
 from freshviews.types import NULL
 from tests.kernel.relation import Relation, relation
 from tests.kernel.words import MANY, code, double
@@ -192,6 +193,21 @@ def test_inserting_a_row_twice_or_removing_it_twice_changes_nothing() -> None:
         ordered_remove(r.ordered, r.t, number)
         del r.model[(13,)]
         check_treap(r, INTEGER_ORDER)
+
+
+def test_a_table_that_ran_out_of_memory_enters_no_row_that_is_not_its_own() -> None:
+    with relation(1, 1, ordered=INTEGER_ORDER) as r:
+        for i in range(20):
+            r.add((i,), (1,))
+        store(r.t, FAILED, 1)
+        own = row_number(r.t, load(r.t, SCRATCH))
+        ordered_insert(r.ordered, r.t, own)
+        check_treap(r, INTEGER_ORDER)
+        ordered_remove(r.ordered, r.t, own)
+        top_start(r.ordered, r.t, load(r.t, SCRATCH), 0)
+        assert top_next(r.ordered, r.t, 0, 5) == 0
+        check_treap(r, INTEGER_ORDER)
+        store(r.t, FAILED, 0)
 
 
 def test_a_cleared_index_of_a_cleared_table_starts_anew() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from freshviews.codegen.layout import row_layout
 from freshviews.kernel.ordered import TOP
 from freshviews.kernel.top import MOVED
-from freshviews.program.nodes import Extreme, View
+from freshviews.program.nodes import Extreme, Statement, View
 from freshviews.program.order import Top
 
 if TYPE_CHECKING:
@@ -20,6 +20,21 @@ def write_order(writer: StatementWriter, view: View, row: str, action: str) -> N
         table = writer.table(view.name)
         writer.need(action, "row_number", "load")
         writer.writer.line(f"{action}(load(load({table}, ORDERED_LIST), 0), {table}, row_number({table}, {row}))")
+
+
+def write_always(writer: StatementWriter, view: View, row: str, before: str, body: tuple[Statement, ...]) -> None:
+    """What is done after an Add, once written, whether the row appeared, vanished or stayed."""
+    lines, after = writer.writer, writer.names.fresh(f"{row}_is_absent")
+    lines.line(f"{after} = {writer.zero_test(view, row)}")
+    if view.ordered:
+        with lines.block(f"if {after} and not {before}:"):
+            write_order(writer, view, row, "ordered_remove")
+        with lines.block(f"if {before} and not {after}:"):
+            write_order(writer, view, row, "ordered_insert")
+    with lines.block(f"if not ({before} and {after}):"):
+        writer.body(body)
+    with lines.block(f"if {after}:"):
+        writer.leave(view, row)
 
 
 def write_extreme(writer: StatementWriter, statement: Extreme) -> None:

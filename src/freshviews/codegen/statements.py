@@ -7,7 +7,7 @@ local variable, a real one the address of a scratch block.
 from __future__ import annotations
 
 from freshviews.codegen.appending import with_pending
-from freshviews.codegen.extremes import write_extreme, write_order, write_top
+from freshviews.codegen.extremes import write_always, write_extreme, write_order, write_top
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.leapfrog import TrieNames, write_leap
 from freshviews.codegen.rebalancing import write_balance, write_perform
@@ -445,6 +445,9 @@ class StatementWriter:
                     self.leave(view, row)
             return
         self.note_large(view, row)
+        if statement.stay and statement.appear == statement.vanish == statement.stay:
+            write_always(self, view, row, before, statement.stay)
+            return
         with self.writer.block(f"if {self.zero_test(view, row)}:"):
             if not watched:
                 self.leave(view, row)

@@ -13,7 +13,7 @@ a search looks at O(log n) rows expected, whatever the order of insertion.
 Membership is the caller's: ``ordered_insert`` when a row appears, after its key is written, and
 ``ordered_remove`` when it vanishes, *before* ``settle`` or ``remove_row`` may give the row away. A row whose
 payload is zero, kept for the journal alone, is thus not in the index. Inserting a row that is in, and
-removing one that is not, change nothing.
+removing one that is not, change nothing; nor does anything once memory ran out, when the row is not one of the table.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from freshviews.kernel.mem import (
 )
 from freshviews.kernel.outside import outside
 from freshviews.kernel.table import (
+    FAILED,
     INDEXES,
     KEY,
     ORDERED,
@@ -178,6 +179,8 @@ def _right_link(o: int, t: int, child: int) -> int:
 @outside
 def ordered_insert(o: int, t: int, number: int) -> None:
     """Enter a row of table ``t``, by number, when it appears."""
+    if load(t, FAILED) != 0:
+        return
     row = row_at(t, number)
     own = number + 1
     priority = _priority(own)
@@ -209,6 +212,8 @@ def ordered_insert(o: int, t: int, number: int) -> None:
 @outside
 def ordered_remove(o: int, t: int, number: int) -> None:
     """Take a row of table ``t`` out, by number, when it vanishes and before the table may remove it."""
+    if load(t, FAILED) != 0:
+        return
     row = row_at(t, number)
     own = number + 1
     link = o + 8 * ROOT

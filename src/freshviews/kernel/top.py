@@ -15,7 +15,7 @@ from __future__ import annotations
 from freshviews.kernel.mem import inlined, jit, load, store
 from freshviews.kernel.ordered import TOP, compare_rows, ordered_neighbour
 from freshviews.kernel.outside import outside
-from freshviews.kernel.table import KEY, row_at, row_number
+from freshviews.kernel.table import FAILED, KEY, row_at, row_number
 
 # Words, from TOP of the header on, of each boundary, the one at ``last`` first.
 LAST = 0  # row number + 1 of the last row before it, or 0
@@ -45,10 +45,10 @@ def _weight_of(t: int, child: int) -> int:
 @outside
 def top_start(o: int, t: int, row: int, before: int) -> None:
     """The count of the row at an address was ``before``. A row that appeared is in the index, one that vanished is
-    not, and not yet removed from the table."""
+    not, and not yet removed from the table. Nothing is told once memory ran out."""
     store(o, TOP + OWN, row_number(t, row) + 1)
     store(o, TOP + WAS, _weight(before))
-    store(o, TOP + SIDE, 0)
+    store(o, TOP + SIDE, 0 if load(t, FAILED) == 0 else 4)
 
 
 @outside

@@ -11,11 +11,9 @@ ORDER BY x DESC LIMIT 10``::
 
     on r(x, y) += m:
         r[x, y] += m
-            appears, as r_row:
-                for x_, y_, d in first 10 of r, as r_row grows by m:
+            then, as r:
+                for x_, y_, d in first 10 of r, as r grows by m:
                     Q[x_, y_] += d
-            vanishes, as r_row: ...   the same
-            stays, as r_row: ...      the same
 
 The query has one relation: where more is ordered, that is a view of its own.
 """

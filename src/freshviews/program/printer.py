@@ -21,6 +21,7 @@ What is printed is public: EXPLAIN shows it, golden files hold it, documents quo
             appears: ...                          where the row was absent before
             vanishes: ...                         where it is absent after
             stays: ...                            where it is neither
+            then: ...                             where all three are the same
         for b, c, s in S.joined[b]:               a loop over the rows of a subset
         if some S.joined[b]:                      whether a slice has a row
         s.joins += 1; full at 2: ...              a tally, and what is done where it becomes (or was) full
@@ -314,7 +315,10 @@ class _Printer:
                 if alias:
                     self.held[alias] = view
                     rows = {**rows, alias: self.views[view]}
-                for word, body in (("appears", appear), ("vanishes", vanish), ("stays", stay)):
+                cases = [("appears", appear), ("vanishes", vanish), ("stays", stay)]
+                if appear == vanish == stay:
+                    cases = [("then", stay)]
+                for word, body in cases:
                     if body:
                         head = f"{word}, as {alias}:" if alias else f"{word}:"
                         yield from _indented(self.block(head, body, rows))
