@@ -76,7 +76,7 @@ def test_set_operations_agree_on_random_terms_and_streams(seed: int) -> None:
     _check_alone(set_scenario(seeded(seed)), seed, (None, "crown", "recompute"))
 
 
-@settings(_QUIET, max_examples=SCENARIOS // SHARES // 2, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@settings(_QUIET, max_examples=SCENARIOS // SHARES // 5, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(st.integers(0, 2**63))
 def test_first_rows_agree_on_random_orders_and_streams(seed: int) -> None:
     _check_alone(top_scenario(seeded(seed)), seed, (None, "first_order"))
