@@ -46,7 +46,7 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
-from freshviews.program.order import Top
+from freshviews.program.order import Top, is_always
 from freshviews.ring import RINGS
 
 OUTLINED = "outlined "
@@ -445,7 +445,7 @@ class StatementWriter:
                     self.leave(view, row)
             return
         self.note_large(view, row)
-        if statement.stay and statement.appear == statement.vanish == statement.stay:
+        if is_always(statement.appear, statement.vanish, statement.stay):
             write_always(self, view, row, before, statement.stay)
             return
         with self.writer.block(f"if {self.zero_test(view, row)}:"):

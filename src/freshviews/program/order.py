@@ -10,6 +10,8 @@ from freshviews.types import SqlType
 if TYPE_CHECKING:
     from freshviews.program.nodes import Statement
 
+    Body = tuple[Statement, ...]
+
 @dataclass(frozen=True)
 class Order:
     """How the codes of a type are ordered."""
@@ -39,4 +41,9 @@ class Top:
     last: int
     key: tuple[str, ...]
     change: str
-    body: tuple[Statement, ...]
+    body: Body
+
+
+def is_always(appear: Body, vanish: Body, stay: Body) -> bool:
+    """Whether a Top follows an Add whatever became of its row, so that it is printed and written once."""
+    return bool(stay) and isinstance(stay[0], Top) and appear == vanish == stay

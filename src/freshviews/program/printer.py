@@ -21,7 +21,7 @@ What is printed is public: EXPLAIN shows it, golden files hold it, documents quo
             appears: ...                          where the row was absent before
             vanishes: ...                         where it is absent after
             stays: ...                            where it is neither
-            then: ...                             where all three are the same
+            then: ...                             where a Top follows all three
         for b, c, s in S.joined[b]:               a loop over the rows of a subset
         if some S.joined[b]:                      whether a slice has a row
         s.joins += 1; full at 2: ...              a tally, and what is done where it becomes (or was) full
@@ -73,7 +73,7 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
-from freshviews.program.order import Top
+from freshviews.program.order import Top, is_always
 from freshviews.program.parts import Balancing
 
 Rows = Mapping[str, tuple[str, ...]]
@@ -316,7 +316,7 @@ class _Printer:
                     self.held[alias] = view
                     rows = {**rows, alias: self.views[view]}
                 cases = [("appears", appear), ("vanishes", vanish), ("stays", stay)]
-                if appear == vanish == stay:
+                if is_always(appear, vanish, stay):
                     cases = [("then", stay)]
                 for word, body in cases:
                     if body:
