@@ -110,6 +110,23 @@ def test_a_refused_batch_leaves_the_first_rows_as_they_were() -> None:
     assert sorted(db.view("best")) == [(1, 5), (2, 4)]
 
 
+def test_constants_order_nothing_and_no_rows_may_be_wanted() -> None:
+    db = fv.Database()
+    db.execute(
+        TABLE + "CREATE MATERIALIZED VIEW ones AS SELECT 'a' AS a, 1 AS one FROM t ORDER BY one LIMIT 2 OFFSET 1;"
+        "CREATE MATERIALIZED VIEW none AS SELECT x FROM t ORDER BY x LIMIT 0;"
+        "CREATE MATERIALIZED VIEW mixed AS SELECT 1 AS one, y FROM t ORDER BY 'b', one, length(y) DESC LIMIT 1;"
+    )
+    assert list(db.view("ones")) == list(db.view("none")) == list(db.view("mixed")) == []
+    db.insert("t", [(1, "a"), (2, "bb"), (3, "c"), (4, "d")])
+    assert list(db.view("ones")) == [("a", 1), ("a", 1)]
+    assert list(db.view("none")) == []
+    assert list(db.view("mixed")) == [(1, "bb")]
+    db.delete("t", [(2, "bb"), (3, "c"), (4, "d")])
+    assert list(db.view("ones")) == list(db.view("none")) == []
+    assert list(db.view("mixed")) == [(1, "a")]
+
+
 def test_how_the_ordered_rows_are_kept_can_be_named() -> None:
     db = fv.Database()
     join = "SELECT a.x, b.y FROM t a JOIN t b ON a.y = b.y ORDER BY a.x LIMIT 3"

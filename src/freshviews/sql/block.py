@@ -176,7 +176,8 @@ class _Builder:
         items = (Sort(item.expr, False, False) for item in self.select.items)
         for place, sort in enumerate((*limited.order, *items), -len(limited.order)):
             made = sort.expr
-            if not isinstance(made, Literal):
+            # Constants order nothing; where there is nothing else, one of them is what rows have.
+            if not isinstance(made, Literal) or (place == len(self.select.items) - 1 and not order):
                 made = self.variables.of(made, "" if place < 0 else self.select.items[place].name)
                 column = SortColumn(made.name, made.type, sort.descending, sort.nulls_last)
                 order.setdefault(made.name, column)
