@@ -60,9 +60,7 @@ class BlockState:
         self._constants = np.array([dictionary.encode(text) for text in compiled.constants] or [0], np.int64)
         self._scratch = np.zeros((max(scratch, 1), REAL_WORDS), np.int64)
         self._strings: tuple[Codes, NDArray[Any]] | None = None
-        self._orders_strings = any(
-            order.type.name == "STRING" for view in program.views for order in view.ordered
-        )
+        self._orders_strings = any(o.type.name == "STRING" for view in program.views for o in view.ordered)
         self.state = address(self._state)
         self._state[0] = address(self.status)
         # Groups that are enumerated have their changes emitted as payloads, of which raw rows are made.
