@@ -198,6 +198,15 @@ FOUND: dict[str, Scenario] = {
         "SELECT p.w, t.c FROM r AS p JOIN t ON t.a = p.a AND t.x = p.x",
         "SELECT DISTINCT p.w FROM r AS p JOIN t ON t.a = p.a UNION SELECT t.w FROM t JOIN r AS q ON t.a = q.a",
     ),
+    "the first rows of an order, by what is shown and by what is not": _scenario(
+        R,
+        S,
+        "SELECT b, w FROM r ORDER BY x DESC NULLS LAST, b NULLS FIRST, w NULLS FIRST LIMIT 3 OFFSET 1",
+        "SELECT p.w, COUNT(*) AS n FROM r AS p JOIN s AS q USING (b) GROUP BY p.w"
+        " ORDER BY SUM(q.x) DESC NULLS LAST, p.w NULLS FIRST, COUNT(*) LIMIT 2",
+        "SELECT w, COUNT(*) AS n FROM v1 WHERE b IN (SELECT b FROM s ORDER BY c NULLS FIRST, b NULLS FIRST LIMIT 2)"
+        " GROUP BY w",
+    ),
     "branches of a union take rows from each other's tables": _scenario(
         R, S, "SELECT a, x FROM r UNION ALL SELECT c, x FROM s UNION ALL SELECT r.a, s.x FROM r JOIN s USING (b)"
     ),
@@ -303,6 +312,7 @@ COMPILED: dict[str, Scenario] = {
         ("a product, rows", 1),
         ("groups by columns of several tables", 0),
         ("rows that are absent, of tables and of what is made of them", 0),
+        ("the first rows of an order, by what is shown and by what is not", 0),
     )
 }
 """One view each, for compiling takes its seconds: every shape, and every payload."""

@@ -14,7 +14,7 @@ from freshviews.program.nodes import Program
 from freshviews.query.block import Block
 from freshviews.ring import RINGS
 from tests.agreement.views_of_script import Definitions
-from tests.plan.oracle import Key, Relation, evaluate_query, evaluate_view
+from tests.plan.oracle import Key, Relation, evaluate_query, evaluate_view, first_rows
 
 Rows = Counter[Key]
 
@@ -115,6 +115,8 @@ class Interpreter:
         block, dictionary = self._block, self._definitions.dictionary
         program = self.state.program
         found: dict[Key, dict[str, Any]] = evaluate_query(block.query, relations, dictionary)
+        if block.limit is not None:
+            return {key: (n,) for key, n in first_rows(block, found, dictionary).items()}
         if program.gathered is None:
             if block.results:
                 names = [c.name for c in program.emitted]

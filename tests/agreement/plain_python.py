@@ -22,6 +22,7 @@ from tests.agreement.scenario import Scenario
 from tests.agreement.shrinking import shrunk
 from tests.agreement.sql_queries import scenario, scenarios
 from tests.agreement.sql_sets import set_scenario
+from tests.agreement.sql_top import top_scenario
 
 _SHRINKABLE = SCENARIOS // SHARES // 5
 _SEEDED = SCENARIOS // SHARES - _SHRINKABLE
@@ -72,10 +73,19 @@ def test_every_strategy_agrees_on_drawn_views_and_streams(drawn: Scenario) -> No
 @settings(_QUIET, max_examples=SCENARIOS // SHARES // 2, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(st.integers(0, 2**63))
 def test_set_operations_agree_on_random_terms_and_streams(seed: int) -> None:
-    found = set_scenario(seeded(seed))
+    _check_alone(set_scenario(seeded(seed)), seed, (None, "crown", "recompute"))
+
+
+@settings(_QUIET, max_examples=SCENARIOS // SHARES // 5, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(st.integers(0, 2**63))
+def test_first_rows_agree_on_random_orders_and_streams(seed: int) -> None:
+    _check_alone(top_scenario(seeded(seed)), seed, (None, "first_order"))
+
+
+def _check_alone(found: Scenario, seed: int, strategies: tuple[str | None, ...]) -> None:
     database = _DATABASES[seed % len(_DATABASES)]
     try:
-        check(found, (None, "crown", "recompute"), database=database)
+        check(found, strategies, database=database)
     except Exception as failure:
         least = shrunk(found, type(failure), database)
         raise AssertionError(f"fails, and so does its least stream:\n{least}") from failure

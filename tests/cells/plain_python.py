@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +16,13 @@ from freshviews.errors import PlanError
 from freshviews.kernel import mem
 from freshviews.sql import Catalog
 from tests.agreement.cases import CASES
-from tests.agreement.choices import seeded
+from tests.agreement.choices import Choices, seeded
 from tests.agreement.profile import SCENARIOS, SHARE, SHARES
 from tests.agreement.random_tables import versions
 from tests.agreement.scenario import Scenario
 from tests.agreement.sql_queries import scenario
 from tests.agreement.sql_sets import set_scenario
+from tests.agreement.sql_top import top_scenario
 from tests.cells.simulated import catalog_of, check, random_versions
 
 CELLS = (2, 3, 4, 8)
@@ -50,9 +52,10 @@ def test_cells_agree_with_one_engine(seed: int) -> None:
         raise AssertionError(f"seed {seed}\n{found}\n{told}") from failure
 
 
+@pytest.mark.parametrize("made", [set_scenario, top_scenario])
 @pytest.mark.parametrize("seed", range(SHARE, SCENARIOS // 8, SHARES))
-def test_cells_agree_on_set_operations(seed: int) -> None:
-    found = set_scenario(seeded(seed))
+def test_cells_agree_on_set_operations_and_on_first_rows(made: Callable[[Choices], Scenario], seed: int) -> None:
+    found = made(seeded(seed))
     catalog = catalog_of(found.script)
     if are_refused(catalog):
         return

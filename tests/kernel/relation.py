@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from freshviews.kernel.index import (
@@ -18,7 +18,7 @@ from freshviews.kernel.index import (
     slice_rows,
 )
 from freshviews.kernel.mem import add_wrapping, allocate, load, load32, release, store
-from freshviews.kernel.ordered import new_ordered, ordered_insert, ordered_remove
+from freshviews.kernel.ordered import KINDS, new_ordered, ordered_insert, ordered_remove
 from freshviews.kernel.table import (
     FAILED,
     JOURNAL,
@@ -58,7 +58,7 @@ class Relation:
         key: int,
         payload: int,
         indexes: tuple[tuple[int, ...], ...] = (),
-        ordered: int | None = None,
+        ordered: int | tuple[int, ...] | None = None,
         journal: bool = False,
         digests: bool = False,
     ) -> None:
@@ -75,13 +75,17 @@ class Relation:
             self.digested.append(left_over.pop() if digests and len(left_over) == 1 else -1)
             self.indexes.append(add_index(self.t, words, len(positions), 1 + self.digested[-1]))
             release(words)
-        self.ordered = 0 if ordered is None else new_ordered(self.t, ordered)
+        kinds = ordered if isinstance(ordered, tuple) else () if ordered is None else (ordered,)
+        self.ordered = new_ordered(self.t, len(kinds)) if kinds else 0
+        for i, kind in enumerate(kinds):
+            store(self.ordered, KINDS + i, kind)
         store(self.t, JOURNALING, int(journal))
         self.model: dict[Key, Payload] = {}
         self.before: dict[Key, Payload] = {}
 
-    def add(self, key: Key, delta: Payload) -> None:
-        """Add to a payload as a trigger does, in the table and in the model."""
+    def add(self, key: Key, delta: Payload, changed: Callable[[int], None] | None = None) -> None:
+        """Add to a payload as a trigger does, in the table and in the model. ``changed`` is told the row before it may
+        be removed."""
         t = self.t
         zero = (0,) * len(delta)
         old = self.model.get(key, zero)
@@ -99,9 +103,11 @@ class Relation:
             store(row + 8 * load(t, KEY), i, word)
         if self.ordered and absent and new != zero:
             ordered_insert(self.ordered, t, row_number(t, row))
+        if new == zero and self.ordered and not absent:
+            ordered_remove(self.ordered, t, row_number(t, row))
+        if changed is not None:
+            changed(row)
         if new == zero:
-            if self.ordered and not absent:
-                ordered_remove(self.ordered, t, row_number(t, row))
             settle(t, row)
 
     def payload(self, row: int) -> Payload:
@@ -186,7 +192,7 @@ def relation(
     key: int,
     payload: int,
     indexes: tuple[tuple[int, ...], ...] = (),
-    ordered: int | None = None,
+    ordered: int | tuple[int, ...] | None = None,
     journal: bool = False,
     digests: bool = False,
 ) -> Iterator[Relation]:

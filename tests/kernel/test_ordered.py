@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from freshviews.kernel.mem import PURE_PYTHON, allocate, load, load32, release, store
 from freshviews.kernel.ordered import (
+    DESCENDING,
     DOUBLE_ORDER,
     INTEGER_ORDER,
+    NULLS_LAST,
     ROOT,
     ROW_WORD,
     STRING_ORDER,
@@ -24,7 +26,8 @@ from freshviews.kernel.ordered import (
     ordered_remove,
     set_strings,
 )
-from freshviews.kernel.table import clear_table, find, row_at, row_number
+from freshviews.kernel.table import FAILED, SCRATCH, clear_table, find, row_at, row_number
+from freshviews.kernel.top import top_next, top_start
 from freshviews.types import NULL
 from tests.kernel.relation import Relation, relation
 from tests.kernel.words import MANY, code, double
@@ -114,13 +117,18 @@ def check_treap(r: Relation, kind: int) -> int:
 
 
 @pytest.mark.parametrize("kind", [INTEGER_ORDER, DOUBLE_ORDER, STRING_ORDER])
-def test_codes_compare_as_their_values_do_with_null_first(kind: int) -> None:
+def test_codes_compare_as_their_values_do_with_null_at_the_end_that_is_named(kind: int) -> None:
     with relation(1, 1, ordered=kind) as r:
         prepared(r)
         for a in CODES[kind]:
             for b in CODES[kind]:
                 x, y = rank(kind)(a), rank(kind)(b)
-                assert compare_codes(r.ordered, a, b) == (x > y) - (x < y)
+                order = (x > y) - (x < y)
+                assert compare_codes(r.ordered, kind, a, b) == order
+                nulls = -order if NULL in (a, b) else order
+                assert compare_codes(r.ordered, kind | NULLS_LAST, a, b) == nulls
+                assert compare_codes(r.ordered, kind | DESCENDING, a, b) == (order if NULL in (a, b) else -order)
+                assert compare_codes(r.ordered, kind | DESCENDING | NULLS_LAST, a, b) == -order
 
 
 @pytest.mark.parametrize("journal", [False, True])
@@ -185,6 +193,21 @@ def test_inserting_a_row_twice_or_removing_it_twice_changes_nothing() -> None:
         ordered_remove(r.ordered, r.t, number)
         del r.model[(13,)]
         check_treap(r, INTEGER_ORDER)
+
+
+def test_a_table_that_ran_out_of_memory_enters_no_row_that_is_not_its_own() -> None:
+    with relation(1, 1, ordered=INTEGER_ORDER) as r:
+        for i in range(20):
+            r.add((i,), (1,))
+        store(r.t, FAILED, 1)
+        own = row_number(r.t, load(r.t, SCRATCH))
+        ordered_insert(r.ordered, r.t, own)
+        check_treap(r, INTEGER_ORDER)
+        ordered_remove(r.ordered, r.t, own)
+        top_start(r.ordered, r.t, load(r.t, SCRATCH), 0)
+        assert top_next(r.ordered, r.t, 0, 5) == 0
+        check_treap(r, INTEGER_ORDER)
+        store(r.t, FAILED, 0)
 
 
 def test_a_cleared_index_of_a_cleared_table_starts_anew() -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
+from functools import cmp_to_key
 from typing import Any
 
 from freshviews.program.scalars import NAN, encode, evaluate, rank
@@ -135,6 +136,8 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
         groups[()] = {a.name: Real() if a.ring == "real" else 0 for a in block.query.aggregates}
     if block.kind == "groups":
         groups = {key: payload for key, payload in groups.items() if payload["count"] > 0}
+    if block.limit is not None:
+        groups = {key: {"count": n} for key, n in first_rows(block, groups, dictionary).items()}
     arguments = {d.name: arguments_of(d, len(block.query.free), database, dictionary) for d in block.distinct}
     rows = Counter[Key]()
     for key, payload in groups.items():
@@ -145,6 +148,27 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
             times = payload["count"] if block.kind == "bag" else 1
             rows[tuple(evaluate(o.expr, row, dictionary) for o in block.outputs)] += times
     return Counter({row: times for row, times in rows.items() if times})
+
+
+def first_rows(
+    block: Block, groups: Mapping[Key, Mapping[str, Any]], dictionary: Dictionary | None = None
+) -> Counter[Key]:
+    """The rows that a LIMIT leaves, by free variables: those at its places, when all copies are lined up in order."""
+    limit, free = block.limit, block.query.free
+    assert limit is not None
+
+    def compare(a: Key, b: Key) -> int:
+        for one in limit.order:
+            x, y = a[free.index(one.variable)], b[free.index(one.variable)]
+            if x != y and NULL in (x, y):
+                return 1 if (x == NULL) == one.nulls_last else -1
+            if x != y:
+                less = rank(x, one.type, dictionary) < rank(y, one.type, dictionary)
+                return -1 if less != one.descending else 1
+        return 0
+
+    lined_up = [key for key in sorted(groups, key=cmp_to_key(compare)) for _ in range(groups[key]["count"])]
+    return Counter(lined_up[limit.offset : limit.offset + limit.limit])
 
 
 def evaluate_view(view: ViewDef, database: Database, dictionary: Dictionary | None = None) -> Counter[Key]:

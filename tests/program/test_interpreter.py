@@ -29,9 +29,10 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
+from freshviews.program.order import Order, Top
 from freshviews.program.scalars import encode
 from freshviews.ring import REAL
-from freshviews.types import BIGINT, BOOLEAN, DOUBLE
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL
 
 COUNT = (Component("count", "integer"),)
 M = (Monomial((MULTIPLICITY,)),)
@@ -184,7 +185,7 @@ def test_components_that_an_add_does_not_name_stay() -> None:
 def test_an_extreme_is_the_end_of_the_order_and_zero_where_nothing_is_left(
     kind: str, first: int, second: int
 ) -> None:
-    source = View("D", ("a", "b"), COUNT, ordered=BIGINT)
+    source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT),))
     target = View("V", ("a",), (Component("least", "integer"),))
     extreme = Extreme("V", ("a",), "least", "D", kind)
     made = program(Add("D", ("a", "b"), ("count",), M, (extreme,), (extreme,)), views=(source, target))
@@ -192,6 +193,19 @@ def test_an_extreme_is_the_end_of_the_order_and_zero_where_nothing_is_left(
     assert state.views["V"] == {(1,): (first,), (2,): (4,)}
     state.apply("R", [({"a": 1, "b": first}, -1), ({"a": 1, "b": 11 - first}, -1), ({"a": 2, "b": 4}, -1)])
     assert state.views["V"] == {(1,): (second,)}
+
+
+def test_the_first_rows_are_those_at_the_first_places_of_all_copies_in_order() -> None:
+    rows = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT, descending=True), Order(BIGINT)))
+    change = (Add("V", ("x", "y"), ("count",), (Monomial((Value("d"),)),)),)
+    top = (Top("row", "@m", 1, 4, ("x", "y"), "d", change),)
+    made = program(Add("D", ("a", "b"), ("count",), M, top, top, top, "row"), views=(rows, view("V", "x", "y")))
+    state = run(made, (1, 0, 2), (3, 7, 2), (3, 5, 1))
+    assert state.views["V"] == {(3, 7): (2,), (1, 0): (1,)}
+    state.apply("R", [({"a": 3, "b": 7}, -2)])
+    assert state.views["V"] == {(1, 0): (2,)}
+    state.apply("R", [({"a": NULL, "b": 7}, 9), ({"a": 3, "b": 5}, -1)])
+    assert state.views["V"] == {(NULL, 7): (3,)}
 
 
 def test_the_change_is_what_the_result_grew_by_since_it_was_last_asked_for() -> None:

@@ -30,6 +30,7 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
+from freshviews.program.order import Order, Top
 from freshviews.program.printer import print_expression, print_program, print_statements
 from freshviews.types import BIGINT, BOOLEAN, STRING
 
@@ -43,7 +44,7 @@ PROGRAM = Program(
     (
         View("S", ("b", "c"), (COUNT,), ((0,), (1,))),
         View("T", ("c", "a"), (COUNT, SUM_X), ((1,),)),
-        View("D", ("a", "x"), (COUNT,), ordered=BIGINT),
+        View("D", ("a", "x"), (COUNT,), ordered=(Order(BIGINT),)),
         View("Q", ("a",), (COUNT, SUM_X), journal=True),
         View("N", (), (COUNT,)),
     ),
@@ -52,6 +53,7 @@ PROGRAM = Program(
 )
 M = Monomial((MULTIPLICITY,))
 S, T = Part("s", "count"), Part("t", "sum_x")
+FIRST = (Top("r", "@m", 5, 8, ("b", "c"), "d", (Add("N", (), ("count",), (Monomial((Value("d"),)),)),)),)
 
 
 def less(a: Expr, b: Expr) -> Call:
@@ -119,6 +121,10 @@ def slice_of_t(*body: Statement) -> Loop:
             "S[b, c] += m\n    appears:\n        N[] += 1\n    vanishes:\n        N[] += -1",
         ),
         (Extreme("Q", ("a",), "sum_x", "D", "min"), "Q[a].sum_x = min of D[a]"),
+        (
+            Add("D", ("a", "x"), ("count",), (M,), FIRST, FIRST, FIRST, "r"),
+            "D[a, x] += m\n    then, as r:\n        for b, c, d in 5 to 8 of D, as r grows by m:\n            N[] += d",
+        ),
         (
             Changed((Emit(("a", "b", "c"), (Monomial((MULTIPLICITY, MULTIPLICITY)),)),)),
             "if changes are wanted:\n    emit (a, b, c) * m * m",

@@ -37,6 +37,7 @@ from freshviews.program.nodes import (
     Union,
     Value,
 )
+from freshviews.program.order import Top
 from freshviews.program.rewrite import visit
 
 
@@ -225,7 +226,11 @@ class _Check:
                     assert view not in open_views, f"{view} is changed while it is read"
                     assert component in {c.name for c in self.view(view, key)}
                     ordered = self.program.view(source)
-                    assert ordered.ordered is not None and len(ordered.key) == len(key) + 1
+                    assert len(ordered.ordered) == 1 and len(ordered.key) == len(key) + 1
+                case Top(alias, grown, first, last, key, change, inner):
+                    assert alias in rows and grown in variables and 0 <= first <= last
+                    assert variables.isdisjoint((*key, change)), "a Top binds new variables"
+                    self.body(inner, variables | {*key, change}, rows, open_views)
                 case Clear(view):
                     assert view in {one.name for one in self.program.scratch} and view not in open_views
                 case Changed(inner):

@@ -28,6 +28,8 @@ VIEWS = {
     "reached": "SELECT DISTINCT shop, dst FROM sales JOIN edges ON node = src",
     "weights": "SELECT shop, SUM(weight) AS weight FROM sales JOIN edges ON node = src GROUP BY shop",
     "shops": "SELECT COUNT(*) AS shops, SUM(n) AS sales FROM by_shop",
+    "dearest": "SELECT shop, id, price FROM sales ORDER BY price DESC, id LIMIT 7 OFFSET 2",
+    "hubs": "SELECT src, COUNT(*) AS n FROM edges GROUP BY src ORDER BY n DESC, src LIMIT 3",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from freshviews.expr.nodes import Expr
+from freshviews.program.order import Order
 from freshviews.query.block import Block, ViewDef
 from freshviews.query.query import Lift, Query
 from freshviews.sql import Catalog, ViewDefs, parse_script
@@ -54,6 +55,9 @@ def _block(block: Block) -> str:
     lines.append("-> " + ", ".join(_bound(o.name, o.expr) for o in block.outputs))
     if block.having is not None:
         lines.append(f"having {block.having}")
+    if block.limit is not None:
+        order = ", ".join(f"{c.variable}{Order(c.type, c.descending, c.nulls_last)}" for c in block.limit.order)
+        lines.append(f"order by {order} limit {block.limit.limit} offset {block.limit.offset}")
     return "\n".join("  " + line for line in lines)
 
 

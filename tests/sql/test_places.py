@@ -56,7 +56,18 @@ WRONG = [
     ("SELECT a FROM r EXCEPT §SELECT d FROM r", "column 1 of EXCEPT: INT and DATE have no common type"),
     ("SELECT a FROM r INTERSECT §SELECT a, b FROM r", "INTERSECT joins queries of as many columns"),
     ("§SELECT NULL AS n FROM r EXCEPT SELECT NULL FROM s", "column n is NULL without a type"),
-    ("SELECT a FROM r EXCEPT SELECT a FROM s §ORDER BY a", "ORDER BY in a view"),
+    ("SELECT a FROM r EXCEPT SELECT a FROM s §ORDER BY a", "ORDER BY without LIMIT"),
+    # the first rows
+    ("SELECT a FROM r ORDER BY §zz LIMIT 3", "unknown column zz"),
+    ("SELECT a FROM r ORDER BY §2 LIMIT 3", "ORDER BY 2: the list has columns 1 to 1"),
+    ("SELECT a FROM r ORDER BY a LIMIT §b", "LIMIT takes a whole number from 0 to 2147483647"),
+    ("SELECT a FROM r ORDER BY a LIMIT §2147483648", "LIMIT takes a whole number"),
+    ("SELECT a FROM r ORDER BY a LIMIT 3 OFFSET §-1", "OFFSET takes a whole number"),
+    ("SELECT DISTINCT a FROM r ORDER BY §b LIMIT 3", "SELECT DISTINCT is ordered by columns of its list"),
+    ("SELECT a, COUNT(*) AS n FROM r GROUP BY a ORDER BY §b LIMIT 3", "column b is neither in GROUP BY"),
+    ("SELECT x.a FROM r x, s y ORDER BY §b LIMIT 3", "ambiguous: it may be x.b, y.b"),
+    ("SELECT a FROM r UNION SELECT a FROM s ORDER BY §b LIMIT 3", "unknown column b; there are a"),
+    ("§SELECT a, NULL AS n FROM r JOIN s USING (a) ORDER BY a LIMIT 3", "column n is NULL without a type"),
 ]
 
 
@@ -92,8 +103,12 @@ UNSUPPORTED = [
     ("SELECT a FROM r WHERE EXISTS (§SELECT 1 FROM s WHERE s.a < r.a)", "other than by ="),
     ("SELECT a FROM r WHERE EXISTS (§SELECT a FROM s WHERE s.a = r.a GROUP BY a)", "groups or is a set operation"),
     ("SELECT a FROM r WHERE a > §ALL (SELECT a FROM s)", "ALL (subquery)"),
-    ("SELECT a FROM r §ORDER BY a", "ORDER BY in a view"),
-    ("SELECT a FROM r §LIMIT 3", "LIMIT in a view"),
+    ("SELECT a FROM r §ORDER BY a", "ORDER BY without LIMIT"),
+    ("SELECT a FROM (SELECT a FROM r §ORDER BY a) AS q", "ORDER BY without LIMIT"),
+    ("SELECT a FROM r §LIMIT 3", "LIMIT without ORDER BY"),
+    ("SELECT a FROM r §OFFSET 3", "OFFSET without LIMIT"),
+    ("SELECT a FROM r ORDER BY a §LIMIT 10 PERCENT", "this LIMIT"),
+    ("SELECT a FROM r WHERE EXISTS (§SELECT 1 FROM s WHERE s.a = r.a ORDER BY b LIMIT 1)", "LIMIT in a subquery that"),
     ("SELECT a FROM r §EXCEPT ALL SELECT a FROM s", "EXCEPT ALL"),
     ("SELECT a FROM r §INTERSECT ALL SELECT a FROM s", "INTERSECT ALL"),
     ("SELECT a, count(*) AS n FROM r GROUP BY §ROLLUP (a)", "ROLLUP"),
@@ -152,6 +167,12 @@ SCRIPTS = [
     ("§CREATE VIEW n AS SELECT a FROM r", "CREATE VIEW", UnsupportedSql),
     ("CREATE MATERIALIZED VIEW §n (x, y) AS SELECT a FROM r", "lists 2 columns, its query 1", SqlError),
     ("CREATE MATERIALIZED VIEW n AS SELECT a FROM §n", "unknown table or view n", CatalogError),
+    (
+        "CREATE MATERIALIZED VIEW n AS SELECT a FROM r ORDER BY a LIMIT 3;\n"
+        "§ALTER VIEW n SET TBLPROPERTIES ('freshviews.strategy' = 'crown')",
+        "for view n, which has a LIMIT",
+        UnsupportedSql,
+    ),
     ("DROP TABLE §zz", "unknown table zz", CatalogError),
     ("DROP MATERIALIZED VIEW §r", "r is no view; write DROP TABLE", CatalogError),
     ("§INSERT INTO r VALUES (1)", "INSERT", UnsupportedSql),

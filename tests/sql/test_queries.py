@@ -27,6 +27,30 @@ PRINTED = [
   -> a, b=x_b, yb=y_b""",
     ),
     (
+        "the first rows of a table are ordered by what is named, then by all that is shown",
+        "SELECT a, -b AS b FROM r ORDER BY b DESC, c + 1 NULLS LAST, 2 LIMIT 3 OFFSET 1",
+        """v: a INT, b INT
+  bag v(neg_b, add_c, a) = r(a, neg_b=check_range(neg_int(b), -2147483648, 2147483647), add_c=add_int(c, 1))
+  -> a, b=neg_b
+  order by neg_b desc, add_c nulls last, a limit 3 offset 1""",
+    ),
+    (
+        "the first rows of a join, of groups, or below a query are those of an internal view",
+        "SELECT t.e FROM (SELECT e, SUM(r.b) AS b FROM r JOIN s USING (a) GROUP BY e ORDER BY COUNT(*) LIMIT 3) AS t",
+        """v#1: e STRING, b BIGINT, order_1 BIGINT NOT NULL
+  groups v#1(e) = r(a | is_not_null(a)) s(a, e | is_not_null(a)); n_b:integer r[is_not_null(b)]; sum_b:integer r[coalesce(b, 0)]
+  sum_b = sum(sum_b, n_b) BIGINT
+  count = count(count) BIGINT
+  -> e, b=sum_b, order_1=count
+v#2: e STRING, b BIGINT
+  bag v#2(order_1, e, b) = v:v#1(e, b, order_1)
+  -> e, b
+  order by order_1, e, b limit 3 offset 0
+v: e STRING
+  bag v(e) = t:v#2(e)
+  -> e""",
+    ),
+    (
         "equalities are transitive, filters are repeated, and two columns of one table become a filter",
         "SELECT r.a FROM r, s, k WHERE r.a = s.b AND s.b = k.id AND r.b = r.a AND k.id > 3",
         """v: a INT NOT NULL

@@ -1,6 +1,7 @@
 """A block whose groups come out of several cells: what each cell keeps of it, and how that is merged.
 
-In a cell, a view with a row per group: its free variables, the components of its sums and counts as raw numbers,
+Of a block with a LIMIT a cell keeps as many rows of its own, the second stage the first ones of them all. For groups,
+in a cell, a view with a row per group: its free variables, the components of its sums and counts as raw numbers,
 its MIN and MAX. For COUNT and SUM of DISTINCT values, a view with a row per group and value. The second stage has
 a table for each, adds up the components of a group, takes the least of the least, and counts the values anew.
 """
@@ -35,6 +36,9 @@ def pieces_of(block: Block) -> tuple[Piece, ...]:
     results: list[Result] = []
     columns = _group_columns(query)
     outputs = _group_outputs(query, columns)
+    if block.limit is not None:
+        most = replace(block.limit, limit=block.limit.offset + block.limit.limit, offset=0)
+        return (Piece(tuple(columns), replace(block, outputs=tuple(outputs), limit=most)),)
     for i, component in enumerate(components):
         name = free_name(f"component_{i + 1}", _names(block, results))
         results.append(Result(name, "count", (component,), BIGINT, BIGINT, False))

@@ -182,7 +182,8 @@ class _Planner:
             part = Part(view.name, number, tuple(reads), layout.shares, offset, tuple(pattern.items()))
             made.append((part, is_local(splitting, layout)))
         apart = block.kind == "bag" or (block.kind == "groups" and set(heavy) <= set(block.query.free))
-        local = (apart or not heavy) and all(alone for _, alone in made) and not _is_combined(view, block)
+        local = (apart or not heavy) and all(alone for _, alone in made)
+        local = local and block.limit is None and not _is_combined(view, block)
         self.parts += [replace(part, merged=not local) for part, _ in made]
 
     def _search(

@@ -83,7 +83,8 @@ def _by_column(relation: str, column: str, catalog: Catalog) -> Spread | None:
     blocks = []
     for block in view.blocks:
         expr = block.outputs[place].expr
-        if block.kind == "global" or not isinstance(expr, Column) or expr.name not in block.query.free:
+        whole = block.kind == "global" or block.limit is not None
+        if whole or not isinstance(expr, Column) or expr.name not in block.query.free:
             return None
         atoms = spread_block(block, expr.name, catalog)
         if atoms is None:

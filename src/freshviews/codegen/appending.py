@@ -73,6 +73,6 @@ def with_pending(program: Program) -> frozenset[str]:
 
 def _may_wait(program: Program, view: View) -> bool:
     integers = all(RINGS[component.ring].words == 1 for component in view.components)
-    plain = not (view.journal or view.subsets or view.tally) and view.ordered is None and view.name != program.output
+    plain = not (view.journal or view.subsets or view.tally) and not view.ordered and view.name != program.output
     emptied = any(view.name == edit for traced in program.traced for _, edit in traced.edits)
     return bool(view.key) and integers and plain and not emptied

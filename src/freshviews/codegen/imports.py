@@ -21,6 +21,7 @@ from freshviews.kernel import (
     sorted_trie_build,
     sum_table,
     table,
+    top,
 )
 from freshviews.kernel import index as index_kernel
 from freshviews.kernel import outside as outside_kernel
@@ -33,6 +34,7 @@ _MODULES = (
     buffer,
     output,
     ordered,
+    top,
     payload,
     pending,
     real,

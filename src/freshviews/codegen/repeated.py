@@ -40,6 +40,7 @@ from freshviews.program.nodes import (
     Value,
     bodies,
 )
+from freshviews.program.order import Top
 from freshviews.program.rewrite import Body, visit
 
 if TYPE_CHECKING:
@@ -229,5 +230,9 @@ def _free(body: Body, bound: frozenset[tuple[str, str]]) -> Iterator[Name]:
                 yield from payloads(payload)
             case Tally(alias=row) | Enter(alias=row) | Leave(alias=row):
                 yield from alias(row)
+            case Top(alias=row, grown=grown, key=key, change=change):
+                yield from alias(row)
+                yield from variables((grown,))
+                within |= {("variable", v) for v in (*key, change)}
         for inner in bodies(statement):
             yield from _free(inner, within)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from freshviews.codegen.ahead import Place
 from freshviews.codegen.appending import with_pending
-from freshviews.codegen.extremes import write_extreme, write_order
+from freshviews.codegen.extremes import write_always, write_extreme, write_order, write_top
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.leapfrog import TrieNames, write_leap
 from freshviews.codegen.rebalancing import write_balance, write_perform
@@ -47,6 +47,7 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
+from freshviews.program.order import Top, is_always
 from freshviews.ring import RINGS
 
 OUTLINED = "outlined "
@@ -181,6 +182,8 @@ class StatementWriter:
                 self.add(statement)
             case Extreme():
                 write_extreme(self, statement)
+            case Top():
+                write_top(self, statement)
             case Clear():
                 write_clear(self, statement)
             case Changed():
@@ -442,6 +445,9 @@ class StatementWriter:
                     self.leave(view, row)
             return
         self.note_large(view, row)
+        if is_always(statement.appear, statement.vanish, statement.stay):
+            write_always(self, view, row, before, statement.stay)
+            return
         with self.writer.block(f"if {self.zero_test(view, row)}:"):
             if not watched:
                 self.leave(view, row)

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from freshviews.codegen.layout import row_layout
 from freshviews.engine.batch import Codes
-from freshviews.kernel import ordered, table
+from freshviews.kernel import index as indexes
+from freshviews.kernel import mem, ordered, table
 from freshviews.program.nodes import View
-from freshviews.types import SqlType
+from freshviews.program.order import Order
 
 
 def words_in(address: int, rows: int, width: int) -> Codes:
@@ -35,19 +36,26 @@ def address(array: NDArray[Any]) -> int:
     return place
 
 
-def _kind(kind: SqlType) -> int:
-    if kind.is_float:
-        return ordered.DOUBLE_ORDER
-    return ordered.STRING_ORDER if kind.name == "STRING" else ordered.INTEGER_ORDER
+def group_sizes(index: int) -> Codes:
+    """The number of rows of each group of an index; zeros for free ones."""
+    width = mem.load(index, indexes.COUNT) + indexes.GROUP_EXTRA
+    groups = words_in(mem.load(index, indexes.GROUPS), mem.load(index, indexes.USED), width)
+    return groups[:, mem.load(index, indexes.COUNT) + indexes.ROWS_COUNT].copy()
+
+
+def _kind(order: Order) -> int:
+    kind = ordered.STRING_ORDER if order.type.name == "STRING" else ordered.INTEGER_ORDER
+    if order.type.is_float:
+        kind = ordered.DOUBLE_ORDER
+    return kind | order.descending * ordered.DESCENDING | order.nulls_last * ordered.NULLS_LAST
 
 
 def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) -> int:
     """The handle of an empty table for a view, with its indexes; those on ``digested`` positions keep digests."""
     layout = row_layout(view)
-    with_order = view.ordered is not None
-    indexes = len(view.indexes) + sum(len(subset.indexes) for subset in view.subsets)
+    of_all = len(view.indexes) + sum(len(subset.indexes) for subset in view.subsets)
     handle: int = table.new_table(
-        layout.key, layout.payload, indexes, int(with_order), int(view.journal)
+        layout.key, layout.payload, of_all, int(bool(view.ordered)), int(view.journal)
     )
     for positions in view.indexes:
         words = np.array(positions, np.int64)
@@ -57,6 +65,8 @@ def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) ->
         for positions in subset.indexes:
             words = np.array(positions or (0,), np.int64)
             table.add_subset_index(handle, address(words), len(positions))
-    if view.ordered is not None:
-        ordered.new_ordered(handle, _kind(view.ordered))
+    if view.ordered:
+        index = ordered.new_ordered(handle, len(view.ordered))
+        for i, order in enumerate(view.ordered):
+            mem.store(index, ordered.KINDS + i, _kind(order))
     return handle

@@ -23,11 +23,10 @@ from freshviews.codegen.layout import (
 )
 from freshviews.engine import exponent
 from freshviews.engine.batch import Codes, address_of
-from freshviews.engine.native import address, new_table, words_at, words_in
+from freshviews.engine.native import address, group_sizes, new_table, words_at, words_in
 from freshviews.engine.tracing import Tracing
 from freshviews.kernel import balance as balances
 from freshviews.kernel import buffer as buffers
-from freshviews.kernel import index as indexes
 from freshviews.kernel import mem, ordered, pending, renew, table
 from freshviews.kernel.image import Mapping, array_count, take_image
 from freshviews.kernel.mapping import unmap
@@ -64,7 +63,7 @@ class BlockState:
         self._constants = np.array([dictionary.encode(text) for text in compiled.constants] or [0], np.int64)
         self._scratch = np.zeros((max(scratch, 1), REAL_WORDS), np.int64)
         self._strings: tuple[Codes, NDArray[Any]] | None = None
-        self._orders_strings = any(v.ordered is not None and v.ordered.name == "STRING" for v in program.views)
+        self._orders_strings = any(o.type.name == "STRING" for view in program.views for o in view.ordered)
         self.state = address(self._state)
         self._state[0] = address(self.status)
         # Groups that are enumerated have their changes emitted as payloads, of which raw rows are made.
@@ -144,16 +143,12 @@ class BlockState:
         """The number of rows of each value of a partition, and zeros where an index has free groups."""
         view = self.program.view(partition.view)
         handle = self.tables[[v.name for v in self.program.views].index(partition.view)]
-        index = mem.load(mem.load(handle, table.INDEX_LIST), view.place_of_index(partition.by))
-        width = mem.load(index, indexes.COUNT) + indexes.GROUP_EXTRA
-        groups = words_in(mem.load(index, indexes.GROUPS), mem.load(index, indexes.USED), width)
-        return groups[:, mem.load(index, indexes.COUNT) + indexes.ROWS_COUNT].copy()
+        return group_sizes(mem.load(mem.load(handle, table.INDEX_LIST), view.place_of_index(partition.by)))
 
     @property
     def balance(self) -> list[int]:
         """The words of the balance (``kernel.balance``), to be kept with an image."""
-        words: list[int] = self._balance.tolist()
-        return words
+        return [int(word) for word in self._balance]
 
     def want_changes(self, wanted: bool) -> None:
         """Keep the change of each batch from now on, or no longer."""
@@ -485,7 +480,7 @@ class BlockState:
             return
         self._strings = (offsets, data)
         for view, handle in zip(self.program.views, self.tables, strict=True):
-            if view.ordered is not None and view.ordered.name == "STRING":
+            if any(order.type.name == "STRING" for order in view.ordered):
                 index = mem.load(mem.load(handle, table.ORDERED_LIST), 0)
                 ordered.set_strings(index, address(offsets), address(data))
 

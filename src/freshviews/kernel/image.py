@@ -25,8 +25,9 @@ _KEPT = (table.USED, table.FREE, table.LIVE, table.MASK, table.EPOCH, table.JOUR
 _PENDING_KEPT = (table.PENDING, table.ROOM, table.LOOK_AT, table.EAGER_BELOW)
 _INDEX_SHAPE = (index.COUNT, index.ROW_WORD, index.DIGESTED)
 _INDEX_KEPT = (index.WORDS, index.MASK, index.CAPACITY, index.USED, index.FREE, index.LIVE)
-_ORDERED_SHAPE = (ordered.KIND, ordered.ROW_WORD)
+_ORDERED_SHAPE = (ordered.KINDS, ordered.ROW_WORD)
 _ORDERED_KEPT = (ordered.ROOT,)
+_TOP_KEPT = tuple(range(ordered.TOP, ordered.TOP + ordered.TOP_WORDS))
 
 _MOST_ROWS = 2**31 - 1
 _CHUNK = 1 << 17
@@ -75,6 +76,7 @@ def shape_of(t: int) -> tuple[int, ...]:
         words += [load(x, index.POSITIONS + i) for i in range(load(x, index.COUNT))]
     for o in _ordered(t):
         words += [load(o, word) for word in _ORDERED_SHAPE]
+        words += [load(o, ordered.KINDS + i) for i in range(1, load(o, ordered.WORDS))]
     return tuple(words)
 
 
@@ -96,6 +98,7 @@ def image_of(t: int) -> TableImage:
     for o in _ordered(t):
         kept += [load(o, word) for word in _ORDERED_KEPT]
     kept += [load(t, word) for word in _PENDING_KEPT]
+    kept += [load(o, word) for o in _ordered(t) for word in _TOP_KEPT]
     return TableImage(shape_of(t), tuple(kept), tuple(arrays))
 
 
@@ -132,12 +135,16 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
     for o in _ordered(t):
         for word in _ORDERED_KEPT:
             store(o, word, next(words))
-    pending = list(words)
-    if not pending:
+    rest = list(words)
+    if not rest:
         # Written before there were pending rows: how large its components are is not known.
         store(t, table.EAGER_BELOW, NEVER)
-    for word, value in zip(_PENDING_KEPT, pending, strict=False):
+    for word, value in zip(_PENDING_KEPT, rest, strict=False):
         store(t, word, value)
+    # What was written before there were first rows of an order has none.
+    firsts = ((o, word) for o in _ordered(t) for word in _TOP_KEPT)
+    for (o, word), value in zip(firsts, rest[len(_PENDING_KEPT) :], strict=False):
+        store(o, word, value)
 
 
 @cache

@@ -1,9 +1,10 @@
-"""An ordered index: the rows of a table by key, the last key word in the order of its type.
+"""An ordered index: the rows of a table by key, the last key words in the orders of their types.
 
 It answers MIN and MAX under deletes: the least or greatest last key word among the rows that agree on the
-rest of the key. Words of the rest compare as integers; the last by the index's kind. NULL comes first in
-every kind. The string kind looks the bytes up in a heap that ``set_strings`` has named: words ``offsets`` of
-length n + 1, and the UTF-8 bytes of string i from ``offsets[i]`` to ``offsets[i + 1]``.
+rest of the key; and it has the rows in order for ``kernel.top``. Words of the rest compare as integers; each of the
+last by a kind of its own. NULL comes first, or last where the kind says so. The string kind looks the bytes up in a
+heap that ``set_strings`` has named: words ``offsets`` of length n + 1, and the UTF-8 bytes of string i from
+``offsets[i]`` to ``offsets[i + 1]``.
 
 The index is a treap whose nodes are the rows themselves. A row keeps its two children, as row number + 1 or
 0, in the halves of one word (see table.py); its priority is a hash of its number. Nothing here recurses, and
@@ -12,7 +13,7 @@ a search looks at O(log n) rows expected, whatever the order of insertion.
 Membership is the caller's: ``ordered_insert`` when a row appears, after its key is written, and
 ``ordered_remove`` when it vanishes, *before* ``settle`` or ``remove_row`` may give the row away. A row whose
 payload is zero, kept for the journal alone, is thus not in the index. Inserting a row that is in, and
-removing one that is not, change nothing.
+removing one that is not, change nothing; nor does anything once memory ran out, when the row is not one of the table.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from freshviews.kernel.mem import (
 )
 from freshviews.kernel.outside import outside
 from freshviews.kernel.table import (
+    FAILED,
     INDEXES,
     KEY,
     ORDERED,
@@ -42,30 +44,36 @@ from freshviews.types.sqltype import NULL
 
 # Words of the header, which is one block: ``free_table`` frees it.
 ROOT = 0  # row number + 1 of the root, or 0
-KIND = 1
-ROW_WORD = 2  # which word of a row holds its children
-STRING_OFFSETS = 3  # address of the offsets of the string heap
-STRING_BYTES = 4  # address of its bytes
-PREFIX = 5  # room for the rest of a key, which a search is given
+ROW_WORD = 1  # which word of a row holds its children
+STRING_OFFSETS = 2  # address of the offsets of the string heap
+STRING_BYTES = 3  # address of its bytes
+TOP = 4  # what ``kernel.top`` keeps
+TOP_WORDS = 10
+WORDS = TOP + TOP_WORDS  # how many of the last key words are in orders of their own
+KINDS = WORDS + 1  # the kind of each; then room for the rest of a key, which a search is given
 
+# A kind is one of these, with flags.
 INTEGER_ORDER = 0
 DOUBLE_ORDER = 1
 STRING_ORDER = 2
+DESCENDING = 4
+NULLS_LAST = 8
 
 _MAGNITUDE = 2**63 - 1
 
 
 @jit
-def new_ordered(t: int, kind: int) -> int:
+def new_ordered(t: int, words: int) -> int:
     """Handle of an empty ordered index of an empty table, entered in its list; 0 without memory.
 
-    The table was made with room for it, and all its secondary indexes are added already.
+    The last so many key words are in the orders of kinds that are stored at KINDS before the first row comes. The
+    table was made with room for the index, and all its secondary indexes are added already.
     """
     n = load(t, ORDERED)
-    o = allocate(PREFIX + load(t, KEY))
+    o = allocate(KINDS + words + load(t, KEY))
     if o == 0:
         return 0
-    store(o, KIND, kind)
+    store(o, WORDS, words)
     store(o, ROW_WORD, load(t, KEY) + load(t, PAYLOAD) + load(t, INDEXES) + n)
     store(load(t, ORDERED_LIST), n, o)
     store(t, ORDERED, n + 1)
@@ -83,6 +91,8 @@ def set_strings(o: int, offsets: int, data: int) -> None:
 def clear_ordered(o: int) -> None:
     """Forget every row: to go with ``clear_table``."""
     store(o, ROOT, 0)
+    for i in range(TOP_WORDS):
+        store(o, TOP + i, 0)
 
 
 @jit
@@ -104,26 +114,29 @@ def compare_strings(o: int, a: int, b: int) -> int:
 
 
 @jit
-def compare_codes(o: int, a: int, b: int) -> int:
-    """-1, 0 or 1 as code ``a`` comes before, is, or comes after code ``b`` in the index's kind."""
+def compare_codes(o: int, kind: int, a: int, b: int) -> int:
+    """-1, 0 or 1 as code ``a`` comes before, is, or comes after code ``b`` in a kind of order."""
     if a == b:
         return 0
     if a == NULL or b == NULL:
-        return -1 if a == NULL else 1
-    kind = load(o, KIND)
-    if kind == STRING_ORDER:
-        return compare_strings(o, a, b)
-    if kind == DOUBLE_ORDER:
-        # Negative doubles descend as integers; the one NaN is positive and past infinity.
-        a = a if a >= 0 else a ^ _MAGNITUDE
-        b = b if b >= 0 else b ^ _MAGNITUDE
-    return -1 if a < b else 1
+        return 1 if (a == NULL) == (kind & NULLS_LAST != 0) else -1
+    by = kind & 3
+    order = 0
+    if by == STRING_ORDER:
+        order = compare_strings(o, a, b)
+    else:
+        if by == DOUBLE_ORDER:
+            # Negative doubles descend as integers; the one NaN is positive and past infinity.
+            a = a if a >= 0 else a ^ _MAGNITUDE
+            b = b if b >= 0 else b ^ _MAGNITUDE
+        order = -1 if a < b else 1
+    return order if kind & DESCENDING == 0 else -order
 
 
 @jit
-def _compare_prefix(t: int, a: int, b: int) -> int:
-    """-1, 0 or 1 as key ``a`` comes before, is, or comes after key ``b``, their last words left out."""
-    for i in range(load(t, KEY) - 1):
+def _compare_prefix(o: int, t: int, a: int, b: int) -> int:
+    """-1, 0 or 1 as key ``a`` comes before, is, or comes after key ``b``, but for the words in orders of their own."""
+    for i in range(load(t, KEY) - load(o, WORDS)):
         x = load(a, i)
         y = load(b, i)
         if x != y:
@@ -132,13 +145,16 @@ def _compare_prefix(t: int, a: int, b: int) -> int:
 
 
 @jit
-def _compare_rows(o: int, t: int, a: int, b: int) -> int:
+def compare_rows(o: int, t: int, a: int, b: int) -> int:
     """-1, 0 or 1 as the row at ``a`` comes before, is, or comes after the one at ``b``."""
-    order = _compare_prefix(t, a, b)
-    if order != 0:
-        return order
-    last = load(t, KEY) - 1
-    return compare_codes(o, load(a, last), load(b, last))
+    order = _compare_prefix(o, t, a, b)
+    words = load(o, WORDS)
+    first = load(t, KEY) - words
+    i = 0
+    while order == 0 and i < words:
+        order = compare_codes(o, load(o, KINDS + i), load(a, first + i), load(b, first + i))
+        i += 1
+    return order
 
 
 @inlined
@@ -163,13 +179,15 @@ def _right_link(o: int, t: int, child: int) -> int:
 @outside
 def ordered_insert(o: int, t: int, number: int) -> None:
     """Enter a row of table ``t``, by number, when it appears."""
+    if load(t, FAILED) != 0:
+        return
     row = row_at(t, number)
     own = number + 1
     priority = _priority(own)
     link = o + 8 * ROOT
     child = load32(link, 0)
     while child != 0 and _priority(child) > priority:
-        before = _compare_rows(o, t, row, row_at(t, child - 1)) < 0
+        before = compare_rows(o, t, row, row_at(t, child - 1)) < 0
         link = _left_link(o, t, child) if before else _right_link(o, t, child)
         child = load32(link, 0)
     if child == own:
@@ -179,7 +197,7 @@ def ordered_insert(o: int, t: int, number: int) -> None:
     left = _left_link(o, t, own)
     right = _right_link(o, t, own)
     while child != 0:
-        if _compare_rows(o, t, row, row_at(t, child - 1)) < 0:
+        if compare_rows(o, t, row, row_at(t, child - 1)) < 0:
             store32(right, 0, child)
             right = _left_link(o, t, child)
             child = load32(right, 0)
@@ -194,6 +212,8 @@ def ordered_insert(o: int, t: int, number: int) -> None:
 @outside
 def ordered_remove(o: int, t: int, number: int) -> None:
     """Take a row of table ``t`` out, by number, when it vanishes and before the table may remove it."""
+    if load(t, FAILED) != 0:
+        return
     row = row_at(t, number)
     own = number + 1
     link = o + 8 * ROOT
@@ -201,7 +221,7 @@ def ordered_remove(o: int, t: int, number: int) -> None:
     while child != own:
         if child == 0:
             return
-        before = _compare_rows(o, t, row, row_at(t, child - 1)) < 0
+        before = compare_rows(o, t, row, row_at(t, child - 1)) < 0
         link = _left_link(o, t, child) if before else _right_link(o, t, child)
         child = load32(link, 0)
     left = load32(_left_link(o, t, own), 0)
@@ -219,14 +239,20 @@ def ordered_remove(o: int, t: int, number: int) -> None:
     store(row, load(o, ROW_WORD), 0)
 
 
+@inlined
+def _prefix(o: int) -> int:
+    """Where a search is given the rest of a key."""
+    return o + 8 * (KINDS + load(o, WORDS))
+
+
 @jit
 def _end_of_prefix(o: int, t: int, greatest: bool) -> int:
     """The least or greatest last key word among the rows that have the prefix in the header; or NULL."""
-    wanted = o + 8 * PREFIX
+    wanted = _prefix(o)
     found = 0
     child = load32(o + 8 * ROOT, 0)
     while child != 0:
-        order = _compare_prefix(t, wanted, row_at(t, child - 1))
+        order = _compare_prefix(o, t, wanted, row_at(t, child - 1))
         if order == 0:
             found = child
         right = order > 0 or (order == 0 and greatest)
@@ -238,14 +264,32 @@ def _end_of_prefix(o: int, t: int, greatest: bool) -> int:
 def ordered_first(o: int, t: int, prefix: tuple[int, ...]) -> int:
     """The least last key word among the rows whose key begins with ``prefix``; NULL where there is none.
 
-    ``prefix`` is all of a key but its last word; the empty tuple where the key is one word.
+    One word is in an order of its own; ``prefix`` is all of a key before it; the empty tuple where there is no more.
     """
-    write_key(o + 8 * PREFIX, prefix)
+    write_key(_prefix(o), prefix)
     return _end_of_prefix(o, t, False)
 
 
 @inlined
 def ordered_last(o: int, t: int, prefix: tuple[int, ...]) -> int:
     """The greatest last key word among the rows whose key begins with ``prefix``, as ``ordered_first``."""
-    write_key(o + 8 * PREFIX, prefix)
+    write_key(_prefix(o), prefix)
     return _end_of_prefix(o, t, True)
+
+
+@outside
+def ordered_neighbour(o: int, t: int, row: int, after: int) -> int:
+    """The row that comes next after one, or before it where ``after`` is 0; its number + 1, or 0 where there is none.
+
+    ``row`` is an address, of a row that need not be in the index; 0 for the first row of all, or the last.
+    """
+    found = 0
+    child = load32(o + 8 * ROOT, 0)
+    while child != 0:
+        order = (-1 if after != 0 else 1) if row == 0 else compare_rows(o, t, row, row_at(t, child - 1))
+        beyond = order < 0 if after != 0 else order > 0
+        if beyond:
+            found = child
+        left = beyond if after != 0 else not beyond
+        child = load32(_left_link(o, t, child) if left else _right_link(o, t, child), 0)
+    return found

@@ -33,6 +33,7 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
+from freshviews.program.order import Order
 from freshviews.program.rewrite import transform
 from freshviews.query.block import Block, DistinctAggregate
 from freshviews.query.query import Query
@@ -134,7 +135,7 @@ def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View) 
     views = []
     for view in program.views:
         if view.name == root:
-            ordered = next((d.type for d in alike if d.kind in ("min", "max")), None)
+            ordered = tuple(Order(d.type) for d in alike if d.kind in ("min", "max"))[:1]
             what = f"values of {', '.join(d.name for d in alike)} by group"
             view = replace(view, journal=False, ordered=ordered, definition=what)
         views.append(replace(view, name=names[view.name]))

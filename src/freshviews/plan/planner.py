@@ -17,6 +17,7 @@ from freshviews.plan import (
     ivm_eps_linear,
     ivm_eps_listing,
     key_order,
+    top_k,
     trie_join,
     view_tree,
 )
@@ -62,6 +63,9 @@ class Plan:
 
 def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Plan:
     """Choose a strategy for a block, or take the view's, and make its program."""
+    if block.limit is not None:
+        reason = "the first rows of an order: all are kept in it, and those before its end apart"
+        return Plan(top_k.plan(block.query, block.limit), classify(block.query), "top_k", reason)
     named_updates(view, inputs)  # whoever heeds it: what cannot be read is refused
     dependencies = from_keys(block.query, _keys(inputs))
     kind = classify(block.query, dependencies)

@@ -4,8 +4,8 @@ A view is a dict from key tuples to payload tuples, in the order of the view's c
 whose payload is zero in every component is absent. Elements are those of ``freshviews.ring``: integers have
 no bound, where compiled programs check for overflow.
 
-``State.steps`` counts the work: one for each update, each row that a loop visits, each lookup, each slice
-whose size is compared or asked for, each Add, Tally, Balance and Extreme, each subset entered or left, each row
+``State.steps`` counts the work: one for each update, each row that a loop visits or a Top gives, each lookup, each
+slice whose size is compared or asked for, each Add, Tally, Balance and Extreme, each subset entered or left, each row
 emitted, each row that is parted or removed by a major rebalancing, and each value that a leapfrog join comes to, times
 its cursors.
 Bounds on update time and delay are claims about it.
@@ -47,10 +47,12 @@ from freshviews.program.nodes import (
     Tally,
     View,
 )
+from freshviews.program.order import Top
 from freshviews.program.payloads import Key, Payload, Scope, ring_of, value_of
 from freshviews.program.rewrite import made_anew
 from freshviews.program.scalars import evaluate, rank
 from freshviews.program.tracing import Batch, Tracing
+from freshviews.program.window import window
 from freshviews.types.dictionary import Dictionary
 
 Index = dict[Key, dict[Key, None]]
@@ -267,6 +269,8 @@ class State:
                     self._add(statement, scope)
                 case Extreme():
                     self._extreme(statement, scope.values(statement.key))
+                case Top():
+                    self._top(statement, scope)
                 case Clear(name):
                     self.clear(name)
                 case Changed(inner):
@@ -396,14 +400,29 @@ class State:
             rows.pop(key, None)
 
     def _extreme(self, statement: Extreme, key: Key) -> None:
-        view, kind = self.program.view(statement.view), self.program.view(statement.source).ordered
-        assert kind is not None, f"{statement.source} is not ordered"
+        view, orders = self.program.view(statement.view), self.program.view(statement.source).ordered
+        assert len(orders) == 1, f"{statement.source} is not ordered"
+        kind = orders[0].type
         last = [row[-1] for row in self.views[statement.source] if row[:-1] == key]
         choose = min if statement.kind == "min" else max
         found = choose(last, key=lambda code: rank(code, kind, self.dictionary), default=0)
         before = self.views[view.name].get(key, ring_of(view.components).zero)
         at = [c.name for c in view.components].index(statement.component)
         self._put(view, key, before, (*before[:at], found, *before[at + 1 :]))
+
+    def _top(self, statement: Top, scope: Scope) -> None:
+        name, own = scope.places[statement.alias]
+        rows = {key: payload[0] for key, payload in self.views[name].items()}
+        count = scope.rows[statement.alias][1][0]
+        sides = [{**rows, own: count - scope.variables[statement.grown]}, {**rows, own: count}]
+        orders, first, last = self.program.view(name).ordered, statement.first, statement.last
+        before, after = (dict(window(side, orders, first, last, self.dictionary)) for side in sides)
+        for key in {**before, **after}:
+            change = after.get(key, 0) - before.get(key, 0)
+            if change:
+                self.steps += 1
+                scope.variables.update(zip(statement.key, key, strict=True), **{statement.change: change})
+                self.run(statement.body, scope)
 
 
 def _absent(view: View, payload: Payload) -> bool:

@@ -10,8 +10,8 @@ payloads are reached through the alias of the row they belong to. The triangle c
                 Q[] += m * s * t
         R[a, b] += m
 
-Semantics in one place: ``freshviews.program.interpreter``. Rules that every strategy keeps, so that back ends
-may hold row addresses: a loop or lookup on a view never encloses an Add to that same view.
+Semantics in one place: ``freshviews.program.interpreter``. A rule that every strategy keeps, so that back ends may hold
+row addresses: a loop or lookup on a view never encloses an Add to it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from freshviews.expr.nodes import Expr
+from freshviews.program.order import Order, Top
 from freshviews.program.traced import Traced
-from freshviews.types import SqlType
 
 if TYPE_CHECKING:
     from freshviews.program.parts import Balancing
@@ -320,6 +320,7 @@ Statement = (
     | Balance
     | Perform
     | Extreme
+    | Top
     | Clear
     | Changed
     | Emit
@@ -338,8 +339,8 @@ class Subset:
 class View:
     """A keyed store of payloads.
 
-    ``indexes`` are tuples of key positions that loops bind. ``ordered`` has the SQL type of the last key
-    column where the view keeps its rows in order of it within the rest of the key. ``journal``: old
+    ``indexes`` are tuples of key positions that loops bind. ``ordered``: the orders of the last key columns, one
+    each, where the view keeps its rows in order of them within the rest of the key. ``journal``: old
     payloads are kept during a batch, so that the change can be read off. ``tally`` names the component, the last,
     that does not count for a row's presence: it goes where the others are zero. ``definition`` is for EXPLAIN.
     """
@@ -348,7 +349,7 @@ class View:
     key: tuple[str, ...]
     components: tuple[Component, ...]
     indexes: tuple[tuple[int, ...], ...] = ()
-    ordered: SqlType | None = None
+    ordered: tuple[Order, ...] = ()
     journal: bool = False
     definition: str = ""
     subsets: tuple[Subset, ...] = ()
@@ -482,12 +483,10 @@ class Program:
 def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
     """The nested bodies of a statement."""
     match statement:
-        case If(body=body) | Loop(body=body) | Changed(body=body) | Exists(body=body):
-            return (body,)
+        case If() | Loop() | Changed() | Exists() | Tally() | Leap() | Top():
+            return (statement.body,)
         case Lookup(body=body, otherwise=otherwise):
             return (body, otherwise)
-        case Tally(body=body) | Leap(body=body):
-            return (body,)
         case Enter(events=events) | Leave(events=events):
             return tuple(body for event in events for body in (event.alone, event.others))
         case Smaller(left=left, right=right):

@@ -21,6 +21,7 @@ What is printed is public: EXPLAIN shows it, golden files hold it, documents quo
             appears: ...                          where the row was absent before
             vanishes: ...                         where it is absent after
             stays: ...                            where it is neither
+            then: ...                             where a Top follows all three
         for b, c, s in S.joined[b]:               a loop over the rows of a subset
         if some S.joined[b]:                      whether a slice has a row
         s.joins += 1; full at 2: ...              a tally, and what is done where it becomes (or was) full
@@ -29,6 +30,7 @@ What is printed is public: EXPLAIN shows it, golden files hold it, documents quo
         balance S[b, c]                           rebalancing, where sizes or the degrees of b or c call for it
         turn_b(b) * -1                            a procedure that moves perform, with its multiplicity
         V[a].min_x = min of D[a]                  an extreme
+        for x, y, d in first 10 of R, as r grows by m: ...     rows that come among the first, d times, or go
         if changes are wanted:                    Changed
         emit (a, b, c) * m                        a row of the result
         for a, each once, of L_b, and ...         a listing: values that several sets may have
@@ -71,6 +73,7 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
+from freshviews.program.order import Top, is_always
 from freshviews.program.parts import Balancing
 
 Rows = Mapping[str, tuple[str, ...]]
@@ -157,8 +160,9 @@ def _view(view: View) -> str:
     if view.indexes:
         notes.append("by " + _indexes(view, view.indexes))
     notes += [f"{subset.name} by {_indexes(view, subset.indexes)}" for subset in view.subsets]
-    if view.ordered is not None:
-        notes.append(f"ordered by {view.key[-1]}")
+    if view.ordered:
+        last = view.key[-len(view.ordered) :]
+        notes.append("ordered by " + ", ".join(f"{v}{order}" for v, order in zip(last, view.ordered, strict=True)))
     if view.journal:
         notes.append("journal")
     return "  ".join([text, *notes])
@@ -311,7 +315,10 @@ class _Printer:
                 if alias:
                     self.held[alias] = view
                     rows = {**rows, alias: self.views[view]}
-                for word, body in (("appears", appear), ("vanishes", vanish), ("stays", stay)):
+                cases = [("appears", appear), ("vanishes", vanish), ("stays", stay)]
+                if is_always(appear, vanish, stay):
+                    cases = [("then", stay)]
+                for word, body in cases:
                     if body:
                         head = f"{word}, as {alias}:" if alias else f"{word}:"
                         yield from _indented(self.block(head, body, rows))
@@ -322,6 +329,10 @@ class _Printer:
             case Extreme(view, key, component, source, kind):
                 at = ", ".join(key)
                 yield f"{view}[{at}].{component} = {kind} of {source}[{at}]"
+            case Top(alias, grown, first, last, key, change, body):
+                view, place = self.held[alias], f"{first} to {last}" if first else f"first {last}"
+                head = f"for {', '.join((*key, change))} in {place} of {view}, as {alias} grows by {_name(grown)}:"
+                yield from self.block(head, body, rows)
             case Clear(view):
                 yield f"clear {view}"
             case Changed(body):
@@ -358,4 +369,9 @@ class _Printer:
             case Part(alias, component):
                 return alias if rows[alias] == PLAIN else f"{alias}.{component}"
             case Value(name):
-                return name.removeprefix("@")
+                return _name(name)
+
+
+def _name(variable: str) -> str:
+    """A variable as it is printed."""
+    return variable.removeprefix("@")

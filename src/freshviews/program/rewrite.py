@@ -33,6 +33,7 @@ from freshviews.program.nodes import (
     Value,
     bodies,
 )
+from freshviews.program.order import Top
 
 Body = tuple[Statement, ...]
 
@@ -70,7 +71,7 @@ def _with_bodies(statement: Statement, change: Callable[[Statement], Body]) -> S
 def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Statement:
     """The statement, each body directly in it replaced by what ``change`` makes of it."""
     match statement:
-        case If() | Loop() | Leap() | Changed() | Exists() | Tally():
+        case If() | Loop() | Leap() | Changed() | Exists() | Tally() | Top():
             return replace(statement, body=change(statement.body))
         case Lookup(body=body, otherwise=otherwise):
             return replace(statement, body=change(body), otherwise=change(otherwise))
@@ -190,6 +191,10 @@ def rename(body: Body, names: dict[str, str], aliases: dict[str, str]) -> Body:
                 renamed = replace(statement, key=key(statement.key))
             case Perform():
                 renamed = replace(statement, arguments=key(statement.arguments))
+            case Top():
+                grown, change_ = key((statement.grown, statement.change))
+                alias = aliases.get(statement.alias, statement.alias)
+                renamed = replace(statement, alias=alias, grown=grown, key=key(statement.key), change=change_)
             case Tally() | Enter() | Leave():
                 renamed = replace(statement, alias=aliases.get(statement.alias, statement.alias))
             case _:

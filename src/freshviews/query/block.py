@@ -86,13 +86,37 @@ class Output:
 
 
 @dataclass(frozen=True)
+class SortColumn:
+    """A variable that rows are ordered by."""
+
+    variable: str
+    type: SqlType
+    descending: bool = False
+    nulls_last: bool = False
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Of the rows in order, each as often as it counts, those after the first ``offset`` ones, ``limit`` of them.
+
+    ``order`` has every free variable, so that no two rows are equal in it."""
+
+    order: tuple[SortColumn, ...]
+    limit: int
+    offset: int = 0
+
+
+@dataclass(frozen=True)
 class Block:
+    """``limit``: of a bag over one relation, the first rows alone are the block's."""
+
     kind: str
     query: Query
     outputs: tuple[Output, ...]
     results: tuple[Result, ...] = ()
     distinct: tuple[DistinctAggregate, ...] = ()
     having: Expr | None = None
+    limit: Limit | None = None
 
     @property
     def found_by_row(self) -> bool:

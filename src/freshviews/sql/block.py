@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Protocol
 
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.query.block import Block, DistinctAggregate, Output, Result, ViewDef
+from freshviews.query.block import Block, DistinctAggregate, Limit, Output, Result, SortColumn, ViewDef
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.sql import lifts
 from freshviews.sql.build import (
@@ -33,7 +33,17 @@ from freshviews.sql.build import (
 from freshviews.sql.join import Join, joined, localised
 from freshviews.sql.lifts import AcrossWithHost, Lifts
 from freshviews.sql.scope import Source, aliases_in, name_of
-from freshviews.sql.select import Absent, AggregateCall, Bound, Item, Select, aggregate_index, group_index
+from freshviews.sql.select import (
+    Absent,
+    AggregateCall,
+    Bound,
+    Item,
+    Limited,
+    Select,
+    Sort,
+    aggregate_index,
+    group_index,
+)
 from freshviews.sql.variables import Variables, at_leaf, free_name
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
@@ -127,9 +137,12 @@ class _Builder:
 
     def block(self) -> Block:
         select = self.select
-        if select.kind == "bag":
+        having: Expr | None = None
+        limit: Limit | None = None
+        if select.limit is not None:
+            exprs, limit = self._first_rows(select.limit)
+        elif select.kind == "bag":
             exprs = self._bag_outputs()
-            having = None
         else:
             groups = self._groups()
             for aggregate in select.aggregates:
@@ -146,7 +159,7 @@ class _Builder:
             replace(one, query=self._counting(one.query, conditions, negated)) for one in self.distinct.values()
         )
         outputs = tuple(Output(item.name, expr) for item, expr in zip(select.items, exprs, strict=True))
-        block = Block(select.kind, query, outputs, tuple(self.results), distinct, having)
+        block = Block(select.kind, query, outputs, tuple(self.results), distinct, having, limit)
         return _named(block, self.variables.naming())
 
     def _atoms(self, exprs: Sequence[Expr], more: Sequence[str] = ()) -> tuple[Atom, ...]:
@@ -185,6 +198,25 @@ class _Builder:
         names = (n.name for expr in exprs for n in nodes_of(expr) if isinstance(n, Column))
         self.free = list(dict.fromkeys(names))
         return exprs
+
+    def _first_rows(self, limited: Limited) -> tuple[list[Expr], Limit]:
+        """What each column is over free variables, which have all that rows are ordered by: over one source, each is a
+        variable of its own."""
+        assert len(self.select.sources) == 1
+        order: dict[str, SortColumn] = {}
+        exprs: list[Expr] = []
+        items = (Sort(item.expr, False, False) for item in self.select.items)
+        for place, sort in enumerate((*limited.order, *items), -len(limited.order)):
+            made = sort.expr
+            # Constants order nothing; where there is nothing else, one of them is what rows have.
+            if not isinstance(made, Literal) or (place == len(self.select.items) - 1 and not order):
+                made = self.variables.of(made, "" if place < 0 else self.select.items[place].name)
+                column = SortColumn(made.name, made.type, sort.descending, sort.nulls_last)
+                order.setdefault(made.name, column)
+            if place >= 0:
+                exprs.append(made)
+        self.free = list(order)
+        return exprs, Limit(tuple(order.values()), limited.limit, limited.offset)
 
     def _groups(self) -> list[Expr]:
         """What each group is over free variables. The variables become the query's free ones."""
@@ -341,7 +373,12 @@ def _named(block: Block, name: Callable[[str], str]) -> Block:
         tuple(replace(result, name=results[result.name]) for result in block.results),
         tuple(replace(one, query=_named_query(one.query, name)) for one in block.distinct),
         None if block.having is None else renamed(block.having, final),
+        None if block.limit is None else _named_limit(block.limit, name),
     )
+
+
+def _named_limit(limit: Limit, name: Callable[[str], str]) -> Limit:
+    return replace(limit, order=tuple(replace(one, variable=name(one.variable)) for one in limit.order))
 
 
 def _named_query(query: Query, name: Callable[[str], str]) -> Query:

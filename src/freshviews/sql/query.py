@@ -21,9 +21,10 @@ from freshviews.sql.build import VOID, Fault, key, rejects_null
 from freshviews.sql.catalog import Catalog, NameProblem, near
 from freshviews.sql.expression import Binder
 from freshviews.sql.from_clause import FromBinder, Joined
+from freshviews.sql.limit import Clause, Place, clause_of, limited, places_of
 from freshviews.sql.parse import Node, SqlText
 from freshviews.sql.refuse import check_select, check_set_operation
-from freshviews.sql.scope import Scope, Source, name_of
+from freshviews.sql.scope import Entry, Scope, Source, name_of
 from freshviews.sql.select import (
     Bound,
     Item,
@@ -33,8 +34,8 @@ from freshviews.sql.select import (
     over_groups,
     ungrouped,
 )
-from freshviews.sql.set_operation import ALL, blocks_of, distinct_rows, set_operation
-from freshviews.sql.subquery import Names, SubqueryBinder, has_subquery, names_within, terms_of
+from freshviews.sql.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
+from freshviews.sql.subquery import Names, SubqueryBinder, has_subquery, names_around, names_within, terms_of
 
 _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 
@@ -55,21 +56,28 @@ class ViewBinder:
     text: SqlText
     catalog: Catalog
     view: str
+    named: bool = False
+    """Whether the view says how it is to be kept."""
     internal: list[ViewDef] = field(default_factory=list)
 
     def bind(self, node: Node, ctes: Mapping[str, _Cte] | None = None, around: Names | None = None) -> Bound:
         """The SELECTs of a query. ``around``: names of the query around it, for WHERE. Raises SqlError or
         UnsupportedSql with the place."""
         ctes = self._with(node, ctes or {})
-        if isinstance(node, exp.Subquery):
+        if isinstance(node, (exp.Subquery, exp.SetOperation)):
             check_set_operation(self.text, node)
-            return self.bind(node.this, ctes, around)
-        if isinstance(node, exp.SetOperation):
-            check_set_operation(self.text, node)
-            return self._set_operation(node, ctes, around)
+            clause = clause_of(self.text, node)
+            if isinstance(node, exp.Subquery):
+                bound = self.bind(node.this, ctes, around)
+            else:
+                bound = self._set_operation(node, ctes, around)
+            return bound if clause is None else self._first_of(bound, clause, node)
         if isinstance(node, exp.Select):
             check_select(self.text, node)
-            return Bound((_SelectBinder(self, node, ctes, around).bind(),))
+            clause = clause_of(self.text, node)
+            select, places, columns = _SelectBinder(self, node, ctes, around).bind(clause)
+            bound = Bound((select,))
+            return bound if clause is None else self._limited(bound, clause, places, columns, node)
         what = type(node).__name__.upper()
         raise self.text.unsupported(node, what, "SELECT and UNION [ALL], EXCEPT and INTERSECT of SELECTs are accepted")
 
@@ -101,8 +109,43 @@ class ViewBinder:
             known[cte.alias.lower()] = _Cte(cte, dict(known))
         return known
 
+    def _first_of(self, bound: Bound, clause: Clause, node: Node) -> Bound:
+        """The first rows of a query that is no SELECT by itself, in an order over its columns."""
+        whole = self._whole(bound, node)
+        entries = tuple(Entry("", item.name, item.expr) for item in whole.items)
+        scope = Scope(entries, entries)
+        binder = Binder(self.text, lambda c: scope.resolve(self.text, c), "ORDER BY")
+        places, added, _ = places_of(clause, whole.items, binder, lambda n: self.position(n, whole.items, "ORDER BY"))
+        made = Bound((replace(whole, items=(*whole.items, *added)),))
+        return self._limited(made, clause, places, len(whole.items), node)
+
+    def _limited(self, bound: Bound, clause: Clause, places: tuple[Place, ...], columns: int, node: Node) -> Bound:
+        """The first rows of a query: of one relation, or else of an internal view, which holds all of them.
+
+        Where the view names how it is kept, that is of the internal view."""
+        select = bound.selects[0]
+        if names_around(bound):
+            what = "LIMIT in a subquery that names columns of the query around it"
+            raise self.text.unsupported(node, what, "leave it out, or take MIN or MAX")
+        direct = select.is_plain and not select.absent and len(bound.selects) == len(select.sources) == 1
+        if not direct or (self.named and "#" not in select.sources[0].relation):
+            select = self._whole(bound, node)
+        return limited(select, clause, places, columns)
+
+    def _whole(self, bound: Bound, node: Node) -> Select:
+        """All rows of a query as those of an internal view."""
+        self.check_types(bound, node)
+        return everything(self.source_of(self.internal_view(uniquely_named(bound))), bound)
+
+    def position(self, node: exp.Literal, items: tuple[Item, ...], clause: str) -> int:
+        """The column of the list that a number in GROUP BY or ORDER BY means, counted from 0."""
+        place = int(node.name) if node.name.isdigit() else 0
+        if not 1 <= place <= len(items):
+            raise self.text.error(node, f"{clause} {node.name}: the list has columns 1 to {len(items)}")
+        return place - 1
+
     def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, _Cte], around: Names | None) -> Bound:
-        left, right = self.bind(node.this, ctes, around), self.bind(node.expression, ctes, around)
+        left, right = (self._operand(one, ctes, around) for one in (node.this, node.expression))
         kind = _SET_OPERATIONS[type(node)]
         word = kind.upper()
         distinct = bool(node.args.get("distinct"))
@@ -122,6 +165,11 @@ class ViewBinder:
         if distinct:
             self.check_types(made, node)
         return made
+
+    def _operand(self, node: Node, ctes: Mapping[str, _Cte], around: Names | None) -> Bound:
+        """A query below a set operation; the first rows of one are those of an internal view."""
+        bound = self.bind(node, ctes, around)
+        return bound if bound.selects[0].limit is None else Bound((self._whole(bound, node),))
 
     def check_types(self, bound: Bound, node: Node) -> None:
         """Every column has a type; a bare NULL has none."""
@@ -165,7 +213,7 @@ class ViewBinder:
     def subquery(self, node: Node, ctes: Mapping[str, _Cte]) -> Select | Source:
         """A query in FROM: as it is where it only selects, projects and joins, else an internal view."""
         bound = self.bind(node, ctes)
-        if len(bound.selects) == 1 and bound.selects[0].kind == "bag" and not bound.selects[0].absent:
+        if len(bound.selects) == 1 and bound.selects[0].is_plain and not bound.selects[0].absent:
             return bound.selects[0]
         self.check_types(bound, node)
         names = [column.name.lower() for column in bound.columns]
@@ -184,7 +232,9 @@ class _SelectBinder:
     ctes: Mapping[str, _Cte]
     around: Names | None = None
 
-    def bind(self) -> Select:
+    def bind(self, clause: Clause | None) -> tuple[Select, tuple[Place, ...], int]:
+        """The SELECT, of the columns of its list and of those more that it is ordered by; where in it each column of
+        the order stands; and how many columns the list has."""
         text, node = self.views.text, self.node
         joined = self._from()
         group = node.args.get("group")
@@ -198,6 +248,10 @@ class _SelectBinder:
             if isinstance(one, exp.Alias)
         }
         groups = self._groups(group, joined.scope, items, nodes, named)
+        columns = len(items)
+        places: tuple[Place, ...] = ()
+        if clause is not None:
+            places, items, nodes = self._order(clause, joined.scope, items, nodes, collector)
         test = None
         if having is not None:
             scope = joined.scope.with_aliases(named)
@@ -205,7 +259,7 @@ class _SelectBinder:
             test = self._grouped(binder.condition(having.this), groups, having.this, scope)
         if not (collector.calls or group is not None or having is not None):
             select = Select("bag", joined.sources, joined.conjuncts, items, absent=joined.absent)
-            return distinct_over(select) if node.args.get("distinct") else select
+            return distinct_over(select) if node.args.get("distinct") else select, places, columns
         kind = "groups" if group is not None else "global"
         over = tuple(
             replace(item, expr=self._grouped(item.expr, groups, one, joined.scope))
@@ -214,10 +268,34 @@ class _SelectBinder:
         calls = tuple(collector.calls)
         select = Select(kind, joined.sources, joined.conjuncts, over, groups, calls, test, joined.absent)
         if not node.args.get("distinct"):
-            return select
+            return select, places, columns
         grouped = Bound((select,))
         self.views.check_types(grouped, node)
-        return distinct_rows(grouped, self.views)
+        return distinct_rows(grouped, self.views), places, columns
+
+    def _order(
+        self,
+        clause: Clause,
+        scope: Scope,
+        items: tuple[Item, ...],
+        nodes: tuple[Node, ...],
+        collector: Collector,
+    ) -> tuple[tuple[Place, ...], tuple[Item, ...], tuple[Node, ...]]:
+        """Where in the list each column of ORDER BY stands, and the list and its nodes with those that it lacked. A
+        name means a column of the list before one of FROM."""
+        text = self.views.text
+        names = [item.name.lower() for item in items]
+        shown = {name: item.expr for name, item in zip(names, items, strict=True) if names.count(name) == 1}
+
+        def resolve(column: exp.Column) -> Expr:
+            known = None if column.table else shown.get(column.name.lower())
+            return scope.resolve(text, column) if known is None else known
+
+        binder = Binder(text, resolve, "ORDER BY", collector.bind)
+        places, added, more = places_of(clause, items, binder, lambda n: self.views.position(n, items, "ORDER BY"))
+        if added and self.node.args.get("distinct"):
+            raise text.error(more[0], "SELECT DISTINCT is ordered by columns of its list; add this one, or GROUP BY")
+        return places, (*items, *added), (*nodes, *more)
 
     def _from(self) -> Joined:
         binder = FromBinder(
@@ -304,7 +382,7 @@ class _SelectBinder:
             written = []
             for node in group.expressions:
                 if isinstance(node, exp.Literal) and not node.is_string:
-                    written.append((self._at_position(node, items), node))
+                    written.append((items[self.views.position(node, items, "GROUP BY")], node))
                 else:
                     expr = binder.bind(node)
                     names = [i.name for i in items if key(i.expr) == key(expr)]
@@ -315,12 +393,6 @@ class _SelectBinder:
             if not isinstance(item.expr, Literal):
                 chosen.setdefault(key(item.expr), item)
         return tuple(chosen.values())
-
-    def _at_position(self, node: exp.Literal, items: tuple[Item, ...]) -> Item:
-        place = int(node.name) if node.name.isdigit() else 0
-        if not 1 <= place <= len(items):
-            raise self.views.text.error(node, f"GROUP BY {node.name}: the list has columns 1 to {len(items)}")
-        return items[place - 1]
 
     def _grouped(self, expr: Expr, groups: tuple[Item, ...], node: Node, scope: Scope) -> Expr:
         made = over_groups(expr, groups)

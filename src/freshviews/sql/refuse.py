@@ -11,10 +11,7 @@ from sqlglot import exp
 from freshviews.sql.parse import Node, SqlText
 
 _CLAUSES: dict[str, tuple[str, str]] = {
-    "order": ("ORDER BY in a view", "a view is a bag without order; order what you read from it"),
     "sort": ("SORT BY in a view", "a view is a bag without order; order what you read from it"),
-    "limit": ("LIMIT in a view", "keep all rows and limit what you read, or use MIN and MAX"),
-    "offset": ("OFFSET in a view", "keep all rows and limit what you read"),
     "qualify": ("QUALIFY", "filter groups with HAVING"),
     "windows": ("WINDOW", "aggregate with GROUP BY in a subquery and join it back"),
     "laterals": ("LATERAL VIEW", "FROM takes tables, views and subqueries"),
@@ -28,10 +25,11 @@ _CLAUSES: dict[str, tuple[str, str]] = {
     "kind": ("SELECT AS STRUCT", "list the columns"),
 }
 
+_LIMIT = ("order", "limit", "offset")
 _READ = {
-    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "hint"),
-    exp.SetOperation: ("this", "expression", "distinct", "with_"),
-    exp.Subquery: ("this", "alias", "with_"),
+    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "hint", *_LIMIT),
+    exp.SetOperation: ("this", "expression", "distinct", "with_", *_LIMIT),
+    exp.Subquery: ("this", "alias", "with_", *_LIMIT),
     exp.Group: ("expressions", "all"),
 }
 

@@ -10,6 +10,7 @@ Every statement is read against the catalog that those before it leave.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -89,7 +90,8 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
     if node.expression is None:
         raise text.error(node, f"view {target.name} needs AS SELECT ...")
     properties = properties_of(text, node, VIEW_PROPERTIES)
-    binder = ViewBinder(text, catalog, target.name)
+    own = any(name.startswith("freshviews.") for name in properties)
+    binder = ViewBinder(text, catalog, target.name, own)
     bound = binder.bind(node.expression)
     binder.check_types(bound, node.expression)
     columns = bound.columns
@@ -121,7 +123,12 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
         sql=text.whole(node).strip(),
         combined=bound.combined,
     )
-    return ViewDefs((*binder.internal, view))
+    internal = binder.internal
+    if own and blocks[0].limit is not None:
+        # How the view is kept is how the rows are that it orders.
+        how = partial(replace, strategy=view.strategy, properties=view.properties)
+        internal = [how(one) if one.name in view.inputs else one for one in internal]
+    return ViewDefs((*internal, view))
 
 
 def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
@@ -133,7 +140,11 @@ def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
     view = catalog.view(node.this.name)
     if view is None or view.internal:
         raise NameProblem(f"unknown view {node.this.name}{near(node.this.name, catalog.names)}", *text.at(node.this))
-    properties = dict(view.properties) | properties_in(text, clauses[0].expressions, VIEW_PROPERTIES)
+    given = properties_in(text, clauses[0].expressions, VIEW_PROPERTIES)
+    if view.blocks[0].limit is not None and any(name.startswith("freshviews.") for name in given):
+        what = f"another freshviews property for view {view.name}, which has a LIMIT,"
+        raise text.unsupported(node, what, "DROP the view and CREATE it with the property")
+    properties = dict(view.properties) | given
     kept = tuple((name, value) for name, value in properties.items() if value)
     return AlterView(replace(view, strategy=dict(kept).get("freshviews.strategy"), properties=kept))
 

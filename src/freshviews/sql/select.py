@@ -60,6 +60,24 @@ class Absent:
 
 
 @dataclass(frozen=True)
+class Sort:
+    """An expression that rows are ordered by."""
+
+    expr: Expr
+    descending: bool
+    nulls_last: bool
+
+
+@dataclass(frozen=True)
+class Limited:
+    """ORDER BY ... LIMIT ... OFFSET of a bag over one source."""
+
+    order: tuple[Sort, ...]
+    limit: int
+    offset: int
+
+
+@dataclass(frozen=True)
 class Select:
     """One SELECT: ``kind`` as in ``freshviews.query.block``."""
 
@@ -71,6 +89,12 @@ class Select:
     aggregates: tuple[AggregateCall, ...] = ()
     having: Expr | None = None
     absent: tuple[Absent, ...] = ()
+    limit: Limited | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it only selects, projects and joins, so that it dissolves into the join around it."""
+        return self.kind == "bag" and self.limit is None
 
     @property
     def columns(self) -> tuple[ColumnDef, ...]:

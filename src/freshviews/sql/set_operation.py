@@ -92,10 +92,11 @@ def _cast(bound: Bound, types: list[SqlType], views: Views) -> Bound:
     if bound.combined is None:
         return Bound(tuple(_cast_items(select, types) for select in bound.selects))
     source = views.source_of(views.internal_view(uniquely_named(bound)))
-    return Bound((_cast_items(_everything(source, bound), types),))
+    return Bound((_cast_items(everything(source, bound), types),))
 
 
-def _everything(source: Source, named: Bound) -> Select:
+def everything(source: Source, named: Bound) -> Select:
+    """All rows of an internal view of a query, under its names."""
     items = zip(named.columns, source.columns, strict=True)
     return Select("bag", (source,), (), tuple(Item(one.name, source.column(c)) for one, c in items))
 

@@ -212,9 +212,9 @@ class SubqueryBinder:
 
     def _bag(self, bound: Bound, query: Node) -> Select:
         """The subquery as one join: itself, or the rows of an internal view."""
-        if len(bound.selects) == 1 and bound.selects[0].kind == "bag":
+        if len(bound.selects) == 1 and bound.selects[0].is_plain:
             return bound.selects[0]
-        marked = [name for s in bound.selects for c in s.conjuncts for name in _marks(c)]
+        marked = names_around(bound)
         if marked:
             raise self.text.unsupported(
                 query,
@@ -275,6 +275,12 @@ class SubqueryBinder:
 def _over(select: Select, conjuncts: tuple[Expr, ...], items: Sequence[Item]) -> Select:
     """Other columns of the join of a bag, under other predicates."""
     return Select("bag", select.sources, conjuncts, tuple(items), absent=select.absent)
+
+
+def names_around(bound: Bound) -> list[str]:
+    """The columns of the query around that predicates of a subquery have."""
+    outer = [other for select in bound.selects for absent in select.absent for _, other in absent.pairs]
+    return [name for expr in (*(c for s in bound.selects for c in s.conjuncts), *outer) for name in _marks(expr)]
 
 
 def _is_distinct(bound: Bound) -> bool:

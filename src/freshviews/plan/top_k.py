@@ -1,0 +1,57 @@
+"""The first rows of a relation, ``ORDER BY ... LIMIT``: all rows are kept in order, and those among the first apart.
+
+No paper; an order statistic kept under updates. The rows are the nodes of a search tree (``kernel.ordered``, by which
+MIN and MAX are kept), in the order of SQL and then of all columns, so that no two are equal. Two places in this
+sequence are remembered, where LIMIT begins and where it ends (``kernel.top``). A row that comes or goes before one of
+them has others pass it, one for one, found as the neighbours of the last: O(log N) for each. For ``SELECT x, y FROM r
+ORDER BY x DESC LIMIT 10``::
+
+    r(x, y) -> count  ordered by x desc, y
+    Q(x, y) -> count  journal
+
+    on r(x, y) += m:
+        r[x, y] += m
+            then, as r:
+                for x_, y_, d in first 10 of r, as r grows by m:
+                    Q[x_, y_] += d
+
+The query has one relation: where more is ordered, that is a view of its own.
+"""
+
+from __future__ import annotations
+
+from freshviews.plan.leaves import all_components, leaf_view, trigger
+from freshviews.plan.naming import RESULT, Namer
+from freshviews.program.nodes import COUNT, MULTIPLICITY, Add, Monomial, Program, Value, View
+from freshviews.program.order import Order, Top
+from freshviews.query.block import Limit
+from freshviews.query.query import Query
+
+
+def plan(query: Query, limit: Limit) -> Program:
+    """The program of a bag over one relation of which the first rows are kept."""
+    (atom,) = query.atoms
+    namer = Namer(query)
+    orders = tuple(Order(one.type, one.descending, one.nulls_last) for one in limit.order)
+    leaf = leaf_view(query, atom, namer.view(atom.name))
+    rows = View(leaf.name, query.free, leaf.components, ordered=orders, definition=leaf.definition)
+    result = View(RESULT, query.free, all_components(query), journal=True)
+    taken = {*query.variables, alias := namer.alias(rows.name)}
+    moved = []
+    for variable in (*query.free, "d"):
+        name = variable if variable == "d" else variable + "_"
+        while name in taken:
+            name += "_"
+        taken.add(name)
+        moved.append(name)
+    *key, change = moved
+    counted = (Add(RESULT, tuple(key), (COUNT,), (Monomial((Value(change),)),)),)
+    top = (Top(alias, MULTIPLICITY.name, limit.offset, limit.offset + limit.limit, tuple(key), change, counted),)
+    body = Add(rows.name, query.free, (COUNT,), (Monomial((MULTIPLICITY,)),), top, top, top, alias)
+    bounds = (
+        ("update", "O(log N), and as much for each row that comes among the first or goes"),
+        ("delay", "O(1)"),
+        ("space", "O(N)"),
+    )
+    made = (trigger(query, atom, (body,)),)
+    return Program(query.name, query.free, (rows, result), made, RESULT, strategy="top_k", bounds=bounds)

@@ -1,0 +1,49 @@
+"""Orders of rows, and the statement that keeps which rows come first: for MIN and MAX, and ``ORDER BY ... LIMIT``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from freshviews.types import SqlType
+
+if TYPE_CHECKING:
+    from freshviews.program.nodes import Statement
+
+    Body = tuple[Statement, ...]
+
+@dataclass(frozen=True)
+class Order:
+    """How the codes of a type are ordered."""
+
+    type: SqlType
+    descending: bool = False
+    nulls_last: bool = False
+
+    def __str__(self) -> str:
+        # NULL is the least value where nothing is said.
+        nulls = "" if self.nulls_last == self.descending else " nulls last" if self.nulls_last else " nulls first"
+        return (" desc" if self.descending else "") + nulls
+
+
+@dataclass(frozen=True)
+class Top:
+    """The row known by ``alias``, of a view whose whole key is in order, has just grown: its count by ``grown``.
+
+    The rows of the view, in order and each as often as it counts, are a sequence. The body runs for each row of which
+    copies thereby come among those from place ``first`` up to ``last``, or go: ``key`` is bound to its words,
+    ``change`` to how many come; a row may come up several times. It runs within appear, vanish or stay of the Add.
+    """
+
+    alias: str
+    grown: str
+    first: int
+    last: int
+    key: tuple[str, ...]
+    change: str
+    body: Body
+
+
+def is_always(appear: Body, vanish: Body, stay: Body) -> bool:
+    """Whether a Top follows an Add whatever became of its row, so that it is printed and written once."""
+    return bool(stay) and isinstance(stay[0], Top) and appear == vanish == stay

@@ -1,0 +1,40 @@
+"""Rows in order, and those from one place to another: what a Top keeps, from its definition."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from freshviews.program.order import Order
+from freshviews.program.scalars import rank
+from freshviews.types import NULL
+from freshviews.types.dictionary import Dictionary
+
+Key = tuple[int, ...]
+
+
+def in_order(rows: Iterable[Key], orders: tuple[Order, ...], dictionary: Dictionary | None) -> list[Key]:
+    """Keys in the orders of their last words, one per order."""
+    found = list(rows)
+    for i in range(-1, -1 - len(orders), -1):
+        order = orders[i]
+
+        def place(key: Key, i: int = i, order: Order = order) -> Any:
+            return (0,) if key[i] == NULL else rank(key[i], order.type, dictionary)
+
+        found.sort(key=place, reverse=order.descending)
+        found.sort(key=lambda key, i=i, last=order.nulls_last: (key[i] == NULL) == last)  # type: ignore[misc]
+    return found
+
+
+def window(
+    rows: Mapping[Key, int], orders: tuple[Order, ...], first: int, last: int, dictionary: Dictionary | None
+) -> Iterator[tuple[Key, int]]:
+    """The rows from one place to another of those in order, and how many copies of each; ``rows`` has all copies."""
+    place = 0
+    for key in in_order(rows, orders, dictionary):
+        copies = max(rows[key], 0)
+        inside = min(place + copies, last) - max(place, first)
+        if inside > 0:
+            yield key, inside
+        place += copies

@@ -1,0 +1,103 @@
+"""``ORDER BY ... LIMIT`` of a query: what the clause says, and the SELECT that keeps the rows it leaves.
+
+Rows that are equal in the columns of ORDER BY are ordered by all columns of the list, from left to right, so that the
+rows of a view depend on those of its tables alone. An expression that is not in the list is a further column of what is
+ordered, which the view does not show. Where the query is more than the rows of one relation, the ordered rows are those
+of an internal view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from freshviews.expr.nodes import Literal
+from freshviews.sql.build import key
+from freshviews.sql.expression import Binder
+from freshviews.sql.parse import Node, SqlText
+from freshviews.sql.select import Bound, Item, Limited, Select, Sort
+
+MOST = 2**31 - 1
+"""The largest LIMIT or OFFSET, as in Spark."""
+_ADVICE = "a view is a bag without order; order what you read from it, or keep the first rows with LIMIT"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """ORDER BY, LIMIT and OFFSET as they are written."""
+
+    order: tuple[exp.Ordered, ...]
+    limit: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """The column that rows are ordered by, as a position of the list, and how."""
+
+    column: int
+    descending: bool
+    nulls_last: bool
+
+
+def clause_of(text: SqlText, node: Node) -> Clause | None:
+    """The clause of a query; None where it has none. Raises UnsupportedSql where one part needs another."""
+    order, limit, offset = (node.args.get(name) for name in ("order", "limit", "offset"))
+    if limit is None:
+        if order is not None:
+            raise text.unsupported(order, "ORDER BY without LIMIT", _ADVICE)
+        if offset is not None:
+            raise text.unsupported(offset, "OFFSET without LIMIT", "ORDER BY ... LIMIT n OFFSET m is accepted")
+        return None
+    if order is None:
+        raise text.unsupported(
+            limit, "LIMIT without ORDER BY", "which rows it keeps must be told; ORDER BY ... LIMIT n is accepted"
+        )
+    plain = isinstance(limit, exp.Limit) and not limit.args.get("limit_options") and not limit.expressions
+    if not plain:
+        raise text.unsupported(limit, "this LIMIT", "LIMIT n, a number of rows, is accepted")
+    rows = _number(text, limit, "LIMIT")
+    return Clause(tuple(order.expressions), rows, 0 if offset is None else _number(text, offset, "OFFSET"))
+
+
+def _number(text: SqlText, node: Node, word: str) -> int:
+    value = node.args.get("expression")
+    if not isinstance(value, exp.Literal) or value.is_string or not value.name.isdigit() or int(value.name) > MOST:
+        raise text.error(value or node, f"{word} takes a whole number from 0 to {MOST}")
+    return int(value.name)
+
+
+def places_of(
+    clause: Clause, items: tuple[Item, ...], binder: Binder, position: Callable[[exp.Literal], int]
+) -> tuple[tuple[Place, ...], tuple[Item, ...], tuple[Node, ...]]:
+    """Where each column of the order stands in the list; what is to be added to the list for it, and its nodes."""
+    every = list(items)
+    places: list[Place] = []
+    nodes: list[Node] = []
+    for ordered in clause.order:
+        node = ordered.this
+        if isinstance(node, exp.Var) and node.name.upper() == "ALL" and len(clause.order) == 1:
+            found = list(range(len(items)))
+        elif isinstance(node, exp.Literal) and not node.is_string:
+            found = [position(node)]
+        else:
+            expr = binder.bind(node)
+            if isinstance(expr, Literal):
+                continue
+            found = [i for i, item in enumerate(every) if key(item.expr) == key(expr)][:1]
+            if not found:
+                found = [len(every)]
+                every.append(Item(f"order_{len(every) - len(items) + 1}", expr))
+                nodes.append(node)
+        descending, nulls_last = bool(ordered.args.get("desc")), not ordered.args.get("nulls_first")
+        places += [Place(i, descending, nulls_last) for i in found]
+    return tuple(places), tuple(every[len(items) :]), tuple(nodes)
+
+
+def limited(select: Select, clause: Clause, places: tuple[Place, ...], columns: int) -> Bound:
+    """The first rows of a bag over one source, of which the first so many columns are shown."""
+    order = tuple(Sort(select.items[p.column].expr, p.descending, p.nulls_last) for p in places)
+    made = Limited(order, clause.limit, clause.offset)
+    return Bound((replace(select, items=select.items[:columns], limit=made),))

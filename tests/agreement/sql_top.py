@@ -1,0 +1,69 @@
+"""Random scenarios of ``ORDER BY ... LIMIT``: over tables, joins, groups, set operations, views, and below joins."""
+
+from __future__ import annotations
+
+from tests.agreement.choices import Choices
+from tests.agreement.random_tables import versions
+from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
+
+_R = BaseTable("r", (TableColumn("a", "BIGINT"), TableColumn("z", "DOUBLE"), TableColumn("w", "STRING")))
+_S = BaseTable("s", (TableColumn("a", "BIGINT"), TableColumn("d", "DATE"), TableColumn("y", "DECIMAL(6, 2)")))
+_T = BaseTable("t", (TableColumn("a", "BIGINT"), TableColumn("w", "STRING")), trusted=True)
+_SELECTS = (
+    ("a, z, w", "SELECT a, z, w FROM r"),
+    ("w, z", "SELECT w, z FROM r"),
+    ("w, b", "SELECT w, a + 1 AS b FROM r WHERE z < 1 OR a > 0"),
+    ("u, a", "SELECT upper(w) AS u, a FROM r"),
+    ("d, y", "SELECT d, y FROM s"),
+    ("a, w", "SELECT a, w FROM t"),
+    ("w", "SELECT DISTINCT w FROM r"),
+    ("w, y, d", "SELECT r.w, s.y, s.d FROM r JOIN s ON r.a = s.a"),
+    ("w, v", "SELECT r.w, t.w AS v FROM r JOIN t ON r.a = t.a"),
+    ("w, n, d", "SELECT r.w, COUNT(*) AS n, MAX(s.d) AS d FROM r JOIN s ON r.a = s.a GROUP BY r.w"),
+    ("n", "SELECT COUNT(*) AS n FROM s"),
+    ("w, a", "SELECT w, a FROM r UNION ALL SELECT w, a FROM t"),
+    ("w, a", "SELECT w, a FROM r EXCEPT SELECT w, a FROM t"),
+)
+_SPARK_ORDERS = ("", " DESC", " NULLS LAST", " DESC NULLS FIRST")
+_DUCK_ORDERS = (" ASC NULLS FIRST", " DESC NULLS LAST", " ASC NULLS LAST", " DESC NULLS FIRST")
+
+
+def top_scenario(choose: Choices) -> Scenario:
+    """One view or two, the second of the first, and some versions."""
+    columns, select = choose.pick(_SELECTS)
+    views = [NamedView("v1", _ordered(choose, select, columns.split(", ")))]
+    if choose.chance(60):
+        x = columns.split(", ")[0]
+        text, shown = choose.pick(
+            (
+                (f"SELECT {columns} FROM v1", columns),
+                (f"SELECT {x} AS k, COUNT(*) AS n FROM v1 GROUP BY {x}", "k, n"),
+                (f"SELECT p.{x} AS p, q.{x} AS q FROM v1 AS p JOIN v1 AS q ON p.{x} = q.{x}", "p, q"),
+            )
+        )
+        query = _ordered(choose, text, shown.split(", ")) if choose.chance(60) else Text.same(text)
+        views.append(NamedView("v2", query))
+    tables = (_R, _S, _T)
+    return Scenario(tables, tuple(views), versions(choose, tables, False))
+
+
+def _ordered(choose: Choices, select: str, columns: list[str]) -> Text:
+    """The first rows of a query; DuckDB is told of all columns, Spark's SQL of some."""
+    spark, duck, rest = [], [], list(columns)
+    for _ in range(choose.between(1, len(columns))):
+        column, how = choose.pick(columns), choose.between(0, 3)
+        if choose.chance(20):
+            spark.append(f"{columns.index(column) + 1}{_SPARK_ORDERS[how]}")
+        else:
+            spark.append(f"{column}{_SPARK_ORDERS[how]}")
+        duck.append(f"{column}{_DUCK_ORDERS[how]}")
+        if column in rest:
+            rest.remove(column)
+    duck += [f"{column}{_DUCK_ORDERS[0]}" for column in rest]
+    limit = f"LIMIT {choose.pick((1, 2, 2, 3, 3, 5, 0))}"
+    if choose.chance(30):
+        limit += f" OFFSET {choose.between(0, 3)}"
+    return Text(
+        f"{select} ORDER BY {', '.join(spark)} {limit}",
+        f"SELECT * FROM ({select}) AS q ORDER BY {', '.join(duck)} {limit}",
+    )

@@ -1,0 +1,147 @@
+"""ORDER BY ... LIMIT in views, through the public API."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import freshviews as fv
+from freshviews.engine.maintained import Maintained
+from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.query.block import ViewDef
+from freshviews.types import Dictionary
+
+TABLE = "CREATE TABLE t (x INT, y STRING);"
+BEST = "CREATE MATERIALIZED VIEW best AS SELECT y, x FROM t ORDER BY x DESC LIMIT 10 OFFSET 2;"
+ROWS = 60 if PURE_PYTHON else 3_000
+Row = tuple[Any, ...]
+
+
+def first(rows: Counter[Row]) -> Counter[Row]:
+    """The rows of BEST: by x, then y, then x."""
+    copies = [row for row, m in rows.items() for _ in range(m)]
+    copies.sort(key=lambda row: (row[0] is not None, row[0] or 0))
+    copies.sort(key=lambda row: (-(row[0] or 0) if row[0] is not None else 10**9, row[1].encode()))
+    return Counter((y, x) for x, y in copies[2:12])
+
+
+def test_the_changes_of_the_first_rows_add_up_to_them() -> None:
+    order, held, told = random.Random(3), Counter[Row](), Counter[Row]()
+    db = fv.Database()
+    db.execute(TABLE + BEST)
+    sizes = []
+
+    def add(change: fv.Change) -> None:
+        told.update(dict(change))
+        sizes.append(len(list(change)))
+
+    db.view("best").subscribe(add)
+    for _ in range(ROWS):
+        row = (order.choice((None, *range(40))), f"{order.randrange(3)}")
+        if held[row] and order.random() < 0.6:
+            db.delete("t", [row])
+            held[row] -= 1
+        else:
+            db.insert("t", [row])
+            held[row] += 1
+    expected = first(held)
+    assert Counter(db.view("best")) == expected
+    assert {row: m for row, m in told.items() if m} == expected
+    # One row comes, or goes, at each of the two ends.
+    assert max(sizes) <= 4
+
+
+def test_first_rows_over_rows_that_are_there_already_and_after_a_restart(tmp_path: Path) -> None:
+    order = random.Random(4)
+    rows = [(order.randrange(200), f"{i % 7}") for i in range(ROWS)]
+    with fv.Database(tmp_path) as db:
+        db.execute(TABLE)
+        db.insert("t", rows)
+        db.execute(BEST)
+        assert Counter(db.view("best")) == first(Counter(rows))
+    with fv.Database(tmp_path) as db:
+        assert Counter(db.view("best")) == first(Counter(rows))
+        db.delete("t", rows[: ROWS // 2])
+        assert Counter(db.view("best")) == first(Counter(rows[ROWS // 2 :]))
+
+
+def test_a_view_goes_on_from_its_image(tmp_path: Path) -> None:
+    db = fv.Database()
+    db.execute(TABLE + BEST)
+    definition = db.view("best").state.definition
+    assert isinstance(definition, ViewDef)
+    rows = Counter((x % 50, f"{x % 3}") for x in range(200))
+    db.insert("t", list(rows.elements()))
+    state = db.view("best").state
+    state.maintained.write_image(tmp_path / "best")
+    inputs = {"t": db.table("t")._state.definition}
+    again = Maintained(definition, inputs, state.decoder.dictionary)
+    again.prepare()
+    again.read_image(tmp_path / "best")
+    assert isinstance(state.decoder.dictionary, Dictionary)
+    assert again.rows == 10
+    batch = db.table("t")._state.encoder.encode([(60, "9"), (49, "0")], 1).batch
+    again.apply(batch)
+    db.insert("t", [(60, "9"), (49, "0")])
+    found = [c for b in again.contents(100) for c in zip(*(v.tolist() for v in b.columns.values()), strict=True)]
+    there = [c for b in state.batches(100) for c in zip(*(v.tolist() for v in b.columns.values()), strict=True)]
+    assert sorted(found) == sorted(there)
+    again.close()
+
+
+def test_a_refused_batch_leaves_the_first_rows_as_they_were() -> None:
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE t (x INT PRIMARY KEY, y INT);"
+        "CREATE MATERIALIZED VIEW best AS SELECT x, y FROM t ORDER BY 100 / y DESC LIMIT 2;"
+    )
+    db.insert("t", [(1, 5), (2, 4), (3, 3)])
+    before = sorted(db.view("best"))
+    assert before == [(2, 4), (3, 3)]
+    for rows in ([(4, 1), (5, 0)], [(6, 1), (1, 1)]):
+        with pytest.raises(fv.BatchError):
+            db.insert("t", rows)
+        assert sorted(db.view("best")) == before
+    db.delete("t", [(3, 3)])
+    assert sorted(db.view("best")) == [(1, 5), (2, 4)]
+
+
+def test_constants_order_nothing_and_no_rows_may_be_wanted() -> None:
+    db = fv.Database()
+    db.execute(
+        TABLE + "CREATE MATERIALIZED VIEW ones AS SELECT 'a' AS a, 1 AS one FROM t ORDER BY one LIMIT 2 OFFSET 1;"
+        "CREATE MATERIALIZED VIEW none AS SELECT x FROM t ORDER BY x LIMIT 0;"
+        "CREATE MATERIALIZED VIEW mixed AS SELECT 1 AS one, y FROM t ORDER BY 'b', one, length(y) DESC LIMIT 1;"
+    )
+    assert list(db.view("ones")) == list(db.view("none")) == list(db.view("mixed")) == []
+    db.insert("t", [(1, "a"), (2, "bb"), (3, "c"), (4, "d")])
+    assert list(db.view("ones")) == [("a", 1), ("a", 1)]
+    assert list(db.view("none")) == []
+    assert list(db.view("mixed")) == [(1, "bb")]
+    db.delete("t", [(2, "bb"), (3, "c"), (4, "d")])
+    assert list(db.view("ones")) == list(db.view("none")) == []
+    assert list(db.view("mixed")) == [(1, "a")]
+
+
+def test_how_the_ordered_rows_are_kept_can_be_named() -> None:
+    db = fv.Database()
+    join = "SELECT a.x, b.y FROM t a JOIN t b ON a.y = b.y ORDER BY a.x LIMIT 3"
+    db.execute(
+        TABLE + f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'change_propagation') AS {join}"
+    )
+    assert "strategy  top_k: " in db.view("v").explain()
+    assert "ordered by x, y" in db.view("v").explain()
+    assert "reads v#1" in db.view("v").explain()
+    held = db._relations.views["v#1"].maintained.explain()
+    assert "strategy  change_propagation: named by the user" in held
+    with pytest.raises(fv.UnsupportedSql, match="which has a LIMIT"):
+        db.execute("ALTER VIEW v SET TBLPROPERTIES ('freshviews.strategy' = 'first_order')")
+    db.execute("ALTER VIEW v SET TBLPROPERTIES ('owner' = 'me')")
+    db.insert("t", [(1, "a"), (2, "a")])
+    assert sorted(db.view("v")) == [(1, "a"), (1, "a"), (2, "a")]
+    db.execute("DROP MATERIALIZED VIEW v")
+    assert not db.views
