@@ -99,12 +99,27 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
         return Plan(_view_tree(block, dependencies), kind, "view_tree", reason)
     if _hangs_together_by_bags(block.query):
         reason = "cyclic in parts: each is counted by the rows of one atom, and semi-joins go along a tree of them"
-        return Plan(_crown(view, block, inputs), kind, "crown", reason)
+        return Plan(_with_alternatives(_crown(view, block, inputs), block.query), kind, "crown", reason)
     if _is_halved(block):
         reason = "cyclic, over three relations: values with many rows are kept apart, so no update takes linear time"
-        return Plan(_ivm_eps(view, block, ivm_eps_linear.plan), kind, "ivm_eps_linear", reason)
+        program = _with_alternatives(_ivm_eps(view, block, ivm_eps_linear.plan), block.query)
+        return Plan(program, kind, "ivm_eps_linear", reason)
     reason = "cyclic: deltas over the base relations take linear space and the smaller side's time"
-    return Plan(_first_order(block, dependencies), kind, "first_order", reason)
+    program = _with_alternatives(_first_order(block, dependencies), block.query)
+    return Plan(program, kind, "first_order", reason)
+
+
+def _with_alternatives(program: Program, query: Query) -> Program:
+    """The program of a cyclic query, told what may be named in its place. None of them has the better bound, and none
+    is the worse for every stream (docs/trie-join.md): the planner does not take them by itself."""
+    by_trace = "= 'incremental_trie_join': an update takes what it changes of a trace, which is held"
+    if program.strategy == "crown":
+        told = [f"'freshviews.bag_strategy' {by_trace}"]
+    else:
+        told = [f"'freshviews.strategy' {by_trace}"]
+        if len(prepared(query).query.atoms) > 1:
+            told.insert(0, "'freshviews.strategy' = 'crown': an update joins no parts, whose rows are held")
+    return replace(program, bounds=(*program.bounds, ("instead", "\n".join(told))))
 
 
 def _worth_factorising(kind: QueryClass) -> bool:
