@@ -39,35 +39,37 @@ UPDATES = 1000
 def measure(case: str, strategy: str) -> dict[str, Any]:
     """Steps of an update: the most any took, and the mean."""
     rows = int(case.split()[0].replace(",", ""))
-    state, columns = _counted_state()
+    state, columns = counted_state(SCRIPT, "q-hierarchical")
     random = np.random.default_rng(1)
     keys = max(rows // 20, 1)
     taken = []
     for table, names in columns.items():
         values = {name: random.integers(0, keys if name == "a" else 1000, rows // 2) for name in names}
-        _run(state, table, values, 1)
+        run(state, table, values, 1)
     state.enter_pending()
     for table, names in columns.items():
         for _ in range(UPDATES // 4):
             values = {name: random.integers(0, keys if name == "a" else 1000, 1) for name in names}
             for sign in (1, -1):
                 before = int(state.status[STATUS_STEPS])
-                _run(state, table, values, sign)
+                run(state, table, values, sign)
                 taken.append(int(state.status[STATUS_STEPS]) - before)
     state.close()
     return {"value": max(taken), "most": max(taken), "mean": float(np.mean(taken)), "rows": rows}
 
 
-def _counted_state() -> tuple[BlockState, dict[str, tuple[str, ...]]]:
+def counted_state(script: str, kind: str) -> tuple[BlockState, dict[str, tuple[str, ...]]]:
+    """The state of the one view of a script, empty, whose triggers count their steps, and the columns that they read
+    of each table. ``kind``: what the class of the query begins with."""
     definitions: dict[str, TableDef | ViewDef] = {}
-    for statement in parse_script(SCRIPT, Catalog()):
+    for statement in parse_script(script, Catalog()):
         if isinstance(statement, TableDef):
             definitions[statement.name] = statement
         elif isinstance(statement, ViewDefs):
             (view,) = statement.views
     (block,) = view.blocks
     plan = plan_block(view, block, definitions)
-    assert str(plan.kind).startswith("q-hierarchical"), plan.kind
+    assert str(plan.kind).startswith(kind), plan.kind
     program, _ = lift_program(plan.program)
     compiled = compile_block(program, block, (), (), None, counted=True)  # only triggers run
     width = len(block.query.free) + len(block.results) + 1
@@ -75,7 +77,8 @@ def _counted_state() -> tuple[BlockState, dict[str, tuple[str, ...]]]:
     return state, {trigger.relation: trigger.columns for trigger in compiled.triggers}
 
 
-def _run(state: BlockState, table: str, values: dict[str, Codes], sign: int) -> None:
+def run(state: BlockState, table: str, values: dict[str, Codes], sign: int) -> None:
+    """Run updates, all inserts or all deletes."""
     rows = len(next(iter(values.values())))
     multiplicities = np.full(rows, sign, np.int64)
     places = {name: address_of(column) for name, column in values.items()}

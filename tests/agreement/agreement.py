@@ -24,6 +24,7 @@ from tests.plan.oracle import Relation
 
 EVERY_STRATEGY: tuple[str | None, ...] = (None, *STRATEGIES)
 """None is the planner's choice."""
+BAGS_BY_TRACE = "crown over incremental_trie_join"
 
 _RAW_ROWS = 3
 """Few raw rows per read, so that readers have to go on where they stopped."""

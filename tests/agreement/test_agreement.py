@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.agreement.agreement import EVERY_STRATEGY, check
+from tests.agreement.agreement import BAGS_BY_TRACE, EVERY_STRATEGY, check
 from tests.agreement.bulk import check_bulk
 from tests.agreement.cases import ALIKE, COMPILED
 from tests.agreement.choices import seeded
@@ -32,11 +32,12 @@ def test_compiled_code_agrees_over_many_streams(name: str, strategy: str | None)
         check(replace(case, versions=stream, duckdb=not wild), [strategy], interpreted=False)
 
 
+@pytest.mark.parametrize("strategy", ["crown", BAGS_BY_TRACE])
 @pytest.mark.parametrize("name", ALIKE)
-def test_compiled_code_agrees_on_bags_that_are_alike(name: str) -> None:
+def test_compiled_code_agrees_on_bags_that_are_alike(name: str, strategy: str) -> None:
     case = ALIKE[name]
     for seed in range(4):
-        check(replace(case, versions=versions(seeded(seed), case.tables, False)), ["crown"], interpreted=False)
+        check(replace(case, versions=versions(seeded(seed), case.tables, False)), [strategy], interpreted=False)
 
 
 @pytest.mark.parametrize("name", COMPILED)

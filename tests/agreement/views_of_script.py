@@ -34,10 +34,14 @@ class Definitions:
         return [one for one in self.relations.values() if isinstance(one, ViewDef)]
 
     def under(self, strategy: str | None) -> Definitions:
-        """The same with every view kept by one strategy."""
+        """The same with every view kept by one strategy, which may be crown over another that keeps its bags."""
+        name, _, bags = (strategy or "").partition(" over ")
+        more = (("freshviews.bag_strategy", bags),) if bags else ()
         chosen: Relations = {
-            name: replace(one, strategy=strategy) if isinstance(one, ViewDef) else one
-            for name, one in self.relations.items()
+            key: replace(one, strategy=name or None, properties=(*one.properties, *more))
+            if isinstance(one, ViewDef)
+            else one
+            for key, one in self.relations.items()
         }
         return Definitions(chosen, self.dictionary)
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from freshviews import Database
+from freshviews.cli.script import ScriptError, plan_script
 from freshviews.errors import PlanError
-from freshviews.plan import STRATEGIES, crown
+from freshviews.plan import STRATEGIES, crown, ivm_eps_linear, trie_join
+from freshviews.plan.crown_alike import Inner
 from freshviews.plan.crown_query import prepared
-from freshviews.plan.planner import BAG_STRATEGIES
+from freshviews.plan.planner import BAG_STRATEGIES, keeper_of_bags
+from freshviews.program.interpreter import State
 from freshviews.program.nodes import COUNT
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.hypergraph import hypergraph
@@ -82,7 +86,7 @@ def test_cyclic_queries_are_enumerated_over_their_bags(text: str) -> None:
 @pytest.mark.parametrize("text", EXAMPLES)
 def test_every_strategy_keeps_bags(text: str, inner: str) -> None:
     made = query(text)
-    program = crown.plan(made, inner=STRATEGIES[inner])
+    program = crown.plan(made, inner=keeper_of_bags(inner))
     wellformed.check(program)
     assert f"by {inner}" in dict(program.bounds)["bags"]
     assert_maintained(program, made, Stream(relations_of(made), 3), 12)
@@ -112,13 +116,13 @@ def test_random_cyclic_queries_agree_with_the_oracle(made: Query, inner: str, se
     assume(not is_acyclic(hypergraph(made).edges))
     relations = relations_of(made)
     for program in (
-        crown.plan(made, inner=STRATEGIES[inner]),
-        crown.plan_enumerated(made, inner=STRATEGIES[inner]),
+        crown.plan(made, inner=keeper_of_bags(inner)),
+        crown.plan_enumerated(made, inner=keeper_of_bags(inner)),
     ):
         assert program is not None
         wellformed.check(program)
         assert_maintained(program, made, Stream(relations, seed, values=3), 8)
-    program = crown.plan_enumerated(made, distinct=True, inner=STRATEGIES[inner])
+    program = crown.plan_enumerated(made, distinct=True, inner=keeper_of_bags(inner))
     if program is not None:
         assert_distinct_maintained(program, made, Stream(relations, seed, values=3, signed=False), 8)
 
@@ -140,18 +144,83 @@ def test_the_strategy_of_bags_is_named_in_sql(inner: str) -> None:
         told: Counter[tuple[int, ...]] = Counter()
         db.view("v").subscribe(lambda change: told.update(dict(change)))
         rows = [(i % 6, (i * i + 1) % 7) for i in range(30)] + [(i, (i + 1) % 7) for i in range(7)]
-        for at in range(0, len(rows), 4):
-            db.insert("g", rows[at : at + 4])
+        rows += [(i * i % 211, i * i * i % 199) for i in range(1500)]
+        for at in range(0, len(rows), 97):
+            db.insert("g", rows[at : at + 97])
         db.delete("g", rows[::3])
         found = list(db.view("v"))
         assert sorted(found) == sorted(db.view("w")) and found
         assert told == Counter(found)
 
 
+def test_bags_kept_by_their_traces_outlive_their_process_and_tell_the_change_of_each_update(tmp_path: Path) -> None:
+    """The trace is made again from the rows of the bag; an update's change is found when its derivations are."""
+    rows = [(i % 6, (i * i + 1) % 7) for i in range(30)] + [(i, (i + 1) % 7) for i in range(7)]
+    with Database(tmp_path) as db:
+        db.execute(SQL.format(properties="'freshviews.bag_strategy' = 'incremental_trie_join'"))
+        db.insert("g", rows)
+        before = Counter(db.view("v"))
+    for _ in range(2):
+        with Database(tmp_path) as db:
+            assert Counter(db.view("v")) == before
+            signed = [(*row, sign) for row in rows[::2] for sign in (-1, 1)]
+            batches = list(db.apply_in_order("g", [*signed, (*rows[-1], -1)], "v", rows=5))
+            told = [tuple(one.values()) for batch in batches for one in batch.to_pylist()]
+            assert [one[-1] for one in told] == sorted(one[-1] for one in told)
+            for i in range(len(signed)):  # what a row takes along with it comes again with it
+                gone, come = (Counter({one[:2]: one[2] for one in told if one[3] == at}) for at in (i, i + 1))
+                assert i % 2 or (all(m < 0 for m in gone.values()) and {r: -m for r, m in gone.items()} == dict(come))
+            changes: Counter[tuple[int, ...]] = Counter()
+            for a, b, m, _ in told:
+                changes[a, b] += m
+            after = Counter(db.view("v"))
+            assert {r: m for r, m in changes.items() if m} == {
+                r: after[r] - before[r] for r in {*before, *after} if after[r] != before[r]
+            }
+            db.insert("g", rows[-1:])
+            assert Counter(db.view("v")) == before != after
+
+
+def test_the_key_order_of_bags_kept_by_their_traces_is_named() -> None:
+    properties = "'freshviews.bag_strategy' = 'incremental_trie_join', 'freshviews.key_order' = '{}'"
+    script = SQL.format(properties=properties.format("r_dst, s_dst, src, u_dst"))
+    plan = plan_script(script).views[0].plans[0]
+    assert plan.strategy == "crown"
+    assert "by incremental_trie_join in order of r_dst, s_dst, src" in dict(plan.program.bounds)["bags"]
+    assert [one.rule.order for one in plan.program.traced] == [("r_dst", "s_dst", "src")]
+    with pytest.raises(ScriptError, match=r"view v: 'u_dst' is not in its key order; .* takes all of src, r_dst"):
+        plan_script(SQL.format(properties=properties.format("r_dst, s_dst, src")))
+
+
+def test_what_a_leapfrog_join_leaps_over_costs_a_bag_nothing() -> None:
+    """The corners that follow b lie before those that lead to a: deltas look at all of them, a trace at two."""
+    made = query("Q(a, d) = R(a, b), S(b, c), T(c, a), U(a, d)")
+    steps = {}
+    for name in ("first_order", "incremental_trie_join"):
+        for n in (50, 200):
+            state = State(crown.plan(made, inner=keeper_of_bags(name)))
+            state.apply("S", [({"c0": 1, "c1": i}, 1) for i in range(n)])
+            state.apply("T", [({"c0": n + i, "c1": 1}, 1) for i in range(n)])
+            before = state.steps
+            state.apply("R", [({"c0": 1, "c1": 1}, 1)])
+            steps[name, n] = state.steps - before
+    assert steps["first_order", 200] > 3 * steps["first_order", 50] > 150
+    assert steps["incremental_trie_join", 200] == steps["incremental_trie_join", 50] < 20
+
+
+def test_a_program_that_cannot_keep_a_bag_says_why() -> None:
+    made = query("Q(a, d) = R(a, b), S(b, c), T(c, a), U(a, d)")
+    with pytest.raises(PlanError, match="trie_join cannot keep a bag, as it does not tell what changes in it"):
+        crown.plan(made, inner=Inner(trie_join.plan))
+    with pytest.raises(PlanError, match="ivm_eps cannot keep a bag, as it rebalances heavy and light parts"):
+        crown.plan(made, inner=Inner(ivm_eps_linear.plan))
+
+
 def test_a_bag_strategy_that_there_is_not_is_refused() -> None:
+    known = "takes first_order, change_propagation, higher_order, view_tree, incremental_trie_join"
     with Database() as db:
-        for name in ("crown", "recompute", "nothing"):
-            with pytest.raises(PlanError, match="takes first_order, change_propagation, higher_order, view_tree"):
+        for name in ("crown", "recompute", "trie_join", "nothing"):
+            with pytest.raises(PlanError, match=known):
                 db.execute(SQL.format(properties=f"'freshviews.bag_strategy' = '{name}'"))
         properties = "'freshviews.strategy' = 'view_tree', 'freshviews.bag_strategy' = 'first_order'"
         with pytest.raises(PlanError, match=r"'freshviews\.bag_strategy' is for strategy crown; it names view_tree"):

@@ -74,6 +74,12 @@ def check(program: Program) -> None:
             known = {MULTIPLICITY.name, *procedure.parameters}
             _Check(program).body(procedure.body, known, {}, frozenset())
         _Check(program).body(program.balancing.recompute, set(), {}, frozenset())
+    for traced in program.traced:
+        assert any(trigger.relation == traced.derivations for trigger in program.triggers)
+        for view, edits in traced.edits:
+            assert program.view(view).key == program.view(edits).key
+        read = {atom.relation: len(atom.variables) for atom in traced.rule.atoms}
+        assert read == {view: len(program.view(view).key) for view, _ in traced.edits}
     for view in program.views:
         for index in view.indexes:
             assert (view.name, index, "") in used, f"no loop needs the index {index} of {view.name}"

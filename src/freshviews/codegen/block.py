@@ -102,7 +102,7 @@ def generate(
             parts.append(write_member(program, "", constants, used))
         width = raw_width(block) if grouped else None
         parts.append(write_enumeration(program, "", constants, used, width))
-        for i, relation in enumerate(_relations(program)):
+        for i, relation in enumerate(_told_in_order(program)):
             parts.append(write_each(program, relation, f"each_{i}", used, grouped))
     if looked_up:
         parts.append(write_lookups(program, ""))
@@ -146,7 +146,7 @@ def compile_block(
             wanted |= {"read_change": ""}
         if program.member:
             wanted |= {"read_group": ""}
-        wanted |= {f"each_{i}": "" for i in range(len(_relations(program)))}
+        wanted |= {f"each_{i}": "" for i in range(len(_told_in_order(program)))}
     if looked_up:
         wanted |= {"read_groups": ""}
     if program.evaluate:
@@ -170,7 +170,7 @@ def compile_block(
         functions.get("project"),
         constants,
         functions.get("awake"),
-        {r: functions[f"each_{i}"] for i, r in enumerate(_relations(program)) if f"each_{i}" in functions},
+        {r: functions[f"each_{i}"] for i, r in enumerate(_told_in_order(program)) if f"each_{i}" in functions},
         functions.get("read_groups"),
         functions.get("read_listed"),
         functions.get("close_listed"),
@@ -183,5 +183,6 @@ def is_grouped(program: Program, block: Block) -> bool:
     return program.output is None and block.kind == "groups" and bool(block.results)
 
 
-def _relations(program: Program) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(trigger.relation for trigger in program.triggers))
+def _told_in_order(program: Program) -> tuple[str, ...]:
+    """The relations of which updates run one by one: none where a batch's derivations are found after it."""
+    return () if program.traced else tuple(dict.fromkeys(trigger.relation for trigger in program.triggers))

@@ -24,7 +24,7 @@ def state_at_once(plan: Plan, block: Block, sizes: Mapping[str, float], dictiona
     functions of strings are computed before the triggers run. ``sizes``: rows by relation."""
     if plan.strategy != "first_order" or plan.kind.acyclic or _steps(block.query, sizes) < WORTH:
         return None
-    program = at_once.plan(plan.program, block.query, sizes)
+    program = at_once.plan(plan.program, block, sizes)
     if program is None or any(host.found for host in lift_program(plan.program)[1].values()):
         return None
     compiled = compile_block(program, block, (), (), None)

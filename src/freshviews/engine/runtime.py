@@ -406,6 +406,7 @@ class BlockState:
 
     def exchange(self, other: BlockState) -> None:
         """Give the tables to another state of the same views, none of which is mapped, and take its own."""
+        self._strings = other._strings = None
         for i, (mine, its) in enumerate(zip(self.tables, other.tables, strict=True)):
             self.tables[i], other.tables[i] = its, mine
             for state, handle in ((self, its), (other, mine)):

@@ -33,11 +33,10 @@ query the payload of a group is the product of those of its rows in free nodes; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
-from freshviews.plan import first_order
-from freshviews.plan.crown_alike import Kept, kept_of
+from freshviews.plan.crown_alike import FIRST_ORDER, Inner, Kept, kept_of
 from freshviews.plan.crown_bags import Reader, hung
 from freshviews.plan.crown_bounds import bounds_of
 from freshviews.plan.crown_names import names_of
@@ -75,18 +74,18 @@ from freshviews.program.nodes import (
     Trigger,
     View,
 )
+from freshviews.program.traced import Traced
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom, Query
 
 Body = tuple[Statement, ...]
-Inner = Callable[[Query], Program]
 
 
 def plan(
     query: Query,
     updates: Mapping[str, float] | None = None,
     tree: str | None = None,
-    inner: Inner = first_order.plan,
+    inner: Inner = FIRST_ORDER,
 ) -> Program:
     """The program whose result is held in a view. ``updates``: expected number by atom; ``tree``: one that is named,
     see ``freshviews.query.join_trees.parse_tree``; ``inner`` keeps bags of cyclic queries, its result in a view.
@@ -100,7 +99,7 @@ def plan_enumerated(
     distinct: bool = False,
     updates: Mapping[str, float] | None = None,
     tree: str | None = None,
-    inner: Inner = first_order.plan,
+    inner: Inner = FIRST_ORDER,
 ) -> Program | None:
     """The program whose result is enumerated; None where it has to be held: DISTINCT over an output that had to be
     extended. ``distinct``: rows come once each, and relations have no negative multiplicities."""
@@ -114,7 +113,7 @@ def plan_groups(
     query: Query,
     updates: Mapping[str, float] | None = None,
     tree: str | None = None,
-    inner: Inner = first_order.plan,
+    inner: Inner = FIRST_ORDER,
 ) -> Program | str:
     """The program whose groups are enumerated with their payloads, or why they are rather held."""
     made = prepared(query)
@@ -132,7 +131,7 @@ def plan_groups(
 def of_tree(query: Query, tree: JoinTree, distinct: bool = False) -> Program:
     """The program of a free-connex query, without conditions, whose result is enumerated over a given tree."""
     made = Prepared(query, {}, frozenset(query.free))
-    return _Crown(made, tree, first_order.plan, counted=not distinct, stored=False).program()
+    return _Crown(made, tree, FIRST_ORDER, counted=not distinct, stored=False).program()
 
 
 class _Crown:
@@ -143,7 +142,7 @@ class _Crown:
         self.query = query = made.query
         self.free = free = made.free
         # Those that are found by deltas over the tables may well have more variables in the output than is needed.
-        self.kept = tuple((kept, inner(kept.query)) for kept in kept_of(made.bags, inner is first_order.plan))
+        self.kept = tuple((kept, inner.plan(kept.query)) for kept in kept_of(made.bags, inner.widened))
         self.tree = tree
         self.counted = counted
         self.stored = stored
@@ -173,10 +172,12 @@ class _Crown:
     def program(self) -> Program:
         triggers: list[Trigger] = []
         below: list[View] = []
+        traced: list[Traced] = []
         for kept, inside in self.kept:
-            views, of_bags = hung(inside, kept.guards, self.readers(kept), self.taken)
-            below += views
-            triggers += of_bags
+            bag = hung(inside, kept.guards, self.readers(kept), self.taken)
+            below += bag.views
+            triggers += bag.triggers
+            traced += bag.traced
         triggers += [self.trigger(atom) for atom in self.query.atoms if atom.name not in self.made.bags]
         enumerate_: Body = ()
         member: Body = ()
@@ -198,6 +199,7 @@ class _Crown:
             awake,
             member,
             self.emitted,
+            traced=tuple(traced),
         )
 
     def views(self) -> tuple[View, ...]:

@@ -19,6 +19,9 @@ summed up for it. Of triangles over one table, at one node known by their last c
                                                                        first += m * s * t
                                                            if first: what the other does with (a) += first
 
+Where the bag is kept by the trace of a leapfrog triejoin, its derivations are what the node takes: they are a batch of
+their own, and the bag's views are those of its rows and of what these grow by.
+
 An update of an atom that guards the bag, which has the atom's rows projected, once each, is counted first::
 
     on R(a, b) += m:
@@ -57,6 +60,7 @@ from freshviews.program.nodes import (
     View,
 )
 from freshviews.program.rewrite import at_multiplicity, rename, transform, visit, with_bodies
+from freshviews.program.traced import Traced
 from freshviews.query.query import Atom
 from freshviews.types import BIGINT
 
@@ -75,12 +79,23 @@ class Reader:
     handle: Handle
 
 
+@dataclass(frozen=True)
+class Hung:
+    """What the program of a bag becomes, below the node in the place of its result."""
+
+    views: tuple[View, ...]
+    triggers: tuple[Trigger, ...]
+    traced: tuple[Traced, ...]
+
+
 def hung(
     program: Program, guards: Mapping[str, Atom], readers: tuple[Reader, ...], taken: set[str]
-) -> tuple[tuple[View, ...], tuple[Trigger, ...]]:
-    """Views and triggers of a bag's program, its names marked by that of the first of its readers. ``guards``: the
-    atoms behind relations that are guards. No name is one that is ``taken``, and all are from then on. PlanError where
-    the program does not hold the bag in a view that it only adds to, or has parts to rebalance."""
+) -> Hung:
+    """A bag's program, its names marked by that of the first of its readers. ``guards``: the atoms behind relations
+    that are guards. No name is one that is ``taken``, and all are from then on. PlanError where the program does not
+    hold the bag in a view that it only adds to, makes it anew, or has parts to rebalance."""
+    if program.evaluate:
+        raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it does not tell what changes in it")
     if program.balancing is not None:
         raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it rebalances heavy and light parts")
     if program.output is None or any(reads(t.body, program.output) for t in program.triggers):
@@ -102,7 +117,8 @@ def hung(
             more, made = _guarded(made, bag, one.relation, guards[one.relation])
             kept += more
         triggers.append(made)
-    return kept, tuple(triggers)
+    relations = {one.derivations: one.derivations for one in program.traced}
+    return Hung(kept, tuple(triggers), tuple(one.renamed({**views, **relations}) for one in program.traced))
 
 
 def reads(body: tuple[Statement, ...], view: str) -> bool:

@@ -21,7 +21,7 @@ def bounds_of(
     extended = [v for v in query.variables if v in made.free - frozenset(query.free)]
     delay = f"O(1) between rows that also have {', '.join(extended)}" if extended else "O(1)"
     space = "O(N + |result|)" if stored else "O(N)"
-    bags = "\n".join(_bag(made, name, one, program.strategy) for one, program in kept for name in one.read)
+    bags = "\n".join(_bag(made, name, one, program) for one, program in kept for name in one.read)
     return (
         ("update", update + (" + |change|" if stored else "")),
         ("delay", delay + (", before conditions" if query.conditions else "")),
@@ -31,9 +31,13 @@ def bounds_of(
     )
 
 
-def _bag(made: Prepared, name: str, kept: Kept, strategy: str) -> str:
+def _bag(made: Prepared, name: str, kept: Kept, program: Program) -> str:
     """A bag in a line, and what keeps it, or the bag that is kept for it, too."""
     query = made.bags[name].query
     members = " * ".join(f"{atom.name}({', '.join(atom.variables)})" for atom in query.atoms)
     first = next(iter(kept.read))
-    return f"{name}({', '.join(query.free)}) = {members}, {f'by {strategy}' if name == first else f'as {first}'}"
+    by = f"as {first}"
+    if name == first:
+        orders = (", ".join(one.rule.order) for one in program.traced)
+        by = " in order of ".join((f"by {program.strategy}", *orders))
+    return f"{name}({', '.join(query.free)}) = {members}, {by}"

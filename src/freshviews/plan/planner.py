@@ -22,6 +22,7 @@ from freshviews.plan import (
     view_tree,
 )
 from freshviews.plan.assemble import assemble
+from freshviews.plan.crown_alike import FIRST_ORDER, Inner
 from freshviews.plan.crown_query import prepared
 from freshviews.plan.crown_updates import named_updates, rates_of
 from freshviews.program.nodes import Program
@@ -41,14 +42,15 @@ CHOICES = (1 / 4, 1 / 3, 5 / 12, 1 / 2, 7 / 12, 2 / 3, 3 / 4)
 """The exponents that the stream may choose: with none of them an update takes linear time. In linear space they are
 1/2 and more, for 4-cycles less."""
 
-_NOT_FOR_BAGS = ("recompute", "crown", "trie_join", "incremental_trie_join", *_BY_PARTS)
+_NOT_FOR_BAGS = ("recompute", "crown", "trie_join", *_BY_PARTS)
 BAG_STRATEGIES = tuple(name for name in STRATEGIES if name not in _NOT_FOR_BAGS)
-"""What may keep the bags of a cyclic query below ``crown``: what holds its result in a view, and no parts."""
+"""What may keep the bags of a cyclic query below ``crown``: what holds its result in a view that it only adds to, and
+no parts."""
 
 _OF_CROWN = frozenset({"freshviews.join_tree", "freshviews.bag_strategy"})
 """Properties of a view that only ``crown`` heeds, so that they name it."""
 _OF_TRIE_JOIN = frozenset({"freshviews.key_order"})
-"""As those of ``crown``, of ``trie_join``, if not of ``incremental_trie_join``."""
+"""As those of ``crown``, of ``trie_join``, where not of what is kept by a trace, a view or bags of it."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +105,27 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
         return Plan(_view_tree(block, dependencies), kind, "view_tree", reason)
     if _hangs_together_by_bags(block.query):
         reason = "cyclic in parts: each is counted by the rows of one atom, and semi-joins go along a tree of them"
-        return Plan(_crown(view, block, inputs), kind, "crown", reason)
+        return Plan(_with_alternatives(_crown(view, block, inputs), block.query), kind, "crown", reason)
     if _is_halved(block):
         reason = "cyclic, over three relations: values with many rows are kept apart, so no update takes linear time"
-        return Plan(_ivm_eps(view, block, ivm_eps_linear.plan), kind, "ivm_eps_linear", reason)
+        program = _with_alternatives(_ivm_eps(view, block, ivm_eps_linear.plan), block.query)
+        return Plan(program, kind, "ivm_eps_linear", reason)
     reason = "cyclic: deltas over the base relations take linear space and the smaller side's time"
-    return Plan(_first_order(block, dependencies), kind, "first_order", reason)
+    program = _with_alternatives(_first_order(block, dependencies), block.query)
+    return Plan(program, kind, "first_order", reason)
+
+
+def _with_alternatives(program: Program, query: Query) -> Program:
+    """The program of a cyclic query, told what may be named in its place. None of them has the better bound, and none
+    is the worse for every stream (docs/trie-join.md): the planner does not take them by itself."""
+    by_trace = "= 'incremental_trie_join': an update takes what it changes of a trace, which is held"
+    if program.strategy == "crown":
+        told = [f"'freshviews.bag_strategy' {by_trace}"]
+    else:
+        told = [f"'freshviews.strategy' {by_trace}"]
+        if len(prepared(query).query.atoms) > 1:
+            told.insert(0, "'freshviews.strategy' = 'crown': an update joins no parts, whose rows are held")
+    return replace(program, bounds=(*program.bounds, ("instead", "\n".join(told))))
 
 
 def _negated(
@@ -274,8 +291,8 @@ def _crown(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]
     """The program of ``crown``: the result is held where it is aggregated, or distinct over an extended output."""
     updates = rates_of(view, block.query, inputs)
     tree = dict(view.properties).get("freshviews.join_tree")
-    inner = _bag_strategy(view)
     main = block.query
+    inner = _bag_strategy(view, main, inputs)
     in_z = any(may_be_negative(inputs[atom.relation]) for atom in main.atoms)
     why = "multiplicities may be negative"
     if block.kind == "bag" or (_is_distinct(block) and not in_z):
@@ -299,10 +316,11 @@ def _groups(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef
         names = ", ".join(sorted({d.kind for d in block.distinct}))
         return f"over distinct values ({names}), which are no products of payloads"
     tree = dict(view.properties).get("freshviews.join_tree")
-    return crown.plan_groups(block.query, rates_of(view, block.query, inputs), tree, _bag_strategy(view))
+    inner = _bag_strategy(view, block.query, inputs)
+    return crown.plan_groups(block.query, rates_of(view, block.query, inputs), tree, inner)
 
 
-def _bag_strategy(view: ViewDef) -> Callable[[Query], Program]:
+def _bag_strategy(view: ViewDef, main: Query, inputs: Mapping[str, TableDef | ViewDef]) -> Inner:
     """What keeps the bags of a cyclic query: ``first_order``, or what the view names."""
     name = dict(view.properties).get("freshviews.bag_strategy", "first_order")
     if name not in BAG_STRATEGIES:
@@ -310,7 +328,21 @@ def _bag_strategy(view: ViewDef) -> Callable[[Query], Program]:
             f"view {view.name}: no strategy '{name}' keeps bags; 'freshviews.bag_strategy' takes "
             f"{', '.join(BAG_STRATEGIES)}"
         )
-    return STRATEGIES[name]
+    if name == "incremental_trie_join":
+        return keeper_of_bags(name, lambda query: _named_order(view, query, main), _sizes(inputs))
+    return keeper_of_bags(name)
+
+
+def keeper_of_bags(
+    name: str,
+    order: Callable[[Query], tuple[str, ...] | None] = lambda query: None,
+    sizes: Mapping[str, float] | None = None,
+) -> Inner:
+    """A strategy of ``BAG_STRATEGIES``; of the bags of a trie join, the named key ``order``, and rows by relation."""
+    if name == "incremental_trie_join":
+        # A derivation has all variables anyway.
+        return Inner(lambda bag: incremental_trie_join.plan(bag, (), order(bag), sizes), widened=True)
+    return FIRST_ORDER if name == "first_order" else Inner(STRATEGIES[name])
 
 
 def _view_tree(block: Block, dependencies: tuple[FD, ...]) -> Program:
@@ -331,9 +363,11 @@ def _named(
 ) -> Plan:
     reason = "named by the user"
     strategy = view.strategy
+    properties = dict(view.properties)
+    kept_by_trace = "incremental_trie_join" in (strategy, properties.get("freshviews.bag_strategy"))
     for owner, own in (("crown", _OF_CROWN), ("trie_join", _OF_TRIE_JOIN)):
-        given = sorted(own.intersection(dict(view.properties)))
-        if given and strategy == f"incremental_{owner}":
+        given = sorted(own.intersection(properties))
+        if owner == "trie_join" and kept_by_trace:
             continue
         if given and strategy not in (owner, None):
             raise PlanError(f"view {view.name}: '{given[0]}' is for strategy {owner}; it names {strategy}")
