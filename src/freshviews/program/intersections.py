@@ -6,8 +6,10 @@ c. Indexes of such slices keep digests of the words at that position (``kernel.i
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from freshviews.program.nodes import Lookup, Loop, Program, Smaller
-from freshviews.program.rewrite import visit
+from freshviews.program.rewrite import Body, visit
 
 
 def open_position(loop: Loop) -> int:
@@ -37,11 +39,21 @@ def _looks_up(loop: Loop, other: Loop) -> bool:
 
 
 def digested(program: Program) -> dict[str, frozenset[tuple[int, ...]]]:
-    """By view, the indexes whose slices triggers intersect."""
+    """By view, the indexes whose slices are intersected, whichever statements of the program do so."""
     found: dict[str, set[tuple[int, ...]]] = {}
-    for trigger in program.triggers:
-        for statement in visit(trigger.body):
+    for body in _bodies(program):
+        for statement in visit(body):
             if isinstance(statement, Smaller) and is_intersection(statement):
                 for loop in (statement.left, statement.right):
                     found.setdefault(loop.view, set()).add(loop.bound)
     return {view: frozenset(indexes) for view, indexes in found.items()}
+
+
+def _bodies(program: Program) -> Iterator[Body]:
+    yield from (trigger.body for trigger in program.triggers)
+    yield from (program.evaluate, program.enumerate, program.member, program.awake)
+    if program.balancing is not None:
+        yield program.balancing.recompute
+        yield from (procedure.body for procedure in program.balancing.procedures)
+        for partition in program.balancing.partitions:
+            yield from (partition.rise, partition.sink)
