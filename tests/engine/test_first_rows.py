@@ -145,3 +145,15 @@ def test_how_the_ordered_rows_are_kept_can_be_named() -> None:
     assert sorted(db.view("v")) == [(1, "a"), (1, "a"), (2, "a")]
     db.execute("DROP MATERIALIZED VIEW v")
     assert not db.views
+
+
+def test_what_is_named_is_for_the_rows_below_all_limits() -> None:
+    nested = "SELECT x FROM (SELECT a.x FROM t a JOIN t b ON a.y = b.y ORDER BY x LIMIT 3) AS q ORDER BY x DESC LIMIT 2"
+    create = TABLE + "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}') AS " + nested
+    db = fv.Database()
+    with pytest.raises(fv.PlanError, match="there is no strategy 'fast'"):
+        db.execute(create.format("fast"))
+    db.execute(create.format("change_propagation"))
+    assert "strategy  change_propagation: named by the user" in db._relations.views["v#1"].maintained.explain()
+    db.insert("t", [(1, "a"), (2, "b"), (3, "c"), (4, "d")])
+    assert sorted(db.view("v")) == [(2,), (3,)]

@@ -102,6 +102,10 @@ UNSUPPORTED = [
     ("SELECT a FROM r WHERE §(SELECT max(s.b) FROM s WHERE r.t) IS NULL", "may have no row"),
     ("SELECT a FROM r WHERE EXISTS (§SELECT 1 FROM s WHERE s.a < r.a)", "other than by ="),
     ("SELECT a FROM r WHERE EXISTS (§SELECT a FROM s WHERE s.a = r.a GROUP BY a)", "groups or is a set operation"),
+    ("SELECT a FROM r WHERE a IN (§SELECT DISTINCT max(a) FROM s WHERE s.b = r.b)", "groups or is a set operation"),
+    ("SELECT a FROM r WHERE EXISTS (§SELECT max(a) FROM s WHERE s.a = r.a UNION SELECT a FROM s)", "a set operation"),
+    ("SELECT a FROM r WHERE a IN (§SELECT DISTINCT a FROM s WHERE NOT EXISTS"
+     " (SELECT 1 FROM s AS q WHERE q.a = s.a AND q.b = r.b))", "groups or is a set operation"),
     ("SELECT a FROM r WHERE a > §ALL (SELECT a FROM s)", "ALL (subquery)"),
     ("SELECT a FROM r §ORDER BY a", "ORDER BY without LIMIT"),
     ("SELECT a FROM (SELECT a FROM r §ORDER BY a) AS q", "ORDER BY without LIMIT"),

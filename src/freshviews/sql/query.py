@@ -35,7 +35,7 @@ from freshviews.sql.select import (
     ungrouped,
 )
 from freshviews.sql.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
-from freshviews.sql.subquery import Names, SubqueryBinder, has_subquery, names_around, names_within, terms_of
+from freshviews.sql.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, names_within, terms_of
 
 _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 
@@ -146,6 +146,8 @@ class ViewBinder:
 
     def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, _Cte], around: Names | None) -> Bound:
         left, right = (self._operand(one, ctes, around) for one in (node.this, node.expression))
+        for one in (left, right):
+            check_own(self.text, one, node)
         kind = _SET_OPERATIONS[type(node)]
         word = kind.upper()
         distinct = bool(node.args.get("distinct"))
@@ -270,6 +272,7 @@ class _SelectBinder:
         if not node.args.get("distinct"):
             return select, places, columns
         grouped = Bound((select,))
+        check_own(text, grouped, node)
         self.views.check_types(grouped, node)
         return distinct_rows(grouped, self.views), places, columns
 

@@ -125,9 +125,13 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
     )
     internal = binder.internal
     if own and blocks[0].limit is not None:
-        # How the view is kept is how the rows are that it orders.
+        # How the view is kept is how the rows are that it orders, or those that a LIMIT below it does.
         how = partial(replace, strategy=view.strategy, properties=view.properties)
-        internal = [how(one) if one.name in view.inputs else one for one in internal]
+        ordered = set(view.inputs)
+        for one in reversed(internal):
+            if one.name in ordered and one.blocks[0].limit is not None:
+                ordered = ordered - {one.name} | set(one.inputs)
+        internal = [how(one) if one.name in ordered else one for one in internal]
     return ViewDefs((*internal, view))
 
 

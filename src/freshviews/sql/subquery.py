@@ -214,13 +214,7 @@ class SubqueryBinder:
         """The subquery as one join: itself, or the rows of an internal view."""
         if len(bound.selects) == 1 and bound.selects[0].is_plain:
             return bound.selects[0]
-        marked = names_around(bound)
-        if marked:
-            raise self.text.unsupported(
-                query,
-                f"a column of the query around, {name_of(marked[0])}, in a subquery that groups or is a set operation",
-                "group in a subquery of FROM, and join it",
-            )
+        check_own(self.text, bound, query)
         source = self.views.source_of(self.views.internal_view(uniquely_named(bound)))
         return Select("bag", (source,), (), tuple(Item(c.name, source.column(c)) for c in source.columns))
 
@@ -283,10 +277,21 @@ def names_around(bound: Bound) -> list[str]:
     return [name for expr in (*(c for s in bound.selects for c in s.conjuncts), *outer) for name in _marks(expr)]
 
 
+def check_own(text: SqlText, bound: Bound, query: Node) -> None:
+    """Raises UnsupportedSql where a subquery that becomes an internal view names a column of the query around it."""
+    marked = names_around(bound)
+    if marked:
+        raise text.unsupported(
+            query,
+            f"a column of the query around, {name_of(marked[0])}, in a subquery that groups or is a set operation",
+            "group in a subquery of FROM, and join it",
+        )
+
+
 def _is_distinct(bound: Bound) -> bool:
     """Whether its rows are groups by themselves, each once."""
     select = bound.selects[0]
-    if len(bound.selects) > 1 or select.kind != "groups" or any(map(_is_marked, select.conjuncts)):
+    if len(bound.selects) > 1 or select.kind != "groups" or names_around(bound):
         return False
     shown = {item.expr.name for item in select.items if isinstance(item.expr, Column)}
     return shown.issuperset(group_ref(i, group.expr).name for i, group in enumerate(select.groups))
