@@ -43,7 +43,7 @@ def place_of(loop: Loop) -> Place:
 
 def write_ahead(trigger: Trigger, statements: StatementWriter, raw: dict[str, str]) -> None:
     """Fetch what later updates look up by columns as they come; ``raw`` names the variable of each column."""
-    if statements.counted:
+    if statements.counted or statements.outlined:
         return
     plain = {p.name: raw[p.expr.name] for p in trigger.parameters if isinstance(p.expr, Column) and p.expr.name in raw}
     places = [place for place in _places(trigger, statements) if set(place.key) <= plain.keys()][:MOST_PLACES]

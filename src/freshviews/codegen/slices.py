@@ -51,7 +51,8 @@ def write_smaller(statements: StatementWriter, statement: Smaller) -> None:
             statements.need("load")
             groups.append("")
             counts.append(f"load({statements.table(loop.view)}, LIVE)")
-    others = groups[::-1] if not statements.counted and is_intersection(statement) else ["", ""]
+    plain = statements.counted or statements.outlined
+    others = groups[::-1] if is_intersection(statement) and not plain else ["", ""]
     with statements.writer.block(f"if {counts[0]} <= {counts[1]}:"):
         statements.loop(statement.left, groups[0], others[0])
     with statements.writer.block("else:"):
