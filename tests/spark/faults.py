@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +84,12 @@ def gone(processes: list[int], seconds: float = 20) -> list[int]:
         left = [one for one in left if is_alive(one)]
         time.sleep(0.1)
     return left
+
+
+def kill(process: int) -> None:
+    """Kill a process, unless it has ended by itself."""
+    with suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
 
 
 def is_alive(process: int) -> bool:

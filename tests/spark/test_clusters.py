@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
 from freshviews.spark.steps import WORKER
-from tests.spark.faults import Fault, command_of, descendants, environment, gone
+from tests.spark.faults import Fault, command_of, descendants, environment, gone, kill
 from tests.spark.shop import EVERY_SINK, Shop, check
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -63,7 +63,7 @@ def running(folder: Path, master: str, given: dict[str, str]) -> Iterator[Runnin
             left = descendants(process.pid)
             process.kill()
             for one in gone(left, 5):
-                os.kill(one, signal.SIGKILL)
+                kill(one)
 
 
 def test_executors_of_a_local_cluster_killed_at_every_step(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def standalone(folder: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]
             for process in started:
                 process.wait(20)
             for one in gone(below, 10):
-                os.kill(one, signal.SIGKILL)
+                kill(one)
 
 
 def wait_for_start(path: Path, number: int) -> None:
@@ -146,7 +146,7 @@ def test_a_master_with_two_workers_of_which_one_loses_its_executor(tmp_path: Pat
             shop.write(orders=0)
             executors = [one for one in descendants(worker.pid) if EXECUTOR in command_of(one)]
             assert executors, (tmp_path / "cluster").read_text()
-            os.kill(executors[0], signal.SIGKILL)
+            kill(executors[0])
             pipeline.next_version()
             shop.write(orders=0)
             pipeline.next_version()

@@ -23,7 +23,7 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
 from freshviews.spark.reading import latest
-from tests.spark.faults import Fault, descendants, environment, gone
+from tests.spark.faults import Fault, descendants, environment, gone, kill
 from tests.spark.shop import Shop, delivered
 from tests.spark.test_java import fake
 
@@ -94,7 +94,7 @@ def terminal(folder: Path, *words: str, fault: Fault | None = None) -> Iterator[
         process.kill()
         process.wait()
         for one in gone(left, 10):
-            os.kill(one, signal.SIGKILL)
+            kill(one)
         os.close(screen)
 
 

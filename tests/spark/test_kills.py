@@ -23,7 +23,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 from freshviews.spark import Pipeline
 from freshviews.spark.reading import latest
 from freshviews.spark.steps import DRIVER, WORKER
-from tests.spark.faults import Fault, descendants, environment, gone
+from tests.spark.faults import Fault, descendants, environment, gone, kill
 from tests.spark.shop import EVERY_SINK, Shop, check, delivered
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -202,7 +202,7 @@ def test_killed_at_random_moments_it_goes_on_exactly(tmp_path: Path) -> None:
                 time.sleep(0.2)
             all_of_it = [process.pid, *descendants(process.pid)]
             victim = chance.choice(all_of_it)
-            os.kill(victim, signal.SIGKILL)
+            kill(victim)
             if victim != process.pid:
                 time.sleep(chance.uniform(0, 1))
             all_of_it += descendants(process.pid)

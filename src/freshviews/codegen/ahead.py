@@ -54,7 +54,7 @@ def write_ahead(trigger: Trigger, statements: StatementWriter, raw: dict[str, st
     for distance in (SLOT, FOUND, BLOCK, ROWS, PAIRS) if slices else (SLOT, FOUND) if places else ():
         writer = statements.writer
         with writer.block(f"if i + {distance} < n:"):
-            for name in dict.fromkeys(plain[v] for place in places for v in place.key):
+            for name in _read(distance, places, loops, plain):
                 writer.line(f"{name} = load({name}_at, (i + {distance}) * {name}_stride)")
             if distance < BLOCK:
                 _write_rows(distance, loops, statements, plain)
@@ -67,6 +67,15 @@ def write_ahead(trigger: Trigger, statements: StatementWriter, raw: dict[str, st
             for place in places:
                 if place.bound or distance != BLOCK:
                     _write_place(distance, place, statements, plain)
+
+
+def _read(distance: int, places: list[Place], loops: list[Loop | Smaller], plain: dict[str, str]) -> list[str]:
+    """The variables of the columns that a stage reads."""
+    used = [v for place in places for v in place.key]
+    if distance == PAIRS:
+        lookups = (side.body[0] for loop in loops for side in _sides(loop))
+        used += [v for lookup in lookups if isinstance(lookup, Lookup) for v in lookup.key if v in plain]
+    return list(dict.fromkeys(plain[v] for v in used))
 
 
 def _write_place(distance: int, place: Place, statements: StatementWriter, plain: dict[str, str]) -> None:
