@@ -106,6 +106,12 @@ FOUND: dict[str, Scenario] = {
         "SELECT find, abs(find) AS d, SUM(load) AS store, MAX(abs_int) AS plus FROM k GROUP BY find",
         "SELECT p.find, abs(q.abs_int) AS range FROM k AS p JOIN k AS q ON p.abs_int = q.find WHERE p.load < q.range",
     ),
+    "what is looked up for the rows of the next update depends on columns that its slice does not": _scenario(
+        BaseTable("t1", (TableColumn("a", "BIGINT"), TableColumn("b", "BIGINT"), TableColumn("c", "BIGINT"))),
+        BaseTable("t2", (TableColumn("b", "BIGINT", nullable=False), TableColumn("d", "BIGINT")), key=("b",)),
+        BaseTable("t3", (TableColumn("d", "BIGINT"), TableColumn("c", "BIGINT"))),
+        "SELECT p.a, COUNT(*) AS n FROM t3 r JOIN t1 p ON p.c = r.c JOIN t2 q ON q.b = p.b AND q.d = r.d GROUP BY p.a",
+    ),
     "a trie join does not tabulate along a relation that it has entered in another order": _scenario(
         BaseTable("t1", (TableColumn("k", "BIGINT"), TableColumn("c", "BIGINT"))),
         BaseTable("t2", (TableColumn("a", "BIGINT"),)),
