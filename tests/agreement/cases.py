@@ -165,6 +165,15 @@ FOUND: dict[str, Scenario] = {
         "SELECT r.a, s.c, MAX(r.x) AS x FROM r JOIN s USING (b) WHERE NOT EXISTS (SELECT 1 FROM r AS o WHERE o.a > 3)"
         " AND NOT EXISTS (SELECT 1 FROM r AS o WHERE o.x = r.x + s.x AND o.w = r.w) GROUP BY r.a, s.c",
     ),
+    "values that are in no subquery, of which none is NULL": _scenario(
+        R,
+        S,
+        "SELECT a, x FROM r WHERE b IS NOT NULL AND b NOT IN (SELECT b FROM s WHERE c > 0 AND b IS NOT NULL)",
+        "SELECT a, COUNT(DISTINCT x) AS n FROM r WHERE a + 1 > 0"
+        " AND NOT a IN (SELECT c FROM s WHERE c >= 0 AND s.b = r.b) GROUP BY a",
+        "SELECT r.a, s.c FROM r JOIN s USING (b) WHERE b NOT IN (SELECT a FROM r WHERE a > 1 UNION SELECT c FROM s"
+        " WHERE c IS NOT NULL) AND 2 NOT IN (SELECT x FROM s WHERE x > 1)",
+    ),
     "what a subquery compares with the query around it is not NULL in its groups": _scenario(
         R, S, "SELECT r.x FROM r WHERE b >= (SELECT MAX(s.b) FROM s WHERE s.b = r.b)"
     ),

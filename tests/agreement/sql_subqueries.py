@@ -1,4 +1,4 @@
-"""Random subqueries in WHERE: IN, EXISTS and NOT of it, and comparison with an aggregate; most name a column of the
+"""Random subqueries in WHERE: IN, EXISTS and NOT of them, and comparison with an aggregate; most name a column of the
 query around."""
 
 from __future__ import annotations
@@ -28,9 +28,13 @@ def subquery(choose: Choices, relations: Sequence[Readable], visible: Sequence[T
         tests.append(Expressions(choose, own).predicate(depth=0))
     where = made("", " WHERE " + " AND ".join(f"{{{i}}}" for i in range(len(tests))), *tests) if tests else made("", "")
     rest = made("", "".join(f" AND {{{i}}}" for i in range(len(tests))), *tests) if tests else made("", "")
-    form = choose.pick(("in", "exists", "absent", "value"))
+    form = choose.pick(("in", "not in", "exists", "absent", "value"))
     if form == "in":
         return made("bool", "{0} IN (SELECT {1} FROM {2}{3})", outer, column, source, where)
+    if form == "not in":
+        there = made("bool", "{0} IS NOT NULL", column)
+        where = "{0} IS NOT NULL AND {0} NOT IN (SELECT {1} FROM {2} WHERE {3}{4})"
+        return made("bool", where, outer, column, source, there, rest)
     if form == "absent":
         both = made("bool", "{0} = {1}", column, outer)
         return made("bool", "NOT EXISTS (SELECT 1 FROM {0} WHERE {1}{2})", source, both, rest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from freshviews.errors import UnsupportedSql
 from freshviews.sql import Catalog
 from tests.sql.printed import catalog, query_text, view, views
 
@@ -125,6 +126,27 @@ def test_q18_with_in_is_taken_with_one_internal_view(tpch: Catalog) -> None:
     found = views(Q18.format(big=f"o_orderkey IN ({BIG})"), tpch)
     assert [one.name for one in found] == ["v#1", "v"]
     assert found[0].blocks[0].having is not None
+
+
+Q16 = """SELECT p_brand, p_type, p_size, count(DISTINCT ps_suppkey) AS supplier_cnt
+FROM partsupp, part
+WHERE p_partkey = ps_partkey AND p_brand <> 'Brand#45' AND p_type NOT LIKE 'MEDIUM POLISHED%'
+  AND p_size IN (49, 14, 23, 45, 19, 3, 36, 9)
+  AND ps_suppkey NOT IN (SELECT s_suppkey FROM supplier WHERE s_comment LIKE '%Customer%Complaints%')
+GROUP BY p_brand, p_type, p_size"""
+
+PARTSUPP = """CREATE TABLE partsupp (ps_partkey BIGINT, ps_suppkey BIGINT, ps_availqty INT, ps_supplycost DECIMAL(15,2),
+  ps_comment STRING{key});
+"""
+
+
+def test_q16_has_a_negated_atom_where_keys_are_declared() -> None:
+    known = catalog(TABLES + PARTSUPP.format(key=", PRIMARY KEY (ps_partkey, ps_suppkey)"))
+    (block,) = view(Q16, known).blocks
+    (absent,) = block.query.negated
+    assert absent.relation == "supplier" and absent.variables == ("ps_suppkey",)
+    with pytest.raises(UnsupportedSql, match="ps_suppkey, which may be NULL,"):
+        view(Q16, catalog(TABLES + PARTSUPP.format(key="")))
 
 
 def test_q18_with_a_join_is_taken_with_one_internal_view(tpch: Catalog) -> None:

@@ -232,7 +232,7 @@ class Binder:
     def _in(self, node: exp.In) -> Expr:
         if node.args.get("query") is not None or node.args.get("unnest") is not None or node.args.get("field"):
             raise self.text.unsupported(
-                node, "IN (subquery) here", "WHERE takes it as a term of its own, without NOT"
+                node, "IN (subquery) here", "WHERE takes it, or NOT of it, as a term of its own"
             )
         value = self.bind(node.this)
         members = [self.bind(member) for member in node.expressions]

@@ -318,15 +318,18 @@ class _SelectBinder:
         text = self.views.text
         names = names_within(joined.scope, self.around, text)
         asking = [term for term in terms_of(where) if has_subquery(term)]
+        conjuncts: list[Expr] = []
+        for term in [one for one in terms_of(where) if one not in asking] if asking else [where]:
+            conjuncts += logic.conjuncts_of(Binder(text, names, "WHERE").condition(term))
         if asking:
-            bound = SubqueryBinder(text, self.views, lambda q, n: self.views.bind(q, self.ctes, n), names, joined)
+            known = frozenset[str]().union(*map(rejects_null, (*joined.conjuncts, *conjuncts)))
+            bound = SubqueryBinder(
+                text, self.views, lambda q, n: self.views.bind(q, self.ctes, n), names, joined, known
+            )
             for term in asking:
                 bound.bind(term)
             joined = bound.joined
-        for term in [one for one in terms_of(where) if one not in asking] if asking else [where]:
-            condition = Binder(text, names, "WHERE").condition(term)
-            joined = replace(joined, conjuncts=(*joined.conjuncts, *logic.conjuncts_of(condition)))
-        return joined
+        return replace(joined, conjuncts=(*joined.conjuncts, *conjuncts))
 
     def _items(self, scope: Scope, collector: Collector) -> tuple[tuple[Item, ...], tuple[Node, ...]]:
         """The SELECT list with ``*`` spelt out, and the node behind each item."""

@@ -7,7 +7,8 @@ predicates over it::
     EXISTS (SELECT 1 FROM r WHERE r.k = o.k)   JOIN (SELECT DISTINCT k FROM r) AS q ON k = o.k
     x < (SELECT MAX(y) FROM r WHERE k = o.k)   JOIN (SELECT k, MAX(y) AS v FROM r GROUP BY k) AS q ON k = o.k AND x < v
 
-NOT EXISTS is no join: it says of what source no row may agree.
+NOT EXISTS is no join: it says of what source no row may agree. NOT IN is the same with one more equality, where neither
+side may be NULL; else it would not be TRUE where the equality is NULL.
 
 A subquery names a column of the query around it in its WHERE only, on one side of an equality; the other side becomes
 a column of the source. Until then such columns are marked.
@@ -24,7 +25,7 @@ from freshviews.errors import SqlError
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.sql import logic
 from freshviews.sql.block import Views
-from freshviews.sql.build import Fault, call, key, rejects_null, renamed
+from freshviews.sql.build import Fault, call, key, rejects_null, renamed, sharpened
 from freshviews.sql.catalog import same
 from freshviews.sql.expression import Binder
 from freshviews.sql.from_clause import Joined
@@ -92,24 +93,24 @@ class SubqueryBinder:
     """Binds a subquery, given the names around it."""
     names: Names
     joined: Joined
+    never_null: frozenset[str]
+    """Columns of FROM that the other terms say are not NULL."""
     _optional: set[str] = field(default_factory=set)
 
     def bind(self, term: Node) -> None:
         """Take a term in. Raises SqlError or UnsupportedSql with the place."""
-        if isinstance(term, exp.Exists):
-            self._semi_join(term.this, None)
-        elif isinstance(term, exp.Not) and isinstance(term.this.unnest(), exp.Exists):
-            self._anti_join(term.this.unnest().this)
-        elif isinstance(term, exp.In) and term.args.get("query") is not None:
-            self._semi_join(term.args["query"], term.this)
+        inner = term.this.unnest() if isinstance(term, exp.Not) else term
+        join = self._semi_join if inner is term else self._anti_join
+        if isinstance(inner, exp.Exists):
+            join(inner.this, None)
+        elif isinstance(inner, exp.In) and inner.args.get("query") is not None:
+            join(inner.args["query"], inner.this)
         else:
             self._compare(term)
 
     def _semi_join(self, query: Node, value: Node | None) -> None:
         """Join with the distinct values that make EXISTS true, or IN of a value."""
-        bound = self.query(query, self.names)
-        if value is not None and len(bound.columns) != 1:
-            raise self.text.error(query, f"IN takes a subquery of one column; this one has {len(bound.columns)}")
+        bound = self._members(query, value)
         if value is not None and _is_distinct(bound):
             source = self._joined_with(bound.selects[0], ())
         else:
@@ -125,10 +126,21 @@ class SubqueryBinder:
             except Fault as fault:
                 raise self.text.error(value, str(fault)) from None
 
-    def _anti_join(self, query: Node) -> None:
-        """Have no row of a subquery agree: of a table, or of the distinct values of an internal view."""
+    def _members(self, query: Node, value: Node | None) -> Bound:
+        """The subquery of EXISTS, or that of IN, which has one column."""
         bound = self.query(query, self.names)
+        if value is not None and len(bound.columns) != 1:
+            raise self.text.error(query, f"IN takes a subquery of one column; this one has {len(bound.columns)}")
+        return bound
+
+    def _anti_join(self, query: Node, value: Node | None) -> None:
+        """Have no row of a subquery agree: of a table, or of the distinct values of an internal view. The column of NOT
+        IN is compared with its value."""
+        bound = self._members(query, value)
         select = self._bag(bound, query)
+        if value is not None:
+            equal = self._equal_in(select.items[0], query, value)
+            select = replace(select, conjuncts=(*select.conjuncts, *logic.conjuncts_of(equal)))
         before = self.joined.conjuncts
         local, pairs = self._apart(select, query)
         if self.joined.conjuncts != before:
@@ -150,6 +162,28 @@ class SubqueryBinder:
             local, owns = (), [source.column(column) for column in source.columns]
         absent = Absent(source, local, tuple(zip(owns, others, strict=True)))
         self.joined = replace(self.joined, absent=(*self.joined.absent, absent))
+
+    def _equal_in(self, item: Item, query: Node, value: Node) -> Expr:
+        """The equality of a column of a subquery with a value of the query around it, of which neither may be NULL."""
+        left = sharpened(Binder(self.text, self.names, "WHERE").bind(value), self.never_null)
+        if left.nullable:
+            name = self.text.of(value)
+            raise self.text.unsupported(
+                value,
+                f"NOT IN (subquery) of {name}, which may be NULL,",
+                f"add AND {name} IS NOT NULL, declare it NOT NULL, or write NOT EXISTS, where NULL equals nothing",
+            )
+        if item.expr.nullable:
+            raise self.text.unsupported(
+                query,
+                f"NOT IN of a subquery whose column {item.name} may be NULL, for which it would never be TRUE,",
+                "filter it by IS NOT NULL in the subquery, declare it NOT NULL, or write NOT EXISTS, where NULL equals "
+                "nothing",
+            )
+        try:
+            return logic.compare("=", renamed(left, lambda name: _OUTER + name), item.expr)
+        except Fault as fault:
+            raise self.text.error(value, str(fault)) from None
 
     def _free_alias(self, wish: str) -> str:
         """An alias that no source has, nor anything that is absent."""
