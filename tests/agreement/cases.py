@@ -165,6 +165,12 @@ FOUND: dict[str, Scenario] = {
         "SELECT r.a, s.c, MAX(r.x) AS x FROM r JOIN s USING (b) WHERE NOT EXISTS (SELECT 1 FROM r AS o WHERE o.a > 3)"
         " AND NOT EXISTS (SELECT 1 FROM r AS o WHERE o.x = r.x + s.x AND o.w = r.w) GROUP BY r.a, s.c",
     ),
+    "strings that are not like a pattern": _scenario(
+        R,
+        S,
+        "SELECT a, w FROM r WHERE w NOT LIKE 'a%'",
+        "SELECT r.a, COUNT(*) AS n FROM r JOIN s USING (b) WHERE r.w NOT LIKE '%b' OR s.w NOT ILIKE '_' GROUP BY r.a",
+    ),
     "values that are in no subquery, of which none is NULL": _scenario(
         R,
         S,

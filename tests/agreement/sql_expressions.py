@@ -265,7 +265,8 @@ class Expressions:
         if choice == "like":
             # DuckDB 2.0 takes CASE ... END LIKE '%b' for TRUE where the CASE is NULL.
             a = self.leaf("string")
-            return made("bool", f"({{0}} LIKE '{self.choose.pick(('a%', '%b', '_', '%'))}')", a)
+            sign = self.choose.pick(("LIKE", "LIKE", "NOT LIKE"))
+            return made("bool", f"({{0}} {sign} '{self.choose.pick(('a%', '%b', '_', '%'))}')", a)
         if choice == "in":
             negated = self.choose.pick(("", "NOT "))
             return made("bool", f"({{0}} {negated}IN ({{1}}, {{2}}))", a, constant(self.choose, of), self.leaf(of))

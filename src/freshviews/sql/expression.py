@@ -251,7 +251,9 @@ class Binder:
             raise self.text.unsupported(node, "LIKE ANY and LIKE ALL", "write LIKE once per pattern, with OR or AND")
         op = "rlike" if isinstance(node, exp.RegexpLike) else "ilike" if isinstance(node, exp.ILike) else "like"
         args = (cast(self.bind(node.this), STRING), cast(self.bind(node.expression), STRING))
-        return call(op, args if escape is None else (*args, escape), BOOLEAN)
+        matched = call(op, args if escape is None else (*args, escape), BOOLEAN)
+        # The parser wraps NOT RLIKE in NOT, as it does NOT IN, but notes NOT LIKE in the node itself.
+        return logic.negation(matched) if node.args.get("negate") else matched
 
     def _case(self, node: exp.Case) -> Expr:
         subject = self.bind(node.this) if node.this is not None else None
