@@ -8,7 +8,7 @@ entered, and it is decided whether this batch leaves rows pending: see ``codegen
 
 from __future__ import annotations
 
-from freshviews.codegen.ahead import write_ahead
+from freshviews.codegen.ahead import write_ahead, write_until
 from freshviews.codegen.appending import appended, entered, touched
 from freshviews.codegen.layout import STATUS, STATUS_ERROR, STATUS_ROW, STATUS_STEPS
 from freshviews.codegen.prologue import write_prologue
@@ -114,6 +114,7 @@ def write_trigger(
             writer.line(f"{raw[column]}_stride = load(batch, {2 * i + 3})")
         _write_appending(program, trigger, statements)
         write_expecting(statements)
+        write_until(trigger, statements, raw)
         with writer.block("for i in range(n):"):
             write_ahead(trigger, statements, raw)
             writer.line("m = load(m_at, i * m_stride)")
