@@ -31,9 +31,7 @@ def words_at(address: int, rows: int, width: int) -> Codes:
 
 def address(array: NDArray[Any]) -> int:
     """Address of an array's first word."""
-    interface: dict[str, Any] = array.__array_interface__
-    place: int = interface["data"][0]
-    return place
+    return array.ctypes.data
 
 
 def group_sizes(index: int) -> Codes:
