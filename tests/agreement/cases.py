@@ -97,6 +97,10 @@ def _scenario(*definitions: BaseTable | str) -> Scenario:
     return Scenario(tables, views)
 
 
+_TWO_TRIANGLES = (
+    "FROM trusted AS p JOIN s AS q ON p.b = q.b JOIN t AS o ON q.c = o.c AND o.a = p.a JOIN s AS u ON p.b = u.b"
+    " JOIN t AS w ON u.c = w.c AND w.a = p.a"
+)
 FOUND: dict[str, Scenario] = {
     "a sum at a leaf never meets the NULLs that a condition across tables keeps out": _scenario(
         R, S, "SELECT SUM(abs(r.a)) AS c1, COUNT(*) AS c2 FROM r, s WHERE r.a < s.b"
@@ -118,6 +122,13 @@ FOUND: dict[str, Scenario] = {
         BaseTable("t3", tuple(TableColumn(name, "BIGINT") for name in ("k", "a", "c"))),
         "SELECT COUNT(*) AS n FROM t3 AS p CROSS JOIN t1 AS q JOIN t3 AS r ON q.c = r.a JOIN t3 AS s ON r.k + 1 = s.a"
         " WHERE p.c < r.c AND EXISTS (SELECT 1 FROM t2 AS u WHERE u.a = p.k)",
+    ),
+    "an edge of two triangles restricts what both join, and counts in one": _scenario(
+        TRUSTED,
+        S,
+        T,
+        f"SELECT p.a, COUNT(*) AS n, SUM(p.x) AS x, SUM(q.z) AS z {_TWO_TRIANGLES} GROUP BY p.a",
+        f"SELECT DISTINCT p.a, p.b, p.x {_TWO_TRIANGLES}",
     ),
     "a group over Z is there where it counts above zero": _scenario(
         TRUSTED,
