@@ -45,6 +45,12 @@ MEANINGS = {
     "sum, min and max": ("v(a, s, l, m) <- agg<<s = sum(b + c), l = min(c), m = max(b)>> r(a, b), t(b, c).",
                          "SELECT r.a, SUM(r.b + t.a), MIN(t.a), MAX(r.b) "
                          f"FROM {_R} r JOIN t ON t.c = r.b GROUP BY r.a"),
+    "bits, and values by others": ("v(a, s, l, m, n) <- agg<<s = bit_and(b + c), l = bit_or(c), m = max_by(b, c), "
+                                   "n = min_by(c - 1, b)>> r(a, b), t(b, c).",
+                                   "SELECT r.a, BIT_AND(r.b + t.a), BIT_OR(t.a), "
+                                   "struct_extract(MAX({'c': t.a, 'b': r.b}), 'b'), "
+                                   "struct_extract(MIN({'b': r.b, 'c': t.a}), 'c') - 1 "
+                                   f"FROM {_R} r JOIN t ON t.c = r.b GROUP BY r.a"),
     "an aggregate of what is not there": ("v(a, n) <- agg<<n = count()>> r(a, b), !s(b, _).",
                                           f"SELECT a, COUNT(*) FROM {_R} r "
                                           "WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b) GROUP BY a"),

@@ -154,6 +154,12 @@ AGGREGATES = [
     ("min(s)", "STRING"),
     ("max(price)", "DECIMAL(12, 2) NOT NULL"),
     ("bool_or(t)", "BOOLEAN"),
+    ("bit_or(i8)", "TINYINT"),
+    ("bit_and(a)", "INT"),
+    ("bit_or(id)", "BIGINT NOT NULL"),
+    ("max_by(s, id)", "STRING"),
+    ("min_by(price, a)", "DECIMAL(12, 2)"),
+    ("max_by(id, price)", "BIGINT NOT NULL"),
     ("sum(id) FILTER (WHERE t)", "BIGINT"),
     ("sum(a) + 1", "BIGINT"),
 ]

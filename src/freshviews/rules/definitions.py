@@ -10,7 +10,11 @@ from freshviews.query.block import SetOperation, TableDef, ViewDef
 from freshviews.rules.syntax import Atom, Comparison, Place, Plain, Rule, Term, Variable, terms_of, variables_in
 from freshviews.sql.catalog import Catalog, near
 
-FUNCTIONS = ("avg", "count", "max", "min", "sum")
+FUNCTIONS = {
+    "avg": ("x",), "bit_and": ("x",), "bit_or": ("x",), "count": (), "max": ("x",), "max_by": ("x", "y"),
+    "min": ("x",), "min_by": ("x", "y"), "sum": ("x",),
+}  # fmt: skip
+"""The arguments of aggregates; ``count`` may have one."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +141,10 @@ def _check_head(rule: Rule, first: Atom) -> None:
     for one in rule.aggregates:
         if one.function.lower() not in FUNCTIONS:
             raise fault(one.place, f"there is no aggregate {one.function}; there are {', '.join(FUNCTIONS)}")
-        if one.argument is None and one.function.lower() != "count":
-            raise fault(one.place, f"{one.function} needs an argument, as {one.function}(x)")
+        wanted = FUNCTIONS[one.function.lower()]
+        if len(one.arguments) != len(wanted) and (wanted or len(one.arguments) > 1):
+            needs = {0: "takes one argument, or none", 1: "needs an argument", 2: "needs two arguments"}[len(wanted)]
+            raise fault(one.place, f"{one.function} {needs}, as {one.function}({', '.join(wanted or ('x',))})")
         if one.name in used:
             raise fault(one.place, f"{one.name} is what {one.function} makes, and cannot stand in the body")
         if one.name not in {v.name for v in _head_variables(rule)}:
@@ -165,7 +171,7 @@ def _check_conjunction(rule: Rule, conjunction: Plain, given: set[str]) -> None:
                         f"{variable.name} {where}; name it in an atom that is not negated, "
                         f"{'write _ for any value' if isinstance(literal, Atom) else 'or set it equal to a term'}",
                     )
-    arguments = [a.argument for a in rule.aggregates if a.argument is not None]
+    arguments = [argument for one in rule.aggregates for argument in one.arguments]
     for variable in (*_head_variables(rule), *(v for one in arguments for v in variables_in(one))):
         if variable.name not in bound and variable.name not in given:
             raise fault(variable.place, f"{variable.name} is in no atom of the body; name it in one")

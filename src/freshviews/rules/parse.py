@@ -30,7 +30,7 @@ start: rule+
 rule: head ARROW [aggregates] body "."
 head: NAME "(" [NAME ("," NAME)*] ")"
 aggregates: "agg" "<<" aggregate ("," aggregate)* ">>"
-aggregate: NAME "=" NAME "(" [term] ")"
+aggregate: NAME "=" NAME "(" [term ("," term)*] ")"
 body: conjunction (";" conjunction)*
 conjunction: _literal ("," _literal)*
 _literal: atom | negated | comparison | either
@@ -123,8 +123,9 @@ class _Trees(Transformer[Token, Any]):
         return tuple(parts)
 
     def aggregate(self, meta: Any, parts: list[Any]) -> Aggregate:
-        name, _, function, argument = (parts[0], None, *parts[-2:])
-        return Aggregate(str(name), str(function), argument, _at(function))
+        # The equals sign is among the parts where the grammar names it.
+        name, function, *arguments = (part for part in parts if not (isinstance(part, Token) and part.type == "EQUALS"))
+        return Aggregate(str(name), str(function), tuple(a for a in arguments if a is not None), _at(function))
 
     def body(self, meta: Any, parts: list[Conjunction]) -> tuple[Conjunction, ...]:
         return tuple(parts)

@@ -204,10 +204,11 @@ def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
         if aggregate is None:
             item = term(variable)
             groups.append(item)
-        elif aggregate.argument is None:
+        elif not aggregate.arguments:
             item = [("COUNT(*)", aggregate.place)]
         else:
-            item = [(f"{aggregate.function.upper()}(", aggregate.place), *term(aggregate.argument), (")", place)]
+            arguments = _joined([term(argument) for argument in aggregate.arguments], ", ")
+            item = [(f"{aggregate.function.upper()}(", aggregate.place), *arguments, (")", place)]
         items.append([*item, (f" AS {_quoted(name)}", variable.place)])
     found: Sql = [("SELECT ", place), *_joined(items, ", "), *rest]
     if groups:

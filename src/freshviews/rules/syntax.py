@@ -79,11 +79,11 @@ Plain = tuple[Atom | Comparison, ...]
 
 @dataclass(frozen=True)
 class Aggregate:
-    """``name = function(argument)``; the argument is None where there is none."""
+    """``name = function(arguments)``."""
 
     name: str
     function: str
-    argument: Term | None
+    arguments: tuple[Term, ...]
     place: Place
 
 

@@ -1,7 +1,7 @@
 """Stage 2c: aggregate calls of SQL to ``AggregateCall``.
 
 ``FILTER (WHERE c)`` becomes a CASE around the arguments; COUNT_IF(c) counts ``CASE WHEN c THEN 1 END``;
-BOOL_OR and BOOL_AND are MAX and MIN. Equal calls are one.
+BOOL_OR and BOOL_AND are MAX and MIN. MAX_BY(x, y) passes over rows where y is NULL. Equal calls are one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from freshviews.expr.nodes import Expr, Literal
+from freshviews.query.block import BY, FOLDED, SCANNED
 from freshviews.sql import coerce, logic
 from freshviews.sql.build import VOID, Fault, key, null
 from freshviews.sql.cast import cast
@@ -62,6 +63,11 @@ class Collector:
             arguments = list(arguments[0].expressions)
         if name == "count":
             return self._count(arguments, distinct, keep)
+        if name in BY:
+            if len(arguments) != 2:
+                raise Fault(f"{name} takes 2 arguments, the value and what it is ordered by, not {len(arguments)}")
+            value, by = (self._typed(self._scalar.bind(argument)) for argument in arguments)
+            return AggregateCall(name, (value, keep(by)), False, value.type)
         if len(arguments) != 1:
             raise Fault(f"{name} takes 1 argument, not {len(arguments)}")
         argument = self._scalar.bind(arguments[0])
@@ -98,7 +104,9 @@ def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], 
         argument = logic.condition(argument, name)
     if argument.type == VOID:
         argument = null(BOOLEAN if name in _LOGICAL else INT)
-    if function in ("min", "max"):
+    if name in FOLDED and not argument.type.is_integer:
+        raise Fault(f"{name} takes integers, not {argument.type}")
+    if function in SCANNED:
         # DISTINCT changes nothing here.
         return AggregateCall(function, (keep(argument),), False, argument.type)
     result = coerce.total_of(argument.type) if function == "sum" else coerce.mean_of(argument.type)
