@@ -57,6 +57,16 @@ MEANINGS = {
     "an aggregate of either": ("v(a, n) <- agg<<n = count()>> (r(a, b) ; t(a, b), !s(b, _)).",
                                "SELECT a, COUNT(*) FROM (SELECT a, b FROM r UNION SELECT c, a FROM t WHERE NOT EXISTS "
                                "(SELECT 1 FROM s WHERE s.b = t.a)) GROUP BY a"),
+    "a functional head": ("v[a] = d <- r(a, b), d = 2 * a + 1.", "SELECT DISTINCT a, 2 * a + 1 FROM r"),
+    "functional heads of several bodies": (
+        "v[a, b] = d <- r(a, b), !s(b, _), d = a - b ; t(a, b), g[] = e, d = a - b. g[] = e <- s(_, _), e = 1.",
+        f"SELECT a, b, a - b FROM {_R} r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b) "
+        "UNION SELECT c, a, c - a FROM t WHERE EXISTS (SELECT 1 FROM s)",
+    ),
+    "a functional head that is read, with an aggregate": (
+        "v[a] = n <- agg<<n = count()>> g[a] = l, r(a, b), b >= l. g[a] = l <- agg<<l = min(b)>> r(a, b).",
+        f"SELECT a, COUNT(b) FROM {_R} r WHERE a IS NOT NULL AND b IS NOT NULL GROUP BY a",
+    ),
     "an aggregate of all": ("v(n) <- agg<<n = sum(c)>> t(c, _).",
                             "SELECT SUM(c) FROM (SELECT DISTINCT c FROM t) HAVING COUNT(*) > 0"),
 }  # fmt: skip
@@ -80,11 +90,12 @@ def scenario_of(name: str, properties: Mapping[str, str] | None = None) -> Scena
     for line in script_of(rules, catalog(), properties).text.rstrip(";\n").split(";\n"):
         head, body = line.removeprefix("CREATE MATERIALIZED VIEW ").split(" AS ", 1)
         view = head.split(" TBLPROPERTIES ")[0].strip("`")
-        own = f"SELECT * FROM ({duck}) AS q({_columns(rules)})" if view == "v" else body.replace("`", '"')
+        other = body.replace("`", '"').replace("ONLY_VALUE", "ANY_VALUE")
+        own = f"SELECT * FROM ({duck}) AS q({_columns(rules)})" if view == "v" else other
         views.append(NamedView(view, Text(body, own)))
     return Scenario(TABLES, tuple(views))
 
 
 def _columns(rules: str) -> str:
     """What the head of ``v`` names."""
-    return rules.split("v(", 1)[1].split(")", 1)[0]
+    return rules.split("<-", 1)[0].strip().removeprefix("v")[1:].rstrip(")").replace("] =", ",").removeprefix(",")

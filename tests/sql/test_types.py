@@ -158,6 +158,8 @@ AGGREGATES = [
     ("bit_and(a)", "INT"),
     ("bit_or(id)", "BIGINT NOT NULL"),
     ("max_by(s, id)", "STRING"),
+    ("only_value(a)", "INT"),
+    ("only_value(id)", "BIGINT NOT NULL"),
     ("min_by(price, a)", "DECIMAL(12, 2)"),
     ("max_by(id, price)", "BIGINT NOT NULL"),
     ("sum(id) FILTER (WHERE t)", "BIGINT"),

@@ -28,11 +28,12 @@ class Known:
 
 @dataclass(frozen=True)
 class Definition:
-    """All rules of a head."""
+    """All rules of a head. ``functional``: its last column has one value for the others, as ``f[x] = y`` says."""
 
     name: str
     columns: tuple[str, ...]
     rules: tuple[Rule, ...]
+    functional: bool = False
 
 
 def fault(place: Place, message: str) -> RuleError:
@@ -73,6 +74,8 @@ def _seen(one: TableDef | ViewDef) -> bool:
 
 
 def _key(definition: Definition) -> tuple[str, ...]:
+    if definition.functional:
+        return definition.columns[:-1]
     named = {a.name for a in definition.rules[0].aggregates}
     return tuple(c for c in definition.columns if c not in named)
 
@@ -115,7 +118,7 @@ def _definition(rules: tuple[Rule, ...], catalog: Catalog) -> Definition:
                 rules[1].head.place,
                 f"{first.relation} has aggregates and so one rule; put the bodies into it, separated by ';'",
             )
-    return Definition(first.relation, tuple(v.name for v in _head_variables(rules[0])), rules)
+    return Definition(first.relation, tuple(v.name for v in _head_variables(rules[0])), rules, first.functional)
 
 
 def _head_variables(rule: Rule) -> list[Variable]:
@@ -129,6 +132,10 @@ def _check_head(rule: Rule, first: Atom) -> None:
             head.place,
             f"{head.relation} has {len(first.arguments)} columns in its first rule and {len(head.arguments)} here",
         )
+    if head.functional != first.functional:
+        raise fault(head.place, f"{head.relation} has a value, in [ ] =, in one of its rules; write it so in all")
+    if head.functional and any(a.name != _head_variables(rule)[-1].name for a in rule.aggregates):
+        raise fault(head.place, f"the value of {head.relation} is what its aggregate makes; groups stand in [ ]")
     if not head.arguments:
         raise fault(head.place, f"{head.relation}() has no column; name a variable, or count: agg<<n = count()>>")
     names: set[str] = set()

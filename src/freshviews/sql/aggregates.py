@@ -1,7 +1,8 @@
 """Stage 2c: aggregate calls of SQL to ``AggregateCall``.
 
 ``FILTER (WHERE c)`` becomes a CASE around the arguments; COUNT_IF(c) counts ``CASE WHEN c THEN 1 END``;
-BOOL_OR and BOOL_AND are MAX and MIN. MAX_BY(x, y) passes over rows where y is NULL. Equal calls are one.
+BOOL_OR and BOOL_AND are MAX and MIN. MAX_BY(x, y) passes over rows where y is NULL. ONLY_VALUE(x) is the least and the
+greatest x, NULL included, which must be the same. Equal calls are one.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from freshviews.expr.nodes import Expr, Literal
 from freshviews.query.block import BY, FOLDED, SCANNED
 from freshviews.sql import coerce, logic
 from freshviews.sql.build import VOID, Fault, key, null
+from freshviews.sql.build import call as expression
 from freshviews.sql.cast import cast
 from freshviews.sql.expression import Binder
 from freshviews.sql.parse import Node
@@ -39,8 +41,13 @@ class Collector:
             call = self._call(node)
         except Fault as fault:
             raise self._scalar.text.error(node, str(fault)) from None
-        index = self._place(call)
-        return aggregate_ref(index, call, self._grouped)
+        least = self._reference(call)
+        if call.function == "min_by" and _called(node) == "only_value":
+            return expression("only_value", (least, self._reference(replace(call, function="max_by"))), call.type)
+        return least
+
+    def _reference(self, call: AggregateCall) -> Expr:
+        return aggregate_ref(self._place(call), call, self._grouped)
 
     def _place(self, call: AggregateCall) -> int:
         wanted = _identity(call)
@@ -71,6 +78,9 @@ class Collector:
         if len(arguments) != 1:
             raise Fault(f"{name} takes 1 argument, not {len(arguments)}")
         argument = self._scalar.bind(arguments[0])
+        if name == "only_value":
+            value = self._typed(argument)
+            return AggregateCall("min_by", (value, keep(Literal(1, INT))), False, value.type)
         if name == "count_if":
             if distinct:
                 raise Fault("count_if takes no DISTINCT")
@@ -115,6 +125,10 @@ def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], 
     if argument.type == STRING:
         argument = cast(argument, DOUBLE)
     return AggregateCall(function, (keep(argument),), distinct, result)
+
+
+def _called(node: Node) -> str:
+    return (node.this if isinstance(node, exp.Filter) else node).name.lower()
 
 
 def _as_is(argument: Expr) -> Expr:

@@ -44,7 +44,7 @@ _GROUPINGS = {
 AGGREGATES = frozenset(
     (
         *("count", "sum", "avg", "mean", "min", "max", "count_if", "any", "some", "bool_or", "every", "bool_and"),
-        *("min_by", "max_by", "bit_and", "bit_or"),
+        *("min_by", "max_by", "bit_and", "bit_or", "only_value"),
     )
 )
 """The aggregate functions that are accepted."""
@@ -68,7 +68,7 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
     **_each(
         "first last first_value last_value any_value",
         "function {}, whose answer depends on the order of rows,",
-        "use MIN or MAX, or MIN_BY or MAX_BY, which name the order",
+        "use MIN or MAX, MIN_BY or MAX_BY, which name the order, or ONLY_VALUE",
     ),
     **_each(
         "stddev stddev_samp stddev_pop variance var_samp var_pop corr covar_pop covar_samp median mode "
