@@ -31,6 +31,7 @@ from tests.query.notation import query
 DUMBBELL = "R(a, b), S(a, c), T(b, c), U(c, d), V(d, e), W(d, f), X(e, f)"
 BOWTIE = "R(a, b), S(b, c), T(c, a), U(a, d), V(d, e), W(e, a)"
 GUARDED = "A(a, b, c, d), B(e, g), C(b, f), D(c, f), E(f, g), F(d, e), H(a, e)"
+TWO_TRIANGLES = "R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)"
 EXAMPLES = (
     f"Q(c, d) = {DUMBBELL}",
     f"Q(a, b, c, d, e, f) = {DUMBBELL}",
@@ -44,6 +45,10 @@ EXAMPLES = (
     "Q(a, b) = R(a, b), S(b, c), T(c, d), U(d, a), a < c, b != d",
     "Q(a) = E(a, b), E(b, c), E(c, a)",
     "Q(a, c) = E(a, b), E(b, c), E(c, d), E(d, a), a < c",
+    f"Q() = {TWO_TRIANGLES}",
+    f"Q(a, b, c, d) = {TWO_TRIANGLES}, a < d",
+    "Q(x) = R(a, b, x), S(b, c), T(c, a), U(b, d), V(d, a)",
+    "Q(a, b) = E(a, b), E(b, c), E(c, a), E(b, d), E(d, a)",
     f"Q(a, b, c, d, e, f, g) = {GUARDED}",
     f"Q(a, f) = {GUARDED}",
 )
@@ -69,6 +74,54 @@ def test_a_bowtie_is_two_triangles_and_a_4_cycle_two_halves() -> None:
 def test_a_guard_is_the_projection_of_an_atom_at_home_elsewhere() -> None:
     guards = [guard for bag in prepared(query(EXAMPLES[-1])).bags.values() for guard in bag.guards.values()]
     assert guards and {atom.name for atom in guards} == {"A"}
+
+
+def held(text: str, rows: dict[str, list[tuple[int, ...]]]) -> int:
+    """The rows of all views of the program, whatever the order of the tables."""
+    found = set()
+    for relations in (list(rows), list(reversed(rows))):
+        state = State(crown.plan(query(text)))
+        for relation in relations:
+            batch = [({f"c{i}": value for i, value in enumerate(row)}, 1) for row in rows[relation]]
+            state.apply(relation, batch)
+        assert state.output()
+        found.add(sum(len(view) for view in state.views.values()))
+    (size,) = found
+    return size
+
+
+@pytest.mark.parametrize("columns", ["", "a", "a, b, c, d"])
+@pytest.mark.parametrize("edge", ["R(a, b)", "R(a, b, x)"])
+def test_the_edge_of_two_triangles_restricts_the_bags_of_both(columns: str, edge: str) -> None:
+    """Every b meets every a over one c and over one d; R has N of these N^2 pairs."""
+    n = 60
+    to, back = [(i, 0) for i in range(n)], [(0, i) for i in range(n)]
+    rows = {"U": to, "V": back, "S": to, "T": back, "R": [(i, i, i) for i in range(n)]}
+    assert held(f"Q({columns}) = {edge}, S(b, c), T(c, a), U(b, d), V(d, a)", rows) < 16 * n < n * n / 3
+
+
+def test_a_clique_is_one_bag_that_all_its_edges_restrict() -> None:
+    """Every c and every d meet both a and b; W has N of these N^2 pairs."""
+    n = 60
+    first, second = [(0, i) for i in range(n)], [(1, i) for i in range(n)]
+    rows = {"R": [(0, 1)], "S": first, "T": first, "U": second, "V": second, "W": [(i, i) for i in range(n)]}
+    text = "R(a, b), S(a, c), T(a, d), U(b, c), V(b, d), W(c, d), P(c, x)"
+    for columns in ("", "c, d", "x"):
+        assert held(f"Q({columns}) = {text}", {**rows, "P": [(0, 0)]}) < 16 * n < n * n / 3
+
+
+def test_a_condition_restricts_every_bag_that_has_its_variables() -> None:
+    made = prepared(query("Q() = R(a, b), S(b, c), T(c, d), U(d, a), a < c"))
+    assert [len(bag.query.conditions) for bag in made.bags.values()] == [1, 1]
+    assert not made.query.conditions
+
+
+def test_explain_draws_the_atoms_that_restrict_a_bag() -> None:
+    bags = dict(crown.plan(query("Q() = R(a, b, x), S(b, c), T(c, a), U(b, d), V(d, a)")).bounds)["bags"]
+    assert bags.splitlines() == [
+        "S_T(b, a) = S(b, c) * T(c, a) where R(a, b), by first_order",
+        "U_V(b, a) = U(b, d) * V(d, a) where R(a, b), by first_order",
+    ]
 
 
 @pytest.mark.parametrize("text", EXAMPLES)

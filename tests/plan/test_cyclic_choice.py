@@ -55,6 +55,9 @@ COUNTED = "SELECT COUNT(*) AS n FROM r, s, t WHERE r.y = s.x AND s.y = t.x AND t
 PENDANT = (
     "SELECT DISTINCT r.x AS a, u.y AS b FROM r, s, t, u WHERE r.y = s.x AND s.y = t.x AND t.y = r.x AND u.x = r.x"
 )
+SHARED = "FROM r, s, t, u, w WHERE r.y = s.x AND s.y = t.x AND t.y = r.x AND r.y = u.x AND u.y = w.x AND w.y = r.x"
+TWO_TRIANGLES = f"SELECT r.x AS a, r.y AS b, COUNT(*) AS n {SHARED} GROUP BY r.x, r.y"
+TWO_TRIANGLES_LISTED = f"SELECT r.x AS a, r.y AS b, s.y AS c, u.y AS d {SHARED}"
 BY_TRACE = "'freshviews.strategy' = 'incremental_trie_join'"
 
 
@@ -66,6 +69,8 @@ def lines_of(select: str, properties: str = "") -> list[str]:
 @pytest.mark.parametrize(
     ("select", "strategy", "named"),
     [
+        (TWO_TRIANGLES, "crown", ["'freshviews.bag_strategy' = 'incremental_trie_join'"]),
+        (TWO_TRIANGLES_LISTED, "first_order", ["'freshviews.strategy' = 'crown'", BY_TRACE]),
         (CYCLE, "first_order", ["'freshviews.strategy' = 'crown'", BY_TRACE]),
         (LISTED, "first_order", [BY_TRACE]),
         (COUNTED, "ivm_eps_linear", [BY_TRACE]),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import pytest
 
 from freshviews.query.acyclic import is_acyclic
+from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.hypergraph import Edge, Hypergraph, hypergraph
-from freshviews.query.hypertree import Bag, decomposition, least_width, width_of
+from freshviews.query.hypertree import Bag, decomposition, fractional_width, least_width, width_of
 from tests.query.notation import query
 
 
@@ -41,6 +43,16 @@ def assert_decomposes(graph: Hypergraph, bags: tuple[Bag, ...]) -> None:
         own = Hypergraph(graph.variables, graph.free, tuple(e for e in graph.edges if e.name in bag.home + bag.guards))
         assert width_of(own, (bag,)) <= width_of(graph, bags)
     assert is_acyclic(Edge(str(i), bag.variables) for i, bag in enumerate(bags))
+
+
+def assert_restricted(graph: Hypergraph, bags: tuple[Bag, ...]) -> None:
+    """What a bag joins bounds its rows as all atoms would, and leaves out no atom within it but within another."""
+    edges = {edge.name: edge.variables for edge in graph.edges}
+    for bag in bags:
+        members = [edges[name] for name in (*bag.home, *bag.guards)]
+        assert edge_cover_number(bag.variables, members) == fractional_width(graph, (bag.variables,))
+        within = [side for side in edges.values() if side <= bag.variables]
+        assert all(any(side <= other for other in members) for side in within)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +106,42 @@ def test_an_atom_guards_a_bag_that_its_own_atoms_do_not_cover() -> None:
     assert any(bag.guards for bag in bags)
 
 
+@pytest.mark.parametrize(
+    ("text", "bags"),
+    [
+        # Two triangles that share an edge; one of attributes as well; four that share two.
+        ("Q() = R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)", {"R S T": "", "U V": "R"}),
+        ("Q() = R(a, b, x), S(b, c), T(c, a), U(b, d), V(d, a)", {"R": "", "S T": "R", "U V": "R"}),
+        (
+            "Q() = R(a, b), S(b, c), T(c, a), U(b, d), V(d, a), W(b, e), X(e, a), Y(c, f), Z(f, b)",
+            {"R S T": "", "U V": "R", "W X": "R", "Y Z": "S"},
+        ),
+        # Two cliques of four that share a triangle; a clique; what lies within an edge restricts nothing more.
+        (
+            "Q() = A(b, c), B(c, d), C(b, d), D(a, b), E(a, c), F(a, d), G(e, b), H(e, c), I(e, d)",
+            {"A B C D E F": "", "G H I": "A B C"},
+        ),
+        ("Q(a) = R(a, b), S(a, c), T(a, d), U(b, c), V(b, d), W(c, d)", {"R S T U V W": ""}),
+        ("Q() = R(a, b), S(b, c), T(c, a), U(a), V(b, a)", {"R S T": "", "U": "", "V": ""}),
+        # A cycle of five with a chord: no bag has more rows than an edge for the others, so none is cut in halves.
+        ("Q() = A(a, b), B(b, c), C(c, d), D(d, e), E(e, a), F(a, c)", {"A B": "F", "C D E F": ""}),
+    ],
+)
+def test_atoms_restrict_the_bags_that_have_their_variables(text: str, bags: dict[str, str]) -> None:
+    found = decomposition(hypergraph(query(text)))
+    assert {" ".join(bag.home): " ".join(bag.guards) for bag in found} == bags
+
+
+def test_of_equally_wide_bags_those_of_least_fractional_width_are_taken() -> None:
+    """ab, bc and cd cover all variables by two atoms, and with them b and d are together; da, ac and bd make triangles
+    of that."""
+    graph = of("ab", "bc", "cd", "da", "ac", free="ac")
+    bags = decomposition(graph)
+    assert {frozenset("abc"), frozenset("acd")} == {bag.variables for bag in bags}
+    assert fractional_width(graph, tuple(bag.variables for bag in bags)) == Fraction(3, 2)
+    assert fractional_width(graph, (frozenset("abcd"),)) == 2 == least_width(graph)
+
+
 def test_random_queries_are_decomposed() -> None:
     rng = random.Random(5)
     cyclic = 0
@@ -106,6 +154,7 @@ def test_random_queries_are_decomposed() -> None:
         assert_decomposes(graph, bags)
         width = least_width(graph)
         assert width_of(graph, bags) == width
+        assert_restricted(graph, bags)
         assert (width == 1) == is_acyclic(graph.edges)
         cyclic += width > 1
     assert cyclic > 100

@@ -76,7 +76,7 @@ def _block(
 
         changes = updates_of(bag, batches, tables, lives, dictionary)
         spans[atom.name] = lifespans(changes.rows, changes.multiplicities, changes.times)
-        of = ", ".join(dict.fromkeys(query.atom(one).relation for one in bag.at_home))
+        of = ", ".join(dict.fromkeys(query.atom(one).relation for one in bag.members))
         yield f"{atom.name} is a bag: updates of {of} change {len(changes.rows):,} of its rows, each an update of it"
     updates = {name: float(len(one)) for name, one in spans.items()}
     graph = graph_of(made.query, made.free)

@@ -6,6 +6,7 @@ from freshviews.plan.crown_alike import Kept
 from freshviews.plan.crown_query import Prepared
 from freshviews.program.nodes import Program
 from freshviews.query.acyclic import JoinTree
+from freshviews.query.query import Atom
 
 
 def bounds_of(
@@ -33,11 +34,17 @@ def bounds_of(
 
 def _bag(made: Prepared, name: str, kept: Kept, program: Program) -> str:
     """A bag in a line, and what keeps it, or the bag that is kept for it, too."""
-    query = made.bags[name].query
-    members = " * ".join(f"{atom.name}({', '.join(atom.variables)})" for atom in query.atoms)
+    bag = made.bags[name]
+    home = " * ".join(_drawn(atom.name, atom) for atom in bag.query.atoms if atom.name not in bag.guards)
+    guards = ", ".join(_drawn(bag.guards[a.name].name, a) for a in bag.query.atoms if a.name in bag.guards)
+    members = " where ".join(part for part in (home, guards) if part)
     first = next(iter(kept.read))
     by = f"as {first}"
     if name == first:
         orders = (", ".join(one.rule.order) for one in program.traced)
         by = " in order of ".join((f"by {program.strategy}", *orders))
-    return f"{name}({', '.join(query.free)}) = {members}, {by}"
+    return f"{name}({', '.join(bag.query.free)}) = {members}, {by}"
+
+
+def _drawn(name: str, atom: Atom) -> str:
+    return f"{name}({', '.join(atom.variables)})"

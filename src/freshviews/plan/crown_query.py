@@ -5,7 +5,8 @@ A condition on the variables of one atom becomes a filter of the atom. Where the
 into the *bags* of a generalised hypertree decomposition of least width (``freshviews.query.hypertree``). A bag is an
 atom of the query from then on: the join of its atoms, projected on what other bags, conditions and the output need;
 its rows are kept by a strategy of their own (``freshviews.plan.crown_bags``). A *guard* of a bag is an atom of the
-bag's query that has each row of a projection of another bag's atom once. Where the query is not free-connex
+bag's query that has each row of another atom, or of a projection of it, once: it restricts the bag, and its payload is
+counted where it is at home. Where the query is not free-connex
 (Section 7), variables are added to the output until it is.
 """
 
@@ -38,9 +39,9 @@ class BagQuery:
     guards: Mapping[str, Atom]
 
     @property
-    def at_home(self) -> tuple[str, ...]:
-        """The atoms whose payloads are the bag's."""
-        return tuple(atom.name for atom in self.query.atoms if atom.name not in self.guards)
+    def members(self) -> tuple[str, ...]:
+        """The atoms whose updates change the bag."""
+        return tuple(self.guards.get(atom.name, atom).name for atom in self.query.atoms)
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def graph_of(query: Query, free: frozenset[str]) -> Hypergraph:
 
 def tree_of(made: Prepared, updates: Mapping[str, float], named: str | None) -> JoinTree:
     """The free-connex tree that is named, or the one whose updates, by atom or bag, cost least; a bag that is not
-    among them changes once per update of an atom at home in it. PlanError where the named one is none."""
+    among them changes once per update of an atom in it. PlanError where the named one is none."""
     query = made.query
     graph = graph_of(query, made.free)
     if named is not None:
@@ -95,9 +96,9 @@ def tree_of(made: Prepared, updates: Mapping[str, float], named: str | None) -> 
         except ValueError as error:
             raise PlanError(f"{query.name}: 'freshviews.join_tree' = '{named}': {error}") from None
     of_bags = {
-        name: sum(updates.get(atom, 1.0) for atom in bag.at_home)
+        name: sum(updates.get(atom, 1.0) for atom in bag.members)
         for name, bag in made.bags.items()
-        if any(atom in updates for atom in bag.at_home)
+        if any(atom in updates for atom in bag.members)
     }
     found = best_tree(graph, {**of_bags, **updates})
     assert found is not None  # the output was chosen so
@@ -123,23 +124,25 @@ def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
     """The query over bags, and what is behind each bag of several atoms."""
     found = decomposition(hypergraph(query))
     outside = {*query.free, *(v for lift in _spanning(query) for v in columns_of(lift.expr))}
-    conditions = list(query.conditions)
+    joined = [bag for bag in found if len(bag.home) > 1 or bag.guards]
+    spanning = [c for c in query.conditions if not any(bag.variables.issuperset(columns_of(c)) for bag in joined)]
+    outside.update(v for c in spanning for v in columns_of(c))
     atoms: list[Atom] = []
     bags: dict[str, BagQuery] = {}
     home: dict[str, str] = {}
     taken = {name.lower() for atom in query.atoms for name in (atom.name, atom.relation)}
     for bag in found:
-        if len(bag.home) == 1 and not bag.guards:
+        if bag not in joined:
             atoms.append(query.atom(bag.home[0]))
             continue
-        inside = [c for c in conditions if bag.variables.issuperset(columns_of(c))]
-        conditions = [c for c in conditions if c not in inside]
-        needed = outside.union(*(b.variables for b in found if b is not bag), *map(columns_of, conditions))
-        name = "_".join((*bag.home, *bag.guards))
+        # A condition restricts every bag that has its variables.
+        inside = tuple(c for c in query.conditions if bag.variables.issuperset(columns_of(c)))
+        needed = outside.union(*(b.variables for b in found if b is not bag))
+        name = "_".join(bag.home if len(bag.home) > 1 else (*bag.home, *bag.guards))
         while name.lower() in taken:
             name += "_"
         taken.add(name.lower())
-        made = _bag_query(query, name, bag, needed, tuple(inside))
+        made = _bag_query(query, name, bag, needed, inside)
         bags[name] = made
         atoms.append(Atom(name, "", made.query.free, tuple(Column(v, BIGINT) for v in made.query.free)))
         home |= dict.fromkeys(bag.home, name)
@@ -148,7 +151,7 @@ def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
         replace(a, lifts=tuple(Lift(home.get(lift.atom or "", lift.atom), lift.expr) for lift in a.lifts))
         for a in query.aggregates
     )
-    return replace(query, atoms=tuple(atoms), aggregates=moved, conditions=tuple(conditions)), bags
+    return replace(query, atoms=tuple(atoms), aggregates=moved, conditions=tuple(spanning)), bags
 
 
 def _bag_query(query: Query, name: str, bag: Bag, needed: set[str], conditions: tuple[Expr, ...]) -> BagQuery:

@@ -91,7 +91,7 @@ def better_updates(
         relations = {atom.name: atom.relation for atom in block.query.atoms}
         updates = {atom.name: float(counts.get(atom.relation, 0)) for atom in made.query.atoms if atom.relation}
         for name, bag in made.bags.items():
-            updates[name] = sum(_changes(name, relations[one], counts, rows or {}) for one in bag.at_home)
+            updates[name] = sum(_changes(name, relations[one], counts, rows or {}) for one in bag.members)
         now, then = (tree_of(made, known, None) for known in ({}, updates))
         if cost(now, updates) > gain * cost(then, updates):
             named = {name: counts.get(name, 0) for name in view.inputs}

@@ -7,10 +7,17 @@ takes to cover a bag: a bag has at most N^width rows. The dumbbell, of width 2::
 
     R(a, b), S(a, c), T(b, c), U(c, d), V(d, e), W(d, f), X(e, f)          {a, b, c} -- {c, d} -- {d, e, f}
 
-Every atom is at home in one bag. Where it takes too many atoms at home to cover a bag, it has *guards*: atoms of
-other bags, projected on its variables. Of the decompositions of least width one is taken over which the query is
-free-connex, where there is one; then one without guards; then the one of least fractional width, whose bags are joins
-and not products, of the fewest atoms.
+Every atom is at home in one bag, and restricts each other bag that has all of its variables, as a *guard*: its rows
+projected on the bag, each once. A bag has at most N^w rows, w its fractional edge cover number (Atserias, Grohe, Marx);
+where that takes more projections of atoms, they guard it as well. An atom within another one that is in the bag lowers
+no such bound, and is no guard. Two triangles that share an edge, the bags with N^(3/2) rows, not the N^2 of U and V::
+
+    R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)          R * S * T -- U * V where R(a, b)
+
+Of the decompositions of least width one is taken over which the query is free-connex, where there is one; then the one
+of least fractional width; then one in which each bag has the variables of the atoms at home, and, projected on what is
+needed outside, no more rows than an atom, where there is one; then one whose bags are joins and not products, of the
+fewest atoms.
 
 The least width is found exactly for up to ``EXACT_ATOMS`` atoms: a width is tried after the other, by the orders of
 elimination of the variables, component by component. Beyond, the variables are taken in the order in which their bags
@@ -19,8 +26,9 @@ are the smallest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache, reduce
 from itertools import combinations
 from operator import or_
@@ -54,22 +62,18 @@ def decomposition(graph: Hypergraph) -> tuple[Bag, ...]:
         return _bags_of(graph, _greedy(graph))
     width = least_width(graph)
     apart = _best_partition(graph, width)
+    narrower = None if apart is None else fractional_width(graph, tuple(bag.variables for bag in apart))
     head = Edge(" head", graph.free)
     if apart is not None and is_acyclic((*(Edge(str(i), bag.variables) for i, bag in enumerate(apart)), head)):
-        return apart
-    top = _eliminated(graph, width, free_top=True)
-    if top is not None:
-        return _bags_of(graph, top)
-    if apart is not None:
-        return apart
-    found = _eliminated(graph, width, free_top=False)
+        return _narrowest(graph, width, True, narrower) or apart
+    found = _narrowest(graph, width, True) or _narrowest(graph, width, False, narrower) or apart
     assert found is not None  # the least width is that of some order
-    return _bags_of(graph, found)
+    return found
 
 
 def least_width(graph: Hypergraph) -> int:
     """The generalised hypertree width: 1 where the query is acyclic."""
-    return next(k for k in range(1, len(graph.edges) + 1) if _eliminated(graph, k, False) is not None)
+    return next(k for k in range(1, len(graph.edges) + 1) if _eliminated(graph, k, free_top=False) is not None)
 
 
 def width_of(graph: Hypergraph, bags: tuple[Bag, ...]) -> int:
@@ -77,12 +81,29 @@ def width_of(graph: Hypergraph, bags: tuple[Bag, ...]) -> int:
     return max(_cover_number(bag.variables, tuple(e.variables for e in graph.edges)) for bag in bags)
 
 
+def fractional_width(graph: Hypergraph, bags: tuple[Variables, ...]) -> Fraction:
+    """The exponent of the most rows that a bag, restricted by all atoms, has."""
+    return max(edge_cover_number(bag, tuple(e.variables for e in graph.edges)) for bag in bags)
+
+
 # Orders of elimination
 
 
-def _eliminated(graph: Hypergraph, width: int, free_top: bool) -> tuple[Variables, ...] | None:
-    """The bags of an order in which none is wider; ``free_top``: free variables stand above all others. None where
-    there is no such order."""
+def _narrowest(
+    graph: Hypergraph, width: int, free_top: bool, narrower: Fraction | None = None
+) -> tuple[Bag, ...] | None:
+    """The bags of least fractional width of the orders of ``_eliminated``."""
+    best: tuple[Variables, ...] | None = None
+    while (found := _eliminated(graph, width, free_top, narrower)) is not None:
+        best, narrower = found, fractional_width(graph, found)
+    return None if best is None else _bags_of(graph, best)
+
+
+def _eliminated(
+    graph: Hypergraph, width: int, free_top: bool, narrower: Fraction | None = None
+) -> tuple[Variables, ...] | None:
+    """The bags of an order in which none is wider, and each has a fractional width that is ``narrower``; ``free_top``:
+    free variables stand above all others. None where there is no such order."""
     sides = tuple(edge.variables for edge in graph.edges)
 
     @cache
@@ -92,7 +113,7 @@ def _eliminated(graph: Hypergraph, width: int, free_top: bool) -> tuple[Variable
         free = component & graph.free
         for root in graph.ordered(free if free_top and free else component):
             bag = around | {root}
-            if _cover_number(bag, sides) > width:
+            if _cover_number(bag, sides) > width or (narrower and edge_cover_number(bag, sides) >= narrower):
                 continue
             found = [bag]
             for part in components(graph, component - {root}):
@@ -136,45 +157,68 @@ def _bags_of(graph: Hypergraph, found: tuple[Variables, ...]) -> tuple[Bag, ...]
         # Where an atom fits into several bags, it covers most where it is needed most.
         fits = [one for one in sets if edge.variables <= one]
         home[min(fits, key=lambda one: (len(home[one]), len(one)))].append(edge.name)
-    bags = []
-    for one, names in home.items():
-        bags.append(Bag(one, tuple(names), _guards(graph, one, tuple(names))))
+    bags = [_bag(graph, one, tuple(names)) for one, names in home.items()]
     order = [edge.name for edge in graph.edges]
     return tuple(sorted(bags, key=lambda bag: min(map(order.index, (*bag.home, *bag.guards)))))
 
 
-def _guards(graph: Hypergraph, bag: Variables, home: tuple[str, ...]) -> tuple[str, ...]:
-    """The fewest atoms by which the atoms at home cover their bag as well as all atoms do."""
-    edges = {edge.name: edge.variables for edge in graph.edges}
-    least = _cover_number(bag, tuple(edges.values()))
-    others = [name for name, variables in edges.items() if name not in home and variables & bag]
-    sizes = (chosen for size in range(len(others) + 1) for chosen in combinations(others, size))
-    return next(c for c in sizes if _cover_number(bag, tuple(edges[name] for name in (*home, *c))) <= least)
+def _bag(graph: Hypergraph, bag: Variables, home: tuple[str, ...]) -> Bag:
+    """A bag and its guards: the largest atoms within it that are not at home there, and of the others the projections
+    that cannot be spared for the least bounds."""
+    every = tuple(edge.variables for edge in graph.edges)
+    held = [edge.variables for edge in graph.edges if edge.name in home]
+    inside = []
+    for edge in sorted(graph.edges, key=lambda edge: -len(edge.variables)):
+        if edge.variables <= bag and not any(edge.variables <= side for side in held):
+            held.append(edge.variables)
+            inside.append(edge.name)
+    across = {
+        edge.name: edge.variables & bag
+        for edge in graph.edges
+        if not edge.variables <= bag and not any(edge.variables & bag <= side for side in held)
+    }
+
+    def bounds(names: Iterable[str]) -> tuple[int, Fraction]:
+        sides = (*held, *(across[name] for name in names))
+        covered = frozenset[str]().union(*sides) >= bag
+        return _cover_number(bag, sides), edge_cover_number(bag, sides) if covered else Fraction(_NEVER)
+
+    least = _cover_number(bag, every), edge_cover_number(bag, every)
+    for name in reversed(tuple(across)):
+        if bounds(other for other in across if other != name) == least:
+            del across[name]
+    return Bag(bag, home, tuple(edge.name for edge in graph.edges if edge.name in inside or edge.name in across))
 
 
-# Bags that share no atom
+# Bags of the variables of the atoms at home
 
 
 def _best_partition(graph: Hypergraph, width: int) -> tuple[Bag, ...] | None:
     """The partition of the atoms into acyclic bags of at most a width: free-connex before others, then by ``_Rank``;
     None where there is none.
 
-    An atom within another covers nothing that the other does not, and stands alone, unless that leaves no partition.
+    An atom within another covers nothing that the other does not, and stands alone, unless that leaves no partition:
+    its updates then need not find the rows of a bag that it has a part in.
     """
-    edges = graph.edges
-    inner = [
+    inner = _inner(graph.edges)
+    outer = tuple(edge for edge in graph.edges if edge not in inner)
+    found = _best_of(graph, outer, inner, width)
+    return found or (_best_of(graph, graph.edges, (), width) if inner else None)
+
+
+def _inner(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
+    """The edges within others; of equal ones all but the first."""
+    sides = [edge.variables for edge in edges]
+    return tuple(
         edge
         for i, edge in enumerate(edges)
-        if any(edge.variables < o.variables or (edge.variables == o.variables and j < i) for j, o in enumerate(edges))
-    ]
-    outer = tuple(edge for edge in edges if edge not in inner)
-    found = _best_of(graph, outer, tuple(inner), width)
-    return found or (_best_of(graph, edges, (), width) if inner else None)
+        if any(edge.variables < side or (edge.variables == side and j < i) for j, side in enumerate(sides))
+    )
 
 
-_Rank = tuple[int, int, int, int, int]
-"""What makes bags of several atoms dear: the fractional width, in millionths, products, the most atoms of a bag, the
-sums of widths and of atoms."""
+_Rank = tuple[int, bool, int, int, int, int]
+"""What makes bags of several atoms dear: the fractional width, in millionths; whether for the rest one has more rows
+than an atom, or there is no rest; products, the most atoms of a bag, the sums of widths and of atoms."""
 
 
 def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...], width: int) -> tuple[Bag, ...] | None:
@@ -183,7 +227,9 @@ def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...]
     bits = [sum(place[v] for v in edge.variables) for edge in edges]
     apart = [sum(place[v] for v in edge.variables) for edge in alone]
     head = sum(place[v] for v in graph.free)
+    factors = [sum(place[v] for v in factor) for factor in graph.factors]
     every = tuple(edge.variables for edge in edges)
+    inner = {1 << edges.index(edge) for edge in _inner(edges)}
 
     @cache
     def members(group: int) -> tuple[int, ...]:
@@ -198,34 +244,44 @@ def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...]
         return _cover_number(_union(tuple(edges[i] for i in members(group))), every) <= width
 
     @cache
-    def weight(group: int) -> tuple[int, int, int] | None:
-        """Fractional width, whether it is a product, atoms; None where it is too wide."""
-        some = tuple(edges[i] for i in members(group))
-        sides = tuple(edge.variables for edge in some)
-        if _cover_number(_union(some), sides) > width:
-            return None
-        return round(edge_cover_number(_union(some), sides) * 10**6), not _connected(some), len(some)
+    def weight(group: int) -> tuple[int, int, int]:
+        """Of a bag with its guards: fractional width, whether it is a product, atoms."""
+        inside = tuple(edge for edge, side in zip(edges, bits, strict=True) if side & ~variables(group) == 0)
+        width = edge_cover_number(_union(inside), every)
+        return round(width * 10**6), not _connected(inside), len(inside)
 
-    def rank(groups: tuple[int, ...]) -> _Rank | None:
-        weights = [weight(group) for group in groups if group & (group - 1)]
-        if any(w is None for w in weights):
-            return None
-        widths, products, sizes = zip(*(w for w in weights if w), strict=True) if weights else ((0,), (0,), (0,))
-        return max(widths), sum(products), max(sizes), sum(widths), sum(sizes)
+    def rank(groups: tuple[int, ...]) -> _Rank:
+        weights = [weight(group) for group in groups if group & (group - 1)] or [(0, 0, 0)]
+        widths, products, sizes = zip(*weights, strict=True)
+        return max(widths), not is_linear(groups), sum(products), max(sizes), sum(widths), sum(sizes)
+
+    def is_linear(groups: tuple[int, ...]) -> bool:
+        """Whether each bag, projected on what is needed outside, has no more rows than an atom."""
+        sides = [*map(variables, groups), *apart]
+        for i, side in enumerate(sides[: len(groups)]):
+            outside = reduce(or_, (*sides[:i], *sides[i + 1 :], *(f for f in factors if f & ~side)), head)
+            if not any(side & outside & ~one == 0 for one in bits):
+                return False
+        return len(sides) > 1
 
     # Variables that meet two by two are in one bag, where the bags are acyclic.
     meeting = _cliques(_met([*bits, *apart], len(place)))
     meeting = [clique for clique in meeting if not any(clique & ~side == 0 for side in (*bits, *apart))]
 
     def holds(groups: tuple[int, ...]) -> bool:
+        """Whether cliques are held, and no bag lies within another: its atoms are at home there as well."""
         sides = [variables(group) for group in groups]
+        outer = [side for group, side in zip(groups, sides, strict=True) if group not in inner]
+        if any(side & ~other == 0 for i, side in enumerate(outer) for other in (*outer[:i], *outer[i + 1 :])):
+            return False
         return all(any(clique & ~side == 0 for side in sides) for clique in meeting)
 
-    every_one = filter(holds, _partitions(len(edges), may_grow))
-    ranked = [(r, groups) for groups in every_one if (r := rank(groups)) is not None]
-    ranked.sort(key=lambda pair: (pair[0], sorted(map(members, pair[1]))))
+    ranked = sorted(
+        filter(holds, _partitions(len(edges), may_grow)),
+        key=lambda groups: (rank(groups), sorted(map(members, groups))),
+    )
     best: tuple[int, ...] | None = None
-    for _, groups in ranked:
+    for groups in ranked:
         sides = [*map(variables, groups), *apart]
         if not _reduces(sides):
             continue
@@ -239,7 +295,7 @@ def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...]
     found = [*(tuple(edges[i] for i in members(group)) for group in best), *((edge,) for edge in alone)]
     order = [edge.name for edge in graph.edges]
     found.sort(key=lambda group: order.index(group[0].name))
-    return tuple(Bag(_union(group), tuple(edge.name for edge in group)) for group in found)
+    return tuple(_bag(graph, _union(group), tuple(edge.name for edge in group)) for group in found)
 
 
 def _partitions(count: int, may_grow: Callable[[int], bool]) -> Iterator[tuple[int, ...]]:
