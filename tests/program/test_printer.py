@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.expr.printer import print_expression
 from freshviews.program.nodes import (
     MULTIPLICITY,
     Add,
@@ -31,7 +32,7 @@ from freshviews.program.nodes import (
     View,
 )
 from freshviews.program.order import Order, Top
-from freshviews.program.printer import print_expression, print_program, print_statements
+from freshviews.program.printer import print_program, print_statements
 from freshviews.types import BIGINT, BOOLEAN, STRING
 
 COUNT = Component("count", "integer")
