@@ -15,7 +15,7 @@ from freshviews.engine.traced import TracedRule
 from freshviews.kernel.mem import PURE_PYTHON
 from freshviews.program.incremental.maintenance import Maintained
 from freshviews.ring import INTEGER
-from tests.engine.test_traced import as_columns
+from tests.engine.test_traced import as_columns, compared
 from tests.program.incremental.rules import rule
 
 SCRIPT = """
@@ -45,6 +45,16 @@ def test_what_a_condition_excludes_shortens_the_trace_from_where_its_variables_a
     # Of 144 a, b 21 are left, and the others have nothing below them; all a, b, c are come to.
     assert early < 0.25 * everything
     assert last == of_three == everything
+
+
+def test_what_cannot_be_told_is_excluded_by_neither_form() -> None:
+    for seed, where in enumerate(["( 10 % ( a * b ) ) < 2", "( 10 % ( a * b ) ) < 2, ( a + c ) < ( 7 % b )"]):
+        one = rule("abc", "R ab", "S bc", "T ac", where=where)
+        compared(one, seed, 4, 12)
+        plain = Maintained(one, INTEGER)
+        plain.apply({name: {(0, 0): 1, (3, 3): 1, (6, 6): 1} for name in "RST"})
+        # 10 % 36 is not less than 2, nor 3 + 3 less than 7 % 3; of 0, nothing can be told.
+        assert [row for row, _ in plain.evaluate_anew()] == [(0, 0, 0), (3, 3, 3)][: 2 - seed]
 
 
 def view(where: str, order: str = "a, b, c, d") -> str:

@@ -16,7 +16,7 @@ Row = tuple[int, ...]
 Edits = dict[str, dict[Row, int]]
 
 
-SIGNS = {"<": "lt", "<=": "le", "!=": "ne", "+": "add_int", "*": "mul_int", "or": "or", "and": "and"}
+SIGNS = {"<": "lt", "<=": "le", "!=": "ne", "+": "add_int", "*": "mul_int", "%": "mod_int", "or": "or", "and": "and"}
 
 
 def rule(order: str, *atoms: str, where: str = "") -> Rule:
