@@ -15,7 +15,7 @@ import numpy as np
 from freshviews.engine.batch import Codes, address_of
 from freshviews.errors import OutOfMemory
 from freshviews.kernel import pages
-from freshviews.kernel.complement import next_gap, next_missing
+from freshviews.kernel.complement import next_missing, run_length
 from freshviews.kernel.folds import FUNCTION, KIND, VALUE, WORD, fold_at
 from freshviews.kernel.mem import load, release, store
 from freshviews.kernel.pages import (
@@ -223,7 +223,7 @@ class TreeVersion:
     def gap(self, key: Sequence[int]) -> int:
         """The least last word, from that of a key on, with which there is no row under the key's prefix."""
         words = np.array(key, np.int64)
-        return next_gap(self.root, self.tree.key, address_of(words)[0])
+        return key[-1] + run_length(self.root, self.tree.key, address_of(words)[0])
 
     def absent(self, part: TreeVersion) -> Iterator[int]:
         """The places of the rows that are not in ``part``, whose rows are all among these."""

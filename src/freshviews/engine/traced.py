@@ -177,6 +177,7 @@ class TracedRule:
         cursor[words.DEPTH] = of.depth - 1
         cursor[words.TURN] = turn
         cursor[words.KEPT] = int(of.kept)
+        cursor[words.POINTED] = int(of.pointed)
         cursor[words.ABOVE] = len(of.above)
         cursor[words.BESIDE] = len(of.beside)
         cursor[words.PLACES] = address(places)

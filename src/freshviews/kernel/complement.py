@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from freshviews.kernel.mem import allocate, inlined, jit, load, release, store
 from freshviews.kernel.outside import outside
-from freshviews.kernel.pages import COUNT, LEVEL, child_at, column, word_at
+from freshviews.kernel.pages import COUNT, LEVEL, child_at, column, first_not_less, word_at
 from freshviews.kernel.scan import rank
+from freshviews.kernel.tree_balance import child_slot
 
 
 @inlined
@@ -22,12 +23,22 @@ def in_run(page: int, i: int, k: int, key: int, distance: int) -> bool:
 
 
 @outside
-def next_gap(root: int, k: int, key: int) -> int:
-    """The least last word, not less than that of a key, with which there is no row under the key's prefix.
+def run_length(root: int, k: int, key: int) -> int:
+    """How many rows there are under the key's prefix with its last word, the next one, and so on up to the first gap.
 
-    The greatest word must be absent there. O(log n) pages: one descent to where the key belongs, one to where the
-    run of rows that begins there breaks.
+    O(log n) pages: one descent to where the key belongs; where the run goes on behind that leaf, one by counts to the
+    place of its first row, and one to where it breaks.
     """
+    page = root
+    while load(page, LEVEL) > 0:
+        page = child_at(page, k, child_slot(page, k, key))
+    count = load(page, COUNT)
+    first = first_not_less(page, k, key, 0, count)
+    slot = first
+    while slot < count and in_run(page, slot, k, key, slot - first):
+        slot += 1
+    if slot == first or slot < count:
+        return slot - first
     start = rank(root, k, k, key, 0)
     page = root
     place = 0  # of the first row below the page
@@ -42,7 +53,7 @@ def next_gap(root: int, k: int, key: int) -> int:
             at += 1 if leaf else load(words, slot)
             slot += 1
         if leaf:
-            return load(key, k - 1) + (at - start if at > start else 0)
+            return at - start
         if slot > 0:
             slot -= 1
             at -= load(words, slot)

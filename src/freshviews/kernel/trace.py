@@ -8,7 +8,8 @@ all of its cursors stand. Of each trie, one per relation and order of columns, t
 The least word stands for minus infinity, where an iterator is opened, and the greatest for infinity, where it is at its
 end. A place whose turn is START is that before the iterators are opened, so the two are words like any others.
 
-Negated atoms have no iterators: a row of theirs is looked up. What they and the conditions say is in ``trace_filters``.
+Negated atoms have no iterators: their complements are sought in the trees. What they and the conditions say is in
+``trace_filters``.
 A record of a sensitivity index is a row of an ordered tree, see ``trace_records``.
 """
 
@@ -97,7 +98,8 @@ MARK = 11  # from which one on they are of the present binding
 ITERATORS = 12  # of its atom, old and new
 FOUND_RECORDS = 14  # buffer of the records that are matched
 NEGATES = 15  # whether its atom is negated; then it has no iterators
-CURSOR_WORDS = 16
+POINTED = 16  # whether a change tells by itself where it matters; then a negated atom has records of runs alone
+CURSOR_WORDS = 17
 
 # Words of a condition.
 SIGN = 0
@@ -132,8 +134,7 @@ STEP_LOW = 1
 STEP_HIGH = 2
 STEP_TURN = 3
 STEP_SINCE = 4
-STEP_THERE = 5  # whether a negated atom has the code that it is asked for
-STEP_WORDS = 6
+STEP_WORDS = 5
 
 START = 0
 """The turn of the place before iterators are opened."""

@@ -1,12 +1,14 @@
 """Conditions and negated atoms: what has its say where all iterators of a level stand at a candidate, in this order.
 
-A row of a negated atom is looked up in the version that is walked. It is asked for one code alone, so what is found is
-sensitive in that code and no more, whether a row is there or not. A condition compares the codes of two variables, or
-is a C function over the codes that are bound; it depends on nothing that could change, and is no operation.
+Of a negated atom, the complement of its last column seeks the candidate, in the version that is walked: it stands
+there, or comes to the first gap behind the run of codes that begins at the candidate, and is sensitive from the one to
+the other. A condition compares the codes of two variables, or is a C function over the codes that are bound; it depends
+on nothing that could change, and is no operation.
 """
 
 from __future__ import annotations
 
+from freshviews.kernel.complement import run_length
 from freshviews.kernel.mem import call_pair, inlined, jit, load, store
 from freshviews.kernel.trace import (
     ABOVE,
@@ -44,9 +46,9 @@ OWN = 8
 """The sign of a condition that is a C function."""
 
 
-@jit
-def is_there(r: int, c: int, side: int, code: int) -> bool:
-    """Whether a version has the row of a negated atom, whose last code this is, under the present binding."""
+@inlined
+def write_row(r: int, c: int, code: int) -> int:
+    """Write the row of a negated atom whose last code this is, under the present binding; where it is."""
     key = load(r, KEY_SCRATCH)
     binding = load(r, BINDING)
     places = load(c, PLACES)
@@ -54,7 +56,21 @@ def is_there(r: int, c: int, side: int, code: int) -> bool:
     for i in range(above):
         store(key, i, load(binding, load(places, i)))
     store(key, above, code)
-    return find_row(load(tree_of(r, load(c, TREE)), OLD_ROOT + side), above + 1, key) != 0
+    return key
+
+
+@jit
+def is_there(r: int, c: int, side: int, code: int) -> bool:
+    """Whether a version has the row of a negated atom, whose last code this is, under the present binding."""
+    key = write_row(r, c, code)
+    return find_row(load(tree_of(r, load(c, TREE)), OLD_ROOT + side), load(c, ABOVE) + 1, key) != 0
+
+
+@jit
+def run_from(r: int, c: int, side: int, code: int) -> int:
+    """How many codes from this one on, without a gap, a version has below the present binding in a negated atom."""
+    key = write_row(r, c, code)
+    return run_length(load(tree_of(r, load(c, TREE)), OLD_ROOT + side), load(c, ABOVE) + 1, key)
 
 
 @jit

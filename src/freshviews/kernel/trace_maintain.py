@@ -32,6 +32,7 @@ from freshviews.kernel.trace import (
     FIRST_CURSOR,
     FORGET,
     FOUND_RECORDS,
+    GOING,
     HANDLE,
     INDEX,
     KEPT,
@@ -48,6 +49,7 @@ from freshviews.kernel.trace import (
     OPERATIONS,
     OUT_OF_MEMORY,
     PENDING,
+    POINTED,
     RANGES,
     RECORD,
     STARTING,
@@ -234,18 +236,17 @@ def walk_both(r: int, number: int, i: int, end: int) -> int:
         stepping = True
         finished = load(behind, STATE) == FINISHED
         if finished or (load(behind, STATE) != STARTING and load(behind, CANDIDATE) > high):
+            # What the one behind does before it comes to the other's candidate is in its trace alone.
             if are_met(old, new):
                 going = False
                 stepping = False
-            elif slack == 0:
-                while load(new, STATE) != FINISHED and (
-                    load(old, STATE) == FINISHED or load(new, CANDIDATE) <= load(old, CANDIDATE)
-                ):
-                    step(r, number, NEW, LIST)
-                going = False
-                stepping = False
-            else:
+            elif at_one_candidate(old, new):
                 slack -= 1
+                if slack < 0:
+                    while load(new, STATE) != FINISHED and load(new, CANDIDATE) <= load(old, CANDIDATE):
+                        step(r, number, NEW, LIST)
+                    going = False
+                    stepping = False
         if stepping and step(r, number, side, LIST) != 0:
             note_emitted(emitted, from_here, load(level, CODE), side)
     settle_steps(r)
@@ -255,6 +256,14 @@ def walk_both(r: int, number: int, i: int, end: int) -> int:
         count -= 1
     store(emitted, COUNT, count)
     return i
+
+
+@jit
+def at_one_candidate(a: int, b: int) -> bool:
+    """Whether two walks have come to one candidate."""
+    if load(a, STATE) != load(b, STATE):
+        return False
+    return load(a, STATE) != GOING or load(a, CANDIDATE) == load(b, CANDIDATE)
 
 
 @jit
@@ -313,13 +322,14 @@ def begin_at_place(r: int, number: int, row: int) -> None:
 @jit
 def is_believed(r: int, number: int, candidate: int, agreed: int, first: int, ahead: int, since: int) -> bool:
     """Whether all who have agreed on a candidate stand at it in the new version, and negated atoms lack it: a record
-    that has not been matched proves it; a cursor without an index is asked."""
+    that has not been matched proves it; a cursor of whom there is none is asked. In records the greatest word stands
+    for the end as well, so of that they prove nothing."""
     level = level_of(r, number)
     cursors = load(level, CURSORS)
     for i in range(agreed):
         turn = (first + i) % cursors if i < cursors else i
         c = cursor_of(r, load(level, FIRST_CURSOR) + turn)
-        if load(c, KEPT) != 0:
+        if load(c, POINTED) == 0 and candidate != MOST:
             low = candidate
             if i == 0:
                 low = since

@@ -43,6 +43,7 @@ from freshviews.kernel.trace import (
     OPERATED,
     OUT_OF_MEMORY,
     PLACES,
+    POINTED,
     STACK,
     START,
     SURGERIES,
@@ -124,11 +125,12 @@ def ask_oracle(r: int) -> None:
         clear_buffer(load(level_of(r, i), CARRIES))
     for i in range(load(r, CURSOR_COUNT)):
         c = cursor_of(r, i)
+        count_surgery(r, c)
         if load(c, KEPT) != 0:
             # Surgery removes the records that it matches; so what is only carried comes before.
             match_carries(r, c)
             match_surgery(r, c)
-        else:
+        if load(c, POINTED) != 0:
             note_points(r, c)
     for i in range(load(r, LEVEL_COUNT)):
         asked = load(level_of(r, i), ASKED)
@@ -141,8 +143,19 @@ def ask_oracle(r: int) -> None:
 
 
 @jit
+def count_surgery(r: int, c: int) -> None:
+    """Count the operations at the depth of a cursor."""
+    operated = load(tree_of(r, load(c, TREE)), OPERATED)
+    width = load(operated, WIDTH)
+    found = 0
+    for i in range(load(operated, COUNT)):
+        found += 1 if load(load(operated, ROWS) + 8 * width * i, 0) == load(c, DEPTH) + 1 else 0
+    count_one(r, SURGERIES, found)
+
+
+@jit
 def note_points(r: int, c: int) -> None:
-    """What operations say of a cursor without an index: look at their own branch."""
+    """What operations say by themselves of a cursor: look at their own branch."""
     depth = load(c, DEPTH)
     level = level_of(r, load(c, LEVEL_NUMBER))
     operated = load(tree_of(r, load(c, TREE)), OPERATED)
@@ -150,7 +163,6 @@ def note_points(r: int, c: int) -> None:
         operation = load(operated, ROWS) + 8 * load(operated, WIDTH) * i
         if load(operation, 0) != depth + 1:
             continue
-        count_one(r, SURGERIES, 1)
         path = operation + 8 * OPERATION_PATH
         kind = load(operation, 1)
         negates = load(c, NEGATES) != 0
@@ -194,6 +206,8 @@ def write_binding(c: int, record: int, row: int) -> None:
 @jit
 def match_carries(r: int, c: int) -> None:
     """Match rows that carry something else with the index of a cursor."""
+    if load(c, NEGATES) != 0:
+        return
     depth = load(c, DEPTH)
     number = load(c, LEVEL_NUMBER)
     level = level_of(r, number)
@@ -202,9 +216,6 @@ def match_carries(r: int, c: int) -> None:
     for i in range(load(operated, COUNT)):
         operation = load(operated, ROWS) + 8 * load(operated, WIDTH) * i
         if load(operation, 0) != depth + 1 or load(operation, 1) != CARRY:
-            continue
-        count_one(r, SURGERIES, 1)
-        if load(c, NEGATES) != 0:
             continue
         clear_buffer(found)
         path = operation + 8 * OPERATION_PATH
@@ -228,7 +239,6 @@ def match_surgery(r: int, c: int) -> None:
     for i in range(load(operated, COUNT)):
         operation = load(operated, ROWS) + 8 * load(operated, WIDTH) * i
         if load(operation, 0) == depth + 1 and load(operation, 1) != CARRY:
-            count_one(r, SURGERIES, 1)
             stab_index(r, c, operation + 8 * OPERATION_PATH)
     count = load(found, COUNT)
     k = key_words(c)

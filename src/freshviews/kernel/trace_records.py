@@ -34,6 +34,7 @@ from freshviews.kernel.trace import (
     OUT_OF_MEMORY,
     PENDING,
     PLACES,
+    POINTED,
     RECORD,
     RECORDED,
     REMOVED,
@@ -43,7 +44,6 @@ from freshviews.kernel.trace import (
     STEP_LIST,
     STEP_LOW,
     STEP_SINCE,
-    STEP_THERE,
     STEP_TURN,
     TRACE,
     count_one,
@@ -124,9 +124,14 @@ def edit_rows(r: int, t: int, rows: int, width: int, count: int) -> None:
 
 
 @inlined
-def report(
-    r: int, number: int, side: int, low: int, high: int, turn: int, since: int, mode: int, there: int = 0
-) -> None:
+def is_recorded(c: int, low: int, high: int) -> bool:
+    """Whether a step is entered in an index: where a change tells by itself where it matters, the runs of a negated
+    atom alone are."""
+    return load(c, KEPT) != 0 and (load(c, POINTED) == 0 or low < high)
+
+
+@inlined
+def report(r: int, number: int, side: int, low: int, high: int, turn: int, since: int, mode: int) -> None:
     """Tell of a step: it is listed, or recorded, or forgotten."""
     count_one(r, OPERATIONS, 1)
     if mode == LIST:
@@ -136,12 +141,11 @@ def report(
         store(row, STEP_HIGH, high)
         store(row, STEP_TURN, turn)
         store(row, STEP_SINCE, since)
-        store(row, STEP_THERE, there)
     else:
         count_one(r, TRACE, 1 if mode == RECORD else -1)
         count_one(r, EDITS, 1)
         c = cursor_of(r, number)
-        if load(c, KEPT) != 0:
+        if is_recorded(c, low, high):
             note_record(r, c, low, high, turn, since, mode)
 
 
@@ -192,7 +196,9 @@ def settle_steps(r: int) -> None:
     for i in range(old_count):
         step = load(olds, ROWS) + 8 * width * i
         low = load(step, STEP_LOW)
+        high = load(step, STEP_HIGH)
         number = load(step, STEP_CURSOR)
+        c = cursor_of(r, number)
         while begin < new_count and load(load(news, ROWS) + 8 * width * begin, STEP_LOW) < low:
             begin += 1
         j = begin
@@ -202,20 +208,20 @@ def settle_steps(r: int) -> None:
             if load(other, STEP_LOW) != low:
                 j = new_count
             elif load(other, STEP_CURSOR) == number:
-                again = 1
-                if load(other, STEP_HIGH) == load(step, STEP_HIGH):
-                    common += 1 if load(other, STEP_THERE) == load(step, STEP_THERE) else 0
+                # A record of the new step takes the place of that of the old one.
+                again = 2 if is_recorded(c, low, load(other, STEP_HIGH)) else 1
+                common += 1 if load(other, STEP_HIGH) == high else 0
             else:
                 j += 1
-        c = cursor_of(r, number)
-        if again == 0 and load(c, KEPT) != 0:
+        if again < 2 and is_recorded(c, low, high):
             note_record(r, c, low, LEAST, START, LEAST, -1)
     for j in range(new_count):
         step = load(news, ROWS) + 8 * width * j
         c = cursor_of(r, load(step, STEP_CURSOR))
-        if load(c, KEPT) != 0:
-            high = load(step, STEP_HIGH)
-            note_record(r, c, load(step, STEP_LOW), high, load(step, STEP_TURN), load(step, STEP_SINCE), 1)
+        low = load(step, STEP_LOW)
+        high = load(step, STEP_HIGH)
+        if is_recorded(c, low, high):
+            note_record(r, c, low, high, load(step, STEP_TURN), load(step, STEP_SINCE), 1)
     count_one(r, TRACE, new_count - old_count)
     count_one(r, EDITS, new_count + old_count - 2 * common)
     clear_buffer(olds)

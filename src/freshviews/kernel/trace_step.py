@@ -16,6 +16,7 @@ from freshviews.kernel.trace import (
     FIRST_CURSOR,
     LEAST,
     LEVEL_COUNT,
+    MOST,
     NEGATED,
     SINCE,
     START,
@@ -34,7 +35,7 @@ from freshviews.kernel.trace import (
     turn_of,
     walk_of,
 )
-from freshviews.kernel.trace_filters import all_hold, is_there
+from freshviews.kernel.trace_filters import all_hold, run_from
 from freshviews.kernel.trace_records import report
 
 
@@ -66,16 +67,19 @@ def agree(r: int, number: int, w: int) -> int:
 
 @jit
 def ask_negated(r: int, number: int, w: int, side: int, mode: int) -> int:
-    """Look up the row of the negated atom whose turn it is; 1 where it is absent and the candidate is emitted."""
+    """Have the complement of the negated atom whose turn it is seek the candidate; 1 where that is emitted. If the
+    complement lacks it, the walk goes on at the gap to which it comes."""
     code = load(w, CANDIDATE)
     agreed = load(w, AGREED)
     c = load(level_of(r, number), FIRST_CURSOR) + agreed
-    there = is_there(r, cursor_of(r, c), side, code)
+    run = run_from(r, cursor_of(r, c), side, code)
     turn = turn_of(agreed, load(w, FIRST), load(w, AHEAD))
-    report(r, c, side, code, code, turn, load(w, SINCE), mode, 1 if there else 0)
-    if there:
-        go_behind(w, code)
+    if run > 0:
+        last = code + (run - 1)
+        report(r, c, side, code, last + 1 if last < MOST else MOST, turn, load(w, SINCE), mode)
+        go_behind(w, last)
         return 0
+    report(r, c, side, code, code, turn, load(w, SINCE), mode)
     store(w, AGREED, agreed + 1)
     return agree(r, number, w)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.expr.printer import print_expression
 from freshviews.program.comparison import comparison_of
+from freshviews.program.incremental.describe import of_runs
 from freshviews.program.incremental.rule import Rule
 
 
@@ -30,7 +31,7 @@ class Traced:
         return Traced(replace(self.rule, atoms=atoms), edits, names[self.derivations])
 
     def kept(self) -> list[str]:
-        """The cursors that have a sensitivity index, each as ``s(b, c) at c``."""
+        """The cursors that have a sensitivity index, each as ``s(b, c) at c``; ``of runs``: of these alone."""
         return [name for name, is_kept in self._cursors() if is_kept]
 
     def dropped(self) -> list[str]:
@@ -40,7 +41,7 @@ class Traced:
     def _cursors(self) -> list[tuple[str, bool]]:
         rule = self.rule
         return [
-            (f"{rule.atoms[cursor.atom]} at {level.variable}", cursor.kept)
+            (f"{rule.atoms[cursor.atom]} at {level.variable}{of_runs(cursor)}", cursor.kept)
             for level in rule.levels
             for cursor in (*level.cursors, *level.negated)
         ]

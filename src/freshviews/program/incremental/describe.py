@@ -14,7 +14,7 @@ def explained(maintained: Maintained) -> str:
     lines = [f"order {', '.join(rule.order)}"]
     for number, cursor in _cursors(rule):
         index = maintained.indices.get((number, cursor.atom))
-        held = "dropped: a prefix of the order" if index is None else f"{len(index)} intervals"
+        held = "dropped: a prefix of the order" if index is None else f"{len(index)} intervals{of_runs(cursor)}"
         lines.append(f"  {_name(rule, cursor)} at {rule.order[number]}: {held}")
     return "\n".join(lines)
 
@@ -43,6 +43,11 @@ def interval(low: int, high: int) -> str:
     """An interval of codes, ends included."""
     left = "-inf" if low == BEFORE else str(low)
     return f"[{left}, {'inf' if high == END else high}]"
+
+
+def of_runs(cursor: Cursor) -> str:
+    """What is said of an index that has the runs of a negated atom alone."""
+    return " of runs" if cursor.kept and cursor.pointed else ""
 
 
 def _cursors(rule: Rule) -> list[tuple[int, Cursor]]:

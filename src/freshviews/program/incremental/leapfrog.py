@@ -8,8 +8,9 @@ Departures. The iterators take turns in the order of the atoms, not in that of t
 first key does not change all of the trace. After a key is emitted it is always the first iterator that moves. So what
 comes next depends on little, a ``Place``: two walks over two versions that come to one place go on alike.
 
-Conditions and negated atoms have their say where all iterators stand at the candidate: if the conditions hold, negated
-atoms seek it, too.
+Conditions and negated atoms have their say where all iterators stand at the candidate: if the conditions hold, the
+complements of negated atoms seek it, too. A complement that lacks it comes to the first gap, past all codes of the run
+between the two, and the others go on from there (section 3.1.2 of the paper on maintenance).
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ FINISH = Place(END)
 @dataclass(frozen=True)
 class Step:
     """An operation of an iterator: which cursor, under which binding, from what was asked for to what it came to, and
-    the place where it was made. The trace is sensitive to changes between the two, ends included. ``there``: whether a
-    negated atom has the code that it is asked for."""
+    the place where it was made. The trace is sensitive to changes between the two, ends included. One of a negated
+    atom is that of its complement."""
 
     level: int
     cursor: Cursor
@@ -59,7 +60,11 @@ class Step:
     low: int
     high: int
     place: Place
-    there: bool = False
+
+    @property
+    def recorded(self) -> bool:
+        """Whether it is entered in an index. A code that a negated atom lacks is not where a change tells by itself."""
+        return self.cursor.kept and (not self.cursor.pointed or self.low < self.high)
 
     @property
     def above(self) -> Row:
@@ -125,8 +130,8 @@ class Walk:
         else:
             cursor = self._level.negated[place.agreed - len(cursors)]
             code = self._seek(cursor, place.candidate, place)
-            if code == place.candidate:
-                self.place = Place(place.candidate + 1)
+            if code != place.candidate:
+                self.place = Place(code)
                 return None
             self.place = replace(place, agreed=place.agreed + 1)
         return self._emitted()
@@ -155,11 +160,9 @@ class Walk:
 
     def _seek(self, cursor: Cursor, code: int, place: Place) -> int:
         above = tuple(self._binding[i] for i in cursor.above)
-        found = self._database.tries[cursor.atom].seek(above, code)
-        # Of a negated atom, only whether the code itself is there matters.
-        negated = place.agreed >= len(self._level.cursors)
-        high = code if negated else found
-        self._report(Step(self._number, cursor, self._binding, code, high, place, negated and found == code))
+        trie = self._database.tries[cursor.atom]
+        found = trie.gap(above, code) if place.agreed >= len(self._level.cursors) else trie.seek(above, code)
+        self._report(Step(self._number, cursor, self._binding, code, found, place))
         return found
 
 

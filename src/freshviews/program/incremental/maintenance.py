@@ -18,8 +18,9 @@ matching alone would not see to.
 
 Why it is right: the records keep this invariant. Under each binding to which the rule comes, each code is either
 emitted, and then every cursor is sensitive at it; or some cursor does not have it and is sensitive at it. (A cursor
-without an index is sensitive everywhere.) So where what is emitted changes, some record is matched. A removed record
-lies within what the new walk goes over and records again.
+where a change tells by itself is sensitive everywhere; what a negated atom has, its complement does not have.) So where
+what is emitted changes, some record is matched. A removed record lies within what the new walk goes over and records
+again.
 """
 
 from __future__ import annotations
@@ -162,12 +163,12 @@ class Maintained:
                 for surgery in operations:
                     if cursor.kept:
                         self._match(oracle, number, cursor, surgery)
-                    else:
+                    if cursor.pointed:
                         self._point(oracle, turn, cursor, surgery)
         return oracle
 
     def _point(self, oracle: Region, turn: int, cursor: Cursor, surgery: Surgery) -> None:
-        """What an operation says of a cursor without an index: look at its own branch."""
+        """What an operation says by itself of a cursor: look at its own branch."""
         negated = self.rule.atoms[cursor.atom].negated
         above, code = surgery.path[:-1], surgery.path[-1]
         if surgery.carries:
@@ -220,8 +221,8 @@ class Maintained:
         """The codes, within the contributions, that the join emits in the old version, and in the new one.
 
         The two walks begin at one place and go on in turns, the one that is behind first, until they are through and
-        meet at one place again. If they do not meet soon, the old walk stops, and the new one goes on to where the
-        last operation of the old one came to.
+        meet at one place again. If they do not meet soon at a candidate of both, the old walk stops, and the new one
+        goes on to where the last operation of the old one came to.
         """
         level, number = self.rule.levels[len(binding)], len(binding)
         following = iter([*contributions, None])
@@ -242,11 +243,13 @@ class Maintained:
                 if behind.place.candidate > high or behind.place.candidate == END:
                     if old.place == new.place:
                         break
-                    if slack == 0:
-                        while new.place.candidate <= old.place.candidate and new.place.candidate != END:
-                            new.step()
-                        break
-                    slack -= 1
+                    # What the one behind does before it comes to the other's candidate is in its trace alone.
+                    if old.place.candidate == new.place.candidate:
+                        if slack == 0:
+                            while new.place.candidate <= old.place.candidate and new.place.candidate != END:
+                                new.step()
+                            break
+                        slack -= 1
                 code = behind.step()
                 if code is not None:
                     found.setdefault(code, [False, False])[behind is new] = True
@@ -262,7 +265,7 @@ class Maintained:
         """The place, if those who have agreed on its candidate still do; else the candidate with nobody asked.
 
         A record may have outlasted what was recorded before it. One of a cursor that came to the candidate, and that
-        has not been matched, proves that it still does; a cursor without an index is asked.
+        has not been matched, proves that it still does; a cursor of whom there is none is asked.
         """
         level = self.rule.levels[len(binding)]
         for i in range(place.agreed):
@@ -270,7 +273,7 @@ class Maintained:
             negated = i >= len(level.cursors)
             cursor = level.negated[i - len(level.cursors)] if negated else level.cursors[turn]
             above = tuple(binding[j] for j in cursor.above)
-            if cursor.kept:
+            if not cursor.pointed:
                 low = place.candidate if negated or i else place.since
                 if i and not negated and turn in place.ahead:
                     low = BEFORE
@@ -327,7 +330,7 @@ class Maintained:
         self.counters.operations += 1
         self.counters.trace += 1
         self.counters.edits += 1
-        if step.cursor.kept:
+        if step.recorded:
             self.counters.recorded += 1
             self.indices[step.level, step.cursor.atom].add(
                 step.above, Record(step.low, step.beside, step.high, step.place)
@@ -338,7 +341,7 @@ class Maintained:
         self.counters.operations += 1
         self.counters.trace -= 1
         self.counters.edits += 1
-        if step.cursor.kept and self.indices[step.level, step.cursor.atom].remove(step.above, step.low, step.beside):
+        if step.recorded and self.indices[step.level, step.cursor.atom].remove(step.above, step.low, step.beside):
             self.counters.removed += 1
 
 
@@ -348,6 +351,6 @@ def edit_distance(before: Trace, after: Trace) -> int:
     return len(set(before) ^ set(after))
 
 
-def _mark(step: Step) -> tuple[int, int, int, bool]:
+def _mark(step: Step) -> tuple[int, int, int]:
     """What tells the steps of one leapfrog join apart."""
-    return (step.cursor.atom, step.low, step.high, step.there)
+    return (step.cursor.atom, step.low, step.high)

@@ -26,8 +26,8 @@ class Cursor:
     """An atom at the level of one of its variables, which is number ``depth`` from 1 in its trie.
 
     ``above`` are the levels, from 0, of the variables above it in the trie; ``beside`` those of the other variables
-    that are bound. ``kept``: it has a sensitivity index; where the variables of an atom are a prefix of the order, a
-    change tells by itself where it matters.
+    that are bound. ``kept``: it has a sensitivity index. ``pointed``: a change tells by itself where it matters, as the
+    variables of the atom are a prefix of the order; then no index is kept, but of a negated atom one of runs alone.
     """
 
     atom: int
@@ -35,6 +35,7 @@ class Cursor:
     above: tuple[int, ...]
     beside: tuple[int, ...]
     kept: bool
+    pointed: bool
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,8 @@ class Rule:
                 continue
             above = tuple(place for place in places if place < number)
             beside = tuple(place for place in range(number) if place not in above)
-            cursor = Cursor(i, len(above) + 1, above, beside, kept=bool(beside) or self.keep_all)
+            pointed = not beside and not self.keep_all
+            cursor = Cursor(i, len(above) + 1, above, beside, kept=atom.negated or not pointed, pointed=pointed)
             (negated if atom.negated else cursors).append(cursor)
         bound = set(self.order[: number + 1])
         conditions = tuple(c for c in self.conditions if variable in columns_of(c) and bound.issuperset(columns_of(c)))

@@ -6,7 +6,7 @@ before and after share all others. So a version is read as long as anybody holds
 
 A row is a tuple of codes with an element of a ring that it *carries*: its multiplicity, say, and its summands.
 ``seek`` is the one operation of a trie iterator: *open* is a seek of the least code below a node, *next* one of the
-code after the present one.
+code after the present one. ``gap`` is that of an iterator over the complement of the last column.
 """
 
 from __future__ import annotations
@@ -42,6 +42,10 @@ class Trie(Protocol):
     def seek(self, above: Row, code: int) -> int:
         """The least code of at least ``code`` below the node that the codes ``above`` lead to, or END."""
 
+    def gap(self, above: Row, code: int) -> int:
+        """The least code of at least ``code`` that is not below the node that the codes ``above`` lead to, all columns
+        but the last; or END."""
+
     def carried(self, row: Row) -> Any:
         """What a row carries, or None where it is not there."""
 
@@ -75,6 +79,20 @@ class Version:
                 return row[len(above)] if row[: len(above)] == above else END
             i += 1
         return END
+
+    def gap(self, above: Row, code: int) -> int:
+        """The least code of at least ``code`` that is not below the node that the codes ``above`` lead to, all columns
+        but the last; or END. Of a page, or its rest, that is full nothing is gone through."""
+        wanted = (*above, code)
+        i = self._page(wanted)
+        at = bisect_left(self.pages[i], wanted, key=_row) if self.pages else 0
+        for page in self.pages[i:]:
+            run = _run(page, at, above, code)
+            code += run
+            if at + run < len(page):
+                break
+            at = 0
+        return code
 
     def carried(self, row: Row) -> Any:
         """What a row carries, or None where it is not there."""
@@ -128,6 +146,11 @@ class Version:
     def _page(self, row: Row) -> int:
         """The page where a row would be."""
         return max(bisect_right(self.pages, row, key=_first) - 1, 0)
+
+
+def _run(page: Page, at: int, above: Row, code: int) -> int:
+    """How many rows of a page, from one on, lie below a node with this code, the next one, and so on."""
+    return bisect_left(range(at, len(page)), True, key=lambda i: page[i][0] != (*above, code + i - at))
 
 
 def _row(entry: Entry) -> Row:
