@@ -251,6 +251,18 @@ FOUND: dict[str, Scenario] = {
         "SELECT w, COUNT(*) AS n FROM v1 WHERE b IN (SELECT b FROM s ORDER BY c NULLS FIRST, b NULLS FIRST LIMIT 2)"
         " GROUP BY w",
     ),
+    "conditions across tables compute, choose and compare strings, beside rows that are absent": _scenario(
+        R,
+        S,
+        T,
+        "SELECT p.a, q.c, COUNT(*) AS n, SUM(o.x) AS x FROM r AS p JOIN s AS q ON p.b = q.b JOIN t AS o ON q.c = o.c"
+        " WHERE p.a + q.c >= o.a AND (p.x < q.x + o.x OR p.x IS NULL) GROUP BY p.a, q.c",
+        "SELECT p.x, q.x AS y FROM r AS p JOIN s AS q USING (b) WHERE CASE WHEN p.a < q.c THEN p.w ELSE 'a' END = q.w"
+        " AND NOT (p.x * 2 = q.x AND abs(p.a - q.c) < 2)",
+        "SELECT p.a, MAX(q.z) AS z, COUNT(DISTINCT q.w) AS w FROM r AS p JOIN s AS q USING (b)"
+        " WHERE p.a + q.c <> p.x AND (p.z + q.z > 1 OR coalesce(p.y, q.y) > 0.5)"
+        " AND NOT EXISTS (SELECT 1 FROM t WHERE t.c = q.c AND t.a = p.a) GROUP BY p.a",
+    ),
     "branches of a union take rows from each other's tables": _scenario(
         R, S, "SELECT a, x FROM r UNION ALL SELECT c, x FROM s UNION ALL SELECT r.a, s.x FROM r JOIN s USING (b)"
     ),

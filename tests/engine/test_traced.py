@@ -13,9 +13,12 @@ import pytest
 import freshviews as fv
 from freshviews.engine.traced import Edits, TracedRule
 from freshviews.expr.nodes import Call, Column, Expr
+from freshviews.kernel.payload import SUM_OVERFLOW
 from freshviews.program.incremental.maintenance import Derivation, Maintained
 from freshviews.program.incremental.rule import Rule
-from freshviews.program.scalars import encode
+from freshviews.program.scalars import ScalarError, encode
+from freshviews.program.traced import Traced
+from freshviews.program.tracing import Tracing
 from freshviews.ring import INTEGER
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL, SqlType
 from tests.program.incremental.rules import RULES, Relations, Row, rule, shuffled
@@ -77,7 +80,7 @@ def test_codes_may_be_the_least_and_the_greatest_words() -> None:
 
 BOUNDED = [
     "triangle of one relation", "two cycles", "Loomis-Whitney", "negated reversed", "compared in a cycle",
-    "negated and compared",
+    "negated and compared", "computed", "computed and negated",
 ]  # fmt: skip
 
 
@@ -182,9 +185,68 @@ def test_a_batch_that_fails_after_some_tables_leaves_all_of_them_as_they_were() 
         db.insert("r", [(1, 1), (2, 2)])
         db.insert("s", [(1, 5)])
         for large in ([(2, 2**62)], [(2, 8), (2, 2**62)]):
-            with pytest.raises(fv.EvaluationError), db.batch() as batch:
+            told = rf"table s, row {len(large) - 1}: view v .* for \(b = 2, c = {2**62}\): overflow"
+            with pytest.raises(fv.EvaluationError, match=told), db.batch() as batch:
                 batch.insert("r", [(7, 2), (8, 1)])
                 batch.insert("s", large)
             assert list(db.view("v")) == [(1, 5)]
         db.insert("s", [(2, 3)])
         assert sorted(db.view("v")) == [(1, 5), (2, 3)]
+
+
+@pytest.mark.parametrize("strategy", ["incremental_trie_join", "first_order"])
+def test_a_product_of_multiplicities_that_does_not_fit_is_an_error_of_its_row(strategy: str) -> None:
+    large = 2**40
+    with fv.Database() as db:
+        db.execute(f"""CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
+            CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{strategy}') AS
+            SELECT r.a, s.c, COUNT(*) AS n FROM r JOIN s ON r.b = s.b GROUP BY r.a, s.c;""")
+        db.apply("r", [(a, a, large) for a in range(9)])
+        db.apply("s", [(5, 1, 2**22), (6, 2, 1)])
+        before = sorted(db.view("v"))
+        assert before == [(5, 1, 2**62), (6, 2, large)]
+        edits = [(b, 7, large if b in (4, 6) else 1) for b in range(9)]
+        told = r"table s, row 4: view v cannot be computed for \(b = 4, c = 7\): overflow: .* product of multiplicities"
+        with pytest.raises(fv.EvaluationError, match=told):
+            db.apply("s", edits)
+        # Modulo 2^64 the first product is 0, and the second one the least word, which is no multiplicity either.
+        for m in (2**24, 2**23):
+            with pytest.raises(fv.EvaluationError, match=r"table s, row 0: view v"):
+                db.apply("s", [(8, 8, m)])
+        assert sorted(db.view("v")) == before
+        db.apply("s", [(b, c, 1) for b, c, m in edits if m == 1])
+        assert sorted(db.view("v")) == sorted([*before, *((b, 7, large) for b, _, m in edits if m == 1)])
+
+
+def test_what_does_not_fit_in_a_version_of_several_tables_leaves_all_of_them_as_they_were() -> None:
+    with fv.Database() as db:
+        db.execute("""CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT);
+            CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS
+            SELECT r.a, s.c FROM r JOIN s ON r.b = s.b;""")
+        db.insert("r", [(1, 1)])
+        db.insert("s", [(1, 1)])
+        told = r"table s, row 2: view v .*overflow"
+        with pytest.raises(fv.EvaluationError, match=told), db.batch() as batch:
+            batch.apply("r", [(1, 1, 2**40 - 1), (2, 2, 1)])
+            batch.apply("s", [(3, 3, 1), (2, 2, 2**40), (1, 1, 2**40)])
+        assert list(db.view("v")) == [(1, 1)]
+        db.insert("s", [(1, 3)])
+        assert sorted(db.view("v")) == [(1, 1), (1, 3)]
+
+
+def test_the_plain_form_tells_the_same_of_products_that_do_not_fit() -> None:
+    one = rule("ab", "A a", "B b", "C b")
+    for counts, fails in (([2**40, 2**22, 1], False), ([2**40, 2**40, 1], True), ([2**40, -(2**23), -1], True)):
+        edits = {name: {(1,): m} for name, m in zip("ABC", counts, strict=True)}
+        pairs = tuple((name, f"{name}_edits") for name in "ABC")
+        tracing = Tracing(Traced(one, pairs, "#v"))
+        views = {f"{name}_edits": {key: (m,) for key, m in rows.items()} for name, rows in edits.items()}
+        traced = TracedRule(one)
+        traced.apply(as_columns(edits))
+        assert traced.failure == (SUM_OVERFLOW if fails else 0)
+        if fails:
+            with pytest.raises(ScalarError, match=r"overflow: .* product of multiplicities"):
+                tracing.derivations(views, lambda name: None)
+            continue
+        ((_, m),) = tracing.derivations(views, lambda name: None)
+        assert m == math.prod(counts)

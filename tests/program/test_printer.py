@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.expr.printer import print_expression
 from freshviews.program.nodes import (
     MULTIPLICITY,
     Add,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
 from freshviews.engine.failures import OutOfMemory, evaluation_error
+from freshviews.engine.fault import with_row
 from freshviews.engine.relations import Relations, TableState, ViewState
 from freshviews.errors import EvaluationError
 
@@ -74,4 +75,6 @@ def _fill(view: ViewState, relations: Relations, whole: Callable[[], AbstractCon
                     continue
                 if failure.kind == "memory":
                     raise OutOfMemory(f"memory ran out while view {view.name.split('#')[0]} was filled")
+                with whole():
+                    failure = with_row(failure, view.maintained, batch)
                 raise evaluation_error(view, failure, source, batch, None)

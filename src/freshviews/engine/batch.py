@@ -29,10 +29,10 @@ class CodeBatch:
         """The batch that takes this one back."""
         return CodeBatch(self.relation, self.columns, -self.multiplicities)
 
-    def first(self, rows: int) -> CodeBatch:
-        """The first so many rows."""
-        columns = {name: column[:rows] for name, column in self.columns.items()}
-        return CodeBatch(self.relation, columns, self.multiplicities[:rows])
+    def between(self, first: int, end: int) -> CodeBatch:
+        """The rows from one position to before another."""
+        columns = {name: column[first:end] for name, column in self.columns.items()}
+        return CodeBatch(self.relation, columns, self.multiplicities[first:end])
 
 
 def address_of(array: Codes) -> tuple[int, int]:

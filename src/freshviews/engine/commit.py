@@ -18,6 +18,7 @@ from freshviews.engine.base_check import Changes, add_to_base, settle_base, undo
 from freshviews.engine.batch import CodeBatch, Codes
 from freshviews.engine.encoding import Encoded
 from freshviews.engine.failures import OutOfMemory, evaluation_error
+from freshviews.engine.fault import with_row
 from freshviews.engine.maintained import Failure, TooMany
 from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relation, Relations, TableState, ViewState
@@ -126,7 +127,7 @@ def _run_views(
                         followed.change, numbers = maintained.apply_in_order(batch, followed.most)
                     except TooMany as stopped:
                         done = stopped.updates
-                        applied[-1] = view, batch.first(done)
+                        applied[-1] = view, batch.between(0, done)
                         raise PieceTooLarge(done if positions is None else int(positions[done])) from None
                     told_in_order = True
                     followed.numbers = numbers if positions is None else positions[numbers]
@@ -136,6 +137,7 @@ def _run_views(
             except HostFailure as error:
                 failure = Failure("evaluation", error.reason)
             if failure is not None:
+                failure = with_row(failure, maintained, batch)
                 source: Relation = given[name][0] if name in given else relations.views[name.lower()]
                 encoded_input = given[name][1] if name in given else None
                 raise _error(view, failure, source, batch, encoded_input)

@@ -89,7 +89,7 @@ class BlockState:
             block = np.zeros(2 + 2 * len(trigger.columns), np.int64)
             entry = (trigger.run, block, address(block), trigger.columns)
             self._by_relation.setdefault(trigger.relation, []).append(entry)
-        self._tracing = Tracing(program.traced)
+        self._tracing = Tracing(program.traced, dictionary)
         self._asleep = True
         self._mappings: list[Mapping] = []
         self._chooses = program.balancing is not None and bool(program.balancing.choices)

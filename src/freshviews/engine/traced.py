@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from freshviews.codegen.conditions import compile_conditions
+from freshviews.codegen.layout import CONSTANTS, FIRST_TABLE, STATUS, STATUS_WORDS
 from freshviews.engine.batch import Codes
 from freshviews.engine.native import address, words_at
 from freshviews.engine.ordered_tree import Fold, OrderedTree
@@ -29,6 +31,7 @@ from freshviews.kernel.tree_delta import new_delta
 from freshviews.kernel.trie import new_trie
 from freshviews.program.comparison import Comparison, comparison_of
 from freshviews.program.incremental.rule import Cursor, Rule
+from freshviews.types.dictionary import Dictionary
 
 _SIGNS = {"=": filters.EQUAL, "<>": filters.DIFFERENT, "<": filters.LESS, "<=": filters.LESS_OR_EQUAL}
 _OF_FLOATS = {"<": filters.LESS_FLOAT, "<=": filters.LESS_OR_EQUAL_FLOAT}
@@ -53,14 +56,15 @@ class TraceCounters:
 
 
 class TracedRule:
-    """A rule over relations, empty at first, and its sensitivity indices. Its conditions are comparisons of variables
-    (``program.comparison``); ValueError where one is not.
+    """A rule over relations, empty at first, and its sensitivity indices. Conditions that are not comparisons of two
+    variables (``program.comparison``) are compiled; codes of strings in them are those of ``dictionary``.
 
     After OutOfMemory it is of no further use.
     """
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, dictionary: Dictionary | None = None) -> None:
         self.rule = rule
+        self._dictionary = dictionary
         n = len(rule.order)
         self._arrays: list[Codes] = []
         self._buffers: list[int] = []
@@ -140,15 +144,27 @@ class TracedRule:
     def _conditions(self, rule: Rule) -> Codes:
         """The words of all conditions, level by level."""
         found = [condition for level in rule.levels for condition in level.conditions]
+        compiled = compile_conditions([c for c in found if comparison_of(c) is None], rule.order)
+        addresses = iter(compiled.addresses)
         described = self._words(words.CONDITION_WORDS * len(found))
         for i, condition in enumerate(found):
             one = comparison_of(condition)
-            if one is None:
-                raise ValueError(f"{condition} is no comparison of two variables")
             at = i * words.CONDITION_WORDS
+            if one is None:
+                described[at + words.SIGN] = filters.OWN
+                described[at + words.FUNCTION] = next(addresses)
+                continue
             described[at + words.SIGN] = _sign(one)
             described[at + words.LEFT] = rule.order.index(one.left)
             described[at + words.RIGHT] = rule.order.index(one.right)
+        constants = self._words(len(compiled.constants))
+        for i, text in enumerate(compiled.constants):
+            assert self._dictionary is not None, "strings need a dictionary"
+            constants[i] = self._dictionary.encode(text)
+        state = self._words(FIRST_TABLE)
+        state[STATUS] = address(self._words(STATUS_WORDS))
+        state[CONSTANTS] = address(constants)
+        self._rule[words.CONDITION_STATE] = address(state)
         return described
 
     def _describe(self, cursor: Codes, number: int, turn: int, of: Cursor, tree: int) -> None:
@@ -186,7 +202,8 @@ class TracedRule:
 
     def apply(self, edits: Edits) -> tuple[Codes, Codes]:
         """Make a batch of edits of the relations a version, and walk where it matters: erased and inserted derivations,
-        shape (n, variables + 1), the last word being the product of multiplicities. Good until the next batch."""
+        shape (n, variables + 1), the last word being the product of multiplicities. Good until the next batch; see
+        ``failure``."""
         handle = address(self._rule)
         if keep_version(handle) == 0:
             raise OutOfMemory("memory ran out; versions were not kept")
@@ -195,6 +212,7 @@ class TracedRule:
                 columns, more = edits[relation]
                 if len(more):
                     tree.apply([*(columns[i] for i in order), more])
+        self._rule[words.FAILURE] = 0
         maintain(handle)
         if self._rule[words.OUT_OF_MEMORY]:
             raise OutOfMemory("memory ran out; the view has to be made anew")
@@ -207,6 +225,12 @@ class TracedRule:
         if count == 0:
             return np.empty((0, width), np.int64)
         return words_at(load(buffer, buffers.ROWS), count, width)
+
+    @property
+    def failure(self) -> int:
+        """What went wrong with the derivations of the last batch, a key of ``payload.PAYLOAD_ERRORS``: a product does
+        not fit 64 bits. 0 where nothing did. Taking the batch back makes all good."""
+        return int(self._rule[words.FAILURE])
 
     @property
     def held(self) -> int:

@@ -17,6 +17,7 @@ from freshviews.engine.traced import TracedRule
 from freshviews.errors import OutOfMemory
 from freshviews.kernel import mem, renew, table
 from freshviews.program.traced import Traced
+from freshviews.types.dictionary import Dictionary
 
 Run = Callable[[str, dict[str, tuple[int, int]], tuple[int, int], int], None]
 """Runs the triggers of a relation: columns and multiplicities by address and stride in words, rows."""
@@ -25,9 +26,10 @@ Run = Callable[[str, dict[str, tuple[int, int]], tuple[int, int], int], None]
 class Tracing:
     """The traces of the joins of a block. ``lost``: memory ran out, and the block has to be made anew."""
 
-    def __init__(self, traced: tuple[Traced, ...]) -> None:
+    def __init__(self, traced: tuple[Traced, ...], dictionary: Dictionary) -> None:
         self._traced = traced
-        self._rules = [TracedRule(one.rule) for one in traced]
+        self._dictionary = dictionary
+        self._rules = [TracedRule(one.rule, dictionary) for one in traced]
         self.lost = False
 
     def run(self, status: Codes, tables: Mapping[str, int], run: Run) -> None:
@@ -53,6 +55,8 @@ class Tracing:
             except OutOfMemory:
                 self.lost = True
                 return
+            if rule.failure and not status[STATUS_ERROR]:
+                status[STATUS_ERROR] = rule.failure
             erased[:, -1] *= -1
             for rows in (erased, inserted):
                 _hand_on(one, rows, run)
@@ -69,7 +73,7 @@ class Tracing:
     def clear(self) -> None:
         """Forget all rows."""
         self.close()
-        self._rules = [TracedRule(one.rule) for one in self._traced]
+        self._rules = [TracedRule(one.rule, self._dictionary) for one in self._traced]
         self.lost = False
 
     def close(self) -> None:

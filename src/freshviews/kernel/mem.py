@@ -69,6 +69,12 @@ def compiled(function: F, *, forceinline: bool, no_cfunc_wrapper: bool = True) -
     return made
 
 
+def called(function: F) -> F:
+    """As ``jit``, for functions that compiled code is to call by their address: ``entry_of``, ``call_pair``."""
+    made: F = compiled(function, forceinline=False, no_cfunc_wrapper=False)
+    return made
+
+
 def signed(value: int) -> int:
     """The int64 with the low 64 bits of a Python int."""
     value &= _MASK
@@ -281,6 +287,17 @@ def call_pair(function: int, a: int, b: int) -> int:
 
 
 _PAIR = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
+_entries: dict[Any, Any] = {}
+
+
+def entry_of(function: Any) -> int:
+    """Address of the C function that a function marked ``called`` is, compiled for its one signature; in plain-Python
+    mode it has two arguments."""
+    if PURE_PYTHON:
+        entry = _entries.setdefault(function, _PAIR(function))
+        return ctypes.cast(entry, ctypes.c_void_p).value or 0
+    (overload,) = function.overloads.values()
+    return int(overload.library.get_pointer_to_function(overload.fndesc.llvm_cfunc_wrapper_name))
 
 
 def _lower_call_pair(builder: Any, function: Any, a: Any, b: Any) -> Any:

@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 
 from freshviews.kernel.cache import SYMBOL_PREFIX, symbols
-from freshviews.kernel.mem import PURE_PYTHON, compiled, primitive
+from freshviews.kernel.mem import PURE_PYTHON, called, entry_of, primitive
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -31,7 +31,7 @@ def outside(function: F) -> F:
     """
     if PURE_PYTHON:
         return function
-    made = compiled(function, forceinline=False, no_cfunc_wrapper=False)
+    made: Any = called(function)
     words = function.__code__.co_argcount
     result = types.none if function.__annotations__["return"] == "None" else types.int64
     symbol = SYMBOL_PREFIX + function.__name__
@@ -41,8 +41,7 @@ def outside(function: F) -> F:
         if entered:
             return
         made.compile((types.int64,) * words)
-        (overload,) = made.overloads.values()
-        address = overload.library.get_pointer_to_function(overload.fndesc.llvm_cfunc_wrapper_name)
+        address = entry_of(made)
         binding.add_symbol(symbol, address)
         entered.append(address)
 

@@ -16,7 +16,9 @@ A record of a sensitivity index is a row of an ordered tree, see ``trace_records
 from __future__ import annotations
 
 from freshviews.kernel.buffer import append
-from freshviews.kernel.mem import add_wrapping, inlined, jit, load, mul_wrapping, store
+from freshviews.kernel.failure import fail
+from freshviews.kernel.mem import add_wrapping, inlined, jit, load, store
+from freshviews.kernel.payload import SUM_OVERFLOW, times
 from freshviews.kernel.trie import trie_at_end, trie_key, trie_open, trie_room, trie_row, trie_seek_lub
 
 LEAST = -(2**63)
@@ -50,7 +52,9 @@ TRACE = 22  # length of the trace
 EDITS = 23  # sum of edit distances
 CONTRIBUTIONS = 24
 CONDITION_LIST = 25
-RULE_WORDS = 26
+FAILURE = 26  # why derivations of the last batch are not what they should be, see payload; 0 where they are
+CONDITION_STATE = 27  # what the functions of conditions are given beside the binding
+RULE_WORDS = 28
 
 # Words of a level.
 FIRST_CURSOR = 0
@@ -101,7 +105,8 @@ CURSOR_WORDS = 17
 SIGN = 0
 LEFT = 1  # the level of a variable
 RIGHT = 2
-CONDITION_WORDS = 3
+FUNCTION = 3  # of an OWN one, the address of a C function of the state and the binding; see trace_filters
+CONDITION_WORDS = 4
 
 # Words of an atom.
 ATOM_ITERATORS = 0
@@ -297,14 +302,18 @@ def go_behind(w: int, code: int) -> None:
 
 @jit
 def derive(r: int, side: int) -> None:
-    """Note a derivation: the binding, and the product of what the rows carry at which the iterators stand."""
+    """Note a derivation: the binding, and the product of what the rows carry at which the iterators stand. Where that
+    does not fit a word, FAILURE says so, and it is what remains of it modulo 2^64."""
     n = load(r, LEVEL_COUNT)
+    status = r + 8 * FAILURE
     product = 1
     for i in range(load(r, ATOM_COUNT)):
         atom = atom_of(r, i)
         it = load(atom, ATOM_ITERATORS + side)
         k = load(atom, ATOM_DEPTH)
-        product = mul_wrapping(product, load(trie_row(it, k - 1), k * trie_room(it, k - 1)))
+        product = times(product, load(trie_row(it, k - 1), k * trie_room(it, k - 1)), status)
+    if product == LEAST:
+        fail(status, SUM_OVERFLOW)
     row = append(load(r, DERIVED + side))
     binding = load(r, BINDING)
     for i in range(n):

@@ -2,21 +2,23 @@
 
 Of a negated atom, the complement of its last column seeks the candidate, in the version that is walked: it stands
 there, or comes to the first gap behind the run of codes that begins at the candidate, and is sensitive from the one to
-the other. A condition compares the codes of two variables; it depends on nothing that could change, and is no
-operation.
+the other. A condition compares the codes of two variables, or is a C function over the codes that are bound; it depends
+on nothing that could change, and is no operation.
 """
 
 from __future__ import annotations
 
 from freshviews.kernel.complement import run_length
-from freshviews.kernel.mem import inlined, jit, load, store
+from freshviews.kernel.mem import call_pair, inlined, jit, load, store
 from freshviews.kernel.trace import (
     ABOVE,
     BINDING,
     CONDITION_LIST,
+    CONDITION_STATE,
     CONDITION_WORDS,
     CONDITIONS,
     FIRST_CONDITION,
+    FUNCTION,
     KEY_SCRATCH,
     LEAST,
     LEFT,
@@ -40,6 +42,8 @@ LESS_FLOAT = 4
 LESS_OR_EQUAL_FLOAT = 5
 SAME = 6
 DISTINCT = 7
+OWN = 8
+"""The sign of a condition that is a C function."""
 
 
 @inlined
@@ -77,6 +81,11 @@ def all_hold(r: int, number: int, code: int) -> bool:
     first = load(level, FIRST_CONDITION)
     for i in range(first, first + load(level, CONDITIONS)):
         condition = load(r, CONDITION_LIST) + 8 * CONDITION_WORDS * i
+        if load(condition, SIGN) == OWN:
+            store(binding, number, code)
+            if call_pair(load(condition, FUNCTION), load(r, CONDITION_STATE), binding) == 0:
+                return False
+            continue
         left = load(condition, LEFT)
         right = load(condition, RIGHT)
         a = code if left == number else load(binding, left)

@@ -11,8 +11,9 @@ their rows. The head of the rule is a program of its own over them: that of the 
 Departures, besides those of ``program.incremental``:
 
 - What is summed is a variable as well, the last one of its atom: a derivation has all that the head needs.
-- Conditions that compare two variables are in the trace, where the later one is bound. Others, over several variables
-  or with functions, strings in order, arithmetic that may fail, are those of the head: they do not shorten the trace.
+- Conditions are in the trace, each where the last of its variables is bound. Of one that may fail, as by an overflow,
+  nothing is told there: the binding may lead to no derivation. So it is one of the head as well. (No
+  condition of a query has functions of strings: those are over an internal view, which is the join.)
 - There is no short-circuit for variables of which only the presence matters: all derivations are counted.
 - The rows are stored twice: as views, of which tries are made again after a restart, and in the tries.
 
@@ -38,12 +39,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.expr.nodes import Column, Expr, Literal, columns_of
+from freshviews.expr.ops import may_fail
 from freshviews.plan import first_order
 from freshviews.plan.first_order import RESULT, stores_of
 from freshviews.plan.key_order import best_key_order
 from freshviews.plan.leaves import parameters_of
-from freshviews.program.comparison import comparison_of
 from freshviews.program.incremental.rule import Atom as RuleAtom
 from freshviews.program.incremental.rule import Rule
 from freshviews.program.nodes import COUNT, MULTIPLICITY, Add, Monomial, Program, Trigger, View
@@ -64,8 +65,8 @@ def plan(
     body = replace(query, aggregates=(Aggregate(COUNT, "integer"),))
     chosen = _placed(query, order) if order else best_key_order(body, dependencies, sizes)
     stores = stores_of(replace(body, atoms=(*body.atoms, *query.negated)), ())
-    compared = tuple(c for c in query.conditions if comparison_of(c) is not None)
-    head = first_order.plan(_head(query, tuple(c for c in query.conditions if c not in compared)))
+    placed = tuple(c for c in query.conditions if columns_of(c))
+    head = first_order.plan(_head(query, tuple(c for c in query.conditions if c not in placed or may_fail(c))))
     taken = {RESULT, *(store.view.name for store in stores)}
     edits = []
     for store in stores:
@@ -79,7 +80,7 @@ def plan(
         store = next(s for s in stores if atom in s.atoms)
         atoms.append(RuleAtom(store.view.name, atom.variables, negated=atom in query.negated))
     pairs = tuple((store.view.name, view.name) for store, view in zip(stores, edits, strict=True))
-    traced = Traced(Rule(chosen, tuple(atoms), compared), pairs, head.triggers[0].relation)
+    traced = Traced(Rule(chosen, tuple(atoms), placed), pairs, head.triggers[0].relation)
     loading = []
     for store, view in zip(stores, edits, strict=True):
         first = store.atoms[0]
@@ -144,8 +145,8 @@ def _with_summed(query: Query) -> Query:
 
 
 def _head(query: Query, conditions: tuple[Expr, ...]) -> Query:
-    """The query over its derivations: one atom whose columns are the variables; conditions, those that are not in the
-    trace, are its filters."""
+    """The query over its derivations: one atom whose columns are the variables; conditions, those of which the trace
+    does not tell all, are its filters."""
     name = f"#{query.name}"
     types = {v: column for atom in query.atoms for v, column in zip(atom.variables, atom.columns, strict=True)}
     aggregates = tuple(

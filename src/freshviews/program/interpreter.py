@@ -92,7 +92,7 @@ class State:
             if view.journal:
                 self.journals[view.name] = {}
         self.balances = Balances(self)
-        self.tracings = [Tracing(traced) for traced in self.program.traced]
+        self.tracings = [Tracing(traced, self.dictionary) for traced in self.program.traced]
 
     def want_changes(self, wanted: bool) -> None:
         """Have the change kept from now on, or no longer."""

@@ -40,7 +40,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from freshviews.expr.nodes import Call, Column, Expr
+from freshviews.expr.nodes import Column
+from freshviews.expr.printer import print_expression
 from freshviews.program.nodes import (
     COUNT,
     Add,
@@ -79,12 +80,6 @@ Rows = Mapping[str, tuple[str, ...]]
 
 INDENT = "    "
 PLAIN = (COUNT,)
-INFIX = {
-    "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "null_safe_eq": "<=>",
-    "eq_float": "=", "ne_float": "<>", "lt_float": "<", "le_float": "<=", "gt_float": ">", "ge_float": ">=",
-    "add_int": "+", "sub_int": "-", "mul_int": "*", "add_float": "+", "sub_float": "-", "mul_float": "*",
-    "div_float": "/", "and": "and", "or": "or",
-}  # fmt: skip
 
 
 def print_program(program: Program) -> str:
@@ -136,21 +131,6 @@ def print_trigger(program: Program, trigger: Trigger) -> str:
 def print_statements(program: Program, statements: tuple[Statement, ...]) -> str:
     """Statements of a trigger, or of the enumeration, of the program. Ends with a newline."""
     return "\n".join(_lines(program, statements)) + "\n"
-
-
-def print_expression(expr: Expr) -> str:
-    """An expression, with infix operators where that is how people write it."""
-    return _expression(expr, nested=False)
-
-
-def _expression(expr: Expr, nested: bool) -> str:
-    if not isinstance(expr, Call):
-        return str(expr)
-    if expr.op in INFIX:
-        left, right = (_expression(arg, nested=True) for arg in expr.args)
-        text = f"{left} {INFIX[expr.op]} {right}"
-        return f"({text})" if nested else text
-    return f"{expr.op}({', '.join(print_expression(arg) for arg in expr.args)})"
 
 
 def _view(view: View) -> str:

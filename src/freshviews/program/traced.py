@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from freshviews.expr.printer import print_expression
 from freshviews.program.comparison import comparison_of
 from freshviews.program.incremental.describe import of_runs
 from freshviews.program.incremental.rule import Rule
@@ -17,8 +18,7 @@ from freshviews.program.incremental.rule import Rule
 
 @dataclass(frozen=True)
 class Traced:
-    """``edits``: pairs of a view that the rule reads, and the view of what it grows by. The conditions of the rule are
-    comparisons."""
+    """``edits``: pairs of a view that the rule reads, and the view of what it grows by."""
 
     rule: Rule
     edits: tuple[tuple[str, str], ...]
@@ -50,7 +50,8 @@ class Traced:
         """Conditions and negated atoms, each where its variables are bound, as ``!s(a, c) at c``, in order."""
         found = []
         for level in self.rule.levels:
-            found += [f"{comparison_of(condition) or condition} at {level.variable}" for condition in level.conditions]
+            for condition in level.conditions:
+                found.append(f"{comparison_of(condition) or print_expression(condition)} at {level.variable}")
             found += [f"{self.rule.atoms[cursor.atom]} at {level.variable}" for cursor in level.negated]
         return found
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from freshviews.kernel.payload import PAYLOAD_ERRORS, SUM_OVERFLOW
 from freshviews.program.incremental.maintenance import Maintained
 from freshviews.program.payloads import Key, Payload
+from freshviews.program.scalars import ScalarError
 from freshviews.program.traced import Traced
 from freshviews.ring import INTEGER
+from freshviews.types.dictionary import Dictionary
 
 Batch = list[tuple[Mapping[str, int], int]]
 
@@ -15,12 +18,13 @@ Batch = list[tuple[Mapping[str, int], int]]
 class Tracing:
     """The trace of one join of a program."""
 
-    def __init__(self, traced: Traced) -> None:
+    def __init__(self, traced: Traced, dictionary: Dictionary | None = None) -> None:
         self.traced = traced
-        self.maintained = Maintained(traced.rule, INTEGER)
+        self.maintained = Maintained(traced.rule, INTEGER, dictionary)
 
     def derivations(self, views: Mapping[str, Mapping[Key, Payload]], clear: Callable[[str], None]) -> Batch:
-        """What the edits erase and insert; ``clear`` empties a view."""
+        """What the edits erase and insert; ``clear`` empties a view. Raises ScalarError where the multiplicity of a
+        derivation does not fit 64 bits."""
         edits = {view: {key: payload[0] for key, payload in views[edit].items()} for view, edit in self.traced.edits}
         for _, edit in self.traced.edits:
             clear(edit)
@@ -29,4 +33,7 @@ class Tracing:
 
     def _rows(self, derivations: tuple[tuple[Key, int], ...], sign: int) -> Iterator[tuple[Mapping[str, int], int]]:
         order = self.traced.rule.order
+        for _, times in derivations:
+            if abs(times) >= 2**63:
+                raise ScalarError(PAYLOAD_ERRORS[SUM_OVERFLOW])
         return ((dict(zip(order, binding, strict=True)), sign * times) for binding, times in derivations)

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from freshviews.expr.nodes import Call, Column
+from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.program.incremental.maintenance import Delta
 from freshviews.program.incremental.rule import Atom, Rule
 from freshviews.program.scalars import evaluate
@@ -16,7 +16,7 @@ Row = tuple[int, ...]
 Edits = dict[str, dict[Row, int]]
 
 
-SIGNS = {"<": "lt", "<=": "le", "!=": "ne"}
+SIGNS = {"<": "lt", "<=": "le", "!=": "ne", "+": "add_int", "*": "mul_int", "%": "mod_int", "or": "or", "and": "and"}
 
 
 def rule(order: str, *atoms: str, where: str = "") -> Rule:
@@ -28,10 +28,23 @@ def rule(order: str, *atoms: str, where: str = "") -> Rule:
     return Rule(tuple(order), tuple(made), tuple(map(condition, filter(None, where.split(", ")))))
 
 
-def condition(text: str) -> Call:
-    """``a < c`` of two variables."""
-    left, sign, right = text.split()
-    return Call(SIGNS[sign], (Column(left, BIGINT, False), Column(right, BIGINT, False)), BOOLEAN, False)
+def condition(text: str) -> Expr:
+    """``a < c`` of two variables, or with brackets around what is deeper: ``( a + b ) < ( c * 2 )``."""
+    rest = text.split()
+
+    def operand() -> Expr:
+        token = rest.pop(0)
+        if token == "(":
+            found = whole()
+            assert rest.pop(0) == ")"
+            return found
+        return Literal(int(token), BIGINT) if token.isdigit() else Column(token, BIGINT, False)
+
+    def whole() -> Call:
+        left, sign, right = operand(), SIGNS[rest.pop(0)], operand()
+        return Call(sign, (left, right), BIGINT if "int" in sign else BOOLEAN, False)
+
+    return whole()
 
 
 RULES = {
@@ -55,6 +68,11 @@ RULES = {
     "negated reversed": rule("abc", "R ab", "R bc", "!R ca", "!R ba"),
     "compared": rule("abc", "R ab", "S bc", "T ac", where="a < c"),
     "compared in a cycle": rule("abcd", "R ab", "R bc", "R cd", "R da", where="a < c, b != d, a <= d"),
+    "computed": rule("abc", "R ab", "S bc", "T ac", where="( a + b ) < ( c * 2 ), ( a < c ) or ( b != 1 )"),
+    "computed and negated": rule(
+        "abcd", "R ab", "R bc", "R cd", "!R da",
+        where="( ( a + b ) != c ) and ( b <= ( c + 2 ) ), ( a + d ) != ( b + c )",
+    ),
     "negated and compared": rule("abc", "R ab", "S bc", "!T ac", "!U bc", where="a != c, b <= c"),
 }
 

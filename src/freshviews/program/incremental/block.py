@@ -91,6 +91,8 @@ class BlockState:
         binding, carried = derivation
         order = self.maintained.rule.order
         codes = dict(zip(order, binding, strict=True))
+        for condition in self.query.conditions:
+            evaluate(condition, codes, self.dictionary)  # raises what the trace could not tell
         across = tuple(self._lifted(a, None, codes, sign) for a in self.query.aggregates)
         key = projected(order, self.query.free, binding)
         before = self.result.get(key, self.ring.zero)

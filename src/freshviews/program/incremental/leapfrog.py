@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from freshviews.expr.nodes import Expr
 from freshviews.program.incremental.rule import Cursor, Level
 from freshviews.program.incremental.versions import BEFORE, END, Row, Trie
-from freshviews.program.scalars import evaluate
+from freshviews.program.scalars import ScalarError, evaluate
 from freshviews.types.dictionary import Dictionary
 
 
@@ -89,9 +89,15 @@ class Database:
     dictionary: Dictionary | None = None
 
     def holds(self, conditions: tuple[Expr, ...], binding: Row) -> bool:
-        """Whether all conditions are TRUE."""
+        """Whether none of the conditions is FALSE or NULL; each is TRUE, or cannot be told."""
         row: Mapping[str, int] = dict(zip(self.order, binding, strict=False))
-        return all(evaluate(condition, row, self.dictionary) == 1 for condition in conditions)
+        return all(self._may_hold(condition, row) for condition in conditions)
+
+    def _may_hold(self, condition: Expr, row: Mapping[str, int]) -> bool:
+        try:
+            return evaluate(condition, row, self.dictionary) == 1
+        except ScalarError:
+            return True
 
 
 class Walk:

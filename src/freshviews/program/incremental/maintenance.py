@@ -81,8 +81,7 @@ class Delta:
 class Maintained:
     """A rule over relations, empty at first, and its sensitivity indices. Rows carry elements of a ring.
 
-    ``empty`` is a version without rows, of whatever kind tries are to be. Where a condition fails, ``apply`` raises
-    ScalarError and this is of no further use.
+    ``empty`` is a version without rows, of whatever kind tries are to be.
     """
 
     rule: Rule

@@ -50,8 +50,10 @@ class Level:
 
 @dataclass(frozen=True)
 class Rule:
-    """``order`` is that of the variables; a condition is an expression over them that must be TRUE. ``keep_all``: have
-    a sensitivity index for every cursor, needed or not.
+    """``order`` is that of the variables. A condition is an expression over some of them: what it is FALSE or NULL for
+    is excluded. What it cannot be told for, as an operation of it fails, is not: there may be no derivation with it,
+    and then nobody is to hear of that. Who takes the derivations asks those that may fail again.
+    ``keep_all``: have a sensitivity index for every cursor, needed or not.
 
     Raises ValueError where the order is not one of the variables, or a negated atom or condition has others.
     """

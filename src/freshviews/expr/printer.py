@@ -1,0 +1,27 @@
+"""Expressions as text, with infix operators where that is how people write them."""
+
+from __future__ import annotations
+
+from freshviews.expr.nodes import Call, Expr
+
+INFIX = {
+    "eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "null_safe_eq": "<=>",
+    "eq_float": "=", "ne_float": "<>", "lt_float": "<", "le_float": "<=", "gt_float": ">", "ge_float": ">=",
+    "add_int": "+", "sub_int": "-", "mul_int": "*", "add_float": "+", "sub_float": "-", "mul_float": "*",
+    "div_float": "/", "and": "and", "or": "or",
+}  # fmt: skip
+
+
+def print_expression(expr: Expr) -> str:
+    """An expression on one line."""
+    return _expression(expr, nested=False)
+
+
+def _expression(expr: Expr, nested: bool) -> str:
+    if not isinstance(expr, Call):
+        return str(expr)
+    if expr.op in INFIX:
+        left, right = (_expression(arg, nested=True) for arg in expr.args)
+        text = f"{left} {INFIX[expr.op]} {right}"
+        return f"({text})" if nested else text
+    return f"{expr.op}({', '.join(print_expression(arg) for arg in expr.args)})"
