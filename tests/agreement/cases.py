@@ -337,6 +337,15 @@ ALIKE: dict[str, Scenario] = {
 """Cyclic views whose bags are alike: for ``crown`` alone, as other strategies take minutes over so many joins."""
 
 
+_ONLY = "SELECT r.a, {0}(CASE WHEN r.a > 1 THEN r.a END) AS x, {0}(s.b - s.b) AS y FROM r JOIN s USING (b) GROUP BY r.a"
+
+ONE_VALUE: dict[str, Scenario] = {
+    "the one value of a group, which may be NULL": Scenario(
+        (R, S), (NamedView("v1", Text(_ONLY.format("ONLY_VALUE"), _ONLY.format("ANY_VALUE"))),)
+    ),
+}
+
+
 def _grid() -> dict[str, Scenario]:
     linear = [payload for payload in PAYLOADS if payload != "semigroups"]
     found = {f"{shape}, {payload}": shaped(shape, payload) for shape in SHAPES for payload in linear}
@@ -345,7 +354,7 @@ def _grid() -> dict[str, Scenario]:
     return found | {f"{shape}, rows": shaped(shape) for shape in SHAPES}
 
 
-CASES: dict[str, Scenario] = {**FOUND, **GROUPS, **_grid()}
+CASES: dict[str, Scenario] = {**FOUND, **GROUPS, **ONE_VALUE, **_grid()}
 """All rows of the table, by name."""
 
 

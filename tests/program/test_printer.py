@@ -31,7 +31,7 @@ from freshviews.program.nodes import (
     View,
 )
 from freshviews.program.order import Order, Scan, Top
-from freshviews.program.printer import print_expression, print_program, print_statements
+from freshviews.program.printer import print_program, print_statements
 from freshviews.types import BIGINT, BOOLEAN, STRING
 
 COUNT = Component("count", "integer")
