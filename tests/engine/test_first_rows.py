@@ -12,6 +12,7 @@ import pytest
 import freshviews as fv
 from freshviews.engine.maintained import Maintained
 from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.plan.planner import may_be_negative
 from freshviews.query.block import ViewDef
 from freshviews.types import Dictionary
 
@@ -157,3 +158,28 @@ def test_what_is_named_is_for_the_rows_below_all_limits() -> None:
     assert "strategy  change_propagation: named by the user" in db._relations.views["v#1"].maintained.explain()
     db.insert("t", [(1, "a"), (2, "b"), (3, "c"), (4, "d")])
     assert sorted(db.view("v")) == [(2,), (3,)]
+
+
+def test_a_strategy_that_is_named_makes_no_copy_of_what_a_subquery_orders() -> None:
+    """It is of the rows of the view, which has no LIMIT itself."""
+    joined = "SELECT q.y FROM t JOIN (SELECT x, y FROM t ORDER BY x LIMIT 5) AS q USING (x)"
+    create = f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'first_order') AS {joined}"
+    with fv.Database() as db:
+        db.execute(TABLE + create)
+        assert list(db._relations.views) == ["v#1", "v"]
+        assert "strategy  top_k" in db._relations.views["v#1"].maintained.explain()
+        assert "strategy  first_order: named by the user" in db.view("v").explain()
+
+
+def test_the_first_rows_are_never_below_zero() -> None:
+    """So what reads them need not reckon with that, as it has to with rows of a trusted table."""
+    trusted = TABLE.replace(";", " TBLPROPERTIES ('freshviews.trusted' = 'true');")
+    with fv.Database() as db:
+        db.execute(trusted + BEST + "CREATE MATERIALIZED VIEW pairs AS SELECT x, y FROM t;")
+        db.apply("t", [(i, "a", 1 if i % 2 else -1) for i in range(30)])
+        assert min(m for _, m in Counter(db.view("best")).items()) > 0
+        assert not may_be_negative(db._relations.views["best"].definition)
+        assert may_be_negative(db._relations.views["pairs"].definition)
+        db.execute("CREATE MATERIALIZED VIEW p AS SELECT DISTINCT a.y, b.x FROM best AS a JOIN best AS b ON a.x = b.x;")
+        assert "multiplicities may be negative" not in db.view("p").explain()
+        assert sorted(db.view("p")) == sorted({(row[0], row[1]) for row in db.view("best")})

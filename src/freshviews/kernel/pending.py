@@ -154,34 +154,8 @@ def free_pending(t: int, number: int) -> None:
 @outside
 def enter_oldest(t: int, count: int, status: int) -> int:
     """Enter so many of the pending rows, the oldest, in their places; -1 where memory is out, the rest pending."""
-    first = load(t, USED) - load(t, PENDING)
-    end = first + min(count, load(t, PENDING))
-    number = first
-    whole = 1
-    hashes = allocate(AHEAD)
-    if hashes == 0:
-        store(t, FAILED, 1)
-        return -1
-    while number < end and whole != 0:
-        block = min(AHEAD, end - number)
-        foresee_block(t, number, block, hashes)
-        for i in range(block):
-            moved = 0
-            if not is_zero(t, row_at(t, number)):
-                moved = enter_row(t, number, number, load(hashes, i), status)
-                if moved < 0:
-                    whole = 0
-                    break
-            if moved == 0:
-                free_pending(t, number)
-            number += 1
-    release(hashes)
-    store(t, PENDING, load(t, PENDING) - (number - first))
-    store(t, ENTERED, load(t, ENTERED) + number - first)
-    if whole == 0:
-        store(t, FAILED, 1)
-        return -1
-    return 0
+    pending = load(t, PENDING)
+    return _enter(t, load(t, USED) - pending + min(count, pending), 0, status)
 
 
 @outside
@@ -193,9 +167,19 @@ def enter_pending(t: int, status: int) -> int:
     pending = load(t, PENDING)
     if pending == 0:
         return 0
-    end = load(t, USED)
-    number = end - pending
-    to = number
+    if _enter(t, load(t, USED), 1, status) < 0:
+        return -1
+    store(t, ROOM, LARGE)
+    return pending
+
+
+@outside
+def _enter(t: int, end: int, together: int, status: int) -> int:
+    """Enter the pending rows before a number; -1 where memory is out, the rest pending. ``together``: rows move up to
+    where others were merged; else each stays in its place, and the numbers of those are free."""
+    first = load(t, USED) - load(t, PENDING)
+    number = first
+    to = first
     whole = 1
     hashes = allocate(AHEAD)
     if hashes == 0:
@@ -205,26 +189,31 @@ def enter_pending(t: int, status: int) -> int:
         block = min(AHEAD, end - number)
         foresee_block(t, number, block, hashes)
         for i in range(block):
+            moved = 0
             if not is_zero(t, row_at(t, number)):
                 moved = enter_row(t, number, to, load(hashes, i), status)
                 if moved < 0:
                     whole = 0
                     break
+            if together != 0:
                 to += moved
+            else:
+                if moved == 0:
+                    free_pending(t, number)
+                to += 1
             number += 1
     release(hashes)
-    left = end - number
+    left = load(t, USED) - number
     if to != number:
         for i in range(left):
             copy_words(row_at(t, to + i), row_at(t, number + i), load(t, WIDTH))
     store(t, USED, to + left)
     store(t, PENDING, left)
-    store(t, ENTERED, load(t, ENTERED) + pending - left)
-    if left != 0:
+    store(t, ENTERED, load(t, ENTERED) + number - first)
+    if whole == 0:
         store(t, FAILED, 1)
         return -1
-    store(t, ROOM, LARGE)
-    return pending
+    return 0
 
 
 @jit

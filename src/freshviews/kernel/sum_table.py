@@ -84,44 +84,37 @@ def clear_sums(table: int) -> None:
 
 
 @inlined
-def find_sum(table: int, key: tuple[int, ...]) -> int:
-    """The address of the row, key and sum, of a key, or 0."""
+def _place(table: int, key: tuple[int, ...]) -> int:
+    """The address of the entry of a key, or of the place where it would be."""
     entries, mask, width, time = load(table, ENTRIES), load(table, MASK), load(table, BYTES), load(table, TIME)
     at = hash_key(key) & mask
     entry = entries + at * width
-    while load(entry, 0) == time:
-        if key_equals(entry + 8, key):
-            return entry + 8
+    while load(entry, 0) == time and not key_equals(entry + 8, key):
         at = (at + 1) & mask
         entry = entries + at * width
-    return 0
+    return entry
+
+
+@inlined
+def find_sum(table: int, key: tuple[int, ...]) -> int:
+    """The address of the row, key and sum, of a key, or 0."""
+    entry = _place(table, key)
+    return entry + 8 if load(entry, 0) == load(table, TIME) else 0
 
 
 @inlined
 def sum_row(table: int, key: tuple[int, ...]) -> int:
     """The address of the row of a key, made with a sum of zero where there is none."""
-    entries, mask, width, time = load(table, ENTRIES), load(table, MASK), load(table, BYTES), load(table, TIME)
-    at = hash_key(key) & mask
-    entry = entries + at * width
-    while load(entry, 0) == time:
-        if key_equals(entry + 8, key):
-            return entry + 8
-        at = (at + 1) & mask
-        entry = entries + at * width
-    count = load(table, COUNT) + 1
-    if 2 * count > mask:
+    entry = _place(table, key)
+    if load(entry, 0) == load(table, TIME):
+        return entry + 8
+    if 2 * (load(table, COUNT) + 1) > load(table, MASK):
         grow_sums(table)
-        entries, mask = load(table, ENTRIES), load(table, MASK)
-        at = hash_key(key) & mask
-        entry = entries + at * width
-        while load(entry, 0) == time:
-            at = (at + 1) & mask
-            entry = entries + at * width
-        count = load(table, COUNT) + 1
-    store(table, COUNT, count)
-    store(entry, 0, time)
+        entry = _place(table, key)
+    store(table, COUNT, load(table, COUNT) + 1)
+    store(entry, 0, load(table, TIME))
     write_key(entry + 8, key)
-    for i in range(1 + load(table, KEY), width // 8):
+    for i in range(1 + load(table, KEY), load(table, BYTES) // 8):
         store(entry, i, 0)
     return entry + 8
 

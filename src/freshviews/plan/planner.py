@@ -459,7 +459,7 @@ def _keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tuple[str
 
 def may_be_negative(relation: TableDef | ViewDef) -> bool:
     """Whether rows of the relation may have a negative multiplicity for a while: those of trusted tables,
-    and of bags, which may come from such tables."""
+    and of bags, which may come from such tables. The first rows of an order do not count what is below zero."""
     if isinstance(relation, TableDef):
         return relation.trusted
-    return any(block.kind == "bag" for block in relation.blocks)
+    return any(block.kind == "bag" and block.limit is None for block in relation.blocks)

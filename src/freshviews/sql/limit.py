@@ -21,6 +21,7 @@ from freshviews.sql.select import Bound, Item, Limited, Select, Sort
 
 MOST = 2**31 - 1
 """The largest LIMIT or OFFSET, as in Spark."""
+_PARTS = ("order", "limit", "offset")
 _ADVICE = "a view is a bag without order; order what you read from it, or keep the first rows with LIMIT"
 
 
@@ -43,8 +44,9 @@ class Place:
 
 
 def clause_of(text: SqlText, node: Node) -> Clause | None:
-    """The clause of a query; None where it has none. Raises UnsupportedSql where one part needs another."""
-    order, limit, offset = (node.args.get(name) for name in ("order", "limit", "offset"))
+    """The clause of a query; None where it has none. Raises UnsupportedSql where one part needs another, or stands in
+    another's place."""
+    order, limit, offset = (node.args.get(name) for name in _PARTS)
     if limit is None:
         if order is not None:
             raise text.unsupported(order, "ORDER BY without LIMIT", _ADVICE)
@@ -58,8 +60,33 @@ def clause_of(text: SqlText, node: Node) -> Clause | None:
     plain = isinstance(limit, exp.Limit) and not limit.args.get("limit_options") and not limit.expressions
     if not plain:
         raise text.unsupported(limit, "this LIMIT", "LIMIT n, a number of rows, is accepted")
+    for before, after in ((order, limit), (limit, offset)):
+        if after is not None and text.at(after) < text.at(before):
+            what = f"{_word(before)} after {_word(after)}"
+            raise text.unsupported(before, what, "ORDER BY ... LIMIT n OFFSET m is accepted")
+    if offset is not None and text.at(offset.expression) < text.at(limit.expression):
+        raise text.unsupported(limit, "LIMIT of two numbers", "ORDER BY ... LIMIT n OFFSET m is accepted")
     rows = _number(text, limit, "LIMIT")
     return Clause(tuple(order.expressions), rows, 0 if offset is None else _number(text, offset, "OFFSET"))
+
+
+def has_limit(node: Node) -> bool:
+    """Whether a query has a LIMIT, within its parentheses or behind them."""
+    return node.args.get("limit") is not None or (isinstance(node, exp.Subquery) and has_limit(node.this))
+
+
+def check_operand(text: SqlText, node: Node, word: str) -> None:
+    """Raises UnsupportedSql where a SELECT beside UNION, EXCEPT or INTERSECT has a clause that would be the whole
+    query's, had it stood at its end."""
+    found = [node.args[name] for name in _PARTS if node.args.get(name) is not None]
+    if isinstance(node, exp.Select) and found:
+        clause = min(found, key=text.at)
+        what = f"{_word(clause)} in a SELECT of {word}, without parentheses,"
+        raise text.unsupported(clause, what, "put that SELECT in parentheses")
+
+
+def _word(clause: Node) -> str:
+    return type(clause).__name__.upper().replace("ORDER", "ORDER BY")
 
 
 def _number(text: SqlText, node: Node, word: str) -> int:
@@ -78,7 +105,9 @@ def places_of(
     nodes: list[Node] = []
     for ordered in clause.order:
         node = ordered.this
-        if isinstance(node, exp.Var) and node.name.upper() == "ALL" and len(clause.order) == 1:
+        if isinstance(node, exp.Var) and node.name.upper() == "ALL":
+            if len(clause.order) > 1:
+                raise binder.text.unsupported(node, "ORDER BY ALL with more", "write ALL alone, or the columns")
             found = list(range(len(items)))
         elif isinstance(node, exp.Literal) and not node.is_string:
             found = [position(node)]

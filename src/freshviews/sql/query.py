@@ -21,7 +21,7 @@ from freshviews.sql.build import VOID, Fault, key, rejects_null
 from freshviews.sql.catalog import Catalog, NameProblem, near
 from freshviews.sql.expression import Binder
 from freshviews.sql.from_clause import FromBinder, Joined
-from freshviews.sql.limit import Clause, Place, clause_of, limited, places_of
+from freshviews.sql.limit import Clause, Place, check_operand, clause_of, limited, places_of
 from freshviews.sql.parse import Node, SqlText
 from freshviews.sql.refuse import check_select, check_set_operation
 from freshviews.sql.scope import Entry, Scope, Source, name_of
@@ -35,7 +35,7 @@ from freshviews.sql.select import (
     ungrouped,
 )
 from freshviews.sql.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
-from freshviews.sql.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, names_within, terms_of
+from freshviews.sql.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
 
 _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 
@@ -57,7 +57,7 @@ class ViewBinder:
     catalog: Catalog
     view: str
     named: bool = False
-    """Whether the view says how it is to be kept."""
+    """Whether the view has a LIMIT, and says how the rows are to be kept that it orders."""
     internal: list[ViewDef] = field(default_factory=list)
 
     def bind(self, node: Node, ctes: Mapping[str, _Cte] | None = None, around: Names | None = None) -> Bound:
@@ -122,7 +122,7 @@ class ViewBinder:
     def _limited(self, bound: Bound, clause: Clause, places: tuple[Place, ...], columns: int, node: Node) -> Bound:
         """The first rows of a query: of one relation, or else of an internal view, which holds all of them.
 
-        Where the view names how it is kept, that is of the internal view."""
+        Where a view with a LIMIT names how it is kept, that is of the internal view."""
         select = bound.selects[0]
         if names_around(bound):
             what = "LIMIT in a subquery that names columns of the query around it"
@@ -145,11 +145,13 @@ class ViewBinder:
         return place - 1
 
     def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, _Cte], around: Names | None) -> Bound:
+        kind = _SET_OPERATIONS[type(node)]
+        word = kind.upper()
+        for operand in (node.this, node.expression):
+            check_operand(self.text, operand, word)
         left, right = (self._operand(one, ctes, around) for one in (node.this, node.expression))
         for one in (left, right):
             check_own(self.text, one, node)
-        kind = _SET_OPERATIONS[type(node)]
-        word = kind.upper()
         distinct = bool(node.args.get("distinct"))
         if not distinct and kind != "union":
             place = self.text.before(node.expression, word)
@@ -316,7 +318,7 @@ class _SelectBinder:
     def _where(self, joined: Joined, where: Node) -> Joined:
         """The join with the predicates of WHERE, and what its subqueries become."""
         text = self.views.text
-        names = names_within(joined.scope, self.around, text)
+        names = Names(text, joined.scope, self.around)
         asking = [term for term in terms_of(where) if has_subquery(term)]
         conjuncts: list[Expr] = []
         for term in [one for one in terms_of(where) if one not in asking] if asking else [where]:

@@ -101,13 +101,18 @@ class Scope:
             return any(same(entry.alias, node.table) for entry in self.entries)
         return any(same(entry.name, node.name) for entry in self.visible)
 
-    def resolve(self, text: SqlText, node: exp.Column) -> Expr:
-        """The value of a name. Raises SqlError where nothing, or more than one thing, has it."""
+    def known(self, node: exp.Column) -> tuple[str, ...]:
+        """What might have been meant by a name: tables, where it is qualified, or columns."""
+        return self.tables if node.table else (*(entry.name for entry in self.visible), *self.aliases)
+
+    def resolve(self, text: SqlText, node: exp.Column, further: Iterable[str] = ()) -> Expr:
+        """The value of a name. Raises SqlError where nothing, or more than one thing, has it; ``further``: what else
+        might have been meant."""
         name, table = node.name, node.table
         if node.args.get("db") is not None:
             raise text.error(node, f"{text.of(node)}: names have the form table.column")
         if table:
-            return self._qualified(text, node, table, name)
+            return self._qualified(text, node, table, name, further)
         found = [entry for entry in self.visible if same(entry.name, name)]
         if len(found) == 1:
             return found[0].expr
@@ -116,13 +121,12 @@ class Scope:
             raise text.error(node, f"column {name} is ambiguous: it may be {owners}")
         if name.lower() in self.aliases:
             return self.aliases[name.lower()]
-        known = [*(entry.name for entry in self.visible), *self.aliases]
-        raise text.error(node, f"unknown column {name}{near(name, known)}")
+        raise text.error(node, f"unknown column {name}{near(name, (*self.known(node), *further))}")
 
-    def _qualified(self, text: SqlText, node: exp.Column, table: str, name: str) -> Expr:
+    def _qualified(self, text: SqlText, node: exp.Column, table: str, name: str, further: Iterable[str]) -> Expr:
         of_table = [entry for entry in self.entries if same(entry.alias, table)]
         if not of_table:
-            raise text.error(node, f"unknown table {table} in {text.of(node)}{near(table, self.tables)}")
+            raise text.error(node, f"unknown table {table} in {text.of(node)}{near(table, (*self.tables, *further))}")
         found = [entry for entry in of_table if same(entry.name, name)]
         if len(found) > 1:
             raise text.error(node, f"column {table}.{name} is ambiguous: {table} has it twice")

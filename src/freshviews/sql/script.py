@@ -18,6 +18,7 @@ from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.block import with_query_names
 from freshviews.sql.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs, near
 from freshviews.sql.ddl import VIEW_PROPERTIES, check_column_name, check_name, properties_in, properties_of, table_of
+from freshviews.sql.limit import has_limit
 from freshviews.sql.parse import Node, SqlText, parse
 from freshviews.sql.query import ViewBinder
 from freshviews.sql.set_operation import blocks_of
@@ -91,7 +92,7 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
         raise text.error(node, f"view {target.name} needs AS SELECT ...")
     properties = properties_of(text, node, VIEW_PROPERTIES)
     own = any(name.startswith("freshviews.") for name in properties)
-    binder = ViewBinder(text, catalog, target.name, own)
+    binder = ViewBinder(text, catalog, target.name, own and has_limit(node.expression))
     bound = binder.bind(node.expression)
     binder.check_types(bound, node.expression)
     columns = bound.columns

@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from freshviews.errors import SqlError
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.sql import logic
 from freshviews.sql.block import Views
@@ -38,23 +37,30 @@ from freshviews.types import BOOLEAN, INT
 _OUTER = "\x1eouter"
 _EQUALITIES = ("eq", "eq_float", "null_safe_eq")
 
-Names = Callable[[exp.Column], Expr]
-"""What a column's name means. Raises SqlError where it means nothing, or more than one thing."""
+@dataclass(frozen=True)
+class Names:
+    """What names in a WHERE mean: those of its FROM, then, marked, those of the query around it."""
 
+    text: SqlText
+    scope: Scope
+    around: Names | None = None
 
-def names_within(scope: Scope, around: Names | None, text: SqlText) -> Names:
-    """The names in a WHERE: those of its FROM, then, marked, those of the query around it."""
+    def __call__(self, column: exp.Column) -> Expr:
+        """Raises SqlError where a name means nothing, or more than one thing."""
+        if self.around is None or self.scope.has(column):
+            return self.scope.resolve(self.text, column)
+        if self.around.has(column):
+            return renamed(self.around(column), lambda name: _OUTER + name)
+        return self.scope.resolve(self.text, column, self.around.known(column))
 
-    def resolve(column: exp.Column) -> Expr:
-        if around is None or scope.has(column):
-            return scope.resolve(text, column)
-        try:
-            found = around(column)
-        except SqlError:
-            return scope.resolve(text, column)  # which says what the subquery itself lacks
-        return renamed(found, lambda name: _OUTER + name)
+    def has(self, column: exp.Column) -> bool:
+        """Whether a name is one of these queries, or of their tables."""
+        return self.scope.has(column) or (self.around is not None and self.around.has(column))
 
-    return resolve
+    def known(self, column: exp.Column) -> tuple[str, ...]:
+        """What might have been meant by a name: tables, where it is qualified, or columns."""
+        further = () if self.around is None else self.around.known(column)
+        return (*self.scope.known(column), *further)
 
 
 def terms_of(condition: Node) -> Iterator[Node]:
