@@ -42,7 +42,7 @@ FIXED = ("single_rows", "memory", "first_use", "steps")
 PIPELINES = ("pipeline_star", "pipeline_fixed", "pipeline_graph", "pipeline_restart", "pipeline_workers")
 EPS = ("eps", "eps_steps")
 WINDOWS = ("windowed_graph", "enclosure")
-TRIE = ("trie", "moves", "tree_load")
+TRIE = ("trie", "moves", "tree_load", "kept_listing", "single_edits")
 SIZES = (1, 10, 100, 1_000, 10_000)
 
 PATTERNS = tuple(graph.PATTERNS)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
-from tests.agreement.sql_aggregates import average_texts
+from tests.agreement.sql_aggregates import average_texts, by_texts
 
 _VALUES = (
     TableColumn("x", "INT"),
@@ -54,12 +54,24 @@ SHAPES: dict[str, Shape] = {
 _AVERAGE = Text(*(text.format("p.y", rows="") for text in average_texts(2)))
 _BOTH = "CASE WHEN p.x IS NOT NULL AND q.w IS NOT NULL THEN (p.x, q.w) END"
 
+def _by(end: str, value: str, by: str) -> Text:
+    return Text(*(text.format(value, by, rows="") for text in by_texts(end)))
+
+
 PAYLOADS: dict[str, tuple[str | Text, ...]] = {
     "counts": ("COUNT(*)", "COUNT(p.x)", Text("COUNT(p.x, q.w)", f"COUNT({_BOTH})")),
     "integers": ("SUM(p.x)", "SUM(p.x * q.x)", "AVG(q.x)", "SUM(p.x + q.x)"),
     "decimals": ("SUM(q.y)", "SUM(p.y * q.y)", _AVERAGE),
     "doubles": ("SUM(p.z)", "SUM(p.z * q.z)", "AVG(q.z)"),
-    "extremes": ("MIN(p.x)", "MAX(q.y)", "MIN(q.z)", "MAX(p.w)"),
+    "extremes": ("MIN(p.x)", "MAX(q.y)", "MIN(q.z)", "MAX(p.w)", "BIT_OR(p.x)", _by("MAX", "q.w", "q.z")),
+    "semigroups": (
+        "BIT_AND(p.x)",
+        "BIT_OR(q.x)",
+        _by("MAX", "p.w", "q.z"),
+        _by("MIN", "q.x", "p.y"),
+        _by("MAX", "q.x", "p.y"),
+        _by("MIN", "q.y", "q.w"),
+    ),
     "distinct values": (
         "COUNT(DISTINCT p.x)",
         "SUM(DISTINCT q.y)",
@@ -299,7 +311,9 @@ ALIKE: dict[str, Scenario] = {
 
 
 def _grid() -> dict[str, Scenario]:
-    found = {f"{shape}, {payload}": shaped(shape, payload) for shape in SHAPES for payload in PAYLOADS}
+    linear = [payload for payload in PAYLOADS if payload != "semigroups"]
+    found = {f"{shape}, {payload}": shaped(shape, payload) for shape in SHAPES for payload in linear}
+    found |= {f"{s}, semigroups": shaped(s, "semigroups") for s in ("a join", "a star", "a self join", "a join over Z")}
     found |= {f"{shape}, all payloads": shaped(shape, *PAYLOADS) for shape in ("a path", "a triangle", "a join over Z")}
     return found | {f"{shape}, rows": shaped(shape) for shape in SHAPES}
 

@@ -1,9 +1,10 @@
-"""Rows are left pending in agreement too, where batches are small: most of those with three updates or more."""
+"""What is done for large batches and tables is done in agreement too, where they are small."""
 
 from __future__ import annotations
 
 import pytest
 
+from freshviews.codegen import ahead
 from freshviews.kernel import table
 
 
@@ -13,3 +14,8 @@ def small_batches_are_appended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "LEAST_BATCH", 3)
     monkeypatch.setattr(table, "MOST_PENDING", 8)
     monkeypatch.setattr(table, "FIRST_LOOK", 24)
+
+
+@pytest.fixture(autouse=True)
+def small_tables_are_looked_up_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "CACHED", 0)

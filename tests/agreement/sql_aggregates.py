@@ -26,9 +26,9 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
 
     if kind == "ratio":
         return call("ratio", "AVG({0}){rows}", expressions.any(choose.pick(("int", "double")), 1))
-    functions = ["MIN", "MAX"]
+    functions = ["MIN", "MAX", choose.pick(("MIN_BY", "MAX_BY"))]
     if kind == "int":
-        functions += ["COUNT", "COUNT", "COUNT", "SUM", "SUM", "SUM", "PAIRS"]
+        functions += ["COUNT", "COUNT", "COUNT", "SUM", "SUM", "SUM", "PAIRS", "BIT_AND", "BIT_OR"]
     elif kind in SUMMABLE:
         functions += ["SUM", "SUM", "SUM", "AVG"] if kind == "decimal" else ["SUM", "SUM", "SUM"]
     function = choose.pick(functions)
@@ -42,8 +42,12 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
         a, b = choose.pick(expressions.columns), choose.pick(expressions.columns)
         known = "CASE WHEN {0} IS NOT NULL AND {1} IS NOT NULL THEN ({0}, {1}) END"
         return call("int", f"COUNT({distinct}{{0}}, {{1}}){{rows}}", a, b, duck=f"COUNT({distinct}{known}){{rows}}")
+    if function.endswith("_BY"):
+        value, by = expressions.any(kind, 1), choose.pick(expressions.columns)
+        spark, duck = by_texts(function[:3])
+        return call(kind, spark, value, by, duck=duck, precision=value.precision, scale=value.scale)
     argument = _factor(choose, expressions, kind) if function == "SUM" else expressions.any(kind, 1)
-    if function in ("MIN", "MAX"):
+    if function in ("MIN", "MAX", "BIT_AND", "BIT_OR"):
         return call(kind, f"{function}({{0}}){{rows}}", argument, precision=argument.precision, scale=argument.scale)
     if kind != "decimal":
         return call(kind, f"{function}({distinct}{{0}}){{rows}}", argument)
@@ -57,6 +61,13 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
         )
     spark, duck = average_texts(argument.scale, distinct)
     return call(kind, spark, argument, duck=duck, precision=argument.precision + 4, scale=argument.scale + 4)
+
+
+def by_texts(end: str) -> tuple[str, str]:
+    """{0} of the row with the least or greatest {1}; of several, as if they were in order of {0}, NULL first."""
+    pair = "{{'by': {1}, 'known': {0} IS NOT NULL, 'value': {0}}}"
+    duck = f"struct_extract({end}(CASE WHEN {{1}} IS NOT NULL THEN {pair} END){{rows}}, 'value')"
+    return f"{end}_BY({{0}}, {{1}}){{rows}}", duck
 
 
 def average_texts(scale: int, distinct: str = "") -> tuple[str, str]:

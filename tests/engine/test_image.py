@@ -35,7 +35,8 @@ CREATE TABLE t (c BIGINT, name STRING) TBLPROPERTIES ('freshviews.trusted' = 'tr
 CREATE MATERIALIZED VIEW sums AS
   SELECT b, SUM(a) AS x, COUNT(*) AS n, SUM(d) AS y, AVG(d) AS z FROM r JOIN s USING (b) GROUP BY b;
 CREATE MATERIALIZED VIEW ends AS
-  SELECT s.b, MIN(name) AS least, MAX(name) AS most, COUNT(DISTINCT name) AS n, MAX(d) AS d
+  SELECT s.b, MIN(name) AS least, MAX(name) AS most, COUNT(DISTINCT name) AS n, MAX_BY(name, d) AS d,
+  BIT_AND(s.c) AS bits
   FROM s JOIN t ON s.c = t.c WHERE upper(name) <> 'P3' GROUP BY s.b;
 CREATE MATERIALIZED VIEW paths AS SELECT r.a, s.b, t.name FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c;
 CREATE MATERIALIZED VIEW either AS SELECT a FROM r UNION ALL SELECT c FROM t WHERE name = 'p1';

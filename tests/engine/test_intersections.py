@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 import freshviews as fv
+from freshviews.codegen import ahead
 from freshviews.kernel.index import EIGHT, INLINE, SCANNED
 
 LENGTHS = (SCANNED + 3 * EIGHT, EIGHT, INLINE + 1, 1)
@@ -16,7 +19,9 @@ CREATE MATERIALIZED VIEW triangles TBLPROPERTIES ('freshviews.strategy' = 'first
 """
 
 
-def test_slices_that_grow_and_shrink_are_intersected_as_they_are() -> None:
+@pytest.mark.parametrize("cached", [0, ahead.CACHED])
+def test_slices_that_grow_and_shrink_are_intersected_as_they_are(cached: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "CACHED", cached)
     order = random.Random(4)
     db = fv.Database()
     db.execute(SCRIPT)

@@ -51,6 +51,12 @@ def nonzero(value: Any) -> Any:
     return value
 
 
+def same(one: Any, other: Any) -> Any:
+    if one != other:
+        raise Fault
+    return one
+
+
 def half_up(value: Fraction) -> int:
     magnitude = math.floor(abs(value) + Fraction(1, 2))
     return -magnitude if value < 0 else magnitude
@@ -241,6 +247,7 @@ def skipping(choose: Callable[..., Any], **how: Any) -> Callable[[Any, Any], Any
 # These see None.
 OWN: dict[str, Reference] = {
     "null_safe_eq": ("ii", lambda a, b: a == b),
+    "only_value": ("ii", lambda a, b: same(a, b)),
     "is_null": ("i", lambda a: a is None),
     "is_not_null": ("i", lambda a: a is not None),
     "is_true": ("b", lambda a: a is True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from freshviews.kernel.folds import FUNCTION, KIND
 from freshviews.kernel.index import (
     BLOCK_CAPACITY,
     INLINE,
@@ -19,6 +20,7 @@ from freshviews.kernel.index import (
 )
 from freshviews.kernel.mem import add_wrapping, allocate, load, load32, release, store
 from freshviews.kernel.ordered import KINDS, new_ordered, ordered_insert, ordered_remove
+from freshviews.kernel.ordered_folds import ordered_fold_at, ordered_refold
 from freshviews.kernel.table import (
     FAILED,
     JOURNAL,
@@ -50,7 +52,7 @@ Payload = tuple[int, ...]
 class Relation:
     """A table ``t`` with its indexes and ordered index, and ``model``: payload by key, none of them zero.
 
-    With ``digests``, indexes on all positions but one keep them.
+    With ``digests``, indexes on all positions but one keep them. A fold is its kind and the address of its function.
     """
 
     def __init__(
@@ -61,8 +63,10 @@ class Relation:
         ordered: int | tuple[int, ...] | None = None,
         journal: bool = False,
         digests: bool = False,
+        folds: tuple[tuple[int, int], ...] = (),
     ) -> None:
-        self.t = new_table(key, payload, len(indexes), int(ordered is not None), int(journal))
+        self.folds = folds
+        self.t = new_table(key, payload, len(indexes), int(ordered is not None) + len(folds), int(journal))
         self.positions = indexes
         self.indexes = []
         self.digests = digests
@@ -76,9 +80,12 @@ class Relation:
             self.indexes.append(add_index(self.t, words, len(positions), 1 + self.digested[-1]))
             release(words)
         kinds = ordered if isinstance(ordered, tuple) else () if ordered is None else (ordered,)
-        self.ordered = new_ordered(self.t, len(kinds)) if kinds else 0
+        self.ordered = new_ordered(self.t, len(kinds), len(folds)) if kinds else 0
         for i, kind in enumerate(kinds):
             store(self.ordered, KINDS + i, kind)
+        for f, (fold, function) in enumerate(folds):
+            store(ordered_fold_at(self.ordered, self.t, f), KIND, fold)
+            store(ordered_fold_at(self.ordered, self.t, f), FUNCTION, function)
         store(self.t, JOURNALING, int(journal))
         self.model: dict[Key, Payload] = {}
         self.before: dict[Key, Payload] = {}
@@ -105,6 +112,8 @@ class Relation:
             ordered_insert(self.ordered, t, row_number(t, row))
         if new == zero and self.ordered and not absent:
             ordered_remove(self.ordered, t, row_number(t, row))
+        if self.folds and absent != (new == zero):
+            ordered_refold(self.ordered, t, row_number(t, row))
         if changed is not None:
             changed(row)
         if new == zero:
@@ -195,9 +204,10 @@ def relation(
     ordered: int | tuple[int, ...] | None = None,
     journal: bool = False,
     digests: bool = False,
+    folds: tuple[tuple[int, int], ...] = (),
 ) -> Iterator[Relation]:
     """A Relation whose memory is given back at the end."""
-    made = Relation(key, payload, indexes, ordered, journal, digests)
+    made = Relation(key, payload, indexes, ordered, journal, digests, folds)
     try:
         yield made
     finally:

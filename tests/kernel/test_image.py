@@ -38,7 +38,8 @@ def reopened(r: Relation, path: Path) -> Iterator[Relation]:
     before = image_of(r.t)
     write_arrays(path, {"kept": before.kept}, before.arrays, sync=False)
     kind, journal = INTEGER_ORDER if r.ordered else None, load(r.t, table.JOURNALING) == 1
-    other = Relation(load(r.t, table.KEY), load(r.t, table.PAYLOAD), r.positions, kind, journal, r.digests)
+    key, payload = load(r.t, table.KEY), load(r.t, table.PAYLOAD)
+    other = Relation(key, payload, r.positions, kind, journal, r.digests, r.folds)
     assert shape_of(other.t) == before.shape
     with ArrayFile(path) as file:
         mapping = file.map(0, len(file), verify=True)

@@ -161,13 +161,13 @@ def test_prefixes_of_every_length_are_searched(words: int) -> None:
 
 def test_a_prefix_without_rows_has_neither_first_nor_last() -> None:
     with relation(2, 1, ordered=INTEGER_ORDER) as r:
-        assert ordered_first(r.ordered, r.t, (1,)) == NULL
+        assert ordered_first(r.ordered, r.t, (1,)) == 0
         r.add((0, 5), (1,))
         r.add((2, 5), (1,))
-        assert ordered_first(r.ordered, r.t, (1,)) == NULL
-        assert ordered_last(r.ordered, r.t, (1,)) == NULL
+        assert ordered_first(r.ordered, r.t, (1,)) == 0
+        assert ordered_last(r.ordered, r.t, (1,)) == 0
         r.add((0, 5), (-1,))
-        assert ordered_last(r.ordered, r.t, (0,)) == NULL
+        assert ordered_last(r.ordered, r.t, (0,)) == 0
 
 
 def test_a_row_kept_for_the_journal_alone_is_not_seen() -> None:
@@ -217,7 +217,7 @@ def test_a_cleared_index_of_a_cleared_table_starts_anew() -> None:
         clear_table(r.t)
         clear_ordered(r.ordered)
         r.model.clear()
-        assert ordered_first(r.ordered, r.t, ()) == NULL
+        assert ordered_first(r.ordered, r.t, ()) == 0
         r.add((5,), (1,))
         check(r, INTEGER_ORDER)
 

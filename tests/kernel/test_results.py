@@ -15,8 +15,7 @@ from freshviews.kernel.results import (
     avg_int,
     avg_real,
     double_code,
-    max_result,
-    min_result,
+    scan_result,
     sum_real,
     sum_result,
 )
@@ -33,16 +32,15 @@ def test_aggregates_of_no_value_are_null() -> None:
         assert avg_decimal(0, 0, 10_000, status) == NULL
         assert sum_real(real, 0) == NULL
         assert avg_real(real, 0) == NULL
-        assert min_result(0, 0) == NULL
-        assert max_result(0, 0) == NULL
+        assert scan_result(0, 0) == NULL
         assert load(status, 0) == 0
 
 
 def test_a_sum_and_an_extreme_are_their_words() -> None:
     assert sum_result(-5, 3) == -5
     assert sum_result(0, 3) == 0
-    assert min_result(-7, 1) == -7
-    assert max_result(0, 2) == 0
+    assert scan_result(-7, 1) == -7
+    assert scan_result(0, 2) == 0
 
 
 @MANY

@@ -6,17 +6,18 @@ scalar expressions are evaluated by the interpreter's ``freshviews.program.scala
 
 from __future__ import annotations
 
+import operator
 import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
-from functools import cmp_to_key
+from functools import cmp_to_key, reduce
 from typing import Any
 
 from freshviews.program.scalars import NAN, encode, evaluate, rank
-from freshviews.query.block import Block, DistinctAggregate, Result, SetTerm, ViewDef
+from freshviews.query.block import SCANNED, Block, DistinctAggregate, Result, SetTerm, ViewDef
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import Real
 from freshviews.types import DOUBLE, NULL
@@ -225,9 +226,8 @@ def _result(
             return len(sets[name])
         if not codes:
             return NULL
-        if result.function in ("min", "max"):
-            choose = min if result.function == "min" else max
-            return choose(codes, key=lambda code: rank(code, distinct.type, dictionary))
+        if result.function in SCANNED:
+            return _scanned(distinct, sets[name], dictionary)
         total = _sum(Aggregate(name, distinct.ring), [(1, [code]) for code in codes])
         number = len(codes)
     else:
@@ -247,6 +247,18 @@ def _result(
         ratio = Context(prec=100).divide(Decimal(total).scaleb(shift), Decimal(number))
         return int(ratio.quantize(Decimal(1), ROUND_HALF_UP))
     return encode(float(total) / float(number), DOUBLE)
+
+
+def _scanned(distinct: DistinctAggregate, values: set[Key], dictionary: Dictionary | None) -> int:
+    """What the arguments, of which there is one, come to: of pairs the least or greatest one has the value."""
+    if distinct.kind in ("bit_and", "bit_or"):
+        return reduce(operator.and_ if distinct.kind == "bit_and" else operator.or_, (code for (code,) in values))
+
+    def place(key: Key) -> list[Any]:
+        kinds = distinct.arguments
+        return [(c != NULL, rank(c, kind, dictionary) if c != NULL else 0) for c, kind in zip(key, kinds, strict=True)]
+
+    return (min if distinct.kind in ("min", "min_by") else max)(values, key=place)[-1]
 
 
 def _nearest(total: Real) -> float:

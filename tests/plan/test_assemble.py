@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import operator
+from functools import reduce
+
 import pytest
 
 from freshviews.errors import PlanError
@@ -18,7 +21,7 @@ from tests.plan.streams import Stream, relations_of
 from tests.program import wellformed
 from tests.query.notation import column
 
-KINDS = ("min", "max", "count", "sum")
+KINDS = ("min", "max", "count", "sum", "bit_and", "bit_or")
 
 CASES: dict[str, tuple[Query, Query]] = {
     "one relation": (count("Q(a) = R(a, b)"), count("Q(a, b) = R(a, b)")),
@@ -50,8 +53,11 @@ def expected(block: Block, stream: Stream) -> dict[Key, dict[str, int]]:
         for key, group in groups.items():
             values = [argument[0] for argument in found.get(key, ())]
             ranked = sorted(values, key=lambda code: rank(code, distinct.type))
-            ends = {"min": ranked[0], "max": ranked[-1], "count": len(values), "sum": sum(values)}
-            group[distinct.name] = ends[distinct.kind]
+            whole = {"count": len(values), "sum": sum(values)}
+            whole |= {"bit_and": reduce(operator.and_, values), "bit_or": reduce(operator.or_, values)}
+            pairs = sorted(found.get(key, ()))
+            by = {"min_by": pairs[0][-1], "max_by": pairs[-1][-1]}
+            group[distinct.name] = ({"min": ranked[0], "max": ranked[-1]} | whole | by)[distinct.kind]
             if distinct.kind != "count":
                 group[number_of(distinct.name)] = len(values)
     return groups
@@ -66,7 +72,19 @@ def test_distinct_aggregates_follow_the_arguments_that_are_there(strategy: str, 
         DistinctAggregate(f"{kind}_it", kind, arguments, kind_of_argument)
         for kind in (KINDS if case != "doubles" else KINDS[:3])
     )
-    block = Block("groups", main, (), (), distinct)
+    follow(Block("groups", main, (), (), distinct), strategy)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_the_value_of_the_greatest_pair_follows_the_pairs_that_are_there(strategy: str) -> None:
+    main, pairs = count("Q(a) = R(a, b), S(b, c)"), count("Q(a, c, b) = R(a, b), S(b, c)")
+    by = [DistinctAggregate(f"{kind}_b", kind, pairs, BIGINT, by=BIGINT) for kind in ("min_by", "max_by")]
+    follow(Block("groups", main, (), (), tuple(by)), strategy)
+
+
+def follow(block: Block, strategy: str) -> None:
+    """Apply streams to the block's program, beside its definition."""
+    main, arguments = block.query, block.distinct[0].query
     try:
         program = assemble(block, STRATEGIES[strategy])
     except PlanError as refusal:

@@ -12,7 +12,6 @@ from freshviews.program.nodes import (
     Changed,
     Component,
     Emit,
-    Extreme,
     If,
     Into,
     Let,
@@ -29,7 +28,7 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
-from freshviews.program.order import Order, Top
+from freshviews.program.order import Order, Scan, Top
 from freshviews.program.scalars import encode
 from freshviews.ring import REAL
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL
@@ -187,12 +186,39 @@ def test_an_extreme_is_the_end_of_the_order_and_zero_where_nothing_is_left(
 ) -> None:
     source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT),))
     target = View("V", ("a",), (Component("least", "integer"),))
-    extreme = Extreme("V", ("a",), "least", "D", kind)
+    extreme = Scan("V", ("a",), "least", "D", kind)
     made = program(Add("D", ("a", "b"), ("count",), M, (extreme,), (extreme,)), views=(source, target))
     state = run(made, (1, 3, 1), (1, 5, 2), (1, 8, 1), (2, 4, 1))
     assert state.views["V"] == {(1,): (first,), (2,): (4,)}
     state.apply("R", [({"a": 1, "b": first}, -1), ({"a": 1, "b": 11 - first}, -1), ({"a": 2, "b": 4}, -1)])
     assert state.views["V"] == {(1,): (second,)}
+
+
+@pytest.mark.parametrize(("kind", "values"), [("bit_and", (4, 12, 0)), ("bit_or", (15, 12, 0))])
+def test_a_fold_is_what_the_last_words_come_to_and_zero_where_nothing_is_left(
+    kind: str, values: tuple[int, ...]
+) -> None:
+    source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT),), folds=(kind,))
+    target = View("V", ("a",), (Component("bits", "integer"), Component("rows", "integer")))
+    scan = Scan("V", ("a",), "bits", "D", kind)
+    counted = Add("V", ("a",), ("rows",), M)
+    made = program(Add("D", ("a", "b"), ("count",), M, (scan, counted), (scan, counted)), views=(source, target))
+    state = run(made, (1, 7, 1), (1, 12, 2))
+    found = []
+    for gone in (0, 7, 12):
+        state.apply("R", [({"a": 1, "b": gone}, -2 if gone == 12 else -1)] if gone else [])
+        found.append(state.views["V"].get((1,), (0,))[0])
+    assert tuple(found) == values
+
+
+@pytest.mark.parametrize(("kind", "value"), [("min_by", NULL), ("max_by", 7)])
+def test_the_value_of_a_pair_is_that_of_the_least_or_greatest_one(kind: str, value: int) -> None:
+    source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT), Order(BIGINT)))
+    target = View("V", (), (Component("value", "integer"),))
+    scan = Scan("V", (), "value", "D", kind)
+    made = program(Add("D", ("a", "b"), ("count",), M, (scan,), (scan,)), views=(source, target))
+    state = run(made, (3, 5, 1), (3, 7, 1), (2, 9, 1), (2, NULL, 1))
+    assert state.views["V"] == {(): (value,)}
 
 
 def test_the_first_rows_are_those_at_the_first_places_of_all_copies_in_order() -> None:

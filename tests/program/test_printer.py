@@ -13,7 +13,6 @@ from freshviews.program.nodes import (
     Changed,
     Component,
     Emit,
-    Extreme,
     If,
     Into,
     Let,
@@ -30,7 +29,7 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
-from freshviews.program.order import Order, Top
+from freshviews.program.order import Order, Scan, Top
 from freshviews.program.printer import print_expression, print_program, print_statements
 from freshviews.types import BIGINT, BOOLEAN, STRING
 
@@ -120,7 +119,7 @@ def slice_of_t(*body: Statement) -> Loop:
             ),
             "S[b, c] += m\n    appears:\n        N[] += 1\n    vanishes:\n        N[] += -1",
         ),
-        (Extreme("Q", ("a",), "sum_x", "D", "min"), "Q[a].sum_x = min of D[a]"),
+        (Scan("Q", ("a",), "sum_x", "D", "min"), "Q[a].sum_x = min of D[a]"),
         (
             Add("D", ("a", "x"), ("count",), (M,), FIRST, FIRST, FIRST, "r"),
             "D[a, x] += m\n    then, as r:\n        for b, c, d in 5 to 8 of D, as r grows by m:\n            N[] += d",

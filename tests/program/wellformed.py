@@ -16,7 +16,6 @@ from freshviews.program.nodes import (
     Emit,
     Enter,
     Exists,
-    Extreme,
     If,
     Into,
     Leap,
@@ -37,8 +36,9 @@ from freshviews.program.nodes import (
     Union,
     Value,
 )
-from freshviews.program.order import Top
+from freshviews.program.order import Scan, Top
 from freshviews.program.rewrite import visit
+from freshviews.query.block import BY
 
 
 def check(program: Program) -> None:
@@ -228,11 +228,12 @@ class _Check:
                         scope[alias] = self.view(view, key)
                     for inner in (appear, vanish, stay):
                         self.body(inner, variables, scope, open_views)
-                case Extreme(view, key, component, source, _):
+                case Scan(view, key, component, source, kind):
                     assert view not in open_views, f"{view} is changed while it is read"
                     assert component in {c.name for c in self.view(view, key)}
                     ordered = self.program.view(source)
-                    assert len(ordered.ordered) == 1 and len(ordered.key) == len(key) + 1
+                    assert len(ordered.key) == len(key) + len(ordered.ordered)
+                    assert kind in (BY if len(ordered.ordered) > 1 else ("min", "max", *ordered.folds))
                 case Top(alias, grown, first, last, key, change, inner):
                     assert alias in rows and grown in variables and 0 <= first <= last
                     assert variables.isdisjoint((*key, change)), "a Top binds new variables"

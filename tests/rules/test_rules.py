@@ -34,12 +34,19 @@ REFUSED = [
     ("v(a, b) <- v(b, a).", 1, 12, "recursion is not supported: v reads v"),
     ("v(a) <- r(a, _).\nx(a) <- y(a).\ny(a) <- r(a, b), !x(b).", 2, 9, "recursion is not supported"),
     ("v(a) <- r(a, _).\nv(a, b) <- r(a, b).", 2, 1, "v has 1 columns in its first rule and 2 here"),
-    ("v(n) <- agg<<n = median(a)>> r(a, _).", 1, 18, "there is no aggregate median; there are avg, count"),
+    ("v(n) <- agg<<n = median(a)>> r(a, _).", 1, 18, "there is no aggregate median; there are avg, bit_and"),
     ("v(n) <- agg<<n = sum()>> r(a, _).", 1, 18, "sum needs an argument"),
+    ("v(n) <- agg<<n = sum(a, b)>> r(a, b).", 1, 18, "sum needs an argument, as sum(x)"),
+    ("v(n) <- agg<<n = count(a, b)>> r(a, b).", 1, 18, "count takes one argument, or none, as count(x)"),
+    ("v(n) <- agg<<n = max_by(a)>> r(a, _).", 1, 18, "max_by needs two arguments, as max_by(x, y)"),
     ("v(a) <- agg<<n = count()>> r(a, _).", 1, 18, "n is not in the head"),
     ("v(n) <- agg<<n = count()>> r(n, _).", 1, 18, "n is what count makes"),
     ("v(n) <- agg<<n = count()>> r(_, _).\nv(n) <- r(n, _).", 2, 1, "v has aggregates and so one rule"),
     ("v(n) <- agg<<n = max(z)>> r(a, _).", 1, 22, "z is in no atom"),
+    ("v[a] = b <- r(a, b).\nv(b, a) <- r(a, b).", 2, 1, "v has a value, in [ ] =, in one of its rules"),
+    ("v[n] = a <- agg<<n = count()>> r(a, _).", 1, 1, "the value of v is what its aggregate makes"),
+    ("v[a] = 3 <- r(a, _).", 1, 8, "'3' does not go here"),
+    ("v[a] = b <- r(a, c), b = z[c] + 1.", 1, 27, "'[' does not go here"),
     ("v(f) <-\n z(f, _),\n  f * 3 > 1.", 3, 3, "BOOLEAN"),
 ]
 
@@ -105,3 +112,34 @@ def test_rules_are_there_when_a_database_is_opened_again(tmp_path: Path) -> None
 
 def test_rules_mean_what_sql_written_by_hand_means() -> None:
     run_as_plain_python("tests/rules/plain_python.py")
+
+
+def test_two_values_of_a_functional_head_refuse_the_batch_and_name_key_and_values(tmp_path: Path) -> None:
+    rules = "f[a] = b <- r(a, b). all[] = c <- s(_, c). g[b] = c <- f[b] = c, !s(b, 9)."
+    with fv.Database(tmp_path / "db") as db:
+        db.execute(";".join(table.text.spark for table in TABLES))
+        db.rule(rules)
+        db.insert("r", [(1, 2), (1, 2), (3, 4)])
+        db.insert("s", [(1, 5)])
+    with fv.Database(tmp_path / "db") as db:
+        seen = {name: sorted(db.view(name)) for name in ("f", "all", "g")}
+        assert seen == {"f": [(1, 2), (3, 4)], "all": [(5,)], "g": [(1, 2), (3, 4)]}
+        version = db.version
+        with pytest.raises(fv.EvaluationError, match="for a = 1, b has two values, 2 and 7; one is allowed"):
+            db.insert("r", [(5, 6), (1, 7)])
+        with pytest.raises(fv.EvaluationError, match="for a = 3, b has two values, NULL and 4"):
+            db.insert("r", [(3, None)])
+        with pytest.raises(fv.EvaluationError, match="view all cannot be computed: c has two"), db.batch() as batch:
+            batch.insert("r", [(8, 9)])
+            batch.insert("s", [(1, 6)])
+        assert db.version == version and {name: sorted(db.view(name)) for name in seen} == seen
+        assert sorted(db.table("r")) == [(1, 2), (1, 2), (3, 4)]
+        # One version may take the old value away and bring the new one.
+        with db.batch() as batch:
+            batch.insert("r", [(1, 7)])
+            batch.delete("r", [(1, 2), (1, 2)])
+        assert sorted(db.view("f")) == sorted(db.view("g")) == [(1, 7), (3, 4)]
+        db.insert("r", [(2, 7)])
+        with pytest.raises(fv.EvaluationError, match="for b = 7, a has two values, 1 and 2"):
+            db.rule("h[b] = a <- r(a, b).")
+        assert "h" not in db.views

@@ -3,7 +3,8 @@
 Of a block with a LIMIT a cell keeps as many rows of its own, the second stage the first ones of them all. For groups,
 in a cell, a view with a row per group: its free variables, the components of its sums and counts as raw numbers,
 its MIN and MAX. For COUNT and SUM of DISTINCT values, a view with a row per group and value. The second stage has
-a table for each, adds up the components of a group, takes the least of the least, and counts the values anew.
+a table for each, adds up the components of a group, takes the least of the least, and counts the values anew. MIN_BY
+and MAX_BY come with what they are ordered by, of the same row, as MIN or MAX of it.
 """
 
 from __future__ import annotations
@@ -12,12 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column
-from freshviews.query.block import Block, ColumnDef, DistinctAggregate, Output, Result, ViewDef
+from freshviews.query.block import SCANNED, Block, ColumnDef, DistinctAggregate, Output, Result, ViewDef
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.sql.variables import free_name
 from freshviews.types import BIGINT, BOOLEAN
-
-EXTREMES = ("min", "max")
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ def pieces_of(block: Block) -> tuple[Piece, ...]:
     """What a cell keeps of a block with groups, or global: the groups, then the values of each distinct query."""
     query = block.query
     components = _components(block)
-    extremes = [one for one in block.distinct if one.kind in EXTREMES]
+    scanned = _scanned(block)
     results: list[Result] = []
     columns = _group_columns(query)
     outputs = _group_outputs(query, columns)
@@ -44,13 +43,13 @@ def pieces_of(block: Block) -> tuple[Piece, ...]:
         results.append(Result(name, "count", (component,), BIGINT, BIGINT, False))
         outputs.append(Output(f"c{i + 1}", Column(name, BIGINT, False)))
         columns.append(ColumnDef(f"c{i + 1}", BIGINT, False))
-    for i, one in enumerate(extremes):
-        name = free_name(f"extreme_{i + 1}", _names(block, results))
+    for i, one in enumerate(scanned):
+        name = free_name(f"scanned_{i + 1}", _names(block, results))
         results.append(Result(name, one.kind, (one.name,), one.type, one.type))
         outputs.append(Output(f"m{i + 1}", Column(name, one.type)))
         columns.append(ColumnDef(f"m{i + 1}", one.type))
     kept = tuple(a for a in query.aggregates if a.name in components or a is query.aggregates[0])
-    groups = Block("groups", replace(query, aggregates=kept), tuple(outputs), tuple(results), tuple(extremes))
+    groups = Block("groups", replace(query, aggregates=kept), tuple(outputs), tuple(results), tuple(scanned))
     return Piece(tuple(columns), groups), *(_values(one) for one in _value_queries(block))
 
 
@@ -58,7 +57,7 @@ def merged(block: Block, tables: Sequence[str]) -> Block:
     """The block over the tables of its pieces: same outputs, same HAVING."""
     query = block.query
     components = _components(block)
-    extremes = [one for one in block.distinct if one.kind in EXTREMES]
+    scanned = _scanned(block)
     values = _value_queries(block)
     groups = _group_columns(query)
     atom = _atom(tables[0], query.free, groups)
@@ -70,13 +69,15 @@ def merged(block: Block, tables: Sequence[str]) -> Block:
     main = Query(query.name, query.free, (atom,), (Aggregate("count", "integer"), *sums))
 
     def rebased(one: DistinctAggregate) -> DistinctAggregate:
-        if one.kind in EXTREMES:
-            place = next(i for i, other in enumerate(extremes) if other is one)
-            argument = one.query.free[-1]
-            extreme = Column(f"m{place + 1}", one.type)
-            known = Call("is_not_null", (extreme,), BOOLEAN, False)
+        if one.kind in SCANNED:
+            width, last = len(one.arguments), scanned.index(one) + 1
+            found = tuple(Column(f"m{last - width + 1 + i}", kind) for i, kind in enumerate(one.arguments))
+            known = Call("is_not_null", (found[0],), BOOLEAN, False)
             over = replace(
-                atom, variables=(*atom.variables, argument), columns=(*atom.columns, extreme), filters=(known,)
+                atom,
+                variables=(*atom.variables, *one.query.free[-width:]),
+                columns=(*atom.columns, *found),
+                filters=(known,),
             )
             return replace(one, query=Query(one.query.name, one.query.free, (over,)))
         place = next(i for i, other in enumerate(values) if _same(other, one.query))
@@ -98,12 +99,25 @@ def passed_on(view: ViewDef, block: Block, table: str) -> Block:
     return Block("bag", Query(block.query.name, variables, (Atom(table, table, variables, columns),)), outputs)
 
 
+def _scanned(block: Block) -> list[DistinctAggregate]:
+    """The aggregates of which a cell keeps what its own values come to: before MIN_BY, MIN of what it is ordered by."""
+    found: list[DistinctAggregate] = []
+    for one in block.distinct:
+        if one.by is not None:
+            name = free_name(f"{one.name}_by", [other.name for other in (*block.distinct, *found)])
+            query = replace(one.query, name=f"{one.query.name}_by", free=one.query.free[:-1])
+            found.append(DistinctAggregate(name, one.kind.removesuffix("_by"), query, one.by))
+        if one.kind in SCANNED:
+            found.append(one)
+    return found
+
+
 def _components(block: Block) -> tuple[str, ...]:
     """The linear components that results are made of; the count where the piece had no column otherwise."""
     linear = {one.name for one in block.query.aggregates}
     used = (c for r in block.results for c in r.components)
     found = tuple(dict.fromkeys(c for c in used if c in linear))
-    if not (found or block.query.free or any(one.kind in EXTREMES for one in block.distinct)):
+    if not (found or block.query.free or any(one.kind in SCANNED for one in block.distinct)):
         return (block.query.aggregates[0].name,)
     return found
 
@@ -112,7 +126,7 @@ def _value_queries(block: Block) -> list[Query]:
     """The queries of distinct aggregates that need the values themselves, each once."""
     found: list[Query] = []
     for one in block.distinct:
-        if one.kind not in EXTREMES and not any(_same(one.query, other) for other in found):
+        if one.kind not in SCANNED and not any(_same(one.query, other) for other in found):
             found.append(one.query)
     return found
 

@@ -3,7 +3,8 @@
 An update waits for memory, one place after the other: the slot of a key, the group or the row that it names, the rows
 of the group, the slots of what is looked up for each of them. The keys are known as soon as the batch is there, so
 all this is fetched in stages, each some updates before it is needed, by which time that of the stage before has come.
-In the trigger language there is none of it: it shows what an update does.
+Tables that the processor's caches hold are not waited for, and to fetch from them would be work for nothing: whether
+they are larger is asked once a batch. In the trigger language there is none of it: it shows what an update does.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 SLOT, FOUND, BLOCK, ROWS, PAIRS = 12, 8, 5, 3, 1
 """How many updates ahead it is fetched: the slot of a key, what it names, the ends of a block of rows, the first of
 these rows, the slots of what is looked up for each."""
+CACHED = 16 << 20
+"""Bytes of tables that the caches of a processor hold well enough. Measured: without fetching ahead counts of triangles
+take two thirds of the time at 2 MB, nine tenths at 12 MB, and five quarters at 50 MB."""
 MOST_PLACES = 6
 """Of one trigger: fetching costs some instructions at each update, whether or not what is fetched was there."""
 
@@ -41,19 +45,26 @@ def place_of(loop: Loop) -> Place:
     return Place(loop.view, tuple(loop.key[i] for i in loop.bound), loop.bound)
 
 
+def write_until(trigger: Trigger, statements: StatementWriter, raw: dict[str, str]) -> None:
+    """Before the first update: up to which one others are looked up ahead, all or none."""
+    views = dict.fromkeys(place.view for place in _foreseen(trigger, statements, raw))
+    if views:
+        statements.need("table_bytes")
+        held = " + ".join(f"table_bytes({statements.table(view)})" for view in views)
+        statements.writer.line(f"until = n if {held} > {CACHED} else 0")
+
+
 def write_ahead(trigger: Trigger, statements: StatementWriter, raw: dict[str, str]) -> None:
     """Fetch what later updates look up by columns as they come; ``raw`` names the variable of each column."""
-    if statements.counted or statements.outlined:
-        return
+    places = _foreseen(trigger, statements, raw)
     plain = {p.name: raw[p.expr.name] for p in trigger.parameters if isinstance(p.expr, Column) and p.expr.name in raw}
-    places = [place for place in _places(trigger, statements) if set(place.key) <= plain.keys()][:MOST_PLACES]
     loops = [loop for loop in _outermost(trigger) if set(places).issuperset(map(place_of, _sides(loop)))]
     statements.ahead = frozenset(place_of(side) for loop in loops for side in _sides(loop))
     changed = [place for place in _changed(trigger, statements) if place in places]
     slices = any(place.bound for place in places)
     for distance in (SLOT, FOUND, BLOCK, ROWS, PAIRS) if slices else (SLOT, FOUND) if places else ():
         writer = statements.writer
-        with writer.block(f"if i + {distance} < n:"):
+        with writer.block(f"if i + {distance} < until:"):
             for name in _read(distance, places, loops, plain):
                 writer.line(f"{name} = load({name}_at, (i + {distance}) * {name}_stride)")
             if distance < BLOCK:
@@ -67,6 +78,14 @@ def write_ahead(trigger: Trigger, statements: StatementWriter, raw: dict[str, st
             for place in places:
                 if place.bound or distance != BLOCK:
                     _write_place(distance, place, statements, plain)
+
+
+def _foreseen(trigger: Trigger, statements: StatementWriter, raw: dict[str, str]) -> list[Place]:
+    """Places by columns as they come."""
+    if statements.counted or statements.outlined:
+        return []
+    plain = {p.name for p in trigger.parameters if isinstance(p.expr, Column) and p.expr.name in raw}
+    return [place for place in _places(trigger, statements) if plain.issuperset(place.key)][:MOST_PLACES]
 
 
 def _read(distance: int, places: list[Place], loops: list[Loop | Smaller], plain: dict[str, str]) -> list[str]:

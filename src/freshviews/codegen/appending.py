@@ -18,7 +18,6 @@ from freshviews.program.nodes import (
     Add,
     Balance,
     Exists,
-    Extreme,
     Lookup,
     Loop,
     Program,
@@ -27,6 +26,7 @@ from freshviews.program.nodes import (
     Trigger,
     View,
 )
+from freshviews.program.order import Scan
 from freshviews.program.rewrite import Body, visit
 from freshviews.ring import RINGS
 
@@ -38,7 +38,7 @@ def views_in(statement: Statement) -> tuple[str, ...]:
             return (view,)
         case Smaller(left=left, right=right):
             return (left.view, right.view)
-        case Extreme(view=view, source=source):
+        case Scan(view=view, source=source):
             return (view, source)
         case _:
             return ()

@@ -28,7 +28,7 @@ from freshviews.codegen.layout import (
 from freshviews.codegen.writer import Writer
 from freshviews.kernel import buffer
 from freshviews.program.nodes import COUNT, Program, View
-from freshviews.query.block import Block, Result
+from freshviews.query.block import SCANNED, Block, Result
 
 _PRESENT = {"bag": "!= 0", "groups": "> 0"}
 """What the count of a row is where the row is there: over Z a bag counts below zero, a group is not there."""
@@ -136,9 +136,9 @@ def _result(result: Result, view: View, layout: RowLayout, used: set[str]) -> st
     match result.function:
         case "count":
             return word(first)
-        case "min" | "max":
-            used.add("min_result")
-            return f"min_result({word(first)}, {word(first + '#n')})"
+        case kind if kind in SCANNED:
+            used.add("scan_result")
+            return f"scan_result({word(first)}, {word(first + '#n')})"
         case "sum" if real:
             used.add("sum_real")
             return f"sum_real(payload + {8 * place(first)}, {word(result.components[1])})"

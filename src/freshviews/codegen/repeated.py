@@ -22,7 +22,6 @@ from freshviews.program.nodes import (
     Emit,
     Enter,
     Exists,
-    Extreme,
     If,
     Into,
     Leave,
@@ -40,7 +39,7 @@ from freshviews.program.nodes import (
     Value,
     bodies,
 )
-from freshviews.program.order import Top
+from freshviews.program.order import Scan, Top
 from freshviews.program.rewrite import Body, visit
 
 if TYPE_CHECKING:
@@ -215,7 +214,7 @@ def _free(body: Body, bound: frozenset[tuple[str, str]]) -> Iterator[Name]:
             case Smaller(left=left, right=right):
                 yield from _free((left, right), bound)
                 continue
-            case Exists(key=key) | Extreme(key=key):
+            case Exists(key=key) | Scan(key=key):
                 yield from variables(key)
             case Sum(alias=row):
                 within |= {("alias", row)}

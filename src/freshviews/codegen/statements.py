@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from freshviews.codegen.ahead import Place
 from freshviews.codegen.appending import with_pending
-from freshviews.codegen.extremes import write_always, write_extreme, write_order, write_top
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.leapfrog import TrieNames, write_leap
+from freshviews.codegen.ordered import write_always, write_order, write_scan, write_top
 from freshviews.codegen.rebalancing import write_balance, write_perform
 from freshviews.codegen.remembered import write_remembered
 from freshviews.codegen.repeated import Repeated, after_lets, write_call
@@ -28,7 +28,6 @@ from freshviews.program.nodes import (
     Emit,
     Enter,
     Exists,
-    Extreme,
     If,
     Into,
     Leap,
@@ -47,7 +46,7 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
-from freshviews.program.order import Top, is_always
+from freshviews.program.order import Scan, Top, is_always
 from freshviews.ring import RINGS
 
 OUTLINED = "outlined "
@@ -180,8 +179,8 @@ class StatementWriter:
                 self.into(statement)
             case Add():
                 self.add(statement)
-            case Extreme():
-                write_extreme(self, statement)
+            case Scan():
+                write_scan(self, statement)
             case Top():
                 write_top(self, statement)
             case Clear():

@@ -8,7 +8,7 @@ entered, and it is decided whether this batch leaves rows pending: see ``codegen
 
 from __future__ import annotations
 
-from freshviews.codegen.ahead import write_ahead
+from freshviews.codegen.ahead import write_ahead, write_until
 from freshviews.codegen.appending import appended, entered, touched
 from freshviews.codegen.layout import STATUS, STATUS_ERROR, STATUS_ROW, STATUS_STEPS
 from freshviews.codegen.prologue import write_prologue
@@ -23,7 +23,6 @@ from freshviews.program.nodes import (
     Balance,
     Emit,
     Exists,
-    Extreme,
     If,
     Into,
     Let,
@@ -36,6 +35,7 @@ from freshviews.program.nodes import (
     Trigger,
     Value,
 )
+from freshviews.program.order import Scan
 from freshviews.program.rewrite import visit
 
 
@@ -54,7 +54,7 @@ def _names_in(statement: Statement) -> set[str]:
     match statement:
         case Let(expr=expr) | If(condition=expr):
             return set(columns_of(expr))
-        case Lookup(key=key) | Loop(key=key) | Extreme(key=key) | Exists(key=key) | Balance(key=key):
+        case Lookup(key=key) | Loop(key=key) | Scan(key=key) | Exists(key=key) | Balance(key=key):
             return set(key)
         case Smaller(left=left, right=right):
             return {*left.key, *right.key}
@@ -89,7 +89,7 @@ def write_trigger(
     statements.counted = counted
     statements.repeated = repeated
     statements.outlined = repeated.size(trigger.body) > LONG
-    added = {s.view for one in program.triggers for s in visit(one.body) if isinstance(s, Add | Extreme)}
+    added = {s.view for one in program.triggers for s in visit(one.body) if isinstance(s, Add | Scan)}
     statements.frozen = frozenset(view.name for view in program.views) - added
     used.update({"load", "store"})
     columns = columns_read(trigger)
@@ -114,6 +114,7 @@ def write_trigger(
             writer.line(f"{raw[column]}_stride = load(batch, {2 * i + 3})")
         _write_appending(program, trigger, statements)
         write_expecting(statements)
+        write_until(trigger, statements, raw)
         with writer.block("for i in range(n):"):
             write_ahead(trigger, statements, raw)
             writer.line("m = load(m_at, i * m_stride)")

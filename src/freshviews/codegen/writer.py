@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from freshviews.codegen.imports import IMPORTABLE
 
-RESERVED = frozenset({"state", "batch", "n", "i", "m", "status", "constants", "steps", "changes", "wanted"})
+RESERVED = frozenset({"state", "batch", "n", "i", "m", "status", "constants", "steps", "changes", "until", "wanted"})
 """Names that generated functions have for what is not the program's."""
 
 

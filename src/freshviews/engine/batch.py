@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +37,4 @@ class CodeBatch:
 
 def address_of(array: Codes) -> tuple[int, int]:
     """Address of the first word and the stride in words."""
-    interface: dict[str, Any] = array.__array_interface__
-    strides = interface["strides"]
-    return interface["data"][0], 1 if strides is None else strides[0] // 8
+    return array.ctypes.data, array.strides[0] >> 3

@@ -31,7 +31,7 @@ from freshviews.engine.notices import Notices
 from freshviews.engine.recovery import Recovery, recover
 from freshviews.engine.relations import Relation, Relations, TableState, ViewState
 from freshviews.engine.view import ROWS, Table, View
-from freshviews.engine.window import all_windowed, has_window
+from freshviews.engine.window import all_windowed
 from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError
 from freshviews.query.block import TableDef
 from freshviews.rules import script_of
@@ -241,7 +241,7 @@ class Database:
         if rows < 1:
             raise ValueError("apply_net needs rows of 1 or more")
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
-        if has_window(target):
+        if target.has_window:
             raise CatalogError(f"table {target.name} has a window: what leaves it follows from the order of updates")
         return net_change(encoded, commit_piece, state, target, rows)
 
@@ -272,7 +272,7 @@ class Database:
             with Uninterrupted():
                 self._check_usable()
                 table = self._table(name)
-                encoder = table.encoder.whole() if has_window(table) else table.encoder
+                encoder = table.encoder.whole() if table.has_window else table.encoder
                 version = self._commit(((table, encoded_rows(encoder, rows, sign)),))
             self._notices.tell()
             return version

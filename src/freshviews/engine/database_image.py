@@ -31,7 +31,7 @@ from freshviews.engine.draft import Draft
 from freshviews.engine.image import OtherProgram, read_table_image, write_table_image
 from freshviews.engine.native import address, words_at
 from freshviews.engine.relations import Relations, TableState, ViewState
-from freshviews.engine.window import has_window, held_of, put_back
+from freshviews.engine.window import held_of, put_back
 from freshviews.errors import StoreError
 from freshviews.kernel.image import plain_array
 from freshviews.kernel.mapping import unmap
@@ -66,7 +66,7 @@ def write_database(folder: Path, relations: Relations, dictionary: Dictionary, s
             if table.stored is not None:
                 write_table_image(aside / f"table-{i}", table.name, table.stored, dictionary, sync)
                 tables[table.name]["file"] = f"table-{i}"
-            if has_window(table):
+            if table.has_window:
                 rows = np.ascontiguousarray(held_of(table).rows)
                 about = {"kind": WINDOW, "table": table.name, "shape": rows.shape}
                 write_arrays(aside / f"window-{i}", about, [plain_array(address(rows), rows.size, rows.size)], sync)
@@ -117,9 +117,9 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
             if table.stored is not None:
                 read_table_image(folder / part["file"], table.name, table.stored, dictionary, verify)
                 table.written = part["written"]
-            if has_window(table) and "window" in part:
+            if table.has_window and "window" in part:
                 put_back(table, _window_rows(folder / part["window"], verify))
-            elif has_window(table) and part["written"]:
+            elif table.has_window and part["written"]:
                 raise StoreError(
                     f"{folder}: table {table.name} had no window when the image was written, and so the order of its "
                     "rows is not there; define it without one, or feed it again"

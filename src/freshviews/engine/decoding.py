@@ -15,6 +15,9 @@ from freshviews.types.columns import arrow_type, decode_array
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import decode_value
 
+FEW = 4
+"""Rows that are decoded sooner one by one than as Arrow arrays."""
+
 
 def schema_of(columns: Iterable[ColumnDef]) -> pa.Schema:
     """The Arrow schema of a relation; a column that is never NULL is not nullable there."""
@@ -52,6 +55,9 @@ class Decoder:
 
     def tuples(self, batch: CodeBatch) -> list[tuple[Any, ...]]:
         """The batch as tuples of Python values, each once."""
+        if len(batch) <= FEW:
+            codes = zip(*[batch.columns[column.name].tolist() for column in self._columns], strict=True)
+            return [self.row(row) for row in codes]
         return list(zip(*[array.to_pylist() for array in self.arrays(batch)], strict=True))
 
     def value(self, column: ColumnDef, code: int) -> Any:
@@ -70,6 +76,9 @@ def repeated(batches: Iterable[CodeBatch], rows: int) -> Iterator[CodeBatch]:
     """
     for batch in batches:
         if (batch.multiplicities == 1).all():
+            if len(batch) <= rows:
+                yield batch
+                continue
             for start in range(0, len(batch), rows):
                 yield _slice(batch, slice(start, min(start + rows, len(batch))))
             continue

@@ -13,7 +13,7 @@ from freshviews.engine.base_check import Changes
 from freshviews.engine.batch import CodeBatch
 from freshviews.engine.encoding import Encoded
 from freshviews.engine.relations import Relations, TableState
-from freshviews.engine.window import has_window, held_of
+from freshviews.engine.window import held_of
 from freshviews.errors import FreshviewsError, StoreError
 from freshviews.store.payload import Part, parts_of, parts_to_bytes
 from freshviews.store.record import IMAGES, SCRIPT, TABLE, Record
@@ -52,7 +52,7 @@ def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple
 
 def _rows_of(table: TableState) -> Iterator[CodeBatch]:
     """The rows of a table that a snapshot has: those that are stored; of one with a window, each in its turn."""
-    if not has_window(table):
+    if not table.has_window:
         yield from table.stored.batches(ROWS) if table.stored is not None else ()
         return
     held = held_of(table)

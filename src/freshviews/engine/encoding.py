@@ -27,7 +27,8 @@ from freshviews.types.values import BadValue, Encoder, encoder_for
 MULTIPLICITY = "_multiplicity"
 """Name of the column that holds signed multiplicities, going in and coming out."""
 
-_ONE = {sign: np.array([sign], np.int64) for sign in (1, -1)}
+_SIGNS = {sign: np.full(4096, sign, np.int64) for sign in (1, -1)}
+"""Multiplicities of what is inserted or deleted; nobody writes to those of a batch."""
 _REFUSED = (TypeError, ValueError, OverflowError)
 
 
@@ -139,7 +140,7 @@ class TableEncoder:
                 self._refuse(0, len(codes), value, error)
         kept = np.array(codes, np.int64)
         columns = {name: kept[i : i + 1] for i, name in self._kept}
-        return Encoded(CodeBatch(self._table, columns, _ONE[sign]))
+        return Encoded(CodeBatch(self._table, columns, _same(sign, 1)))
 
     def _rows(self, rows: list[Any], sign: int) -> Encoded:
         width = len(self._columns) + (sign == 0)
@@ -236,7 +237,7 @@ class TableEncoder:
         count = rows.num_rows
         columns = {name: codes[row] if row >= 0 else np.full(count, NULL, np.int64) for name, row in planned.columns}
         if sign:
-            return Encoded(CodeBatch(self._table, columns, np.full(count, sign, np.int64)))
+            return Encoded(CodeBatch(self._table, columns, _same(sign, count)))
         return self._present(columns, codes[planned.multiplicity])
 
     def _general(self, table: pa.Table, sign: int) -> Encoded:
@@ -331,6 +332,12 @@ class TableEncoder:
             column=str(name),
             rule="columns are known",
         )
+
+
+def _same(sign: int, rows: int) -> Codes:
+    """So many times +1 or -1."""
+    known = _SIGNS[sign]
+    return known[:rows] if rows <= len(known) else np.full(rows, sign, np.int64)
 
 
 def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:

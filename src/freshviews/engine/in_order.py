@@ -26,7 +26,6 @@ from freshviews.engine.commit import PieceTooLarge
 from freshviews.engine.encoding import Encoded
 from freshviews.engine.output import consolidate
 from freshviews.engine.relations import TableState, ViewState
-from freshviews.engine.window import has_window
 
 UPDATE = "_update"
 """Name of the column with the position of the update, among those given, behind a row of the change."""
@@ -107,7 +106,7 @@ def _pieces(
             end = min(at + size, len(batch))
             columns = {name: column[at:end] for name, column in batch.columns.items()}
             positions = np.arange(at, end) if encoded.positions is None else encoded.positions[at:end]
-            if end - at > 1 and table.is_stored and not has_window(table):
+            if end - at > 1 and table.is_stored and not table.has_window:
                 end = at + _valid(columns, batch.multiplicities[at:end])
                 columns = {name: column[: end - at] for name, column in columns.items()}
                 positions = positions[: end - at]

@@ -20,10 +20,8 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
 
     Iterables and readers are read to their end: a batch is one version, so it is whole before it counts.
     """
-    if isinstance(rows, list | pa.Table):
+    if isinstance(rows, (list, pa.Table, pa.RecordBatch)):
         return rows
-    if isinstance(rows, pa.RecordBatch):
-        return pa.Table.from_batches([rows])
     if isinstance(rows, pa.RecordBatchReader):
         return rows.read_all()
     home = type(rows).__module__.partition(".")[0]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import signal
 import threading
+from _signal import signal as set_handler  # type: ignore[import-not-found]
 from types import FrameType, TracebackType
 from typing import Any
+
+_SIGINT = int(signal.SIGINT)
 
 
 class Uninterrupted:
@@ -21,7 +24,8 @@ class Uninterrupted:
         self._pending: tuple[int, FrameType | None] | None = None
         self._installed = threading.current_thread() is threading.main_thread()
         if self._installed:
-            self._before: Any = signal.signal(signal.SIGINT, self._put_off)
+            # As signal.signal, which spends more than a small batch does on looking for enumerations.
+            self._before: Any = set_handler(_SIGINT, self._put_off)
 
     def _put_off(self, number: int, frame: FrameType | None) -> None:
         self._pending = (number, frame)
@@ -32,7 +36,7 @@ class Uninterrupted:
         if self._installed:
             # None: the handler was not installed from Python, so it cannot be put back by name.
             before = signal.SIG_DFL if self._before is None else self._before
-            signal.signal(signal.SIGINT, before)
+            set_handler(_SIGINT, before)
             if self._pending is not None:
                 if callable(before):
                     before(*self._pending)

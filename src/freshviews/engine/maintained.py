@@ -21,7 +21,7 @@ from freshviews.engine.set_rows import Flags, change_of, has, rows_of
 from freshviews.expr.host import Evaluator, HostFailure
 from freshviews.expr.nodes import Column
 from freshviews.expr.ops import may_fail
-from freshviews.kernel.failure import ERRORS
+from freshviews.kernel.failure import ERRORS, TWO_VALUES
 from freshviews.kernel.payload import PAYLOAD_ERRORS
 from freshviews.plan.explain import explain
 from freshviews.plan.planner import Plan, may_be_negative, plan_block
@@ -65,10 +65,15 @@ class _Part:
     """Where the free variables stand among the outputs, of a block whose rows are looked up."""
     fed: BlockState | None = None
     """What is fed in the place of the state, while it is made at once."""
+    two_values: str = ""
+    """Where ONLY_VALUE had no answer since ``failure`` was last asked."""
 
     def project(self, raw: Codes) -> Codes:
         """Output rows of raw rows."""
-        return project(self.projection, self.compiled, self.state.state, raw)
+        rows = project(self.projection, self.compiled, self.state.state, raw)
+        if self.state.status[0] == TWO_VALUES and not self.two_values:
+            self.two_values = self.projection.two_values(raw)
+        return rows
 
     def rows(self, limit: int) -> Iterator[Codes]:
         """The output rows, at most ``limit`` at a time."""
@@ -340,7 +345,9 @@ class Maintained:
                 return Failure("memory", "memory ran out")
             if status[0] != 0:
                 row = int(status[1])
-                found = found or Failure("evaluation", _MESSAGES[int(status[0])], row if row >= 0 else None)
+                message = part.two_values or _MESSAGES[int(status[0])]
+                found = found or Failure("evaluation", message, row if row >= 0 else None)
+                part.two_values = ""
                 part.state.reset_status()
         return found
 

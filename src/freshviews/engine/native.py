@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from freshviews.codegen.layout import row_layout
 from freshviews.engine.batch import Codes
+from freshviews.kernel import folds, mem, ordered, table
 from freshviews.kernel import index as indexes
-from freshviews.kernel import mem, ordered, table
+from freshviews.kernel.ordered_folds import ordered_fold_at
 from freshviews.program.nodes import View
 from freshviews.program.order import Order
+
+_FOLDS = {"bit_and": folds.BIT_AND, "bit_or": folds.BIT_OR}
 
 
 def words_in(address: int, rows: int, width: int) -> Codes:
@@ -31,9 +34,7 @@ def words_at(address: int, rows: int, width: int) -> Codes:
 
 def address(array: NDArray[Any]) -> int:
     """Address of an array's first word."""
-    interface: dict[str, Any] = array.__array_interface__
-    place: int = interface["data"][0]
-    return place
+    return array.ctypes.data
 
 
 def group_sizes(index: int) -> Codes:
@@ -55,7 +56,7 @@ def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) ->
     layout = row_layout(view)
     of_all = len(view.indexes) + sum(len(subset.indexes) for subset in view.subsets)
     handle: int = table.new_table(
-        layout.key, layout.payload, of_all, int(bool(view.ordered)), int(view.journal)
+        layout.key, layout.payload, of_all, int(bool(view.ordered)) + len(view.folds), int(view.journal)
     )
     for positions in view.indexes:
         words = np.array(positions, np.int64)
@@ -66,7 +67,9 @@ def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) ->
             words = np.array(positions or (0,), np.int64)
             table.add_subset_index(handle, address(words), len(positions))
     if view.ordered:
-        index = ordered.new_ordered(handle, len(view.ordered))
+        index = ordered.new_ordered(handle, len(view.ordered), len(view.folds))
         for i, order in enumerate(view.ordered):
             mem.store(index, ordered.KINDS + i, _kind(order))
+        for f, fold in enumerate(view.folds):
+            mem.store(ordered_fold_at(index, handle, f), folds.KIND, _FOLDS[fold])
     return handle

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from freshviews.codegen.block import CompiledBlock
 from freshviews.engine.batch import Codes
 from freshviews.engine.host import HostColumns
 from freshviews.engine.native import address, words_at
+from freshviews.engine.two_values import two_values_of
 from freshviews.expr.host import Evaluator
 from freshviews.expr.nodes import Column, Expr
 from freshviews.kernel import buffer as buffers
@@ -25,7 +27,7 @@ class Projection:
 
     ``raw`` names the words of a raw row; ``places[i]`` says where output ``i`` comes from: ("raw", word), or
     ("compiled", position in ``compiled``). Host subexpressions stand in further raw words, ``#1``, ...
-    ``injective``: different raw rows give different output rows.
+    ``injective``: different raw rows give different output rows. ``two_values`` words what ONLY_VALUE cannot answer.
     """
 
     raw: tuple[str, ...]
@@ -34,6 +36,7 @@ class Projection:
     having: Expr | None
     host: dict[str, Evaluator]
     injective: bool
+    two_values: Callable[[Codes], str]
 
 
 def projection_of(block: Block, dictionary: Dictionary) -> Projection:
@@ -50,7 +53,8 @@ def projection_of(block: Block, dictionary: Dictionary) -> Projection:
         compiled = tuple(exprs)
         places = tuple(("compiled", i) for i in range(len(exprs)))
     kept = {e.name for e in (o.expr for o in block.outputs) if isinstance(e, Column)}
-    return Projection(raw, places, compiled, having, host.evaluators(dictionary), kept.issuperset(names))
+    injective, told = kept.issuperset(names), two_values_of(block, dictionary)
+    return Projection(raw, places, compiled, having, host.evaluators(dictionary), injective, told)
 
 
 def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Codes) -> Codes:

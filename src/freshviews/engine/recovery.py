@@ -14,7 +14,7 @@ from freshviews.engine.draft import Draft
 from freshviews.engine.durability import STRINGS, changes_of
 from freshviews.engine.image import OtherProgram
 from freshviews.engine.relations import Relations, ViewState
-from freshviews.engine.window import follow, has_window, put_back
+from freshviews.engine.window import follow, put_back
 from freshviews.errors import FreshviewsError, StoreError
 from freshviews.sql.script import parse_script
 from freshviews.store.directory import Directory
@@ -75,7 +75,7 @@ def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
                 changes = changes_of(record, relations)
                 commit(changes, relations, _no_log)
                 for table, encoded in changes:
-                    if has_window(table):
+                    if table.has_window:
                         follow(table, encoded.batch)
                 replayed += 1
             version = max(version, record.version)
@@ -116,7 +116,7 @@ def _from_snapshot(
     def load(relations: Relations) -> None:
         for record in records:
             for table, encoded in changes_of(record, relations):
-                if has_window(table):
+                if table.has_window:
                     columns = [encoded.batch.columns[column.name] for column in table.definition.columns]
                     put_back(table, np.column_stack(columns))
                 if table.stored is None:

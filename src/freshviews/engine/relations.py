@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 from weakref import WeakSet
 
@@ -18,6 +19,7 @@ from freshviews.engine.maintained import Maintained
 from freshviews.engine.reading import Reader, drain_all
 from freshviews.errors import EvaluationError
 from freshviews.query.block import TableDef, ViewDef
+from freshviews.query.window import PROPERTY
 from freshviews.sql.catalog import Catalog
 
 
@@ -51,6 +53,11 @@ class TableState:
     @property
     def name(self) -> str:
         return self.definition.name
+
+    @cached_property
+    def has_window(self) -> bool:
+        """Whether rows leave by themselves; see ``freshviews.engine.window``."""
+        return PROPERTY in dict(self.definition.properties)
 
     @property
     def is_stored(self) -> bool:

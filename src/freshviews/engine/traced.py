@@ -231,6 +231,11 @@ class TracedRule:
         return found
 
     @property
+    def operations(self) -> int:
+        """How many operations of iterators were done so far."""
+        return int(self._rule[words.OPERATIONS])
+
+    @property
     def counters(self) -> TraceCounters:
         names = TraceCounters.__dataclass_fields__
         return TraceCounters(**{name: int(self._rule[getattr(words, name.upper())]) for name in names})

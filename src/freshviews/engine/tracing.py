@@ -36,13 +36,16 @@ class Tracing:
             return
         error, row = int(status[STATUS_ERROR]), int(status[STATUS_ROW])
         for one, rule in zip(self._traced, self._rules, strict=True):
-            before = rule.counters.operations
+            before = rule.operations
             edits = {}
             for view, edit in one.edits:
-                rows = live_rows(tables[edit])
+                handle = tables[edit]
+                if mem.load(handle, table.USED) == 0:
+                    continue
+                rows = live_rows(handle)
                 if len(rows):
                     edits[view] = columns_of(rows)
-                renew.reset_table(tables[edit])
+                renew.reset_table(handle)
             if not edits:
                 continue
             try:
@@ -53,7 +56,7 @@ class Tracing:
             erased[:, -1] *= -1
             for rows in (erased, inserted):
                 _hand_on(one, rows, run)
-            status[STATUS_STEPS] += rule.counters.operations - before
+            status[STATUS_STEPS] += rule.operations - before
         # A derivation is no row of the batch.
         status[STATUS_ROW] = row if error else -1
 

@@ -19,7 +19,7 @@ from freshviews.engine.batch import CodeBatch, Codes
 from freshviews.engine.encoding import Encoded
 from freshviews.engine.relations import Relations, TableState
 from freshviews.errors import BatchError
-from freshviews.query.window import PROPERTY, Window, window_of
+from freshviews.query.window import Window, window_of
 
 _LEAST = 1024
 
@@ -60,11 +60,6 @@ class Held:
 
     def _earliest(self, rows: Codes) -> int:
         return int(rows[:, self.columns.index(self.window.column)].min())
-
-
-def has_window(table: TableState) -> bool:
-    """Whether rows of a table leave by themselves."""
-    return PROPERTY in dict(table.definition.properties)
 
 
 def windowed(table: TableState, encoded: Encoded) -> tuple[Encoded, Callable[[], None]]:
@@ -114,7 +109,7 @@ def all_windowed(changes: Changes) -> tuple[Changes, list[Callable[[], None]]]:
     """As ``windowed``, of the changes of several tables, of which some have windows."""
     made, moves = list(changes), []
     for i, (table, encoded) in enumerate(changes):
-        if has_window(table):
+        if table.has_window:
             batch, move = windowed(table, encoded)
             made[i] = (table, batch)
             moves.append(move)
@@ -162,7 +157,7 @@ def held_of(table: TableState) -> Held:
 
 def windows_of(relations: Relations) -> dict[str, Held]:
     """The windows of tables, by name."""
-    return {table.name: held_of(table) for table in relations.tables.values() if has_window(table)}
+    return {table.name: held_of(table) for table in relations.tables.values() if table.has_window}
 
 
 def put_back(table: TableState, rows: Codes) -> None:

@@ -28,6 +28,7 @@ operation                                          meaning
 eq ne lt le gt ge (a, b)                           on int; eq and ne also on strings
 eq_float ... ge_float (a, b)                       NaN equals NaN and is the greatest
 null_safe_eq (a, b)                                any one type; never NULL
+only_value (a, b)                                  any one type: a, or an error where b is another, or NULL
 is_null is_not_null is_true is_nan (x)              never NULL; is_true(NULL) and is_nan(NULL) are false
 and or (a, b), not (x)                             three-valued
 add_int sub_int mul_int (a, b) neg_int abs_int     64-bit, checked
@@ -155,6 +156,7 @@ _ALL = [
     # comparison and logic
     *_compiled("eq ne lt le gt ge eq_float ne_float lt_float le_float gt_float ge_float", 2),
     *_compiled("null_safe_eq", 2, null="never"),
+    *_compiled("only_value", 2, fallible=True, null="own"),
     *_compiled("is_null is_not_null is_true is_nan", 1, null="never"),
     *_compiled("and or", 2, null="own"),
     *_compiled("not", 1),

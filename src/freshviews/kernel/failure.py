@@ -11,6 +11,7 @@ OVERFLOW = 1
 DIVISION_BY_ZERO = 2
 RANGE = 3
 DATE_RANGE = 4
+TWO_VALUES = 5
 
 ERRORS = MappingProxyType(
     {
@@ -18,6 +19,7 @@ ERRORS = MappingProxyType(
         DIVISION_BY_ZERO: "division by zero; nullif(divisor, 0) gives NULL instead",
         RANGE: "overflow: the value does not fit the type it is converted to",
         DATE_RANGE: "overflow: the result is outside the dates and timestamps that can be stored",
+        TWO_VALUES: "two values where there may be one",
     }
 )
 """What the word at ``status`` says, by the key stored there; 0 there is success."""

@@ -18,6 +18,8 @@ SUM = 0
 LEAST = 1
 GREATEST = 2
 OWN = 3
+BIT_AND = 4
+BIT_OR = 5
 
 # Words of a fold's description.
 KIND = 0
@@ -41,6 +43,10 @@ def combine(fold: int, a: int, b: int) -> int:
         return a if a < b else b
     if kind == GREATEST:
         return a if a > b else b
+    if kind == BIT_AND:
+        return a & b
+    if kind == BIT_OR:
+        return a | b
     return call_pair(load(fold, FUNCTION), a, b)
 
 
@@ -62,7 +68,7 @@ def fold_words(fold: int, words: int, low: int, high: int) -> int:
             value = x if x > value else value
     else:
         for i in range(low + 1, high):
-            value = call_pair(load(fold, FUNCTION), value, load(words, i))
+            value = combine(fold, value, load(words, i))
     return value
 
 

@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from freshviews.kernel import index, ordered, table
+from freshviews.kernel.folds import KIND
 from freshviews.kernel.index import BLOCK, BLOCK_CAPACITY, GROUP_EXTRA, INLINE, ROWS_COUNT, slice_rows, words_of_block
 from freshviews.kernel.mem import allocate, copy_words, jit, load, release, store, store32
+from freshviews.kernel.ordered_folds import ordered_fold_at
 from freshviews.kernel.pending import NEVER
 
 _SHAPE = (table.WIDTH, table.KEY, table.PAYLOAD, table.INDEXES, table.ORDERED)
@@ -77,6 +79,7 @@ def shape_of(t: int) -> tuple[int, ...]:
     for o in _ordered(t):
         words += [load(o, word) for word in _ORDERED_SHAPE]
         words += [load(o, ordered.KINDS + i) for i in range(1, load(o, ordered.WORDS))]
+        words += [load(ordered_fold_at(o, t, f), KIND) for f in range(load(o, ordered.FOLDS))]
     return tuple(words)
 
 

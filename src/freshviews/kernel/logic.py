@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from freshviews.kernel.mem import f64, inlined
+from freshviews.kernel.failure import TWO_VALUES, fail
+from freshviews.kernel.mem import f64, inlined, jit
 from freshviews.types.sqltype import NULL
 
 NAN = 0x7FF8000000000000
@@ -83,6 +84,12 @@ def ge_float(a: int, b: int) -> int:
 @inlined
 def null_safe_eq(a: int, b: int) -> int:
     return 1 if a == b else 0
+
+
+@jit
+def only_value(a: int, b: int, status: int) -> int:
+    """The value that both are; TWO_VALUES where they differ. NULL is a value like others."""
+    return a if a == b else fail(status, TWO_VALUES)
 
 
 @inlined

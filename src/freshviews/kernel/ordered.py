@@ -1,10 +1,10 @@
 """An ordered index: the rows of a table by key, the last key words in the orders of their types.
 
-It answers MIN and MAX under deletes: the least or greatest last key word among the rows that agree on the
-rest of the key; and it has the rows in order for ``kernel.top``. Words of the rest compare as integers; each of the
-last by a kind of its own. NULL comes first, or last where the kind says so. The string kind looks the bytes up in a
-heap that ``set_strings`` has named: words ``offsets`` of length n + 1, and the UTF-8 bytes of string i from
-``offsets[i]`` to ``offsets[i + 1]``.
+It answers MIN and MAX under deletes: the last key word of the first or last row among those that agree on the
+rest of the key; it has the rows in order for ``kernel.top``, and folds of them for ``kernel.ordered_folds``. Words of
+the rest compare as integers; each of the last by a kind of its own. NULL comes first, or last where the kind says so.
+The string kind looks the bytes up in a heap that ``set_strings`` has named: words ``offsets`` of length n + 1, and the
+UTF-8 bytes of string i from ``offsets[i]`` to ``offsets[i + 1]``.
 
 The index is a treap whose nodes are the rows themselves. A row keeps its two children, as row number + 1 or
 0, in the halves of one word (see table.py); its priority is a hash of its number. Nothing here recurses, and
@@ -18,6 +18,7 @@ removing one that is not, change nothing; nor does anything once memory ran out,
 
 from __future__ import annotations
 
+from freshviews.kernel.folds import FOLD_WORDS
 from freshviews.kernel.mem import (
     allocate,
     inlined,
@@ -50,7 +51,9 @@ STRING_BYTES = 3  # address of its bytes
 TOP = 4  # what ``kernel.top`` keeps
 TOP_WORDS = 10
 WORDS = TOP + TOP_WORDS  # how many of the last key words are in orders of their own
-KINDS = WORDS + 1  # the kind of each; then room for the rest of a key, which a search is given
+FOLDS = WORDS + 1  # how many folds of the last key word are kept
+KINDS = FOLDS + 1  # the kind of each of the last words; then room for the rest of a key, which a search is given
+# After the rest of a key, of which there is room for a whole one, come descriptions of the folds: see folds.py.
 
 # A kind is one of these, with flags.
 INTEGER_ORDER = 0
@@ -63,17 +66,18 @@ _MAGNITUDE = 2**63 - 1
 
 
 @jit
-def new_ordered(t: int, words: int) -> int:
+def new_ordered(t: int, words: int, folds: int = 0) -> int:
     """Handle of an empty ordered index of an empty table, entered in its list; 0 without memory.
 
-    The last so many key words are in the orders of kinds that are stored at KINDS before the first row comes. The
-    table was made with room for the index, and all its secondary indexes are added already.
+    The last so many key words are in the orders of kinds that are stored at KINDS before the first row comes, as are
+    descriptions of folds. The table was made with room for the index, and all its secondary indexes are added already.
     """
     n = load(t, ORDERED)
-    o = allocate(KINDS + words + load(t, KEY))
+    o = allocate(KINDS + words + load(t, KEY) + folds * FOLD_WORDS)
     if o == 0:
         return 0
     store(o, WORDS, words)
+    store(o, FOLDS, folds)
     store(o, ROW_WORD, load(t, KEY) + load(t, PAYLOAD) + load(t, INDEXES) + n)
     store(load(t, ORDERED_LIST), n, o)
     store(t, ORDERED, n + 1)
@@ -134,7 +138,7 @@ def compare_codes(o: int, kind: int, a: int, b: int) -> int:
 
 
 @jit
-def _compare_prefix(o: int, t: int, a: int, b: int) -> int:
+def compare_prefix(o: int, t: int, a: int, b: int) -> int:
     """-1, 0 or 1 as key ``a`` comes before, is, or comes after key ``b``, but for the words in orders of their own."""
     for i in range(load(t, KEY) - load(o, WORDS)):
         x = load(a, i)
@@ -147,7 +151,7 @@ def _compare_prefix(o: int, t: int, a: int, b: int) -> int:
 @jit
 def compare_rows(o: int, t: int, a: int, b: int) -> int:
     """-1, 0 or 1 as the row at ``a`` comes before, is, or comes after the one at ``b``."""
-    order = _compare_prefix(o, t, a, b)
+    order = compare_prefix(o, t, a, b)
     words = load(o, WORDS)
     first = load(t, KEY) - words
     i = 0
@@ -167,12 +171,12 @@ def _priority(child: int) -> int:
 
 
 @inlined
-def _left_link(o: int, t: int, child: int) -> int:
+def left_link(o: int, t: int, child: int) -> int:
     return row_at(t, child - 1) + 8 * load(o, ROW_WORD)
 
 
 @inlined
-def _right_link(o: int, t: int, child: int) -> int:
+def right_link(o: int, t: int, child: int) -> int:
     return row_at(t, child - 1) + 8 * load(o, ROW_WORD) + 4
 
 
@@ -188,22 +192,22 @@ def ordered_insert(o: int, t: int, number: int) -> None:
     child = load32(link, 0)
     while child != 0 and _priority(child) > priority:
         before = compare_rows(o, t, row, row_at(t, child - 1)) < 0
-        link = _left_link(o, t, child) if before else _right_link(o, t, child)
+        link = left_link(o, t, child) if before else right_link(o, t, child)
         child = load32(link, 0)
     if child == own:
         return
     # The row takes the place of the subtree, which is split into what comes before and after it.
     store32(link, 0, own)
-    left = _left_link(o, t, own)
-    right = _right_link(o, t, own)
+    left = left_link(o, t, own)
+    right = right_link(o, t, own)
     while child != 0:
         if compare_rows(o, t, row, row_at(t, child - 1)) < 0:
             store32(right, 0, child)
-            right = _left_link(o, t, child)
+            right = left_link(o, t, child)
             child = load32(right, 0)
         else:
             store32(left, 0, child)
-            left = _right_link(o, t, child)
+            left = right_link(o, t, child)
             child = load32(left, 0)
     store32(left, 0, 0)
     store32(right, 0, 0)
@@ -222,58 +226,58 @@ def ordered_remove(o: int, t: int, number: int) -> None:
         if child == 0:
             return
         before = compare_rows(o, t, row, row_at(t, child - 1)) < 0
-        link = _left_link(o, t, child) if before else _right_link(o, t, child)
+        link = left_link(o, t, child) if before else right_link(o, t, child)
         child = load32(link, 0)
-    left = load32(_left_link(o, t, own), 0)
-    right = load32(_right_link(o, t, own), 0)
+    left = load32(left_link(o, t, own), 0)
+    right = load32(right_link(o, t, own), 0)
     while left != 0 and right != 0:
         if _priority(left) > _priority(right):
             store32(link, 0, left)
-            link = _right_link(o, t, left)
+            link = right_link(o, t, left)
             left = load32(link, 0)
         else:
             store32(link, 0, right)
-            link = _left_link(o, t, right)
+            link = left_link(o, t, right)
             right = load32(link, 0)
     store32(link, 0, left | right)
     store(row, load(o, ROW_WORD), 0)
 
 
 @inlined
-def _prefix(o: int) -> int:
+def prefix_of(o: int) -> int:
     """Where a search is given the rest of a key."""
     return o + 8 * (KINDS + load(o, WORDS))
 
 
 @jit
 def _end_of_prefix(o: int, t: int, greatest: bool) -> int:
-    """The least or greatest last key word among the rows that have the prefix in the header; or NULL."""
-    wanted = _prefix(o)
+    """The last key word of the first or last row of those that have the prefix in the header; 0 where none has."""
+    wanted = prefix_of(o)
     found = 0
     child = load32(o + 8 * ROOT, 0)
     while child != 0:
-        order = _compare_prefix(o, t, wanted, row_at(t, child - 1))
+        order = compare_prefix(o, t, wanted, row_at(t, child - 1))
         if order == 0:
             found = child
         right = order > 0 or (order == 0 and greatest)
-        child = load32(_right_link(o, t, child) if right else _left_link(o, t, child), 0)
-    return NULL if found == 0 else load(row_at(t, found - 1), load(t, KEY) - 1)
+        child = load32(right_link(o, t, child) if right else left_link(o, t, child), 0)
+    return 0 if found == 0 else load(row_at(t, found - 1), load(t, KEY) - 1)
 
 
 @inlined
 def ordered_first(o: int, t: int, prefix: tuple[int, ...]) -> int:
-    """The least last key word among the rows whose key begins with ``prefix``; NULL where there is none.
+    """The last key word of the first row of those whose key begins with ``prefix``; 0 where there is none.
 
-    One word is in an order of its own; ``prefix`` is all of a key before it; the empty tuple where there is no more.
+    ``prefix`` is all of a key but the words in orders of their own; the empty tuple where there are no more.
     """
-    write_key(_prefix(o), prefix)
+    write_key(prefix_of(o), prefix)
     return _end_of_prefix(o, t, False)
 
 
 @inlined
 def ordered_last(o: int, t: int, prefix: tuple[int, ...]) -> int:
-    """The greatest last key word among the rows whose key begins with ``prefix``, as ``ordered_first``."""
-    write_key(_prefix(o), prefix)
+    """The last key word of the last row of those whose key begins with ``prefix``, as ``ordered_first``."""
+    write_key(prefix_of(o), prefix)
     return _end_of_prefix(o, t, True)
 
 
@@ -291,5 +295,5 @@ def ordered_neighbour(o: int, t: int, row: int, after: int) -> int:
         if beyond:
             found = child
         left = beyond if after != 0 else not beyond
-        child = load32(_left_link(o, t, child) if left else _right_link(o, t, child), 0)
+        child = load32(left_link(o, t, child) if left else right_link(o, t, child), 0)
     return found

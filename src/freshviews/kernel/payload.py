@@ -16,11 +16,13 @@ from freshviews.types.sqltype import NULL
 
 SUM_OVERFLOW = 100
 AVERAGE_OVERFLOW = 101
+BITS_OVERFLOW = 102
 
 PAYLOAD_ERRORS = MappingProxyType(
     {
         SUM_OVERFLOW: "overflow: a count, a sum or a product of multiplicities does not fit 64 bits",
         AVERAGE_OVERFLOW: "overflow: the unscaled average of decimals does not fit 64 bits",
+        BITS_OVERFLOW: "overflow: BIT_AND of these values is the least BIGINT, which cannot be stored",
     }
 )
 """What the word at ``status`` says, by the key stored there; these keys are none of ``failure.ERRORS``."""
@@ -33,6 +35,14 @@ def plus(a: int, b: int, status: int) -> int:
     if add_overflows(a, b) != 0 or total == NULL:
         fail(status, SUM_OVERFLOW)
     return total
+
+
+@inlined
+def in_range(bits: int, status: int) -> int:
+    """The bits; BITS_OVERFLOW where they are the least int64."""
+    if bits == NULL:
+        fail(status, BITS_OVERFLOW)
+    return bits
 
 
 @inlined

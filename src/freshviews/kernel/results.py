@@ -60,12 +60,6 @@ def avg_real(address: int, nonnull: int) -> int:
 
 
 @jit
-def min_result(extreme: int, distinct: int) -> int:
-    """MIN: the least argument, or NULL where the number of distinct arguments is 0."""
-    return NULL if distinct == 0 else extreme
-
-
-@jit
-def max_result(extreme: int, distinct: int) -> int:
-    """MAX: the greatest argument, or NULL where the number of distinct arguments is 0."""
-    return NULL if distinct == 0 else extreme
+def scan_result(value: int, distinct: int) -> int:
+    """MIN, MAX and the like: what the arguments come to, or NULL where the number of distinct ones is 0."""
+    return NULL if distinct == 0 else value

@@ -103,6 +103,7 @@ from freshviews.kernel.logic import (
     ne_float,
     not_,
     null_safe_eq,
+    only_value,
     or_,
 )
 
@@ -175,6 +176,7 @@ __all__ = [
     "neg_int",
     "not_",
     "null_safe_eq",
+    "only_value",
     "or_",
     "pmod_int",
     "power",

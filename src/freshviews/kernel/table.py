@@ -8,7 +8,7 @@ indexes hold row numbers.
 
 A row's words::
 
-    key ... | payload ... | one word per index | one word per ordered index | stamp
+    key ... | payload ... | one word per index | one word per ordered index, and per fold of it | stamp
 
 The payload decides presence: a row whose payload words are all zero is not in the relation. It is removed
 at once, or, while a journal is kept, when the journal is cleared. The journal holds, for every row touched
@@ -97,7 +97,10 @@ FULL = 25
 
 
 def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) -> int:
-    """Handle of an empty table; its index lists are filled by ``add_index`` and the ordered kernel."""
+    """Handle of an empty table; its index lists are filled by ``add_index`` and the ordered kernel.
+
+    ``ordered`` counts words of a row: one for each ordered index, and one for each of its folds.
+    """
     t = allocate(HEADER)
     width = key + payload + indexes + ordered + stamped
     store(t, WIDTH, width)

@@ -2,8 +2,8 @@
 
 MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) ask which argument values a group has, whatever their number. For
 each, a view ``D[group, argument]`` counts derivations, kept by the same strategy; where a row of ``D`` appears or
-vanishes, the group's component changes. MIN and MAX read the end of an order kept over ``D``, so that a delete
-costs a search, not a scan::
+vanishes, the group's component changes. So it is for MIN_BY and MAX_BY, whose arguments are pairs, and for BIT_AND and
+BIT_OR. These read the ends of an order kept over ``D``, or folds of its subtrees, so that a delete costs a search::
 
     D[g, x] += m
         appears:  Q[g] += (least#n: 1)
@@ -22,7 +22,6 @@ from freshviews.program.nodes import (
     Clear,
     Component,
     Exists,
-    Extreme,
     Leap,
     Lookup,
     Loop,
@@ -33,9 +32,9 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
-from freshviews.program.order import Order
+from freshviews.program.order import Order, Scan
 from freshviews.program.rewrite import transform
-from freshviews.query.block import Block, DistinctAggregate
+from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate
 from freshviews.query.query import Query
 
 Strategy = Callable[[Query], Program]
@@ -135,9 +134,11 @@ def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View) 
     views = []
     for view in program.views:
         if view.name == root:
-            ordered = tuple(Order(d.type) for d in alike if d.kind in ("min", "max"))[:1]
+            scanned = [d for d in alike if d.kind in SCANNED]
+            ordered = tuple(map(Order, scanned[0].arguments)) if scanned else ()
+            folds = tuple(kind for kind in FOLDED if any(d.kind == kind for d in alike))
             what = f"values of {', '.join(d.name for d in alike)} by group"
-            view = replace(view, journal=False, ordered=ordered, definition=what)
+            view = replace(view, journal=False, ordered=ordered, folds=folds, definition=what)
         views.append(replace(view, name=names[view.name]))
     triggers = tuple(
         replace(t, relation=traces.get(t.relation, t.relation), body=transform(t.body, change))
@@ -167,5 +168,5 @@ def _effect(
         return (Add(result.name, group, (distinct.name, counted), (amount, number)),)
     return (
         Add(result.name, group, (counted,), (number,)),
-        Extreme(result.name, group, distinct.name, source, distinct.kind),
+        Scan(result.name, group, distinct.name, source, distinct.kind),
     )

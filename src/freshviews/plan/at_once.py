@@ -32,4 +32,4 @@ def plan(program: Program, block: Block, sizes: Mapping[str, float] | None = Non
 
 def _kind(view: View) -> object:
     """What views have in common that hold the same."""
-    return view.name, view.key, view.components, view.ordered
+    return view.name, view.key, view.components, view.ordered, view.folds

@@ -5,7 +5,7 @@ whose payload is zero in every component is absent. Elements are those of ``fres
 no bound, where compiled programs check for overflow.
 
 ``State.steps`` counts the work: one for each update, each row that a loop visits or a Top gives, each lookup, each
-slice whose size is compared or asked for, each Add, Tally, Balance and Extreme, each subset entered or left, each row
+slice whose size is compared or asked for, each Add, Tally, Balance and Scan, each subset entered or left, each row
 emitted, each row that is parted or removed by a major rebalancing, and each value that a leapfrog join comes to, times
 its cursors.
 Bounds on update time and delay are claims about it.
@@ -30,7 +30,6 @@ from freshviews.program.nodes import (
     Enter,
     Event,
     Exists,
-    Extreme,
     If,
     Into,
     Leap,
@@ -47,12 +46,12 @@ from freshviews.program.nodes import (
     Tally,
     View,
 )
-from freshviews.program.order import Top
+from freshviews.program.order import Scan, Top
 from freshviews.program.payloads import Key, Payload, Scope, ring_of, value_of
 from freshviews.program.rewrite import made_anew
-from freshviews.program.scalars import evaluate, rank
+from freshviews.program.scalars import evaluate
 from freshviews.program.tracing import Batch, Tracing
-from freshviews.program.window import window
+from freshviews.program.window import scanned, window
 from freshviews.types.dictionary import Dictionary
 
 Index = dict[Key, dict[Key, None]]
@@ -185,7 +184,7 @@ class State:
         return found.get(row, ring_of(self.program.emitted).zero)
 
     def change(self) -> dict[Key, Payload]:
-        """What the result's payloads grew by since the last call (for extremes: the codes' difference)."""
+        """What the result's payloads grew by since the last call (for scans: the codes' difference)."""
         if self.program.delta:
             grown = dict(self.views[self.program.delta])
             self.clear(self.program.delta)
@@ -267,8 +266,8 @@ class State:
                         raise _Enough
                 case Add():
                     self._add(statement, scope)
-                case Extreme():
-                    self._extreme(statement, scope.values(statement.key))
+                case Scan():
+                    self._scan(statement, scope.values(statement.key))
                 case Top():
                     self._top(statement, scope)
                 case Clear(name):
@@ -399,13 +398,11 @@ class State:
         else:
             rows.pop(key, None)
 
-    def _extreme(self, statement: Extreme, key: Key) -> None:
-        view, orders = self.program.view(statement.view), self.program.view(statement.source).ordered
-        assert len(orders) == 1, f"{statement.source} is not ordered"
-        kind = orders[0].type
-        last = [row[-1] for row in self.views[statement.source] if row[:-1] == key]
-        choose = min if statement.kind == "min" else max
-        found = choose(last, key=lambda code: rank(code, kind, self.dictionary), default=0)
+    def _scan(self, statement: Scan, key: Key) -> None:
+        view, source = self.program.view(statement.view), self.program.view(statement.source)
+        assert len(source.ordered) == len(source.key) - len(key), f"{source.name} is not ordered by the rest of its key"
+        rows = [row for row in self.views[source.name] if row[: len(key)] == key]
+        found = scanned(statement.kind, rows, source.ordered, self.dictionary)
         before = self.views[view.name].get(key, ring_of(view.components).zero)
         at = [c.name for c in view.components].index(statement.component)
         self._put(view, key, before, (*before[:at], found, *before[at + 1 :]))

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from freshviews.expr.nodes import Expr
-from freshviews.program.order import Order, Top
+from freshviews.program.order import Order, Scan, Top
 from freshviews.program.traced import Traced
 
 if TYPE_CHECKING:
@@ -274,21 +274,6 @@ class Perform:
 
 
 @dataclass(frozen=True)
-class Extreme:
-    """Set a component of ``view[key]`` to the least or greatest last key word among ``source[key, _]``.
-
-    ``kind`` is min or max; ``source`` has an ordered index for it. The component becomes zero where no
-    row is left. The row of ``view`` is made where there was none.
-    """
-
-    view: str
-    key: tuple[str, ...]
-    component: str
-    source: str
-    kind: str
-
-
-@dataclass(frozen=True)
 class Changed:
     """The body runs only while somebody wants the view's change."""
 
@@ -319,7 +304,7 @@ Statement = (
     | Leave
     | Balance
     | Perform
-    | Extreme
+    | Scan
     | Top
     | Clear
     | Changed
@@ -340,9 +325,10 @@ class View:
     """A keyed store of payloads.
 
     ``indexes`` are tuples of key positions that loops bind. ``ordered``: the orders of the last key columns, one
-    each, where the view keeps its rows in order of them within the rest of the key. ``journal``: old
-    payloads are kept during a batch, so that the change can be read off. ``tally`` names the component, the last,
-    that does not count for a row's presence: it goes where the others are zero. ``definition`` is for EXPLAIN.
+    each, where the view keeps its rows in order of them within the rest of the key; ``folds``: kinds of Scan that it
+    keeps, over subtrees of that order, of the last key column. ``journal``: old payloads are kept during a batch, so
+    that the change can be read off. ``tally`` names the component, the last, that does not count for a row's presence:
+    it goes where the others are zero. ``definition`` is for EXPLAIN.
     """
 
     name: str
@@ -350,6 +336,7 @@ class View:
     components: tuple[Component, ...]
     indexes: tuple[tuple[int, ...], ...] = ()
     ordered: tuple[Order, ...] = ()
+    folds: tuple[str, ...] = ()
     journal: bool = False
     definition: str = ""
     subsets: tuple[Subset, ...] = ()

@@ -1,4 +1,4 @@
-"""Orders of rows, and the statement that keeps which rows come first: for MIN and MAX, and ``ORDER BY ... LIMIT``."""
+"""Orders of rows, and the statements that read them: for MIN, MAX, BIT_AND and the like, and ``ORDER BY ... LIMIT``."""
 
 from __future__ import annotations
 
@@ -24,6 +24,22 @@ class Order:
         # NULL is the least value where nothing is said.
         nulls = "" if self.nulls_last == self.descending else " nulls last" if self.nulls_last else " nulls first"
         return (" desc" if self.descending else "") + nulls
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Set a component of ``view[key]`` to what the rows ``source[key, ...]`` come to in a semigroup.
+
+    ``source`` keeps them in order of all words after ``key``. ``kind`` is ``min`` or ``min_by``, ``max`` or ``max_by``:
+    the last word of the first row, or of the last; or a fold that ``source`` keeps, of the last words: ``bit_and`` or
+    ``bit_or``. The component becomes zero where no row is left. The row of ``view`` is made where there was none.
+    """
+
+    view: str
+    key: tuple[str, ...]
+    component: str
+    source: str
+    kind: str
 
 
 @dataclass(frozen=True)

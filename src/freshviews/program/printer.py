@@ -29,7 +29,7 @@ What is printed is public: EXPLAIN shows it, golden files hold it, documents quo
             alone in [b]: ... not alone in [b]: ...     whether another row is in its slice
         balance S[b, c]                           rebalancing, where sizes or the degrees of b or c call for it
         turn_b(b) * -1                            a procedure that moves perform, with its multiplicity
-        V[a].min_x = min of D[a]                  an extreme
+        V[a].min_x = min of D[a]                  a scan
         for x, y, d in first 10 of R, as r grows by m: ...     rows that come among the first, d times, or go
         if changes are wanted:                    Changed
         emit (a, b, c) * m                        a row of the result
@@ -51,7 +51,6 @@ from freshviews.program.nodes import (
     Emit,
     Enter,
     Exists,
-    Extreme,
     If,
     Into,
     Leap,
@@ -73,7 +72,7 @@ from freshviews.program.nodes import (
     Value,
     View,
 )
-from freshviews.program.order import Top, is_always
+from freshviews.program.order import Scan, Top, is_always
 from freshviews.program.parts import Balancing
 
 Rows = Mapping[str, tuple[str, ...]]
@@ -163,6 +162,8 @@ def _view(view: View) -> str:
     if view.ordered:
         last = view.key[-len(view.ordered) :]
         notes.append("ordered by " + ", ".join(f"{v}{order}" for v, order in zip(last, view.ordered, strict=True)))
+    if view.folds:
+        notes.append("folded by " + ", ".join(view.folds))
     if view.journal:
         notes.append("journal")
     return "  ".join([text, *notes])
@@ -326,7 +327,7 @@ class _Printer:
                 yield f"balance {view}[{', '.join(key)}]"
             case Perform(procedure, arguments, sign):
                 yield f"{procedure}({', '.join(arguments)}) * {sign}"
-            case Extreme(view, key, component, source, kind):
+            case Scan(view, key, component, source, kind):
                 at = ", ".join(key)
                 yield f"{view}[{at}].{component} = {kind} of {source}[{at}]"
             case Top(alias, grown, first, last, key, change, body):

@@ -15,7 +15,6 @@ from freshviews.program.nodes import (
     Emit,
     Enter,
     Exists,
-    Extreme,
     If,
     Into,
     Leap,
@@ -33,7 +32,7 @@ from freshviews.program.nodes import (
     Value,
     bodies,
 )
-from freshviews.program.order import Top
+from freshviews.program.order import Scan, Top
 
 Body = tuple[Statement, ...]
 
@@ -52,7 +51,7 @@ def visit(body: Body) -> Iterator[Statement]:
 def made_anew(evaluate: Body) -> tuple[str, ...]:
     """The views that statements add to, each once, without those that they clear themselves."""
     cleared = {s.view for s in visit(evaluate) if isinstance(s, Clear)}
-    added = (s.view for s in visit(evaluate) if isinstance(s, Add | Extreme))
+    added = (s.view for s in visit(evaluate) if isinstance(s, Add | Scan))
     return tuple(dict.fromkeys(view for view in added if view not in cleared))
 
 
@@ -187,7 +186,7 @@ def rename(body: Body, names: dict[str, str], aliases: dict[str, str]) -> Body:
             case Emit():
                 payload = tuple(monomial(p) for p in statement.payload)
                 renamed = replace(statement, row=key(statement.row), payload=payload)
-            case Extreme() | Exists() | Balance():
+            case Scan() | Exists() | Balance():
                 renamed = replace(statement, key=key(statement.key))
             case Perform():
                 renamed = replace(statement, arguments=key(statement.arguments))

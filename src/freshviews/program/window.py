@@ -1,8 +1,10 @@
-"""Rows in order, and those from one place to another: what a Top keeps, from its definition."""
+"""Rows in order, what they come to, and those from one place to another: what Scan and Top keep, defined."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
 from typing import Any
 
 from freshviews.program.order import Order
@@ -25,6 +27,16 @@ def in_order(rows: Iterable[Key], orders: tuple[Order, ...], dictionary: Diction
         found.sort(key=place, reverse=order.descending)
         found.sort(key=lambda key, i=i, last=order.nulls_last: (key[i] == NULL) == last)  # type: ignore[misc]
     return found
+
+
+def scanned(kind: str, rows: Iterable[Key], orders: tuple[Order, ...], dictionary: Dictionary | None) -> int:
+    """What a Scan makes of the rows; 0 where there are none."""
+    found = in_order(rows, orders, dictionary)
+    if not found:
+        return 0
+    if kind in ("bit_and", "bit_or"):
+        return reduce(operator.and_ if kind == "bit_and" else operator.or_, (row[-1] for row in found))
+    return found[0 if kind in ("min", "min_by") else -1][-1]
 
 
 def window(

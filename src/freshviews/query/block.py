@@ -45,13 +45,21 @@ class TableDef:
     properties: tuple[tuple[str, str], ...] = ()
 
 
+BY = ("min_by", "max_by")
+FOLDED = ("bit_and", "bit_or")
+SCANNED = ("min", "max", *BY, *FOLDED)
+"""Aggregates in a semigroup: a value is not taken out again, so all are kept, in order, and scanned."""
+
+
 @dataclass(frozen=True)
 class DistinctAggregate:
     """An aggregate over the distinct values of an argument: MIN, MAX, COUNT(DISTINCT), SUM(DISTINCT).
 
     ``query`` counts derivations by group and argument: its free variables are the group's
     (``block.query.free``, same order and names) followed by the arguments; NULL arguments are filtered
-    out. ``kind`` is min, max, count or sum (sum: of the one argument; ring as in Aggregate).
+    out. ``kind`` is one of SCANNED, count or sum (sum: of the one argument; ring as in Aggregate). MIN_BY and MAX_BY
+    have two arguments, what is ordered ``by``, of this type, and the value, which may be NULL, of type ``type``: they
+    are the value of the least and greatest pair.
     """
 
     name: str
@@ -59,6 +67,12 @@ class DistinctAggregate:
     query: Query
     type: SqlType
     ring: str = "integer"
+    by: SqlType | None = None
+
+    @property
+    def arguments(self) -> tuple[SqlType, ...]:
+        """The types that the arguments of a scanned one are in order of."""
+        return (self.type,) if self.by is None else (self.by, self.type)
 
 
 @dataclass(frozen=True)
@@ -66,7 +80,7 @@ class Result:
     """The value of an aggregate for a group, made of payload components.
 
     ``function``: ``count`` (component), ``sum`` (sum, non-null count: NULL where that is 0), ``avg``
-    (sum, non-null count), ``min``/``max`` (the distinct aggregate's name). ``argument`` is the type
+    (sum, non-null count), one of SCANNED (the distinct aggregate's name). ``argument`` is the type
     that was summed; ``type`` the type of the value, as Spark has it.
     """
 

@@ -10,7 +10,11 @@ from freshviews.query.block import SetOperation, TableDef, ViewDef
 from freshviews.rules.syntax import Atom, Comparison, Place, Plain, Rule, Term, Variable, terms_of, variables_in
 from freshviews.sql.catalog import Catalog, near
 
-FUNCTIONS = ("avg", "count", "max", "min", "sum")
+FUNCTIONS = {
+    "avg": ("x",), "bit_and": ("x",), "bit_or": ("x",), "count": (), "max": ("x",), "max_by": ("x", "y"),
+    "min": ("x",), "min_by": ("x", "y"), "sum": ("x",),
+}  # fmt: skip
+"""The arguments of aggregates; ``count`` may have one."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +28,12 @@ class Known:
 
 @dataclass(frozen=True)
 class Definition:
-    """All rules of a head."""
+    """All rules of a head. ``functional``: its last column has one value for the others, as ``f[x] = y`` says."""
 
     name: str
     columns: tuple[str, ...]
     rules: tuple[Rule, ...]
+    functional: bool = False
 
 
 def fault(place: Place, message: str) -> RuleError:
@@ -69,6 +74,8 @@ def _seen(one: TableDef | ViewDef) -> bool:
 
 
 def _key(definition: Definition) -> tuple[str, ...]:
+    if definition.functional:
+        return definition.columns[:-1]
     named = {a.name for a in definition.rules[0].aggregates}
     return tuple(c for c in definition.columns if c not in named)
 
@@ -111,7 +118,7 @@ def _definition(rules: tuple[Rule, ...], catalog: Catalog) -> Definition:
                 rules[1].head.place,
                 f"{first.relation} has aggregates and so one rule; put the bodies into it, separated by ';'",
             )
-    return Definition(first.relation, tuple(v.name for v in _head_variables(rules[0])), rules)
+    return Definition(first.relation, tuple(v.name for v in _head_variables(rules[0])), rules, first.functional)
 
 
 def _head_variables(rule: Rule) -> list[Variable]:
@@ -125,6 +132,10 @@ def _check_head(rule: Rule, first: Atom) -> None:
             head.place,
             f"{head.relation} has {len(first.arguments)} columns in its first rule and {len(head.arguments)} here",
         )
+    if head.functional != first.functional:
+        raise fault(head.place, f"{head.relation} has a value, in [ ] =, in one of its rules; write it so in all")
+    if head.functional and any(a.name != _head_variables(rule)[-1].name for a in rule.aggregates):
+        raise fault(head.place, f"the value of {head.relation} is what its aggregate makes; groups stand in [ ]")
     if not head.arguments:
         raise fault(head.place, f"{head.relation}() has no column; name a variable, or count: agg<<n = count()>>")
     names: set[str] = set()
@@ -137,8 +148,10 @@ def _check_head(rule: Rule, first: Atom) -> None:
     for one in rule.aggregates:
         if one.function.lower() not in FUNCTIONS:
             raise fault(one.place, f"there is no aggregate {one.function}; there are {', '.join(FUNCTIONS)}")
-        if one.argument is None and one.function.lower() != "count":
-            raise fault(one.place, f"{one.function} needs an argument, as {one.function}(x)")
+        wanted = FUNCTIONS[one.function.lower()]
+        if len(one.arguments) != len(wanted) and (wanted or len(one.arguments) > 1):
+            needs = {0: "takes one argument, or none", 1: "needs an argument", 2: "needs two arguments"}[len(wanted)]
+            raise fault(one.place, f"{one.function} {needs}, as {one.function}({', '.join(wanted or ('x',))})")
         if one.name in used:
             raise fault(one.place, f"{one.name} is what {one.function} makes, and cannot stand in the body")
         if one.name not in {v.name for v in _head_variables(rule)}:
@@ -165,7 +178,7 @@ def _check_conjunction(rule: Rule, conjunction: Plain, given: set[str]) -> None:
                         f"{variable.name} {where}; name it in an atom that is not negated, "
                         f"{'write _ for any value' if isinstance(literal, Atom) else 'or set it equal to a term'}",
                     )
-    arguments = [a.argument for a in rule.aggregates if a.argument is not None]
+    arguments = [argument for one in rule.aggregates for argument in one.arguments]
     for variable in (*_head_variables(rule), *(v for one in arguments for v in variables_in(one))):
         if variable.name not in bound and variable.name not in given:
             raise fault(variable.place, f"{variable.name} is in no atom of the body; name it in one")

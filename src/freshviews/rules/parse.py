@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -28,13 +29,13 @@ from freshviews.rules.syntax import (
 GRAMMAR = r"""
 start: rule+
 rule: head ARROW [aggregates] body "."
-head: NAME "(" [NAME ("," NAME)*] ")"
+head: NAME "(" [NAME ("," NAME)*] ")" | NAME "[" [NAME ("," NAME)*] "]" EQUALS NAME -> functional_head
 aggregates: "agg" "<<" aggregate ("," aggregate)* ">>"
-aggregate: NAME "=" NAME "(" [term] ")"
+aggregate: NAME "=" NAME "(" [term ("," term)*] ")"
 body: conjunction (";" conjunction)*
 conjunction: _literal ("," _literal)*
 _literal: atom | negated | comparison | either
-atom: NAME "(" [argument ("," argument)*] ")"
+atom: NAME "(" [argument ("," argument)*] ")" | NAME "[" [argument ("," argument)*] "]" EQUALS argument -> functional
 negated: "!" (atom | either)
 either: "(" body ")"
 comparison: term (SIGN | EQUALS) term
@@ -63,6 +64,7 @@ _WORDS = {
     "ARROW": "<-", "EQUALS": "=", "SIGN": "a comparison", "PLUS": "+", "MINUS": "-", "TIMES": "*", "OVER": "/",
     "ANYTHING": "_", "NAME": "a name", "NUMBER": "a number", "STRING": "a string", "LPAR": "(", "RPAR": ")",
     "COMMA": ",", "SEMICOLON": ";", "DOT": ".", "BANG": "!", "AGG": "agg", "__ANON_0": "<<", "__ANON_1": ">>",
+    "LSQB": "[", "RSQB": "]",
 }  # fmt: skip
 
 
@@ -119,12 +121,18 @@ class _Trees(Transformer[Token, Any]):
         variables = tuple(Variable(str(one), _at(one)) for one in arguments if one is not None)
         return Atom(str(name), variables, _place(meta))
 
+    def functional_head(self, meta: Any, parts: list[Any]) -> Atom:
+        *parts, _, value = parts
+        head = self.head(meta, [*parts, value])
+        return replace(head, functional=True)
+
     def aggregates(self, meta: Any, parts: list[Aggregate]) -> tuple[Aggregate, ...]:
         return tuple(parts)
 
     def aggregate(self, meta: Any, parts: list[Any]) -> Aggregate:
-        name, _, function, argument = (parts[0], None, *parts[-2:])
-        return Aggregate(str(name), str(function), argument, _at(function))
+        # The equals sign is among the parts where the grammar names it.
+        name, function, *arguments = (part for part in parts if not (isinstance(part, Token) and part.type == "EQUALS"))
+        return Aggregate(str(name), str(function), tuple(a for a in arguments if a is not None), _at(function))
 
     def body(self, meta: Any, parts: list[Conjunction]) -> tuple[Conjunction, ...]:
         return tuple(parts)
@@ -136,6 +144,10 @@ class _Trees(Transformer[Token, Any]):
         name, *arguments = parts
         return Atom(str(name), tuple(one for one in arguments if one is not None), _place(meta))
 
+    def functional(self, meta: Any, parts: list[Any]) -> Atom:
+        *parts, _, value = parts
+        return replace(self.atom(meta, [*parts, value]), functional=True)
+
     def negated(self, meta: Any, parts: list[Atom | Either]) -> Atom:
         (what,) = parts
         if isinstance(what, Either):
@@ -144,7 +156,7 @@ class _Trees(Transformer[Token, Any]):
                 meta.line,
                 meta.column,
             )
-        return Atom(what.relation, what.arguments, _place(meta), negated=True)
+        return replace(what, place=_place(meta), negated=True)
 
     def either(self, meta: Any, parts: list[tuple[Conjunction, ...]]) -> Either:
         return Either(parts[0], _place(meta))

@@ -99,6 +99,8 @@ def _view(definition: Definition, reads: Reads, properties: Mapping[str, str]) -
     start = f"CREATE MATERIALIZED VIEW {_quoted(definition.name)}{f' TBLPROPERTIES ({clause})' if clause else ''} AS "
     if definition.rules[0].aggregates:
         body = _aggregated(definition, definition.rules[0], reads)
+    elif definition.functional:
+        body = _function(definition, reads)
     else:
         each = [(r, conjunction, _head(definition, r)) for r in definition.rules for conjunction in r.conjunctions]
         body = _together(each, reads)
@@ -180,6 +182,30 @@ def _bindings(
     return [("SELECT DISTINCT ", rule.head.place), *_joined(items, ", "), *body.rest()]
 
 
+def _function(definition: Definition, reads: Reads) -> Sql:
+    """The rows of a functional head: each value of the last column must be the only one of the others."""
+    place = definition.rules[0].head.place
+    each = [(r, conjunction, _head(definition, r)) for r in definition.rules for conjunction in r.conjunctions]
+    (_, conjunction, columns), *more = each
+    if more or any(isinstance(one, Atom) and one.negated for one in conjunction):
+        rest: Sql = [(" FROM (", place), *_together(each, reads), (") AS `found`", place)]
+        terms: list[Sql] = [[(_quoted(name), variable.place)] for name, variable in columns]
+    else:
+        body = _Body(conjunction, reads.known, sets=False)
+        rest, terms = body.rest(), [body.term(variable) for _, variable in columns]
+    *key, value = terms
+    items = [*key, [("ONLY_VALUE(", place), *value, (")", place)]]
+    named = [[*item, (f" AS {_quoted(name)}", v.place)] for item, (name, v) in zip(items, columns, strict=True)]
+    return _grouped([("SELECT ", place), *_joined(named, ", "), *rest], key, place)
+
+
+def _grouped(found: Sql, groups: list[Sql], place: Place) -> Sql:
+    """Rows by groups; without groups one row, where there is anything."""
+    if groups:
+        return [*found, (" GROUP BY ", place), *_joined(groups, ", ")]
+    return [*found, (" HAVING COUNT(*) > 0", place)]
+
+
 def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
     """The rows of a head with aggregates, which has one rule."""
     conjunctions = rule.conjunctions
@@ -204,15 +230,13 @@ def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
         if aggregate is None:
             item = term(variable)
             groups.append(item)
-        elif aggregate.argument is None:
+        elif not aggregate.arguments:
             item = [("COUNT(*)", aggregate.place)]
         else:
-            item = [(f"{aggregate.function.upper()}(", aggregate.place), *term(aggregate.argument), (")", place)]
+            arguments = _joined([term(argument) for argument in aggregate.arguments], ", ")
+            item = [(f"{aggregate.function.upper()}(", aggregate.place), *arguments, (")", place)]
         items.append([*item, (f" AS {_quoted(name)}", variable.place)])
-    found: Sql = [("SELECT ", place), *_joined(items, ", "), *rest]
-    if groups:
-        return [*found, (" GROUP BY ", place), *_joined(groups, ", ")]
-    return [*found, (" HAVING COUNT(*) > 0", place)]
+    return _grouped([("SELECT ", place), *_joined(items, ", "), *rest], groups, place)
 
 
 class _Terms:

@@ -47,12 +47,14 @@ Term = Variable | Anything | Constant | Operation
 
 @dataclass(frozen=True)
 class Atom:
-    """A relation and its arguments; ``negated``: there is no such row."""
+    """A relation and its arguments; ``negated``: there is no such row. ``functional``: written ``f[x] = y``, the last
+    argument being the value of the others."""
 
     relation: str
     arguments: tuple[Term, ...]
     place: Place
     negated: bool = False
+    functional: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,11 @@ Plain = tuple[Atom | Comparison, ...]
 
 @dataclass(frozen=True)
 class Aggregate:
-    """``name = function(argument)``; the argument is None where there is none."""
+    """``name = function(arguments)``."""
 
     name: str
     function: str
-    argument: Term | None
+    arguments: tuple[Term, ...]
     place: Place
 
 

@@ -1,7 +1,8 @@
 """Stage 2c: aggregate calls of SQL to ``AggregateCall``.
 
 ``FILTER (WHERE c)`` becomes a CASE around the arguments; COUNT_IF(c) counts ``CASE WHEN c THEN 1 END``;
-BOOL_OR and BOOL_AND are MAX and MIN. Equal calls are one.
+BOOL_OR and BOOL_AND are MAX and MIN. MAX_BY(x, y) passes over rows where y is NULL. ONLY_VALUE(x) is the least and the
+greatest x, NULL included, which must be the same. Equal calls are one.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from dataclasses import replace
 from sqlglot import exp
 
 from freshviews.expr.nodes import Expr, Literal
+from freshviews.query.block import BY, FOLDED, SCANNED
 from freshviews.sql import coerce, logic
 from freshviews.sql.build import VOID, Fault, key, null
+from freshviews.sql.build import call as expression
 from freshviews.sql.cast import cast
 from freshviews.sql.expression import Binder
 from freshviews.sql.parse import Node
@@ -38,8 +41,13 @@ class Collector:
             call = self._call(node)
         except Fault as fault:
             raise self._scalar.text.error(node, str(fault)) from None
-        index = self._place(call)
-        return aggregate_ref(index, call, self._grouped)
+        least = self._reference(call)
+        if call.function == "min_by" and _called(node) == "only_value":
+            return expression("only_value", (least, self._reference(replace(call, function="max_by"))), call.type)
+        return least
+
+    def _reference(self, call: AggregateCall) -> Expr:
+        return aggregate_ref(self._place(call), call, self._grouped)
 
     def _place(self, call: AggregateCall) -> int:
         wanted = _identity(call)
@@ -62,9 +70,17 @@ class Collector:
             arguments = list(arguments[0].expressions)
         if name == "count":
             return self._count(arguments, distinct, keep)
+        if name in BY:
+            if len(arguments) != 2:
+                raise Fault(f"{name} takes 2 arguments, the value and what it is ordered by, not {len(arguments)}")
+            value, by = (self._typed(self._scalar.bind(argument)) for argument in arguments)
+            return AggregateCall(name, (value, keep(by)), False, value.type)
         if len(arguments) != 1:
             raise Fault(f"{name} takes 1 argument, not {len(arguments)}")
         argument = self._scalar.bind(arguments[0])
+        if name == "only_value":
+            value = self._typed(argument)
+            return AggregateCall("min_by", (value, keep(Literal(1, INT))), False, value.type)
         if name == "count_if":
             if distinct:
                 raise Fault("count_if takes no DISTINCT")
@@ -98,7 +114,9 @@ def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], 
         argument = logic.condition(argument, name)
     if argument.type == VOID:
         argument = null(BOOLEAN if name in _LOGICAL else INT)
-    if function in ("min", "max"):
+    if name in FOLDED and not argument.type.is_integer:
+        raise Fault(f"{name} takes integers, not {argument.type}")
+    if function in SCANNED:
         # DISTINCT changes nothing here.
         return AggregateCall(function, (keep(argument),), False, argument.type)
     result = coerce.total_of(argument.type) if function == "sum" else coerce.mean_of(argument.type)
@@ -107,6 +125,10 @@ def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], 
     if argument.type == STRING:
         argument = cast(argument, DOUBLE)
     return AggregateCall(function, (keep(argument),), distinct, result)
+
+
+def _called(node: Node) -> str:
+    return (node.this if isinstance(node, exp.Filter) else node).name.lower()
 
 
 def _as_is(argument: Expr) -> Expr:

@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Protocol
 
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.query.block import Block, DistinctAggregate, Limit, Output, Result, SortColumn, ViewDef
+from freshviews.query.block import BY, SCANNED, Block, DistinctAggregate, Limit, Output, Result, SortColumn, ViewDef
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.sql import lifts
 from freshviews.sql.build import (
@@ -156,7 +156,7 @@ class _Builder:
         atoms = self._atoms((*conditions, *spanning), [v for atom in negated for v in atom.variables])
         query = Query("", tuple(self.free), atoms, aggregates, conditions, negated)
         distinct = tuple(
-            replace(one, query=self._counting(one.query, conditions, negated)) for one in self.distinct.values()
+            replace(one, query=self._counting(one, conditions, negated)) for one in self.distinct.values()
         )
         outputs = tuple(Output(item.name, expr) for item, expr in zip(select.items, exprs, strict=True))
         block = Block(select.kind, query, outputs, tuple(self.results), distinct, having, limit)
@@ -260,7 +260,7 @@ class _Builder:
     def _value(self, call_: AggregateCall) -> Expr:
         """The aggregate over results, mostly one."""
         args = call_.args
-        if call_.function in ("min", "max"):
+        if call_.function in SCANNED:
             return self._result(call_, (self._distinct(call_.function, call_),))
         if call_.distinct:
             count = self._distinct("count", call_)
@@ -317,26 +317,29 @@ class _Builder:
         if known is not None:
             return known.name
         chosen: list[str] = []
-        for original, arg in zip(call_.args, args, strict=True):
+        # What is ordered by comes before the value.
+        pairs = [*zip(call_.args, args, strict=True)][:: -1 if kind in BY else 1]
+        for original, arg in pairs:
             variable = self.variables.find(original) or self.variables.of(arg, _wish(kind, arg))
             if variable.name in self.free or variable.name in chosen:
                 variable = self.variables.again(arg, f"{kind}_argument")
             chosen.append(variable.name)
         taken = [*(d.name for d in self.distinct.values()), *(c.name for c in self.components.values())]
-        name = free_name(_label(kind if kind in ("min", "max") else f"{kind}_distinct", call_), taken)
-        kind_type = BIGINT if kind == "count" else call_.args[0].type if kind in ("min", "max") else call_.type
+        name = free_name(_label(kind if kind in SCANNED else f"{kind}_distinct", call_), taken)
+        kind_type = BIGINT if kind == "count" else call_.args[0].type if kind in SCANNED else call_.type
         if kind == "sum" and call_.function == "avg":
             kind_type = DOUBLE if real else args[0].type
         # Atoms wait until every variable of the block is known; free holds the arguments meanwhile.
-        self.distinct[identity] = DistinctAggregate(
-            name, kind, Query("", tuple(chosen), ()), kind_type, "real" if real else "integer"
-        )
+        query, ring = Query("", tuple(chosen), ()), "real" if real else "integer"
+        by = call_.args[1].type if kind in BY else None
+        self.distinct[identity] = DistinctAggregate(name, kind, query, kind_type, ring, by)
         return name
 
-    def _counting(self, query: Query, conditions: tuple[Expr, ...], negated: tuple[Atom, ...]) -> Query:
+    def _counting(self, one: DistinctAggregate, conditions: tuple[Expr, ...], negated: tuple[Atom, ...]) -> Query:
         """The query of a distinct aggregate: groups and arguments free, NULL arguments left out."""
+        query = one.query
         extra: dict[str, tuple[Expr, ...]] = {}
-        for variable in query.free:
+        for variable in query.free if one.by is None else query.free[:1]:
             alias, expr = self.variables.member(variable)
             filters = (*self.join.filters[alias], *extra.get(alias, ()))
             if sharpened(expr, frozenset[str]().union(*map(rejects_null, filters))).nullable:

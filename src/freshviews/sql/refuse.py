@@ -42,7 +42,10 @@ _GROUPINGS = {
 
 
 AGGREGATES = frozenset(
-    ("count", "sum", "avg", "mean", "min", "max", "count_if", "any", "some", "bool_or", "every", "bool_and")
+    (
+        *("count", "sum", "avg", "mean", "min", "max", "count_if", "any", "some", "bool_or", "every", "bool_and"),
+        *("min_by", "max_by", "bit_and", "bit_or", "only_value"),
+    )
 )
 """The aggregate functions that are accepted."""
 
@@ -65,15 +68,14 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
     **_each(
         "first last first_value last_value any_value",
         "function {}, whose answer depends on the order of rows,",
-        "use MIN or MAX",
+        "use MIN or MAX, MIN_BY or MAX_BY, which name the order, or ONLY_VALUE",
     ),
     **_each(
         "stddev stddev_samp stddev_pop variance var_samp var_pop corr covar_pop covar_samp median mode "
         "percentile percentile_approx approx_percentile approx_count_distinct collect_list collect_set "
-        "array_agg listagg string_agg max_by min_by skewness kurtosis regr_slope regr_intercept bit_and "
-        "bit_or bit_xor grouping",
+        "array_agg listagg string_agg skewness kurtosis regr_slope regr_intercept bit_xor grouping",
         "aggregate function {}",
-        "COUNT, SUM, AVG, MIN, MAX, COUNT_IF, BOOL_AND, BOOL_OR are accepted",
+        "COUNT, COUNT_IF, SUM, AVG, MIN, MAX, MIN_BY, MAX_BY, BOOL_AND, BOOL_OR, BIT_AND, BIT_OR are accepted",
     ),
     **_each(
         "try_add try_subtract try_multiply try_divide try_to_number try_to_timestamp",

@@ -22,7 +22,7 @@ _AGGREGATE = "\x1daggregate"
 @dataclass(frozen=True)
 class AggregateCall:
     """An aggregate function over expressions: ``count`` (of rows without arguments, else of rows where
-    none is NULL), ``sum``, ``avg``, ``min``, ``max``."""
+    none is NULL), ``sum``, ``avg``, or one of ``SCANNED``."""
 
     function: str
     args: tuple[Expr, ...]

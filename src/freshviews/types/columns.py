@@ -308,7 +308,7 @@ def decode_array(
     codes = np.ascontiguousarray(codes)
     # NULL is the least code.
     whole = len(codes) == 0 or not nullable or codes.min() != NULL
-    valid = np.broadcast_to(np.True_, len(codes)) if whole else codes != NULL
+    valid = np.True_ if whole else codes != NULL
     nulls = 0 if whole else len(codes) - int(np.count_nonzero(valid))
     validity = pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
     made = arrow_type(kind)

@@ -1,4 +1,4 @@
-"""Ordered indexes, the least or greatest value that is read off one, and its first rows, as Python source."""
+"""Ordered indexes, what their rows come to, and their first rows, as Python source."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from freshviews.codegen.layout import row_layout
 from freshviews.kernel.ordered import TOP
 from freshviews.kernel.top import MOVED
-from freshviews.program.nodes import Extreme, Statement, View
-from freshviews.program.order import Top
+from freshviews.program.nodes import Statement, View
+from freshviews.program.order import Scan, Top
 
 if TYPE_CHECKING:
     from freshviews.codegen.statements import StatementWriter
@@ -19,7 +19,11 @@ def write_order(writer: StatementWriter, view: View, row: str, action: str) -> N
     if view.ordered:
         table = writer.table(view.name)
         writer.need(action, "row_number", "load")
-        writer.writer.line(f"{action}(load(load({table}, ORDERED_LIST), 0), {table}, row_number({table}, {row}))")
+        place = f"load(load({table}, ORDERED_LIST), 0), {table}, row_number({table}, {row})"
+        writer.writer.line(f"{action}({place})")
+        if view.folds:
+            writer.need("ordered_refold")
+            writer.writer.line(f"ordered_refold({place})")
 
 
 def write_always(writer: StatementWriter, view: View, row: str, before: str, body: tuple[Statement, ...]) -> None:
@@ -37,19 +41,26 @@ def write_always(writer: StatementWriter, view: View, row: str, before: str, bod
         writer.leave(view, row)
 
 
-def write_extreme(writer: StatementWriter, statement: Extreme) -> None:
-    """A component becomes the least or greatest value of a group, or 0 where there is none."""
-    view = writer.views[statement.view]
-    source = writer.table(statement.source)
-    find = "ordered_first" if statement.kind == "min" else "ordered_last"
-    writer.need(find, "load", "store")
+_ENDS = {"min": "ordered_first", "min_by": "ordered_first", "max": "ordered_last", "max_by": "ordered_last"}
+
+
+def write_scan(writer: StatementWriter, statement: Scan) -> None:
+    """A component becomes what the rows of a group come to, or 0 where there is none."""
+    view, source = writer.views[statement.view], writer.views[statement.source]
+    table, lines = writer.table(source.name), writer.writer
     value = writer.names.fresh(statement.component)
-    key = writer.key(statement.key)
-    writer.writer.line(f"{value} = {find}(load(load({source}, ORDERED_LIST), 0), {source}, {key})")
+    arguments = f"load(load({table}, ORDERED_LIST), 0), {table}, {writer.key(statement.key)}"
+    writer.need("load", "store")
+    if statement.kind in _ENDS:
+        writer.need(_ENDS[statement.kind])
+        lines.line(f"{value} = {_ENDS[statement.kind]}({arguments})")
+    else:
+        writer.need("ordered_fold", "in_range")
+        fold = f"ordered_fold({arguments}, {source.folds.index(statement.kind)})"
+        lines.line(f"{value} = in_range({fold}, status)")
     row = writer.target(view, statement.key)
-    place = row_layout(view).offsets[statement.component]
-    writer.writer.line(f"store({row}, {place}, 0 if {value} == NULL else {value})")
-    with writer.writer.block(f"if {writer.zero_test(view, row)}:"):
+    lines.line(f"store({row}, {row_layout(view).offsets[statement.component]}, {value})")
+    with lines.block(f"if {writer.zero_test(view, row)}:"):
         writer.leave(view, row)
 
 

@@ -1,0 +1,133 @@
+"""BIT_AND, BIT_OR, MIN_BY and MAX_BY in views, through the public API."""
+
+from __future__ import annotations
+
+import operator
+import random
+from collections import Counter
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import freshviews as fv
+from freshviews.kernel.mem import PURE_PYTHON
+
+SCRIPT = """
+CREATE TABLE t (g INT, x INT, y BIGINT, w STRING);
+CREATE MATERIALIZED VIEW v AS
+SELECT g, BIT_AND(x) AS every, BIT_OR(x) AS some, MAX_BY(w, y) AS latest, MIN_BY(w, y) AS first, MAX(x) AS x
+FROM t GROUP BY g;
+CREATE MATERIALIZED VIEW all_of_it AS
+SELECT BIT_OR(y) FILTER (WHERE x > 3) AS bits, MAX_BY(x, w) FILTER (WHERE y < 5) AS x FROM t;
+"""
+ROWS = 80 if PURE_PYTHON else 2_000
+Row = tuple[Any, ...]
+
+
+def pair(rows: list[Row], value: int, by: int, last: bool) -> Any:
+    """The value of the least or greatest pair; NULL is the least value, and rows without the other do not count."""
+    known = sorted((r for r in rows if r[by] is not None), key=lambda r: (rank(r[by]), rank(r[value])))
+    return known[-1 if last else 0][value] if known else None
+
+
+def rank(value: Any) -> Any:
+    """Where a value comes in order."""
+    return () if value is None else (value.encode(),) if isinstance(value, str) else (value,)
+
+
+def bits(kind: Any, values: list[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return reduce(kind, known) if known else None
+
+
+def expected(held: Counter[Row]) -> tuple[list[Row], list[Row]]:
+    """The rows of both views, from those of the table."""
+    groups: dict[int, list[Row]] = {}
+    for row in held:
+        groups.setdefault(row[0], []).append(row)
+    grouped = [
+        (
+            g,
+            bits(operator.and_, [r[1] for r in rows]),
+            bits(operator.or_, [r[1] for r in rows]),
+            pair(rows, 3, 2, True),
+            pair(rows, 3, 2, False),
+            max((r[1] for r in rows if r[1] is not None), default=None),
+        )
+        for g, rows in groups.items()
+    ]
+    every = [row for rows in groups.values() for row in rows]
+    some = [r[2] for r in every if r[1] is not None and r[1] > 3]
+    greatest = pair([r for r in every if r[2] is not None and r[2] < 5], 1, 3, True)
+    return grouped, [(bits(operator.or_, some), greatest)]
+
+
+def test_what_is_kept_is_what_the_rows_that_are_left_come_to_also_after_a_restart(tmp_path: Path) -> None:
+    order, held = random.Random(7), Counter[Row]()
+    told: Counter[Row] = Counter()
+    db = fv.Database(tmp_path / "db")
+    db.execute(SCRIPT)
+    db.view("v").subscribe(lambda change: told.update(dict(change)))
+    for turn in range(ROWS):
+        row = (
+            order.randrange(3),
+            order.choice((None, *range(-8, 8))),
+            order.choice((None, *range(8))),
+            order.choice((None, "b", "a", "é", "")),
+        )
+        if held[row] and order.random() < 0.7:
+            db.delete("t", [row])
+            held -= Counter([row])
+        else:
+            db.insert("t", [row])
+            held += Counter([row])
+        if turn % (ROWS // 20) == 0:
+            groups, every = expected(held)
+            assert Counter(db.view("v")) == Counter(groups) == +told
+            assert list(db.view("all_of_it")) == every
+        if turn == ROWS // 2:
+            db.snapshot()
+            db.close()
+            told.clear()
+            db = fv.Database(tmp_path / "db")
+            db.view("v").subscribe(lambda change: told.update(dict(change)))
+            told.update(db.view("v"))
+    db.delete("t", [row for row, n in held.items() for _ in range(n)])
+    assert list(db.view("v")) == [] and list(db.view("all_of_it")) == [(None, None)]
+    db.close()
+
+
+def test_a_tie_goes_to_the_greatest_value_of_max_by_and_the_least_of_min_by() -> None:
+    db = fv.Database()
+    db.execute(SCRIPT)
+    db.insert("t", [(1, 0, 5, "a"), (1, 0, 5, "c"), (1, 0, 5, "b"), (1, 0, None, "z")])
+    assert list(db.view("v")) == [(1, 0, 0, "c", "a", 0)]
+    db.insert("t", [(1, 0, 5, None)])
+    assert list(db.view("v")) == [(1, 0, 0, "c", None, 0)]
+
+
+def test_bits_that_cannot_be_stored_refuse_the_batch() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (x BIGINT); CREATE MATERIALIZED VIEW v AS SELECT BIT_AND(x) AS x FROM t")
+    db.insert("t", [(-(2**63) + 1,)])
+    with pytest.raises(fv.BatchError, match="BIT_AND of these values is the least BIGINT"):
+        db.insert("t", [(-(2**63) + 2,)])
+    assert list(db.view("v")) == [(-(2**63) + 1,)]
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("BIT_AND(w)", "bit_and takes integers, not STRING"),
+        ("BIT_OR(x, y)", "bit_or takes 1 argument, not 2"),
+        ("MAX_BY(x)", "max_by takes 2 arguments, the value and what it is ordered by, not 1"),
+        ("BIT_XOR(x)", "aggregate function bit_xor is not supported"),
+    ],
+)
+def test_an_aggregate_that_is_not_understood_is_refused(sql: str, message: str) -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (g INT, x INT, y BIGINT, w STRING)")
+    with pytest.raises(fv.SqlError, match=message):
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT {sql} AS y FROM t")

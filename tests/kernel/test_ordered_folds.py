@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freshviews.kernel import folds, ordered, ordered_folds
+from freshviews.kernel.mem import PURE_PYTHON, load32
+from freshviews.kernel.ordered import DESCENDING, INTEGER_ORDER, ROOT
+from freshviews.kernel.ordered_folds import ordered_fold
+from freshviews.kernel.table import find, row_number
+from tests.kernel.relation import Relation, relation
+from tests.kernel.test_scan import COMPOSE_ADDRESS, PRIME, compose
+from tests.kernel.words import MANY
+
+FOLDS = ((folds.BIT_AND, 0), (folds.BIT_OR, 0), (folds.SUM, 0), (folds.OWN, COMPOSE_ADDRESS))
+MEANINGS: tuple[Callable[[int, int], int], ...] = (
+    lambda a, b: a & b, lambda a, b: a | b, lambda a, b: a + b, compose
+)  # fmt: skip
+
+
+def affine(n: int) -> int:
+    """A map for ``compose``."""
+    return (n % (PRIME - 1) + 1) << 16 | n * 7919 % PRIME
+
+
+def check(r: Relation) -> None:
+    """Every prefix comes to what its rows in the model come to."""
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for *prefix, last in sorted(r.model, key=lambda key: (key[:-1], -key[-1])):
+        groups.setdefault(tuple(prefix), []).append(last)
+    for prefix, words in groups.items():
+        for f, meaning in enumerate(MEANINGS):
+            assert ordered_fold(r.ordered, r.t, prefix, f) == reduce(meaning, words)
+
+
+@settings(MANY, max_examples=40)
+@given(st.data())
+def test_a_prefix_comes_to_what_its_rows_come_to_under_inserts_and_deletes(data: st.DataObject) -> None:
+    one = st.tuples(st.integers(-1, 1), st.integers(0, 40).map(affine), st.booleans())
+    with relation(2, 1, ((0,),), INTEGER_ORDER | DESCENDING, folds=FOLDS) as r:
+        for group, last, end in data.draw(st.lists(one, max_size=40)):
+            key = (group, last)
+            r.add(key, (-r.model[key][0] if key in r.model else 2,))
+            if end:
+                check(r)
+        check(r)
+        assert ordered_fold(r.ordered, r.t, (2,), 0) == 0
+        r.agree()
+
+
+def test_folds_of_many_rows_stay_what_they_are_until_the_last_has_gone() -> None:
+    order = random.Random(5)
+    with relation(1, 1, ordered=INTEGER_ORDER | DESCENDING, folds=FOLDS) as r:
+        keys = [(affine(i),) for i in range(300)]
+        order.shuffle(keys)
+        for rising in (True, False):
+            for i, key in enumerate(keys):
+                r.add(key, (1 if rising else -1,))
+                if i % 20 == 0:
+                    check(r)
+        assert load32(r.ordered + 8 * ROOT, 0) == 0
+        r.add((5,), (1,))
+        assert ordered_fold(r.ordered, r.t, (), 0) == 5
+
+
+def test_one_update_of_a_group_of_many_values_looks_at_a_logarithm_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows compared, counted, for a delete or an insert and for the fold of the group after it."""
+    n = 1_000 if PURE_PYTHON else 100_000
+    order = random.Random(n)
+    values = order.sample(range(4 * n), n)
+    counted = [0]
+
+    def counting(function: Callable[..., int]) -> Callable[..., int]:
+        def count(*args: int) -> int:
+            counted[0] += 1
+            return function(*args)
+
+        return count
+
+    with relation(2, 1, ordered=INTEGER_ORDER, folds=FOLDS[:2]) as r:
+        for value in values:
+            r.add((0, value), (1,))
+        # The kernels as plain Python, over the memory of compiled ones.
+        for name in ("_fold_path", "_fold_of_prefix", "_fold_row"):
+            function = getattr(ordered_folds, name)
+            monkeypatch.setattr(ordered_folds, name, getattr(function, "py_func", function))
+        plain = counting(ordered_folds._fold_row)
+        monkeypatch.setattr(ordered_folds, "_fold_row", plain)
+        for name in ("compare_rows", "compare_prefix"):
+            monkeypatch.setattr(ordered_folds, name, counting(getattr(ordered, name)))
+        refold: Any = getattr(ordered_folds.ordered_refold, "__wrapped__", ordered_folds.ordered_refold)
+        most = []
+        for change in (ordered.ordered_remove, ordered.ordered_insert):
+            for value in order.sample(values, 50):
+                number = row_number(r.t, find(r.t, (0, value)))
+                ordered.ordered_remove(r.ordered, r.t, number)
+                change(r.ordered, r.t, number)
+                counted[0] = 0
+                refold(r.ordered, r.t, number)
+                ordered_folds.write_key(ordered.prefix_of(r.ordered), (0,))
+                ordered_folds._fold_of_prefix(r.ordered, r.t, 0)
+                most.append(counted[0])
+        # A path down and up, of twice the depth of the perfect tree as a rule, and two to the ends of the group.
+        assert sum(most) / len(most) < 6 * math.log2(n)
+        assert max(most) < 10 * math.log2(n)
