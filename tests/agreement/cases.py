@@ -349,7 +349,7 @@ ONE_VALUE: dict[str, Scenario] = {
 def _grid() -> dict[str, Scenario]:
     linear = [payload for payload in PAYLOADS if payload != "semigroups"]
     found = {f"{shape}, {payload}": shaped(shape, payload) for shape in SHAPES for payload in linear}
-    found |= {f"{s}, semigroups": shaped(s, "semigroups") for s in ("a join", "a star", "a self join", "a join over Z")}
+    found |= {f"{s}, semigroups": shaped(s, "semigroups") for s in ("a join", "a self join", "a join over Z")}
     found |= {f"{shape}, all payloads": shaped(shape, *PAYLOADS) for shape in ("a path", "a triangle", "a join over Z")}
     return found | {f"{shape}, rows": shaped(shape) for shape in SHAPES}
 
