@@ -108,13 +108,69 @@ def test_a_tie_goes_to_the_greatest_value_of_max_by_and_the_least_of_min_by() ->
     assert list(db.view("v")) == [(1, 0, 0, "c", None, 0)]
 
 
-def test_bits_that_cannot_be_stored_refuse_the_batch() -> None:
+LEAST = -(2**63)
+
+
+def test_bits_that_cannot_be_stored_refuse_the_batch_and_leave_nothing_behind() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE t (x BIGINT); CREATE MATERIALIZED VIEW v AS SELECT BIT_AND(x) AS x FROM t")
-    db.insert("t", [(-(2**63) + 1,)])
-    with pytest.raises(fv.BatchError, match="BIT_AND of these values is the least BIGINT"):
-        db.insert("t", [(-(2**63) + 2,)])
-    assert list(db.view("v")) == [(-(2**63) + 1,)]
+    db.insert("t", [(LEAST + 1,)])
+    for _ in range(2):
+        with pytest.raises(fv.BatchError, match="BIT_AND of these values is the least BIGINT"):
+            db.insert("t", [(LEAST + 2,)])
+        assert list(db.view("v")) == [(LEAST + 1,)]
+    db.insert("t", [(LEAST + 3,)])
+    assert list(db.view("v")) == [(LEAST + 1,)]
+
+
+def test_bits_that_cannot_be_stored_are_no_matter_on_the_way() -> None:
+    """What a batch comes to counts, in whatever order its rows stand; and so it is where a view is filled."""
+    db = fv.Database()
+    db.execute("CREATE TABLE t (x BIGINT); CREATE MATERIALIZED VIEW v AS SELECT BIT_AND(x) AS x FROM t")
+    db.insert("t", [(LEAST + 1,), (LEAST + 2,), (5,)])
+    db.execute("CREATE MATERIALIZED VIEW late AS SELECT BIT_AND(x) AS x FROM t")
+    assert list(db.view("v")) == list(db.view("late")) == [(0,)]
+    db.delete("t", [(5,), (LEAST + 1,)])
+    assert list(db.view("v")) == list(db.view("late")) == [(LEAST + 2,)]
+    db.apply("t", [(LEAST + 1, 1), (LEAST + 2, -1)])
+    assert list(db.view("v")) == list(db.view("late")) == [(LEAST + 1,)]
+
+
+def test_a_batch_that_an_average_refuses_does_not_refuse_the_next_one() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (d DECIMAL(18, 0)); CREATE MATERIALIZED VIEW v AS SELECT AVG(d) AS a FROM t")
+    db.insert("t", [(1,)])
+    for row in ((10**18 - 1,), (10**18 - 2,)):
+        with pytest.raises(fv.BatchError, match="the unscaled average of decimals does not fit"):
+            db.insert("t", [row])
+    db.insert("t", [(3,)])
+    assert list(db.view("v")) == [(2,)]
+
+
+@pytest.mark.parametrize(
+    "guarded",
+    [
+        "CASE WHEN COUNT(*) <> 2 THEN ONLY_VALUE(x) END AS one FROM t GROUP BY g",
+        "ONLY_VALUE(x) AS one FROM t GROUP BY g HAVING COUNT(*) <> 2",
+    ],
+)
+def test_two_values_are_told_of_the_group_that_may_not_have_them(guarded: str) -> None:
+    db = fv.Database()
+    db.execute(f"CREATE TABLE t (g INT, x INT); CREATE MATERIALIZED VIEW v AS SELECT g, {guarded}")
+    with pytest.raises(fv.BatchError, match="for g = 2, one has two values, 5 and 6; one is allowed"):
+        db.insert("t", [(0, 1), (0, 2), (1, 3), (1, 4), (2, 5), (2, 6), (2, 5), (3, 7), (3, 8)])
+    db.insert("t", [(0, 1), (0, 2), (2, 6)])
+    assert (2, 6) in list(db.view("v"))
+
+
+def test_two_values_within_a_function_of_strings_are_told() -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (g INT, w STRING)")
+    db.execute("CREATE MATERIALIZED VIEW v AS SELECT g, UPPER(ONLY_VALUE(w)) AS w FROM t GROUP BY g")
+    db.insert("t", [(1, "a")])
+    with pytest.raises(fv.BatchError, match="for g = 2, w has two values, 'b' and 'c'; one is allowed"):
+        db.insert("t", [(1, "a"), (2, "b"), (2, "c")])
+    assert list(db.view("v")) == [(1, "A")]
 
 
 @pytest.mark.parametrize(

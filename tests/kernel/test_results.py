@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshviews.kernel.mem import load
-from freshviews.kernel.payload import AVERAGE_OVERFLOW
+from freshviews.kernel.payload import AVERAGE_OVERFLOW, BITS_OVERFLOW
 from freshviews.kernel.real import REAL_WORDS, real_add_double
 from freshviews.kernel.results import (
     avg_decimal,
     avg_int,
     avg_real,
+    bits_result,
     double_code,
     scan_result,
     sum_real,
@@ -33,6 +34,7 @@ def test_aggregates_of_no_value_are_null() -> None:
         assert sum_real(real, 0) == NULL
         assert avg_real(real, 0) == NULL
         assert scan_result(0, 0) == NULL
+        assert bits_result(0, 0, status) == NULL
         assert load(status, 0) == 0
 
 
@@ -41,6 +43,14 @@ def test_a_sum_and_an_extreme_are_their_words() -> None:
     assert sum_result(0, 3) == 0
     assert scan_result(-7, 1) == -7
     assert scan_result(0, 2) == 0
+
+
+def test_bits_are_their_word_but_for_the_least() -> None:
+    with block([0]) as status:
+        assert [bits_result(value, 1, status) for value in (-7, 0, NULL + 1)] == [-7, 0, NULL + 1]
+        assert load(status, 0) == 0
+        assert bits_result(NULL, 1, status) == NULL
+        assert load(status, 0) == BITS_OVERFLOW
 
 
 @MANY

@@ -55,9 +55,8 @@ def write_scan(writer: StatementWriter, statement: Scan) -> None:
         writer.need(_ENDS[statement.kind])
         lines.line(f"{value} = {_ENDS[statement.kind]}({arguments})")
     else:
-        writer.need("ordered_fold", "in_range")
-        fold = f"ordered_fold({arguments}, {source.folds.index(statement.kind)})"
-        lines.line(f"{value} = in_range({fold}, status)")
+        writer.need("ordered_fold")
+        lines.line(f"{value} = ordered_fold({arguments}, {source.folds.index(statement.kind)})")
     row = writer.target(view, statement.key)
     lines.line(f"store({row}, {row_layout(view).offsets[statement.component]}, {value})")
     with lines.block(f"if {writer.zero_test(view, row)}:"):

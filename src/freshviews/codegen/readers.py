@@ -136,6 +136,9 @@ def _result(result: Result, view: View, layout: RowLayout, used: set[str]) -> st
     match result.function:
         case "count":
             return word(first)
+        case "bit_and":
+            used.add("bits_result")
+            return f"bits_result({word(first)}, {word(first + '#n')}, status)"
         case kind if kind in SCANNED:
             used.add("scan_result")
             return f"scan_result({word(first)}, {word(first + '#n')})"

@@ -198,6 +198,8 @@ def _take_back(
             view.updates -= len(batch)
         for view in dict.fromkeys(view for view, _ in applied):
             view.maintained.discard_change()
+            # The refused rows are read once more as the change goes; what they lack is told already.
+            view.maintained.failure()
     except Exception:
         _fill_again(views, relations)
 

@@ -14,7 +14,7 @@ from freshviews.engine.at_once import hand_over, state_at_once
 from freshviews.engine.batch import CodeBatch, Codes, address_of
 from freshviews.engine.host import HostColumns, evaluate_columns, lift_program
 from freshviews.engine.image import read_image, write_image
-from freshviews.engine.output import Projection, consolidate, project, projection_of
+from freshviews.engine.output import Projection, consolidate, project, projection_of, two_values
 from freshviews.engine.recompute import StoredRows
 from freshviews.engine.runtime import BlockState
 from freshviews.engine.set_rows import Flags, change_of, has, rows_of
@@ -72,7 +72,7 @@ class _Part:
         """Output rows of raw rows."""
         rows = project(self.projection, self.compiled, self.state.state, raw)
         if self.state.status[0] == TWO_VALUES and not self.two_values:
-            self.two_values = self.projection.two_values(raw)
+            self.two_values = two_values(self.projection, self.compiled, self.state, raw)
         return rows
 
     def rows(self, limit: int) -> Iterator[Codes]:
@@ -199,8 +199,7 @@ class Maintained:
     def may_fail_in_output(self) -> bool:
         """Whether an output expression may have no value for a row, which shows when the change is taken."""
         exprs = [e for b in self.view.blocks for e in (*(o.expr for o in b.outputs), b.having) if e is not None]
-        averages = any(r.function == "avg" and r.type.is_decimal for b in self.view.blocks for r in b.results)
-        return averages or any(map(may_fail, exprs))
+        return any(r.may_fail for b in self.view.blocks for r in b.results) or any(map(may_fail, exprs))
 
     def tells_order(self, relation: str) -> bool:
         """Whether a batch of the relation can be run update by update: one block, whose result is not held."""

@@ -11,8 +11,9 @@ from freshviews.codegen.block import CompiledBlock
 from freshviews.engine.batch import Codes
 from freshviews.engine.host import HostColumns
 from freshviews.engine.native import address, words_at
+from freshviews.engine.runtime import BlockState
 from freshviews.engine.two_values import two_values_of
-from freshviews.expr.host import Evaluator
+from freshviews.expr.host import Evaluator, HostFailure
 from freshviews.expr.nodes import Column, Expr
 from freshviews.kernel import buffer as buffers
 from freshviews.kernel import mem
@@ -62,7 +63,12 @@ def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Co
     rows, width = raw.shape
     if rows and projection.host:
         columns = {name: raw[:, i] for i, name in enumerate(projection.raw) if i < width - 1}
-        computed = [evaluate(columns) for evaluate in projection.host.values()]
+        try:
+            computed = [evaluate(columns) for evaluate in projection.host.values()]
+        except HostFailure as failure:
+            if failure.call.op == "only_value":
+                failure.reason = projection.two_values(raw[failure.row : failure.row + 1])
+            raise
         raw = np.column_stack([raw[:, :-1], *computed, raw[:, -1]])
         width = raw.shape[1]
     if compiled.project is None:
@@ -80,6 +86,21 @@ def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Co
         return words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), out_width)
     finally:
         buffers.free_buffer(out)
+
+
+def two_values(projection: Projection, compiled: CompiledBlock, state: BlockState, raw: Codes) -> str:
+    """What tells of the first row for which ``project`` has just failed, as ONLY_VALUE had no answer.
+
+    Others with two values may need none, as CASE and HAVING say; so the row is found by halves.
+    """
+    while len(raw) > 1:
+        half = len(raw) // 2
+        state.reset_status()
+        project(projection, compiled, state.state, raw[:half])
+        raw = raw[half:] if state.status[0] == 0 else raw[:half]
+    state.reset_status()
+    project(projection, compiled, state.state, raw)
+    return projection.two_values(raw)
 
 
 def consolidate(rows: Codes) -> Codes:

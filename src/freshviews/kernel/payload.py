@@ -38,14 +38,6 @@ def plus(a: int, b: int, status: int) -> int:
 
 
 @inlined
-def in_range(bits: int, status: int) -> int:
-    """The bits; BITS_OVERFLOW where they are the least int64."""
-    if bits == NULL:
-        fail(status, BITS_OVERFLOW)
-    return bits
-
-
-@inlined
 def times(a: int, b: int, status: int) -> int:
     """a * b modulo 2^64; SUM_OVERFLOW where that is not a * b."""
     if mul_overflows(a, b) != 0:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from freshviews.kernel.checked import scaled_quotient
 from freshviews.kernel.failure import fail
 from freshviews.kernel.mem import bits, f64, jit
-from freshviews.kernel.payload import AVERAGE_OVERFLOW
+from freshviews.kernel.payload import AVERAGE_OVERFLOW, BITS_OVERFLOW
 from freshviews.kernel.real import NAN_CODE, real_value
 from freshviews.types.sqltype import NULL
 
@@ -63,3 +63,14 @@ def avg_real(address: int, nonnull: int) -> int:
 def scan_result(value: int, distinct: int) -> int:
     """MIN, MAX and the like: what the arguments come to, or NULL where the number of distinct ones is 0."""
     return NULL if distinct == 0 else value
+
+
+@jit
+def bits_result(value: int, distinct: int, status: int) -> int:
+    """BIT_AND, as ``scan_result``; where it is the least int64, BITS_OVERFLOW is stored at ``status``.
+
+    Only what is read is looked at: a batch may come by it on the way.
+    """
+    if distinct == 0:
+        return NULL
+    return fail(status, BITS_OVERFLOW) if value == NULL else value

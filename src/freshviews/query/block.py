@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from freshviews.expr.nodes import Column, Expr
 from freshviews.query.query import Query
-from freshviews.types import SqlType
+from freshviews.types import BIGINT, SqlType
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,11 @@ class Result:
     argument: SqlType
     type: SqlType
     nullable: bool = True
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether a group may have no such value that can be stored."""
+        return (self.function == "avg" and self.type.is_decimal) or (self.function == "bit_and" and self.type == BIGINT)
 
 
 @dataclass(frozen=True)
