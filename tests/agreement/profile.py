@@ -1,14 +1,13 @@
 """How much the agreement tests do, by environment variables.
 
-``FRESHVIEWS_AGREEMENT`` is the number of random scenarios of a run. By default 300 where ``CI`` is set, and 200
-elsewhere; more are for a run by hand.
+``FRESHVIEWS_AGREEMENT`` is the number of random scenarios of a run, 200 by default; more are for a run by hand.
 """
 
 from __future__ import annotations
 
 import os
 
-SCENARIOS = int(os.environ.get("FRESHVIEWS_AGREEMENT", "300" if "CI" in os.environ else "200"))
+SCENARIOS = int(os.environ.get("FRESHVIEWS_AGREEMENT", "200"))
 SHARES = 2
 """Processes that the plain-Python run is spread over."""
 

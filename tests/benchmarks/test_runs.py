@@ -15,6 +15,7 @@ from benchmarks.results import Unfinished
 from benchmarks.run import Limits
 from benchmarks.schedule import Entry
 from benchmarks.strategies import OURS, PEERS
+from freshviews.plan import STRATEGIES as BY_NAME
 
 PROGRESS = 'print(\'{"progress": {"steps_done": 3, "rows": 300, "wall_seconds": 0.5}}\', flush=True)'
 
@@ -144,7 +145,7 @@ def test_the_schedule_names_what_there_is(entries: Any) -> None:
         assert entry.group in schedule.GROUPS
         module = __import__(f"benchmarks.{entry.workload}", fromlist=["stream"])
         if hasattr(module, "stream"):
-            assert set(entry.strategies) <= {*OURS, *PEERS}, entry
+            assert set(entry.strategies) <= {*OURS, *BY_NAME, *PEERS}, entry
         else:
             assert entry.case in module.CASES and entry.strategies == module.STRATEGIES[: len(entry.strategies)], entry
         assert entry.strategies[0] == "freshviews", "answers of others are held against ours"

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import moves, tree_load, trie
+from benchmarks import kept_listing, moves, single_edits, tree_load, trie
 from benchmarks.answers import compare_answers
 from benchmarks.graphs import chung_lu
 from benchmarks.report import table
-from benchmarks.schedule import APART, apart
+from benchmarks.schedule import APART, TRIE, apart
 from benchmarks.strategies import PLANNED
 
 
@@ -74,4 +74,18 @@ def test_a_loaded_tree_has_all_rows_in_few_bytes(case: str) -> None:
 
 def test_they_run_by_themselves() -> None:
     assert "trie" in APART
-    assert {entry.workload for entry in apart() if entry.group == "trie"} == {"trie", "moves", "tree_load"}
+    assert {entry.workload for entry in apart() if entry.group == "trie"} == set(TRIE)
+
+
+def test_who_maintains_counts_what_evaluating_anew_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(single_edits.SIZES, "few", 3_000)
+    monkeypatch.setattr(single_edits, "EDITS", 10)
+    found = [single_edits.measure("few", name) for name in (PLANNED, "first_order", "trie_join", "DuckDB")]
+    assert all(one["answers"] == found[0]["answers"] and one["value"] > 0 for one in found)
+    assert int(found[0]["answers"]["count"][0][0]) > 0
+
+
+@pytest.mark.parametrize("case", kept_listing.CASES)
+def test_a_window_that_is_listed_tells_its_changes(case: str) -> None:
+    stream = kept_listing.stream(case)
+    assert stream.told and stream.pattern is not None and stream.pattern["name"] == "triangle listed"
