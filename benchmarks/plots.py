@@ -17,7 +17,8 @@ from benchmarks.strategies import OURS, PEERS
 
 CASES_IN_A_PLOT = 12
 _OF_PEERS = ("black", "C7", "C8", "C9", "C6", "navy", "gold")
-COLOURS = {**{name: f"C{i}" for i, name in enumerate(OURS)}, **dict(zip(PEERS, _OF_PEERS, strict=True))}
+_OF_OURS = {name: f"C{i}" for i, name in enumerate(OURS)} | {"incremental_trie_join": "olive"}
+COLOURS = {**_OF_OURS, **dict(zip(PEERS, _OF_PEERS, strict=True))}
 """A colour for each, none twice."""
 SIZE = re.compile(r"(.*), batches of (\d+)$")
 

@@ -12,7 +12,7 @@ from benchmarks.measuring import ROOT, median, spread
 from benchmarks.plots import Plot, plots
 from benchmarks.results import Measured, latest
 from benchmarks.schedule import APART, GROUPS
-from benchmarks.strategies import OURS, PLANNED
+from benchmarks.strategies import PEERS, PLANNED
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 MARK = "<!-- measured, {}: {} -->"
@@ -171,9 +171,9 @@ def states(measured: Sequence[Measured]) -> str:
     ]
     for (workload, case), strategies in cases_of(measured).items():
         module = import_module(f"benchmarks.{workload}")
-        for strategy in OURS:
-            found = [one for one in strategies.get(strategy, []) if one.get("state_rows")]
-            if found:
+        for strategy, taken in strategies.items():
+            found = [one for one in taken if one.get("state_rows")]
+            if found and strategy not in PEERS:
                 one = found[-1]
                 each = one["state_bytes"] / one["state_rows"]
                 cells = [title_of(module, case), strategy, f"{one['rows']:,}", f"{one['state_rows']:,}"]
@@ -200,8 +200,8 @@ def ahead(measured: Sequence[Measured]) -> str:
             # Less than the spread of either is no difference.
             if times - 1 > max(spread(ours), spread(values), 0.05):
                 line = f"{title_of(module, case)}: {strategy}, {number(times)} times as fast as freshviews"
-                (own if strategy in OURS else peers).append((times, line))
-    silent = [m for m in measured if m["strategy"] in OURS and "refused" in m]
+                (peers if strategy in PEERS else own).append((times, line))
+    silent = [m for m in measured if m["strategy"] not in PEERS and "refused" in m]
     lines = ["Peers that are faster:", "", *(_listed(peers) or ["- none"])]
     if alone:
         lines += ["", "Who answers where freshviews, by the planner's choice, has no figure:", "", *alone]
