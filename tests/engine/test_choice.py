@@ -23,7 +23,7 @@ CHOICES = {
     "cycle of four": (f"SELECT COUNT(*) AS n FROM {CYCLE}", "first_order"),
     "dumbbell": (f"SELECT COUNT(*) AS n FROM {TRIANGLE} JOIN {BRIDGE} JOIN {OTHER}", "crown"),
     "triangle with a tail": (f"SELECT m.dst, COUNT(*) AS n FROM {TRIANGLE} JOIN {BRIDGE} GROUP BY m.dst", "crown"),
-    "cycle of four with a tail": (f"SELECT COUNT(*) AS n FROM {CYCLE} JOIN {BRIDGE}", "first_order"),
+    "cycle of four with a tail": (f"SELECT COUNT(*) AS n FROM {CYCLE} JOIN {BRIDGE}", "crown"),
     "two tables and an inequality": (
         "SELECT r.src, COUNT(*) AS n FROM edge r JOIN edge s ON s.src = r.src WHERE r.dst < s.dst GROUP BY r.src",
         "first_order",
