@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +14,7 @@ from freshviews.program.incremental.maintenance import Maintained
 from freshviews.ring import INTEGER
 from tests.engine.test_traced import as_columns, compared
 from tests.program.incremental.rules import rule
+from tests.two_processes import told_by_two
 
 SCRIPT = """
 from freshviews.codegen import conditions, module
@@ -129,16 +127,4 @@ def test_conditions_compare_strings_that_are_constants() -> None:
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
 def test_another_process_finds_compiled_conditions_on_disk(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    told = [
-        subprocess.run(
-            [sys.executable, str(script)],
-            env=os.environ | {"FRESHVIEWS_CACHE_DIR": str(tmp_path / "cache")},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
-        for _ in range(2)
-    ]
-    assert told == [["0", "1", "True"], ["1", "0", "True"]]
+    assert told_by_two(SCRIPT, tmp_path) == [["0", "1", "True"], ["1", "0", "True"]]

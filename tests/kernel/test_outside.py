@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from freshviews.kernel.mem import PURE_PYTHON, allocate, jit, load, release, store
 from freshviews.kernel.outside import outside
+from tests.two_processes import told_by_two
 
 SCRIPT = """
 from freshviews.kernel.mem import allocate, jit
@@ -62,16 +60,4 @@ def test_two_kernels_of_one_name_are_refused() -> None:
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
 def test_code_from_the_cache_finds_the_kernels_it_calls_by_name(tmp_path: Path) -> None:
-    script = tmp_path / "script.py"
-    script.write_text(SCRIPT)
-    told = [
-        subprocess.run(
-            [sys.executable, str(script)],
-            env=os.environ | {"FRESHVIEWS_CACHE_DIR": str(tmp_path / "cache")},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
-        for _ in range(2)
-    ]
-    assert told == [["0", "0"], ["1", "0"]]
+    assert told_by_two(SCRIPT, tmp_path) == [["0", "0"], ["1", "0"]]

@@ -26,7 +26,7 @@ SLOT, FOUND, BLOCK, ROWS, PAIRS = 12, 8, 5, 3, 1
 these rows, the slots of what is looked up for each."""
 CACHED = 16 << 20
 """Bytes of tables that the caches of a processor hold well enough. Measured: without fetching ahead counts of triangles
-take two thirds of the time at 2 MB, nine tenths at 12 MB, and five quarters at 50 MB."""
+take two thirds of the time at 2 MB, four fifths at 12 MB, and five quarters at 24 MB and at 50 MB."""
 MOST_PLACES = 6
 """Of one trigger: fetching costs some instructions at each update, whether or not what is fetched was there."""
 
@@ -57,7 +57,7 @@ def write_until(trigger: Trigger, statements: StatementWriter, raw: dict[str, st
 def write_ahead(trigger: Trigger, statements: StatementWriter, raw: dict[str, str]) -> None:
     """Fetch what later updates look up by columns as they come; ``raw`` names the variable of each column."""
     places = _foreseen(trigger, statements, raw)
-    plain = {p.name: raw[p.expr.name] for p in trigger.parameters if isinstance(p.expr, Column) and p.expr.name in raw}
+    plain = _plain(trigger, raw)
     loops = [loop for loop in _outermost(trigger) if set(places).issuperset(map(place_of, _sides(loop)))]
     statements.ahead = frozenset(place_of(side) for loop in loops for side in _sides(loop))
     changed = [place for place in _changed(trigger, statements) if place in places]
@@ -80,12 +80,17 @@ def write_ahead(trigger: Trigger, statements: StatementWriter, raw: dict[str, st
                     _write_place(distance, place, statements, plain)
 
 
+def _plain(trigger: Trigger, raw: dict[str, str]) -> dict[str, str]:
+    """The parameters that are columns as they come, with the variables of these."""
+    return {p.name: raw[p.expr.name] for p in trigger.parameters if isinstance(p.expr, Column) and p.expr.name in raw}
+
+
 def _foreseen(trigger: Trigger, statements: StatementWriter, raw: dict[str, str]) -> list[Place]:
     """Places by columns as they come."""
     if statements.counted or statements.outlined:
         return []
-    plain = {p.name for p in trigger.parameters if isinstance(p.expr, Column) and p.expr.name in raw}
-    return [place for place in _places(trigger, statements) if plain.issuperset(place.key)][:MOST_PLACES]
+    plain = _plain(trigger, raw)
+    return [place for place in _places(trigger, statements) if set(place.key) <= plain.keys()][:MOST_PLACES]
 
 
 def _read(distance: int, places: list[Place], loops: list[Loop | Smaller], plain: dict[str, str]) -> list[str]:

@@ -13,7 +13,7 @@ from freshviews.engine.encoding import MULTIPLICITY
 from freshviews.query.block import ColumnDef
 from freshviews.types.columns import arrow_type, decode_array
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.values import decode_value
+from freshviews.types.values import decode_value, decoder_for
 
 FEW = 4
 """Rows that are decoded sooner one by one than as Arrow arrays."""
@@ -35,6 +35,7 @@ class Decoder:
     def __init__(self, columns: tuple[ColumnDef, ...], dictionary: Dictionary) -> None:
         self._columns = columns
         self.dictionary = dictionary
+        self._decoders = [decoder_for(column.type, dictionary) for column in columns]
         self.schema = schema_of(columns)
         self.change_schema = with_multiplicity(self.schema)
 
@@ -66,7 +67,7 @@ class Decoder:
 
     def row(self, codes: Iterable[int]) -> tuple[Any, ...]:
         """One row, given as codes in the order of the columns."""
-        return tuple(self.value(c, code) for c, code in zip(self._columns, codes, strict=True))
+        return tuple(decode(code) for decode, code in zip(self._decoders, codes, strict=True))
 
 
 def repeated(batches: Iterable[CodeBatch], rows: int) -> Iterator[CodeBatch]:

@@ -153,7 +153,7 @@ class TableEncoder:
         values: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [()] * width
         codes = [self._column(i, encode, values[i]) for i, encode in enumerate(self._encoders)]
         if sign:
-            multiplicities = np.full(len(rows), sign, np.int64)
+            multiplicities = _same(sign, len(rows))
         else:
             multiplicities = self._column(-1, self._multiplicity, values[-1])
         return self._encoded(codes, multiplicities)
@@ -255,7 +255,7 @@ class TableEncoder:
             given[place] = column
         codes = [self._arrow_column(i, column, given.get(i), table.num_rows) for i, column in enumerate(self._columns)]
         if sign:
-            multiplicities = np.full(table.num_rows, sign, np.int64)
+            multiplicities = _same(sign, table.num_rows)
         elif -1 not in given:
             rule = f"apply needs a BIGINT column {MULTIPLICITY}"
             self._refuse_whole(MULTIPLICITY, rule, rule)

@@ -9,6 +9,7 @@ a key, is read with DISTINCT. Over no bindings a head has no row, also where it 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -239,11 +240,12 @@ def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
     return _grouped([("SELECT ", place), *_joined(items, ", "), *rest], groups, place)
 
 
-class _Terms:
+class _Terms(ABC):
     """Terms as SQL; ``variable`` says what a variable is."""
 
+    @abstractmethod
     def variable(self, variable: Variable) -> Sql:
-        raise NotImplementedError
+        """A variable."""
 
     def term(self, term: Term) -> Sql:
         """A term, with parentheses where it is an operation."""
