@@ -45,6 +45,9 @@ class TableDef:
     properties: tuple[tuple[str, str], ...] = ()
 
 
+SET = "@set"
+"""The variable that tells of which of its grouping sets, by position, a row of a block is. No column has its name."""
+
 BY = ("min_by", "max_by")
 FOLDED = ("bit_and", "bit_or")
 SCANNED = ("min", "max", *BY, *FOLDED)
@@ -127,7 +130,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Block:
-    """``limit``: of a bag over one relation, the first rows alone are the block's."""
+    """``limit``: of a bag over one relation, the first rows alone are the block's. ``sets``, of ``groups`` alone: the
+    block groups in several ways at once, as GROUPING SETS, ROLLUP and CUBE say. Each is the free variables of the query
+    that it groups by, in their order; those it does not are NULL in its rows, and SET is its position."""
 
     kind: str
     query: Query
@@ -136,11 +141,17 @@ class Block:
     distinct: tuple[DistinctAggregate, ...] = ()
     having: Expr | None = None
     limit: Limit | None = None
+    sets: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def free(self) -> tuple[str, ...]:
+        """The variables that tell rows of the result apart."""
+        return (SET, *self.query.free) if self.sets else self.query.free
 
     @property
     def found_by_row(self) -> bool:
         """Whether the output tells the free variables: each is an output as it is."""
-        return {o.expr.name for o in self.outputs if isinstance(o.expr, Column)}.issuperset(self.query.free)
+        return {o.expr.name for o in self.outputs if isinstance(o.expr, Column)}.issuperset(self.free)
 
 
 @dataclass(frozen=True)
