@@ -36,7 +36,7 @@ def chung_lu(nodes: int, edges: int, skew: float) -> Edges:
 def epinions() -> Edges | None:
     """SNAP's soc-Epinions1 as ``src,dst`` in the file that EPINIONS names, or benchmarks/data/epinions.csv, in order
     of arrival; None where there is neither."""
-    file = Path(os.environ.get("EPINIONS", ROOT / "benchmarks" / "data" / "epinions.csv"))
+    file = Path(os.environ.get("EPINIONS") or ROOT / "benchmarks" / "data" / "epinions.csv")
     if not file.exists():
         return None
     table = pc.read_csv(file, pc.ReadOptions(column_names=["src", "dst"]))

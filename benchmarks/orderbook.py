@@ -2,8 +2,9 @@
 
 The events are ``timestamp,order id,operation,volume,price`` in the file that ORDERBOOK names, or in
 benchmarks/data/finance.csv: B and S put an order into the book of bids or of asks, E executes part of one, F all of it,
-and D deletes it, others change nothing; the broker is the order's number modulo ten. Where there is no file, random
-events stand in. Batches are of 10 events, as traders do not wait.
+and D deletes it, others change nothing; the broker is the order's number modulo ten. Prices are there in ten thousandths
+of a dollar, and here in cents, so that ``bsv``, a sum squared, is a BIGINT. Where there is no file, random events stand
+in. Batches are of 10 events, as traders do not wait.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ VIEWS = {
     "axf": """
         SELECT b.broker, SUM(a.volume - b.volume) AS axf
         FROM bids b JOIN asks a ON b.broker = a.broker
-        WHERE a.price - b.price > 1000 OR b.price - a.price > 1000
+        WHERE a.price - b.price > 10 OR b.price - a.price > 10
         GROUP BY b.broker
     """,
     "bsp": """
@@ -88,7 +89,7 @@ def _changes(book: dict[int, tuple[str, Order]], event: list[int | str]) -> Iter
     key = int(number)
     if operation in ("B", "S"):
         table = "bids" if operation == "B" else "asks"
-        order = (int(t), key, key % BROKERS, int(volume), int(price))
+        order = (int(t), key, key % BROKERS, int(volume), int(price) // 100)
         if key in book:
             yield (*book[key], -1)
         book[key] = (table, order)
@@ -103,7 +104,7 @@ def _changes(book: dict[int, tuple[str, Order]], event: list[int | str]) -> Iter
 
 
 def _events() -> Iterator[list[int | str]]:
-    file = Path(os.environ.get("ORDERBOOK", ROOT / "benchmarks" / "data" / "finance.csv"))
+    file = Path(os.environ.get("ORDERBOOK") or ROOT / "benchmarks" / "data" / "finance.csv")
     if file.exists():
         with file.open() as lines:
             yield from csv.reader(lines)

@@ -95,7 +95,7 @@ def _step(sign: int, name: str, rows: list[tuple[int, ...]]) -> Step:
 
 
 def _rows(name: str) -> list[tuple[int, ...]]:
-    folder = Path(os.environ.get("SNB", ROOT / "benchmarks" / "data" / "snb"))
+    folder = Path(os.environ.get("SNB") or ROOT / "benchmarks" / "data" / "snb")
     file, columns, time = FILES[name]
     if not (folder / file).exists():
         return _random(name)

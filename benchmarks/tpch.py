@@ -66,7 +66,8 @@ RELATIONS = {
     ),
     "partsupp": Relation(
         "partsupp",
-        "ps_partkey BIGINT, ps_suppkey BIGINT, ps_availqty INT, ps_supplycost DECIMAL(15, 2), ps_comment STRING",
+        "ps_partkey BIGINT NOT NULL, ps_suppkey BIGINT NOT NULL, ps_availqty INT, ps_supplycost DECIMAL(15, 2), "
+        "ps_comment STRING",
         ("ps_partkey", "ps_suppkey"),
     ),
     "region": Relation("region", "r_regionkey BIGINT, r_name STRING, r_comment STRING", ("r_regionkey",)),

@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from benchmarks import graph, oumv
+from benchmarks import graph, orderbook, oumv
 from benchmarks.graphs import epinions, window_of, windowed
 from benchmarks.ours import keep_fresh
 from benchmarks.pipeline_state import items
@@ -86,3 +86,10 @@ def test_answers_on_epinions_are_the_published_ones() -> None:
     # The number of rows at CROWN's ten points, from an independent counter; and of the drained window.
     counts = [rows[0][1] if rows else "0" for rows in found.values()]
     assert counts == ["22126", "61963", "36280", "25418", "23427", "18662", "18422", "23424", "24179", "18691", "0"]
+
+
+@pytest.mark.parametrize("case", ["axf", "bsp", "bsv"])
+def test_the_sums_of_the_order_book_are_integers_of_64_bits(case: str) -> None:
+    found = keep_fresh(orderbook.stream(case))
+    assert "refused" not in found and len(found["answers"]) == 10
+    assert len(found["answers"][max(found["answers"], key=int)]) == orderbook.BROKERS
