@@ -2,9 +2,9 @@
 
 The events are ``timestamp,order id,operation,volume,price`` in the file that ORDERBOOK names, or in
 benchmarks/data/finance.csv: B and S put an order into the book of bids or of asks, E executes part of one, F all of it,
-and D deletes it, others change nothing; the broker is the order's number modulo ten. Prices are there in ten thousandths
-of a dollar, and here in cents, so that ``bsv``, a sum squared, is a BIGINT. Where there is no file, random events stand
-in. Batches are of 10 events, as traders do not wait.
+and D deletes it, others change nothing; the broker is the order's number modulo ten. Prices are there in ten
+thousandths of a dollar, and here in cents, so that ``bsv``, a sum squared, is a BIGINT. Where there is no file, random
+events stand in. Batches are of 10 events, as traders do not wait.
 """
 
 from __future__ import annotations
