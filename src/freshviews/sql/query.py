@@ -6,8 +6,9 @@ refused, never passed over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -17,10 +18,11 @@ from freshviews.query.block import ColumnDef, TableDef, ViewDef
 from freshviews.sql import logic
 from freshviews.sql.aggregates import Collector
 from freshviews.sql.block import with_query_names
-from freshviews.sql.build import VOID, Fault, key, rejects_null
+from freshviews.sql.build import VOID, Fault, key, rejects_null, replaced
 from freshviews.sql.catalog import Catalog, NameProblem, near
 from freshviews.sql.expression import Binder
 from freshviews.sql.from_clause import FromBinder, Joined
+from freshviews.sql.grouping_sets import GroupingSets, Sets, Written, groups_of, written
 from freshviews.sql.limit import Clause, Place, check_operand, clause_of, limited, places_of
 from freshviews.sql.parse import Node, SqlText
 from freshviews.sql.refuse import check_select, check_set_operation
@@ -30,6 +32,7 @@ from freshviews.sql.select import (
     Item,
     Select,
     distinct_over,
+    grouping_ref,
     has_aggregate,
     over_groups,
     ungrouped,
@@ -37,6 +40,7 @@ from freshviews.sql.select import (
 from freshviews.sql.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
 from freshviews.sql.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
 
+_TOLD = grouping_ref()
 _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 
 
@@ -243,34 +247,36 @@ class _SelectBinder:
         joined = self._from()
         group = node.args.get("group")
         having = node.args.get("having")
-        scalar = Binder(text, lambda c: joined.scope.resolve(text, c), "SELECT")
-        collector = Collector(scalar, grouped=group is not None)
-        items, nodes = self._items(joined.scope, collector)
-        named = {
-            item.name.lower(): item.expr
-            for item, one in reversed(list(zip(items, nodes, strict=True)))
-            if isinstance(one, exp.Alias)
-        }
-        groups = self._groups(group, joined.scope, items, nodes, named)
+        by = None if group is None else written(text, group)
+        sets = None if by is None or by.sets is None else self._sets(by, joined.scope)
+        kind = "groups" if by is not None and not by.is_global else "global"
+        collector = self._collector(joined.scope, kind == "groups", _no_sets(text) if sets is None else sets.tells)
+        items, nodes = self._items(joined.scope, collector, sets)
+        named = _aliases(items, nodes)
+        groups = self._groups(by, joined.scope, items, nodes, named)[0] if sets is None else sets.groups
+        # Of grouping sets, what is a group was told where it was bound.
+        known = groups if sets is None else ()
         columns = len(items)
         places: tuple[Place, ...] = ()
         if clause is not None:
-            places, items, nodes = self._order(clause, joined.scope, items, nodes, collector)
+            places, items, nodes = self._order(clause, joined.scope, items, nodes, collector, sets)
         test = None
         if having is not None:
             scope = joined.scope.with_aliases(named)
-            binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind)
-            test = self._grouped(binder.condition(having.this), groups, having.this, scope)
+            whole = None if sets is None else sets.whole()
+            binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind, group=whole)
+            test = self._grouped(binder.condition(having.this), known, having.this, scope)
         if not (collector.calls or group is not None or having is not None):
             select = Select("bag", joined.sources, joined.conjuncts, items, absent=joined.absent)
             return distinct_over(select) if node.args.get("distinct") else select, places, columns
-        kind = "groups" if group is not None else "global"
         over = tuple(
-            replace(item, expr=self._grouped(item.expr, groups, one, joined.scope))
+            replace(item, expr=self._grouped(item.expr, known, one, joined.scope))
             for item, one in zip(items, nodes, strict=True)
         )
         calls = tuple(collector.calls)
         select = Select(kind, joined.sources, joined.conjuncts, over, groups, calls, test, joined.absent)
+        if sets is not None and kind == "groups":
+            select = replace(select, sets=sets.sets)
         if not node.args.get("distinct"):
             return select, places, columns
         grouped = Bound((select,))
@@ -285,18 +291,13 @@ class _SelectBinder:
         items: tuple[Item, ...],
         nodes: tuple[Node, ...],
         collector: Collector,
+        sets: GroupingSets | None,
     ) -> tuple[tuple[Place, ...], tuple[Item, ...], tuple[Node, ...]]:
         """Where in the list each column of ORDER BY stands, and the list and its nodes with those that it lacked. A
         name means a column of the list before one of FROM."""
         text = self.views.text
-        names = [item.name.lower() for item in items]
-        shown = {name: item.expr for name, item in zip(names, items, strict=True) if names.count(name) == 1}
-
-        def resolve(column: exp.Column) -> Expr:
-            known = None if column.table else shown.get(column.name.lower())
-            return scope.resolve(text, column) if known is None else known
-
-        binder = Binder(text, resolve, "ORDER BY", collector.bind)
+        whole = None if sets is None else sets.whole(_list_first(text, sets.scope, sets.items))
+        binder = Binder(text, _list_first(text, scope, items), "ORDER BY", collector.bind, group=whole)
         places, added, more = places_of(clause, items, binder, lambda n: self.views.position(n, items, "ORDER BY"))
         if added and self.node.args.get("distinct"):
             raise text.error(more[0], "SELECT DISTINCT is ordered by columns of its list; add this one, or GROUP BY")
@@ -333,21 +334,44 @@ class _SelectBinder:
             joined = bound.joined
         return replace(joined, conjuncts=(*joined.conjuncts, *conjuncts))
 
-    def _items(self, scope: Scope, collector: Collector) -> tuple[tuple[Item, ...], tuple[Node, ...]]:
+    def _collector(self, scope: Scope, grouped: bool, tells: Callable[[Node], Expr]) -> Collector:
+        text = self.views.text
+        return Collector(Binder(text, lambda c: scope.resolve(text, c), "SELECT"), grouped, tells)
+
+    def _sets(self, by: Written, scope: Scope) -> GroupingSets:
+        """The grouping sets, of what the list and GROUP BY are over columns by themselves."""
+        text = self.views.text
+        apart, columns = scope.apart()
+        items, nodes = self._items(apart, self._collector(apart, True, lambda _: _TOLD), None)
+        aliases = _aliases(items, nodes)
+        chosen, sets = self._groups(by, apart, items, nodes, aliases)
+        places = {key(item.expr): i for i, item in enumerate(chosen)}
+        groups = tuple(
+            replace(i, expr=replaced(i.expr, lambda n: columns[n.name] if isinstance(n, Column) else None))
+            for i in chosen
+        )
+        return GroupingSets(text, groups, sets, apart, items, aliases, places)
+
+    def _items(
+        self, scope: Scope, collector: Collector, sets: GroupingSets | None
+    ) -> tuple[tuple[Item, ...], tuple[Node, ...]]:
         """The SELECT list with ``*`` spelt out, and the node behind each item."""
+        whole = None if sets is None else sets.whole()
         text = self.views.text
         items: list[Item] = []
         nodes: list[Node] = []
         aliases: dict[str, Expr] = {}
         for node in self.node.expressions:
             if _is_star(node):
-                for entry in self._star(node, scope):
-                    items.append(Item(entry[0], entry[1]))
+                for name, expr in self._star(node, scope):
+                    # Of a column that is no group, what there is of it is refused.
+                    items.append(Item(name, (sets and sets.reference(sets.items[len(items)].expr)) or expr))
                     nodes.append(node)
                 continue
             # A name that FROM lacks may be an alias further left in the list.
             within = scope.with_aliases(dict(aliases))
-            binder = Binder(text, lambda c, s=within: s.resolve(text, c), "SELECT", collector.bind)  # type: ignore[misc]
+            resolve = partial(within.resolve, text)
+            binder = Binder(text, resolve, "SELECT", collector.bind, group=whole)
             name = node.alias if isinstance(node, exp.Alias) else _own_name(text, node)
             items.append(Item(name, binder.bind(node)))
             nodes.append(node)
@@ -370,37 +394,32 @@ class _SelectBinder:
 
     def _groups(
         self,
-        group: exp.Group | None,
+        by: Written | None,
         scope: Scope,
         items: tuple[Item, ...],
         nodes: tuple[Node, ...],
         named: Mapping[str, Expr],
-    ) -> tuple[Item, ...]:
-        if group is None:
-            return ()
+    ) -> tuple[tuple[Item, ...], Sets]:
+        if by is None:
+            return (), ()
         text = self.views.text
-        chosen: dict[tuple[object, ...], Item] = {}
+        group = self.node.args["group"]
         if group.args.get("all"):
-            written = [(item, node) for item, node in zip(items, nodes, strict=True) if not has_aggregate(item.expr)]
-        else:
-            if not group.expressions:
-                raise text.error(group, "GROUP BY needs columns or expressions")
-            within = scope.with_aliases(named)
-            binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY")
-            written = []
-            for node in group.expressions:
-                if isinstance(node, exp.Literal) and not node.is_string:
-                    written.append((items[self.views.position(node, items, "GROUP BY")], node))
-                else:
-                    expr = binder.bind(node)
-                    names = [i.name for i in items if key(i.expr) == key(expr)]
-                    written.append((Item(names[0] if names else text.of(node), expr), node))
-        for item, node in written:
-            if has_aggregate(item.expr):
-                raise text.error(node, f"GROUP BY {text.of(node)} is an aggregate; group by columns and expressions")
-            if not isinstance(item.expr, Literal):
-                chosen.setdefault(key(item.expr), item)
-        return tuple(chosen.values())
+            bound = [(item, node) for item, node in zip(items, nodes, strict=True) if not has_aggregate(item.expr)]
+            return groups_of(text, by, bound)
+        if not group.expressions:
+            raise text.error(group, "GROUP BY needs columns or expressions")
+        within = scope.with_aliases(named)
+        binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY")
+        bound = []
+        for node in by.nodes:
+            if isinstance(node, exp.Literal) and not node.is_string:
+                bound.append((items[self.views.position(node, items, "GROUP BY")], node))
+            else:
+                expr = binder.bind(node)
+                names = [i.name for i in items if key(i.expr) == key(expr)]
+                bound.append((Item(names[0] if names else text.of(node), expr), node))
+        return groups_of(text, by, bound)
 
     def _grouped(self, expr: Expr, groups: tuple[Item, ...], node: Node, scope: Scope) -> Expr:
         made = over_groups(expr, groups)
@@ -433,6 +452,34 @@ def _with_names(view: ViewDef, columns: tuple[ColumnDef, ...]) -> ViewDef:
         for block in view.blocks
     )
     return replace(view, columns=columns, blocks=blocks)
+
+
+def _aliases(items: Sequence[Item], nodes: Sequence[Node]) -> dict[str, Expr]:
+    """What the names of AS mean; the first of several that are the same."""
+    named = reversed([(item, one) for item, one in zip(items, nodes, strict=True) if isinstance(one, exp.Alias)])
+    return {item.name.lower(): item.expr for item, _ in named}
+
+
+def _list_first(text: SqlText, scope: Scope, items: Sequence[Item]) -> Callable[[exp.Column], Expr]:
+    """What a name means in ORDER BY: a column of the list before one of FROM."""
+    names = [item.name.lower() for item in items]
+    shown = {name: item.expr for name, item in zip(names, items, strict=True) if names.count(name) == 1}
+
+    def resolve(column: exp.Column) -> Expr:
+        known = None if column.table else shown.get(column.name.lower())
+        return scope.resolve(text, column) if known is None else known
+
+    return resolve
+
+
+def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
+    """GROUPING where there are no grouping sets."""
+
+    def refused(node: Node) -> Expr:
+        name = node.name.upper()
+        raise text.error(node, f"{name} tells of grouping sets; GROUP BY ROLLUP, CUBE or GROUPING SETS makes them")
+
+    return refused
 
 
 def _is_star(node: Node) -> bool:

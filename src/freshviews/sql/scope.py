@@ -18,6 +18,7 @@ from freshviews.sql.catalog import near, same
 from freshviews.sql.parse import Node, SqlText
 
 _SEPARATOR = "\x1f"
+_APART = "\x1dcolumn"
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,16 @@ class Scope:
             return tuple(replace(e, expr=sharpened(e.expr, never_null)) for e in entries)
 
         return Scope(sharp(self.entries), sharp(self.visible), self.aliases)
+
+    def apart(self) -> tuple[Scope, Mapping[str, Expr]]:
+        """The scope of columns by themselves, no two of them equal, and what they are here."""
+        names = {entry: f"{_APART}{i}" for i, entry in enumerate(dict.fromkeys((*self.entries, *self.visible)))}
+
+        def column(entry: Entry) -> Entry:
+            return replace(entry, expr=Column(names[entry], entry.expr.type, entry.expr.nullable))
+
+        scope = Scope(tuple(map(column, self.entries)), tuple(map(column, self.visible)))
+        return scope, {name: entry.expr for entry, name in names.items()}
 
     def has(self, node: exp.Column) -> bool:
         """Whether a name is one of FROM, or of its tables: what it means is to be asked here, and nowhere else."""
