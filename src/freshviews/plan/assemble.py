@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from freshviews.plan.grouping_sets import Store, by_sets, levels_of, stores_of
+from freshviews.plan.grouping_sets import Level, Store, by_sets, for_each, levels_of, stores_of
 from freshviews.program.nodes import (
     COUNT,
     Add,
@@ -115,13 +115,12 @@ def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View, 
     stores = _named(store, names[root], {*names.values(), result.name})
 
     def effects(store: Store, key: tuple[str, ...], sign: int) -> tuple[Statement, ...]:
-        body: list[Statement] = []
-        for level in (*store.whole, *store.shorter):
-            body += level.lets(free)
+        def of_level(level: Level, group: tuple[str, ...]) -> Iterator[Statement]:
+            within = tuple(key[i] for i in store.group[: len(level.grouped)])
             for distinct in alike:
-                within = tuple(key[i] for i in store.group[: len(level.grouped)])
-                group = level.key(key[:free])
-                body += _effect(distinct, result.name, group, (stores[store], within), key[-1], sign)
+                yield from _effect(distinct, result.name, group, (stores[store], within), key[-1], sign)
+
+        body = list(for_each((*store.whole, *store.shorter), key[:free], of_level))
         for one in store.coarser:
             row = (*(key[i] for i in one.group), *key[free:])
             appear, vanish = effects(one, key, 1), effects(one, key, -1)

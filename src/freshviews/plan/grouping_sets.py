@@ -27,7 +27,7 @@ Over Z, while multiplicities are negative, a row of a finer store counts as ther
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from freshviews.errors import PlanError
@@ -49,17 +49,26 @@ class Level:
     grouped: tuple[int, ...]
 
     def key(self, group: tuple[str, ...]) -> tuple[str, ...]:
-        """The key of its row, for names of the free variables; bound by ``lets``."""
+        """The key of its row, for names of the free variables."""
         if self.position is None:
             return group
         return (SET, *(name if i in self.grouped else NULL for i, name in enumerate(group)))
 
-    def lets(self, free: int) -> tuple[Let, ...]:
-        """What binds SET, and NULL where one of so many free variables is left out."""
-        if self.position is None:
-            return ()
-        null = (Let(NULL, Literal(None, BIGINT)),) if len(self.grouped) < free else ()
-        return (Let(SET, Literal(self.position, BIGINT)), *null)
+
+def for_each(
+    levels: tuple[Level, ...], group: tuple[str, ...], body: Callable[[Level, tuple[str, ...]], Iterable[Statement]]
+) -> Iterator[Statement]:
+    """What is done for each level, with the key of its row; names of the free variables are given. SET is bound before,
+    and NULL before the first level that lacks a variable."""
+    null: tuple[Let, ...] = (Let(NULL, Literal(None, BIGINT)),)
+    for level in levels:
+        if level.position is not None:
+            yield Let(SET, Literal(level.position, BIGINT))
+        key = level.key(group)
+        if NULL in key:
+            yield from null
+            null = ()
+        yield from body(level, key)
 
 
 def levels_of(block: Block) -> tuple[Level, ...]:
@@ -87,10 +96,7 @@ def by_sets(program: Program, block: Block) -> Program:
         if not isinstance(statement, Add) or statement.view != finest.name:
             return (statement,)
         assert not (statement.appear or statement.vanish or statement.stay or statement.alias)
-        added: list[Statement] = []
-        for one in levels:
-            added += (*one.lets(len(finest.key)), replace(statement, key=one.key(statement.key)))
-        return tuple(added)
+        return tuple(for_each(levels, statement.key, lambda _, key: (replace(statement, key=key),)))
 
     triggers = tuple(replace(trigger, body=transform(trigger.body, change)) for trigger in program.triggers)
     evaluate = transform(program.evaluate, change)
@@ -105,7 +111,7 @@ def by_sets(program: Program, block: Block) -> Program:
         views=tuple(result if view.name == finest.name else view for view in program.views),
         triggers=triggers,
         evaluate=evaluate,
-        bounds=(*program.bounds, ("sets", f"{shown}: added to for each at every derivation")),
+        bounds=(*program.bounds, ("sets", f"{shown}; a derivation is in each of them")),
     )
 
 
