@@ -172,8 +172,14 @@ def _is_halved(block: Block) -> bool:
 
 
 def _is_listed(block: Block) -> bool:
-    """Whether ``ivm_eps`` lists the rows of a block. MIN, MAX and DISTINCT aggregates hang on groups that are held."""
-    return not block.distinct and ivm_eps_hierarchical.is_kept(block.query)
+    """Whether ``ivm_eps`` lists the rows of a block."""
+    return not _is_held(block) and ivm_eps_hierarchical.is_kept(block.query)
+
+
+def _is_held(block: Block) -> bool:
+    """Whether groups are held in any case: MIN, MAX and DISTINCT aggregates hang on them, and one derivation is in
+    groups of several grouping sets."""
+    return bool(block.distinct or block.sets)
 
 
 def _ivm_eps(
@@ -184,12 +190,12 @@ def _ivm_eps(
     given = _epsilons(view, block.query)
     main = block.query
     if strategy is ivm_eps.plan and ivm_eps_hierarchical.is_kept(main):
-        if not block.distinct:
+        if not _is_held(block):
             return _with_choices(view, ivm_eps_hierarchical.plan(main, given), CHOICES)
         if len(main.atoms) != 3:
             raise PlanError(
-                f"view {view.name}: ivm_eps lists the groups of this query, and MIN, MAX and DISTINCT aggregates hang "
-                "on groups that are held; take 'view_tree'"
+                f"view {view.name}: ivm_eps lists the groups of this query, and MIN, MAX and DISTINCT aggregates and "
+                "grouping sets are of groups that are held; take 'view_tree'"
             )
     if strategy is ivm_eps.plan and (block.kind == "bag" or (_is_distinct(block) and not in_z)):
         listing = ivm_eps_listing.plan(main, given, block.kind != "bag")
@@ -272,7 +278,7 @@ def _comes_once(block: Block) -> bool:
 
 def _has_groups_apart(block: Block, dependencies: tuple[FD, ...]) -> bool:
     """Whether no row of one relation tells the group, so that there may be more groups than rows."""
-    if block.kind != "groups" or block.distinct or not block.results:
+    if block.kind != "groups" or _is_held(block) or not block.results:
         return False
     return not any(closure(a.variables, dependencies).issuperset(block.query.free) for a in block.query.atoms)
 
@@ -284,7 +290,7 @@ def _is_joined_set(view: ViewDef, block: Block) -> bool:
 
 def _is_distinct(block: Block) -> bool:
     """Whether the block is the distinct rows of a join."""
-    return block.kind == "groups" and not block.results and not block.distinct
+    return block.kind == "groups" and not block.results and not _is_held(block)
 
 
 def _crown(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Program:
@@ -312,6 +318,8 @@ def _crown(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]
 
 def _groups(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Program | str:
     """The program of ``crown`` whose groups are enumerated, or why they are stored."""
+    if block.sets:
+        return "of several grouping sets, in each of which a derivation is"
     if block.distinct:
         names = ", ".join(sorted({d.kind for d in block.distinct}))
         return f"over distinct values ({names}), which are no products of payloads"
