@@ -111,7 +111,7 @@ def test_every_strategy_keeps_them_or_says_why_not(strategy: str) -> None:
     try:
         db.execute(script("ROLLUP (a, b)", f"{SHARED}, {APART}", strategy))
     except PlanError as refusal:
-        assert "take 'first_order' or 'view_tree'" in str(refusal)
+        assert strategy.startswith("ivm_eps") and "'view_tree'" in str(refusal)
         return
     held = {"s": Counter[Any](), "t": Counter[Any]()}
     follow(db, held, 3, 8 if PURE_PYTHON else 30)
