@@ -32,6 +32,11 @@ def each(block: Block) -> tuple[Block, ...]:
     return tuple(_of_set(block, i) for i in range(len(block.sets))) if block.sets else (block,)
 
 
+def in_each(block: Block) -> tuple[str, ...]:
+    """The free variables that each grouping set has: what tells of every row of which values it comes."""
+    return tuple(v for v in block.query.free if all(v in one for one in block.sets))
+
+
 def _of_set(block: Block, position: int) -> Block:
     chosen, every = block.sets[position], block.query.free
 

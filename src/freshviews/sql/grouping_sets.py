@@ -1,18 +1,19 @@
 """Stage 2e: ROLLUP, CUBE and GROUPING SETS: the sets that GROUP BY writes, and what a group is in a row of one.
 
 What is a group is told by how it is written, over the columns of FROM, as in Spark: of ``(SELECT a AS x, a AS y ...)``
-x and y are two groups, and a row may have the one and not the other. So a list is bound twice: first ``apart``, over
-FROM's columns as columns by themselves, which tells the groups that it names; then over what the columns are, with a
-reference where a group stands. Before that nothing may be decided by whether a group can be NULL, as each can be that
-some set lacks.
+x and y are two groups, and a row may have the one and not the other; and ``COALESCE(a, 0)`` is none where a is one,
+though a column be NOT NULL. So a list is bound twice: for the groups that its aliases and numbers are, then with a
+reference wherever a group stands, which may be NULL where some set lacks the group.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 from math import prod
+from types import MappingProxyType
+from typing import Any
 
 from sqlglot import exp
 
@@ -20,12 +21,11 @@ from freshviews.errors import SqlError
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import SET
 from freshviews.sql import logic
-from freshviews.sql.arithmetic import Interval
 from freshviews.sql.build import call, integer, key, null, retyped
-from freshviews.sql.expression import Binder
 from freshviews.sql.parse import Node, SqlText
-from freshviews.sql.scope import Scope
+from freshviews.sql.scope import Entry, Scope
 from freshviews.sql.select import Item, group_ref, has_aggregate
+from freshviews.sql.star import columns_of, is_star
 from freshviews.types import BIGINT, BOOLEAN, TINYINT, SqlType
 
 MOST = 64
@@ -34,6 +34,7 @@ MOST = 64
 Sets = tuple[tuple[int, ...], ...]
 """Of each grouping set the positions of its groups, in their order."""
 
+_NONE: Mapping[str, Any] = MappingProxyType({})
 _WORDS: dict[type[Node], str] = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
 
 
@@ -66,14 +67,18 @@ def written(text: SqlText, group: exp.Group) -> Written:
             what = f"{_WORDS[type(clause)]} after the groups stands alone and last"
             raise text.error(clause, f"{what}; GROUP BY ROLLUP (a), CUBE (b) puts several together")
     nodes: list[Node] = []
-    if behind and not isinstance(clause, exp.GroupingSets):
-        parts = [type(clause)(expressions=group.expressions)]
-        elements = [_sets_of(text, parts[0], clause, nodes)]
-    elif behind:
-        nodes += group.expressions
-        elements = [_sets_of(text, clause, clause, nodes)]
+    if behind:
+        if isinstance(clause, exp.GroupingSets):
+            nodes += group.expressions
+            elements = [_sets_of(text, clause, nodes)]
+        else:
+            elements = [_levels(text, clause, group.expressions, nodes)]
     else:
-        elements = [_sets_of(text, part, part, nodes) for part in group.expressions]
+        # Parentheses are of a set only within one.
+        elements = [
+            _sets_of(text, part, nodes) if type(part) in _WORDS else [_placed([part], nodes)]
+            for part in group.expressions
+        ]
     number = prod(map(len, elements))
     if number > MOST:
         raise _too_many(text, clause, number)
@@ -81,31 +86,36 @@ def written(text: SqlText, group: exp.Group) -> Written:
     return Written(tuple(nodes), tuple(sets))
 
 
-def _sets_of(text: SqlText, part: Node, place: Node, nodes: list[Node]) -> list[tuple[int, ...]]:
-    """The sets that a part of GROUP BY makes by itself, its expressions put to ``nodes``."""
+def _sets_of(text: SqlText, part: Node, nodes: list[Node]) -> list[tuple[int, ...]]:
+    """The sets that a part of GROUP BY, or of GROUPING SETS, makes by itself, its expressions put to ``nodes``."""
     if isinstance(part, exp.GroupingSets):
-        return [one for inner in part.expressions for one in _sets_of(text, inner, inner, nodes)]
+        return [one for inner in part.expressions for one in _sets_of(text, inner, nodes)]
     if isinstance(part, (exp.Rollup, exp.Cube)):
-        word = _WORDS[type(part)]
-        if not part.expressions:
-            raise text.error(place, f"{word} needs columns or expressions")
-        count = len(part.expressions)
-        if isinstance(part, exp.Cube) and 2**count > MOST:
-            raise _too_many(text, place, 2**count)
-        units = [_unit(one, nodes) for one in part.expressions]
-        if isinstance(part, exp.Rollup):
-            chosen: Iterator[tuple[tuple[int, ...], ...]] = (tuple(units[:n]) for n in range(count, -1, -1))
-        else:
-            chosen = (some for n in range(count, -1, -1) for some in combinations(units, n))
-        return [tuple(i for unit in some for i in unit) for some in chosen]
+        return _levels(text, part, part.expressions, nodes)
     return [_unit(part, nodes)]
+
+
+def _levels(text: SqlText, clause: Node, written: Sequence[Node], nodes: list[Node]) -> list[tuple[int, ...]]:
+    """The sets of ROLLUP or CUBE of the expressions, the largest first."""
+    count, is_cube = len(written), isinstance(clause, exp.Cube)
+    if not written:
+        raise text.error(clause, f"{_WORDS[type(clause)]} needs columns or expressions")
+    if is_cube and 2**count > MOST:
+        raise _too_many(text, clause, 2**count)
+    units = [_unit(one, nodes) for one in written]
+    sizes = range(count, -1, -1)
+    chosen = [some for n in sizes for some in combinations(units, n)] if is_cube else [units[:n] for n in sizes]
+    return [tuple(i for unit in some for i in unit) for some in chosen]
 
 
 def _unit(node: Node, nodes: list[Node]) -> tuple[int, ...]:
     """The positions of an expression, or of those in parentheses."""
-    parts = node.expressions if isinstance(node, exp.Tuple) else [node]
-    nodes += parts
-    return tuple(range(len(nodes) - len(parts), len(nodes)))
+    return _placed(node.expressions if isinstance(node, exp.Tuple) else [node.unnest()], nodes)
+
+
+def _placed(written: Sequence[Node], nodes: list[Node]) -> tuple[int, ...]:
+    nodes += written
+    return tuple(range(len(nodes) - len(written), len(nodes)))
 
 
 def _too_many(text: SqlText, place: Node, number: int) -> SqlError:
@@ -116,61 +126,93 @@ def _too_many(text: SqlText, place: Node, number: int) -> SqlError:
     )
 
 
-def groups_of(text: SqlText, by: Written, bound: Sequence[tuple[Item, Node]]) -> tuple[tuple[Item, ...], Sets]:
-    """The groups, each once, of the expressions of GROUP BY, and the sets of them; () where it writes none."""
-    chosen: dict[tuple[object, ...], Item] = {}
-    for item, node in bound:
-        if has_aggregate(item.expr):
-            raise text.error(node, f"GROUP BY {text.of(node)} is an aggregate; group by columns and expressions")
-        if not isinstance(item.expr, Literal):
-            chosen.setdefault(key(item.expr), item)
-        elif by.sets is not None:
-            raise text.error(node, f"{text.of(node)} is a constant, which is no group of a grouping set; leave it out")
-    places = {one: i for i, one in enumerate(chosen)}
-    of = [places.get(key(item.expr), 0) for item, _ in bound]
-    return tuple(chosen.values()), tuple(tuple(sorted({of[i] for i in one})) for one in by.sets or ())
+Form = tuple[Any, ...]
+"""An expression as it is written, a column of FROM as its entry: equal where Spark takes two to be the same."""
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Forms of the expressions of a SELECT: of its list, and of what the list's aliases mean."""
+
+    scope: Scope
+    items: tuple[Form | None, ...]
+    aliases: Mapping[str, Form | None]
+
+    def of(self, node: Node, shown: Mapping[str, int] = _NONE) -> Form | None:
+        """The form of an expression; None where it has a name that means no column. ``shown``: names that mean a column
+        of the list, by position, before one of FROM."""
+        return form_of(node, self.scope, self.aliases, {name: self.items[i] for name, i in shown.items()})
+
+
+def forms_of(text: SqlText, listed: Sequence[Node], scope: Scope) -> Forms:
+    """The forms of a SELECT list."""
+    items: list[Form | None] = []
+    aliases: dict[str, Form | None] = {}
+    for node in listed:
+        if is_star(node):
+            items += map(column_form, columns_of(text, node, scope))
+            continue
+        items.append(form_of(node, scope, aliases))
+        if isinstance(node, exp.Alias):
+            aliases.setdefault(node.alias.lower(), items[-1])
+    return Forms(scope, tuple(items), aliases)
+
+
+def form_of(
+    node: Any, scope: Scope, aliases: Mapping[str, Form | None], shown: Mapping[str, Form | None] = _NONE
+) -> Form | None:
+    """The form of a node, or of what a node has; ``aliases`` mean something where FROM has no such name, ``shown``
+    before it."""
+    if isinstance(node, (exp.Paren, exp.Alias)):
+        return form_of(node.this, scope, aliases, shown)
+    if isinstance(node, exp.Column):
+        name = "" if node.table else node.name.lower()
+        if name in shown:
+            return shown[name]
+        entry = scope.find(node)
+        return aliases.get(name) if entry is None else column_form(entry)
+    if isinstance(node, exp.Literal):
+        return (exp.Literal, node.is_string, node.this)
+    if isinstance(node, Node):
+        parts = [(name, form_of(value, scope, aliases, shown)) for name, value in node.args.items() if value]
+        return None if any(part is None for _, part in parts) else (type(node), *parts)
+    if isinstance(node, list):
+        forms = [form_of(one, scope, aliases, shown) for one in node]
+        return None if None in forms else tuple(forms)
+    return (node.lower() if isinstance(node, str) else node,)
+
+
+def column_form(entry: Entry) -> Form:
+    return (exp.Column, entry)
+
+
+def _has_column(form: Any) -> bool:
+    return isinstance(form, tuple) and (exp.Column in form[:1] or any(map(_has_column, form)))
 
 
 @dataclass(frozen=True)
 class GroupingSets:
-    """The grouping sets of a SELECT. ``groups`` are over columns of the sources; ``places``: which of them an
-    expression is that is bound over ``scope``, FROM's columns by themselves, and over ``aliases`` of the list."""
+    """The grouping sets of a SELECT. ``groups`` are over columns of the sources; ``places``: which of them has a
+    form."""
 
     text: SqlText
+    forms: Forms
     groups: tuple[Item, ...]
     sets: Sets
-    scope: Scope
-    items: tuple[Item, ...]
-    """The SELECT list, bound over ``scope``."""
-    aliases: Mapping[str, Expr]
-    places: Mapping[tuple[object, ...], int]
+    places: Mapping[Form, int]
 
-    def reference(self, expr: Expr) -> Expr | None:
-        """What stands for an expression over ``scope`` that is a group."""
-        place = self.places.get(key(expr))
+    def reference(self, form: Form | None) -> Expr | None:
+        """What stands for an expression that is a group."""
+        place = None if form is None else self.places.get(form)
         if place is None:
             return None
         group = self.groups[place].expr
         ref = group_ref(place, group)
         return replace(ref, nullable=group.nullable or any(place not in one for one in self.sets))
 
-    def whole(self, resolve: Callable[[exp.Column], Expr] | None = None) -> Callable[[Node], Expr | None]:
-        """Tells of a node what stands for it where it is a group as a whole. ``resolve``: what names mean there, over
-        ``scope``."""
-        binder = self._binder(resolve)
-
-        def reference(node: Node) -> Expr | None:
-            try:
-                bound = binder.bind_any(node)
-            except SqlError:
-                return None  # not by itself a scalar expression: a part of it may be a group yet
-            return None if isinstance(bound, Interval) else self.reference(bound)
-
-        return reference
-
-    def _binder(self, resolve: Callable[[exp.Column], Expr] | None = None) -> Binder:
-        within = self.scope.with_aliases(self.aliases)
-        return Binder(self.text, resolve or (lambda c: within.resolve(self.text, c)), "GROUP BY")
+    def of(self, node: Node, shown: Mapping[str, int] = _NONE) -> Expr | None:
+        """What stands for a node that is a group as a whole; ``shown`` as in ``Forms.of``."""
+        return self.reference(self.forms.of(node, shown))
 
     def tells(self, node: Node) -> Expr:
         """GROUPING and GROUPING_ID: which of groups a row's set lacks, 1 each, as bits, the last group's the lowest."""
@@ -182,11 +224,36 @@ class GroupingSets:
         return by_set([Literal(_bits(p not in one for p in places), of) for one in self.sets], of)
 
     def _place(self, node: Node, name: str) -> int:
-        place = self.places.get(key(self._binder().bind(node)))
+        form = self.forms.of(node)
+        place = None if form is None else self.places.get(form)
         if place is None:
-            known = ", ".join(dict.fromkeys(group.name for group in self.groups))
+            known = ", ".join(dict.fromkeys(group.name for group in self.groups)) or "there are none"
             raise self.text.error(node, f"{name} takes groups of this GROUP BY ({known}); {self.text.of(node)} is none")
         return place
+
+
+def grouping_sets(
+    text: SqlText, by: Written, forms: Forms, bound: Sequence[tuple[Item, Node, Form | None]]
+) -> GroupingSets:
+    """The grouping sets of the expressions of GROUP BY, each group once."""
+    chosen: dict[Form, Item] = {}
+    found: list[Form] = []
+    for item, node, form in bound:
+        check_group(text, item, node)
+        assert form is not None, text.of(node)
+        if not _has_column(form):
+            raise text.error(node, f"{text.of(node)} is a constant, which is no group of a grouping set; leave it out")
+        chosen.setdefault(form, item)
+        found.append(form)
+    places = {form: i for i, form in enumerate(chosen)}
+    sets = tuple(tuple(sorted({places[found[i]] for i in one})) for one in by.sets or ())
+    return GroupingSets(text, forms, tuple(chosen.values()), sets, places)
+
+
+def check_group(text: SqlText, item: Item, node: Node) -> None:
+    """Raises SqlError where a group has an aggregate."""
+    if has_aggregate(item.expr):
+        raise text.error(node, f"GROUP BY {text.of(node)} is an aggregate; group by columns and expressions")
 
 
 def _bits(flags: Iterable[bool]) -> int:

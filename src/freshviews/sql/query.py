@@ -18,11 +18,19 @@ from freshviews.query.block import ColumnDef, TableDef, ViewDef
 from freshviews.sql import logic
 from freshviews.sql.aggregates import Collector
 from freshviews.sql.block import with_query_names
-from freshviews.sql.build import VOID, Fault, key, rejects_null, replaced
+from freshviews.sql.build import VOID, Fault, key, rejects_null
 from freshviews.sql.catalog import Catalog, NameProblem, near
 from freshviews.sql.expression import Binder
 from freshviews.sql.from_clause import FromBinder, Joined
-from freshviews.sql.grouping_sets import GroupingSets, Sets, Written, groups_of, written
+from freshviews.sql.grouping_sets import (
+    GroupingSets,
+    Written,
+    check_group,
+    column_form,
+    forms_of,
+    grouping_sets,
+    written,
+)
 from freshviews.sql.limit import Clause, Place, check_operand, clause_of, limited, places_of
 from freshviews.sql.parse import Node, SqlText
 from freshviews.sql.refuse import check_select, check_set_operation
@@ -38,9 +46,9 @@ from freshviews.sql.select import (
     ungrouped,
 )
 from freshviews.sql.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
+from freshviews.sql.star import columns_of, is_star
 from freshviews.sql.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
 
-_TOLD = grouping_ref()
 _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 
 
@@ -253,7 +261,7 @@ class _SelectBinder:
         collector = self._collector(joined.scope, kind == "groups", _no_sets(text) if sets is None else sets.tells)
         items, nodes = self._items(joined.scope, collector, sets)
         named = _aliases(items, nodes)
-        groups = self._groups(by, joined.scope, items, nodes, named)[0] if sets is None else sets.groups
+        groups = self._groups(by, joined.scope, items, nodes) if sets is None else sets.groups
         # Of grouping sets, what is a group was told where it was bound.
         known = groups if sets is None else ()
         columns = len(items)
@@ -263,7 +271,7 @@ class _SelectBinder:
         test = None
         if having is not None:
             scope = joined.scope.with_aliases(named)
-            whole = None if sets is None else sets.whole()
+            whole = None if sets is None else sets.of
             binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind, group=whole)
             test = self._grouped(binder.condition(having.this), known, having.this, scope)
         if not (collector.calls or group is not None or having is not None):
@@ -296,8 +304,15 @@ class _SelectBinder:
         """Where in the list each column of ORDER BY stands, and the list and its nodes with those that it lacked. A
         name means a column of the list before one of FROM."""
         text = self.views.text
-        whole = None if sets is None else sets.whole(_list_first(text, sets.scope, sets.items))
-        binder = Binder(text, _list_first(text, scope, items), "ORDER BY", collector.bind, group=whole)
+        names = [item.name.lower() for item in items]
+        shown = {name: i for i, name in enumerate(names) if names.count(name) == 1}
+
+        def resolve(column: exp.Column) -> Expr:
+            place = None if column.table else shown.get(column.name.lower())
+            return scope.resolve(text, column) if place is None else items[place].expr
+
+        whole = None if sets is None else partial(sets.of, shown=shown)
+        binder = Binder(text, resolve, "ORDER BY", collector.bind, group=whole)
         places, added, more = places_of(clause, items, binder, lambda n: self.views.position(n, items, "ORDER BY"))
         if added and self.node.args.get("distinct"):
             raise text.error(more[0], "SELECT DISTINCT is ordered by columns of its list; add this one, or GROUP BY")
@@ -339,33 +354,27 @@ class _SelectBinder:
         return Collector(Binder(text, lambda c: scope.resolve(text, c), "SELECT"), grouped, tells)
 
     def _sets(self, by: Written, scope: Scope) -> GroupingSets:
-        """The grouping sets, of what the list and GROUP BY are over columns by themselves."""
-        text = self.views.text
-        apart, columns = scope.apart()
-        items, nodes = self._items(apart, self._collector(apart, True, lambda _: _TOLD), None)
-        aliases = _aliases(items, nodes)
-        chosen, sets = self._groups(by, apart, items, nodes, aliases)
-        places = {key(item.expr): i for i, item in enumerate(chosen)}
-        groups = tuple(
-            replace(i, expr=replaced(i.expr, lambda n: columns[n.name] if isinstance(n, Column) else None))
-            for i in chosen
-        )
-        return GroupingSets(text, groups, sets, apart, items, aliases, places)
+        """The grouping sets, of what GROUP BY means by the list without them."""
+        items, nodes = self._items(scope, self._collector(scope, True, lambda _: grouping_ref()), None)
+        forms = forms_of(self.views.text, self.node.expressions, scope)
+        bound = self._bound_groups(by, scope, items, nodes)
+        found = [(i, node, forms.of(node) if place is None else forms.items[place]) for i, node, place in bound]
+        return grouping_sets(self.views.text, by, forms, found)
 
     def _items(
         self, scope: Scope, collector: Collector, sets: GroupingSets | None
     ) -> tuple[tuple[Item, ...], tuple[Node, ...]]:
         """The SELECT list with ``*`` spelt out, and the node behind each item."""
-        whole = None if sets is None else sets.whole()
+        whole = None if sets is None else sets.of
         text = self.views.text
         items: list[Item] = []
         nodes: list[Node] = []
         aliases: dict[str, Expr] = {}
         for node in self.node.expressions:
-            if _is_star(node):
-                for name, expr in self._star(node, scope):
-                    # Of a column that is no group, what there is of it is refused.
-                    items.append(Item(name, (sets and sets.reference(sets.items[len(items)].expr)) or expr))
+            if is_star(node):
+                for entry in columns_of(text, node, scope):
+                    found = None if sets is None else sets.reference(column_form(entry))
+                    items.append(Item(entry.name, found or entry.expr))
                     nodes.append(node)
                 continue
             # A name that FROM lacks may be an alias further left in the list.
@@ -379,47 +388,40 @@ class _SelectBinder:
                 aliases.setdefault(name.lower(), items[-1].expr)
         return tuple(items), tuple(nodes)
 
-    def _star(self, node: Node, scope: Scope) -> list[tuple[str, Expr]]:
-        star = node.this if isinstance(node, exp.Column) else node
-        table = node.table if isinstance(node, exp.Column) else ""
-        text = self.views.text
-        if star.args.get("replace") or star.args.get("rename"):
-            raise text.unsupported(node, "* REPLACE", "* and * EXCEPT (columns) are")
-        found = scope.star(text, node, table)
-        for column in star.args.get("except_") or ():
-            if not any(e.name.lower() == column.name.lower() for e in found):
-                raise text.error(column, f"unknown column {column.name}{near(column.name, (e.name for e in found))}")
-            found = tuple(e for e in found if e.name.lower() != column.name.lower())
-        return [(entry.name, entry.expr) for entry in found]
-
     def _groups(
-        self,
-        by: Written | None,
-        scope: Scope,
-        items: tuple[Item, ...],
-        nodes: tuple[Node, ...],
-        named: Mapping[str, Expr],
-    ) -> tuple[tuple[Item, ...], Sets]:
-        if by is None:
-            return (), ()
+        self, by: Written | None, scope: Scope, items: tuple[Item, ...], nodes: tuple[Node, ...]
+    ) -> tuple[Item, ...]:
+        """The groups, each once; constants are none."""
+        chosen: dict[tuple[object, ...], Item] = {}
+        for item, node, _ in () if by is None else self._bound_groups(by, scope, items, nodes):
+            check_group(self.views.text, item, node)
+            if not isinstance(item.expr, Literal):
+                chosen.setdefault(key(item.expr), item)
+        return tuple(chosen.values())
+
+    def _bound_groups(
+        self, by: Written, scope: Scope, items: tuple[Item, ...], nodes: tuple[Node, ...]
+    ) -> list[tuple[Item, Node, int | None]]:
+        """The expressions of GROUP BY, and which column of the list each is that is given by its number."""
         text = self.views.text
         group = self.node.args["group"]
         if group.args.get("all"):
-            bound = [(item, node) for item, node in zip(items, nodes, strict=True) if not has_aggregate(item.expr)]
-            return groups_of(text, by, bound)
+            listed = enumerate(zip(items, nodes, strict=True))
+            return [(item, node, i) for i, (item, node) in listed if not has_aggregate(item.expr)]
         if not group.expressions:
             raise text.error(group, "GROUP BY needs columns or expressions")
-        within = scope.with_aliases(named)
+        within = scope.with_aliases(_aliases(items, nodes))
         binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY")
-        bound = []
+        bound: list[tuple[Item, Node, int | None]] = []
         for node in by.nodes:
             if isinstance(node, exp.Literal) and not node.is_string:
-                bound.append((items[self.views.position(node, items, "GROUP BY")], node))
+                place = self.views.position(node, items, "GROUP BY")
+                bound.append((items[place], node, place))
             else:
                 expr = binder.bind(node)
                 names = [i.name for i in items if key(i.expr) == key(expr)]
-                bound.append((Item(names[0] if names else text.of(node), expr), node))
-        return groups_of(text, by, bound)
+                bound.append((Item(names[0] if names else text.of(node), expr), node, None))
+        return bound
 
     def _grouped(self, expr: Expr, groups: tuple[Item, ...], node: Node, scope: Scope) -> Expr:
         made = over_groups(expr, groups)
@@ -460,18 +462,6 @@ def _aliases(items: Sequence[Item], nodes: Sequence[Node]) -> dict[str, Expr]:
     return {item.name.lower(): item.expr for item, _ in named}
 
 
-def _list_first(text: SqlText, scope: Scope, items: Sequence[Item]) -> Callable[[exp.Column], Expr]:
-    """What a name means in ORDER BY: a column of the list before one of FROM."""
-    names = [item.name.lower() for item in items]
-    shown = {name: item.expr for name, item in zip(names, items, strict=True) if names.count(name) == 1}
-
-    def resolve(column: exp.Column) -> Expr:
-        known = None if column.table else shown.get(column.name.lower())
-        return scope.resolve(text, column) if known is None else known
-
-    return resolve
-
-
 def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
     """GROUPING where there are no grouping sets."""
 
@@ -480,10 +470,6 @@ def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
         raise text.error(node, f"{name} tells of grouping sets; GROUP BY ROLLUP, CUBE or GROUPING SETS makes them")
 
     return refused
-
-
-def _is_star(node: Node) -> bool:
-    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
 
 
 def _own_name(text: SqlText, node: Node) -> str:

@@ -18,7 +18,6 @@ from freshviews.sql.catalog import near, same
 from freshviews.sql.parse import Node, SqlText
 
 _SEPARATOR = "\x1f"
-_APART = "\x1dcolumn"
 
 
 @dataclass(frozen=True)
@@ -96,15 +95,13 @@ class Scope:
 
         return Scope(sharp(self.entries), sharp(self.visible), self.aliases)
 
-    def apart(self) -> tuple[Scope, Mapping[str, Expr]]:
-        """The scope of columns by themselves, no two of them equal, and what they are here."""
-        names = {entry: f"{_APART}{i}" for i, entry in enumerate(dict.fromkeys((*self.entries, *self.visible)))}
-
-        def column(entry: Entry) -> Entry:
-            return replace(entry, expr=Column(names[entry], entry.expr.type, entry.expr.nullable))
-
-        scope = Scope(tuple(map(column, self.entries)), tuple(map(column, self.visible)))
-        return scope, {name: entry.expr for entry, name in names.items()}
+    def find(self, node: exp.Column) -> Entry | None:
+        """The column of FROM that a name means; None where it means none, or several."""
+        if node.table:
+            found = [e for e in self.entries if same(e.alias, node.table) and same(e.name, node.name)]
+        else:
+            found = [e for e in self.visible if same(e.name, node.name)]
+        return found[0] if len(found) == 1 else None
 
     def has(self, node: exp.Column) -> bool:
         """Whether a name is one of FROM, or of its tables: what it means is to be asked here, and nowhere else."""
