@@ -111,7 +111,7 @@ def test_every_strategy_keeps_them_or_says_why_not(strategy: str) -> None:
     try:
         db.execute(script("ROLLUP (a, b)", f"{SHARED}, {APART}", strategy))
     except PlanError as refusal:
-        assert "take 'first_order' or 'view_tree'" in str(refusal)
+        assert strategy.startswith("ivm_eps") and "'view_tree'" in str(refusal)
         return
     held = {"s": Counter[Any](), "t": Counter[Any]()}
     follow(db, held, 3, 8 if PURE_PYTHON else 30)
@@ -148,7 +148,7 @@ def test_two_values_are_told_with_the_columns_that_their_set_groups_by() -> None
         "CREATE MATERIALIZED VIEW v AS SELECT a, b, ONLY_VALUE(x) AS x FROM t GROUP BY GROUPING SETS ((a), (a, b));"
     )
     db.insert("t", [(1, None, 5), (1, 2, 5)])
-    with pytest.raises(BatchError, match=r"^[^b]*for a = 1, x has two values, 5 and 6; one is allowed"):
+    with pytest.raises(BatchError, match="computed: for a = 1, x has two values, 5 and 6; one is allowed"):
         db.insert("t", [(1, 3, 6)])
     assert set(db.view("v")) == {(1, None, 5), (1, 2, 5)}
 
