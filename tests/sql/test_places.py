@@ -83,7 +83,7 @@ WRONG = [
     ("SELECT a FROM r WHERE §grouping(a) = 0 GROUP BY ROLLUP (a)", "GROUPING cannot stand in WHERE; SELECT and HAVING"),
     ("SELECT sum(§grouping(a)) AS s FROM r GROUP BY ROLLUP (a)", "GROUPING cannot stand in an aggregate function"),
     ("SELECT a FROM r GROUP BY ROLLUP (§grouping(a))", "GROUPING cannot stand in GROUP BY"),
-    ("SELECT §grouping(a) FILTER (WHERE b > 1) AS g FROM r GROUP BY ROLLUP (a)", "an aggregate function, which grouping"),
+    ("SELECT §grouping(a) FILTER (WHERE b > 1) AS g FROM r GROUP BY ROLLUP (a)", "FILTER (WHERE ...) follows an"),
     # sets
     ("SELECT a FROM r UNION ALL §SELECT a, b FROM r", "here they have 1 and 2"),
     ("SELECT a FROM r UNION ALL §SELECT d FROM r", "INT and DATE have no common type"),
