@@ -30,9 +30,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from freshviews.errors import PlanError
 from freshviews.expr.nodes import Literal
-from freshviews.program.nodes import Add, Let, Program, Statement
+from freshviews.program.nodes import Add, Exists, Let, Lookup, Loop, Program, Statement, Trigger
 from freshviews.program.rewrite import transform, visit
 from freshviews.query.block import SET, Block
 from freshviews.types import BIGINT
@@ -80,17 +79,10 @@ def levels_of(block: Block) -> tuple[Level, ...]:
 
 
 def by_sets(program: Program, block: Block) -> Program:
-    """The program of the finest grouping as that of all sets. PlanError where something looks into its result."""
+    """The program of the finest grouping, which only adds to its result, as that of all sets."""
     assert program.output is not None
     finest = program.view(program.output)
     levels = levels_of(block)
-    balancing = program.balancing
-    if balancing is not None:
-        moves = [body for one in balancing.partitions for body in (one.rise, one.sink)]
-        for body in (*moves, balancing.recompute, *(one.body for one in balancing.procedures)):
-            if finest.name in _named(body):
-                raise PlanError(f"{program.name}: {program.strategy} cannot keep grouping sets, as it moves rows of "
-                                "its result between parts; name 'first_order' or no strategy")  # fmt: skip
 
     def change(statement: Statement) -> tuple[Statement, ...]:
         if not isinstance(statement, Add) or statement.view != finest.name:
@@ -100,9 +92,7 @@ def by_sets(program: Program, block: Block) -> Program:
 
     triggers = tuple(replace(trigger, body=transform(trigger.body, change)) for trigger in program.triggers)
     evaluate = transform(program.evaluate, change)
-    read = {trie.view for trie in program.tries}
-    read.update(*(_named(body, Add) for body in (*(t.body for t in triggers), evaluate)))
-    assert finest.name not in read, f"{program.strategy} reads its result"
+    assert finest.name not in _used(program, triggers, evaluate), f"{program.strategy} does more than add to its result"
     result = replace(finest, key=(SET, *finest.key))
     shown = ", ".join(f"({', '.join(one)})" for one in block.sets)
     return replace(
@@ -115,12 +105,16 @@ def by_sets(program: Program, block: Block) -> Program:
     )
 
 
-def _named(body: tuple[Statement, ...], but: type[Statement] | tuple[()] = ()) -> Iterator[str]:
-    """Views that statements read or change, without those that some only add to."""
-    for statement in visit(body):
-        view = getattr(statement, "view", None)
-        if isinstance(view, str) and not isinstance(statement, but):
-            yield view
+def _used(program: Program, triggers: tuple[Trigger, ...], evaluate: tuple[Statement, ...]) -> Iterator[str]:
+    """Views that are read, or whose rows are moved between parts; one that is added to alone is not."""
+    yield from (trie.view for trie in program.tries)
+    for statement in visit((*(s for trigger in triggers for s in trigger.body), *evaluate)):
+        if isinstance(statement, Lookup | Loop | Exists):
+            yield statement.view
+    if program.balancing is not None:
+        parts, rest = program.balancing.partitions, program.balancing.procedures
+        moves = [s for one in parts for s in (*one.rise, *one.sink)] + [s for one in rest for s in one.body]
+        yield from (getattr(s, "view", "") for s in visit((*moves, *program.balancing.recompute)))
 
 
 @dataclass(frozen=True)
