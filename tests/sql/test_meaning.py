@@ -117,6 +117,7 @@ QUERIES = [
     "SELECT x, x + 1 AS x1, k FROM (SELECT a AS x, a + 1 AS k FROM r) AS z GROUP BY ROLLUP (x, k)",
     "SELECT r.a + q.b AS g, count(*) AS n, max(r.c) AS m FROM r JOIN q ON r.a = q.a GROUP BY ROLLUP (r.a + q.b, r.t)",
     "SELECT a, sum(b) FILTER (WHERE a > 2) AS z, avg(x) AS ax FROM r GROUP BY ROLLUP (a)",
+    "SELECT a > 1 AS i, b IS NULL AND t AS j, count(*) AS n FROM r GROUP BY CUBE (a > 1, b IS NULL AND t)",
     "SELECT DISTINCT count(*) AS n FROM r GROUP BY CUBE (a, b)",
     "SELECT a, count(*) AS n FROM r GROUP BY ROLLUP (a) EXCEPT SELECT a, 1 FROM q",
     "SELECT m.a, n, q.b FROM (SELECT a, count(*) AS n FROM r GROUP BY ROLLUP (a)) AS m JOIN q ON m.a = q.a",

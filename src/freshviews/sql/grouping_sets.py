@@ -34,6 +34,9 @@ MOST = 64
 Sets = tuple[tuple[int, ...], ...]
 """Of each grouping set the positions of its groups, in their order."""
 
+_COMMUTATIVE = (exp.Add, exp.Mul, exp.And, exp.Or, exp.EQ, exp.NEQ, exp.NullSafeEQ)
+_TURNED: dict[type[Node], type[Node]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
+_BINARY = (*_COMMUTATIVE, *_TURNED, *_TURNED.values())
 _NONE: Mapping[str, Any] = MappingProxyType({})
 _WORDS: dict[type[Node], str] = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
 
@@ -127,7 +130,8 @@ def _too_many(text: SqlText, place: Node, number: int) -> SqlError:
 
 
 Form = tuple[Any, ...]
-"""An expression as it is written, a column of FROM as its entry: equal where Spark takes two to be the same."""
+"""An expression as it is written, a column of FROM as its entry: equal where Spark takes two to be the same, as it does
+``a + b`` and ``b + a``."""
 
 
 @dataclass(frozen=True)
@@ -173,6 +177,9 @@ def form_of(
         return aliases.get(name) if entry is None else column_form(entry)
     if isinstance(node, exp.Literal):
         return (exp.Literal, node.is_string, node.this)
+    if type(node) in _BINARY:
+        left, right = (form_of(one, scope, aliases, shown) for one in (node.this, node.expression))
+        return None if left is None or right is None else _in_order(type(node), left, right)
     if isinstance(node, Node):
         parts = [(name, form_of(value, scope, aliases, shown)) for name, value in node.args.items() if value]
         return None if any(part is None for _, part in parts) else (type(node), *parts)
@@ -180,6 +187,17 @@ def form_of(
         forms = [form_of(one, scope, aliases, shown) for one in node]
         return None if None in forms else tuple(forms)
     return (node.lower() if isinstance(node, str) else node,)
+
+
+def _in_order(kind: type[Node], left: Form, right: Form) -> Form:
+    """The form of an operation, the same for operands in another order; of several in a row, in any other."""
+    if kind in _TURNED:
+        return (_TURNED[kind], right, left)
+    if kind not in _COMMUTATIVE:
+        return (kind, left, right)
+    chained = kind in (exp.Add, exp.Mul, exp.And, exp.Or)
+    parts = [part for one in (left, right) for part in (one[1:] if chained and one[0] is kind else (one,))]
+    return (kind, *sorted(parts, key=repr))
 
 
 def column_form(entry: Entry) -> Form:
