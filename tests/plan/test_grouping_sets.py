@@ -60,16 +60,21 @@ def one_set(query: Query, block: Block, grouped: tuple[str, ...]) -> Query:
 def expected(block: Block, stream: Stream) -> dict[Key, dict[str, int]]:
     """Components of the groups of all sets, each by its definition."""
     found: dict[Key, dict[str, int]] = {}
+    absent = {a.name: 0 for a in block.query.aggregates}
+    for distinct in block.distinct:
+        absent |= {distinct.name: 0} | ({} if distinct.kind == "count" else {number_of(distinct.name): 0})
     for place, grouped in enumerate(block.sets):
-        groups = evaluate_query(one_set(block.query, block, grouped), stream.relations)
-        for key, payload in groups.items():
+
+        def group(key: Key, place: int = place, grouped: tuple[str, ...] = grouped) -> dict[str, int]:
             words = dict(zip(grouped, key, strict=True))
-            row = (place, *(words.get(v, NULL) for v in block.query.free))
-            found[row] = dict(payload)
-            for distinct in block.distinct:
-                one = replace(distinct, query=one_set(distinct.query, block, grouped))
-                values = arguments_of(one, len(grouped), stream.relations)[key]
-                found[row] |= components(distinct, [argument[-1] for argument in sorted(values)])
+            return found.setdefault((place, *(words.get(v, NULL) for v in block.query.free)), dict(absent))
+
+        for key, payload in evaluate_query(one_set(block.query, block, grouped), stream.relations).items():
+            group(key).update(payload)
+        for distinct in block.distinct:
+            one = replace(distinct, query=one_set(distinct.query, block, grouped))
+            for key, values in arguments_of(one, len(grouped), stream.relations).items():
+                group(key).update(components(distinct, [argument[-1] for argument in sorted(values)]))
     return found
 
 
@@ -85,10 +90,10 @@ def components(distinct: DistinctAggregate, values: list[int]) -> dict[str, int]
     return {distinct.name: value[distinct.kind](), number_of(distinct.name): len(values)}
 
 
-def follow(block: Block, strategy: str) -> None:
+def follow(block: Block, strategy: str, signed: bool = False) -> None:
     """Apply streams to the block's program, beside its definition."""
     try:
-        program = assemble(block, STRATEGIES[strategy])
+        program = assemble(block, STRATEGIES[strategy], signed)
     except PlanError as refusal:
         pytest.skip(str(refusal))
     wellformed.check(program)
@@ -97,7 +102,7 @@ def follow(block: Block, strategy: str) -> None:
     # How many rows are behind the value of a semigroup is known to be none or some.
     some = {number_of(d.name) for d in block.distinct if d.kind not in ("count", "sum")}
     for seed in range(3):
-        stream = Stream(relations_of(block.query, *(d.query for d in block.distinct)), seed, values=4, signed=False)
+        stream = Stream(relations_of(block.query, *(d.query for d in block.distinct)), seed, values=4, signed=signed)
         state = State(program)
         before: dict[Key, tuple[int, ...]] = {}
         for batch in stream.batches(16):
@@ -128,6 +133,14 @@ def test_every_set_is_kept(strategy: str, case: str, sets: Sets, kinds: str) -> 
     taken = [k for k in KINDS[kinds] if case != "doubles" or k in ("min", "max", "count")]
     distinct = tuple(DistinctAggregate(f"{k}_it", k, arguments, kind) for k in taken)
     follow(Block("groups", main, (), (), distinct, sets=sets), strategy)
+
+
+@pytest.mark.parametrize("kinds", ["shared", "apart"])
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_values_of_opposite_sign_cancel_in_a_set(strategy: str, kinds: str) -> None:
+    main, arguments = CASES["join"]
+    distinct = tuple(DistinctAggregate(f"{k}_it", k, arguments, BIGINT) for k in KINDS[kinds])
+    follow(Block("groups", main, (), (), distinct, sets=CUBE), strategy, signed=True)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

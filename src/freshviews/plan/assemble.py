@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from freshviews.plan.grouping_sets import Level, Store, by_sets, for_each, levels_of, stores_of
+from freshviews.plan.grouping_sets import Level, Store, below_of, by_sets, for_each, levels_of, stores_of
 from freshviews.program.nodes import (
     COUNT,
     Add,
@@ -45,6 +45,8 @@ Strategy = Callable[[Query], Program]
 _ENDS = ("min", "max")
 _SHARED = (*_ENDS, *FOLDED)
 """Kinds that a shorter prefix of an ordered store tells."""
+ROWS = "rows"
+"""The component of a store that counts the rows of a finer one."""
 
 
 def number_of(name: str) -> str:
@@ -52,8 +54,8 @@ def number_of(name: str) -> str:
     return name + "#n"
 
 
-def assemble(block: Block, strategy: Strategy) -> Program:
-    """The program of a block whose result is held in a view."""
+def assemble(block: Block, strategy: Strategy, in_z: bool = False) -> Program:
+    """The program of a block whose result is held in a view. ``in_z``: multiplicities may be negative."""
     main = strategy(block.query)
     if block.sets:
         main = by_sets(main, block)
@@ -68,7 +70,9 @@ def assemble(block: Block, strategy: Strategy) -> Program:
     tries, evaluate = list(main.tries), list(main.evaluate)
     scratch, traced = list(main.scratch), list(main.traced)
     for alike in _alike(block.distinct):
-        hung = _hang(alike, strategy(alike[0].query), result, block)
+        shared = not in_z and all(d.kind in _SHARED for d in alike)
+        store = stores_of(levels_of(block), len(block.query.free), not shared)
+        hung = _hang(alike, strategy(alike[0].query), result, store, in_z)
         views[:0] = hung.views
         triggers.extend(hung.triggers)
         tries.extend(hung.tries)
@@ -101,13 +105,14 @@ def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
     return (Component(distinct.name, distinct.ring if distinct.kind == "sum" else "integer"), number)
 
 
-def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View, block: Block) -> Program:
+def _hang(
+    alike: tuple[DistinctAggregate, ...], program: Program, result: View, store: Store, in_z: bool
+) -> Program:
     """The program of distinct aggregates over the same values, its root's appear and vanish changing the
     result."""
     root = program.output
     assert root is not None
-    free = len(block.query.free)
-    store = stores_of(levels_of(block), free, any(d.kind not in _SHARED for d in alike))
+    free = len(store.group)
     names = {view.name: f"{alike[0].name}_{view.name}" for view in (*program.views, *program.scratch)}
     tries = {trie.name: f"{alike[0].name}_{trie.name}" for trie in program.tries}
     traces = {one.derivations: f"{one.derivations}_{alike[0].name}" for one in program.traced}
@@ -121,11 +126,15 @@ def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View, 
                 yield from _effect(distinct, result.name, group, (stores[store], within), key[-1], sign)
 
         body = list(for_each((*store.whole, *store.shorter), key[:free], of_level))
-        for one in store.coarser:
-            row = (*(key[i] for i in one.group), *key[free:])
-            appear, vanish = effects(one, key, 1), effects(one, key, -1)
-            body.append(Add(stores[one], row, (COUNT,), (Monomial((), sign),), appear, vanish))
+        if not in_z:
+            body += (add(one, key, Add("", (), (ROWS,), (Monomial((), sign),))) for one in store.coarser)
         return tuple(body)
+
+    def add(store: Store, key: tuple[str, ...], made: Add) -> Add:
+        row = (*(key[i] for i in store.group), *key[free:])
+        return replace(
+            made, view=stores[store], key=row, appear=effects(store, key, 1), vanish=effects(store, key, -1)
+        )
 
     def change(statement: Statement) -> tuple[Statement, ...]:
         match statement:
@@ -141,14 +150,8 @@ def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View, 
                     ),
                 )
             case Add(view=view, key=key) if view == root:
-                return (
-                    replace(
-                        statement,
-                        view=names[view],
-                        appear=effects(store, key, 1),
-                        vanish=effects(store, key, -1),
-                    ),
-                )
+                below = below_of(store) if in_z else ()
+                return tuple(add(one, key, statement) for one in (store, *below))
             case Add():
                 return (replace(statement, view=names[statement.view]),)
             case _:
@@ -158,7 +161,11 @@ def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View, 
     for view in program.views:
         if view.name == root:
             what = f"values of {', '.join(d.name for d in alike)} by group"
-            views += (_coarser(name, one, view, free, alike) for one, name in stores.items() if one is not store)
+            number = Component(COUNT if in_z else ROWS, "integer")
+            for one in below_of(store):
+                key = (*(view.key[i] for i in one.group), *view.key[free:])
+                coarser = View(stores[one], key, (number,), definition=f"{what}, of fewer variables")
+                views.append(_in_order(coarser, one, alike))
             view = _in_order(replace(view, journal=False, definition=what), store, alike)
         views.append(replace(view, name=names[view.name]))
     triggers = tuple(
@@ -179,18 +186,12 @@ def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View, 
 def _named(finest: Store, name: str, taken: set[str]) -> dict[Store, str]:
     """The names of the views of a store and of those below it."""
     found, number = {finest: name}, 2
-    for store in _below(finest):
+    for store in below_of(finest):
         while f"{name}_{number}" in taken:
             number += 1
         found[store] = f"{name}_{number}"
         number += 1
     return found
-
-
-def _below(store: Store) -> Iterator[Store]:
-    for one in store.coarser:
-        yield one
-        yield from _below(one)
 
 
 def _in_order(view: View, store: Store, alike: tuple[DistinctAggregate, ...]) -> View:
@@ -199,13 +200,6 @@ def _in_order(view: View, store: Store, alike: tuple[DistinctAggregate, ...]) ->
     kinds = (*FOLDED, *_ENDS) if store.shorter else FOLDED
     folds = tuple(kind for kind in kinds if any(d.kind == kind for d in scanned))
     return replace(view, ordered=tuple(map(Order, scanned[0].arguments)) if scanned else (), folds=folds)
-
-
-def _coarser(name: str, store: Store, finest: View, free: int, alike: tuple[DistinctAggregate, ...]) -> View:
-    """The view of a store that counts the rows of a finer one."""
-    key = (*(finest.key[i] for i in store.group), *finest.key[free:])
-    what = f"values of {', '.join(d.name for d in alike)} by {', '.join(key[: len(store.group)]) or 'none'}"
-    return _in_order(View(name, key, (Component(COUNT, "integer"),), definition=what), store, alike)
 
 
 def _effect(

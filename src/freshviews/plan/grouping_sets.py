@@ -22,7 +22,8 @@ there is a store ``D_k[set, value]``, which counts the rows of a finer one, and 
 one before, read the same one. Where an aggregate needs each value of its set once (COUNT and SUM of distinct ones), or
 pairs, every set has its own.
 
-Over Z, while multiplicities are negative, a row of a finer store counts as there whatever its sign.
+Where multiplicities may be negative, those of a value in several groups may cancel in a set: then every set has a store
+of its own, to which each is added what is added to the finest.
 """
 
 from __future__ import annotations
@@ -126,6 +127,13 @@ class Store:
     whole: tuple[Level, ...]
     shorter: tuple[Level, ...]
     coarser: tuple[Store, ...]
+
+
+def below_of(store: Store) -> Iterator[Store]:
+    """The stores below one, finer ones first."""
+    for one in store.coarser:
+        yield one
+        yield from below_of(one)
 
 
 @dataclass
