@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
 from tests.agreement.sql_aggregates import average_texts, by_texts
+from tests.agreement.sql_grouping_sets import NOT_EMPTY
 
 _VALUES = (
     TableColumn("x", "INT"),
@@ -346,6 +347,65 @@ ONE_VALUE: dict[str, Scenario] = {
 }
 
 
+def _in_sets(tables: tuple[BaseTable, ...], *queries: str) -> Scenario:
+    """Queries with grouping sets, {0} being where DuckDB is told that a set without columns has no row of none."""
+    texts = (Text(query.format(""), query.format(f" HAVING {NOT_EMPTY}")) for query in queries)
+    return Scenario(tables, tuple(NamedView(f"v{i}", text) for i, text in enumerate(texts, 1)))
+
+
+SETS: dict[str, Scenario] = {
+    "a rollup over two tables, of each kind of aggregate": _in_sets(
+        (R, S),
+        "SELECT p.a, q.c, p.w, COUNT(*) AS n, COUNT(p.x) AS nx, SUM(p.x * q.x) AS s, SUM(q.z) AS z, AVG(p.x) AS m,"
+        " MIN(p.w) AS least, MAX(q.y) AS most, BIT_OR(p.x) AS o, COUNT(DISTINCT q.w) AS d, SUM(DISTINCT q.y) AS sd"
+        " FROM r AS p JOIN s AS q USING (b) GROUP BY ROLLUP (p.a, q.c, p.w){0}",
+    ),
+    "a cube, and what tells its sets apart": _in_sets(
+        (R, S, T),
+        "SELECT r.a, s.c, t.x, COUNT(*) AS n, MAX(t.y) AS m, GROUPING(s.c) AS g, GROUPING_ID(r.a, s.c, t.x) AS id"
+        " FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c GROUP BY CUBE (r.a, s.c, t.x){0}",
+        "SELECT a, x, COUNT(*) AS n FROM r GROUP BY a, CUBE (x, b){0}",
+    ),
+    "sets that are the same, that have no column, and that are no chain": _in_sets(
+        (R,),
+        "SELECT a, b, COUNT(*) AS n, MIN(x) AS m FROM r GROUP BY GROUPING SETS ((a), (b), (a), (), ()){0}",
+        "SELECT COUNT(*) AS n, MAX(w) AS m FROM r GROUP BY GROUPING SETS ((), ()){0}",
+        "SELECT COUNT(*) AS n, MAX(w) AS m FROM r GROUP BY GROUPING SETS (())",
+    ),
+    "columns that are never NULL are where a set lacks them": _in_sets(
+        (R, KEYED),
+        "SELECT b, COALESCE(b, -1) AS c, b IS NULL AS i, CASE WHEN b IS NOT NULL THEN COUNT(b) ELSE 0 END AS n,"
+        " COALESCE(COALESCE(x, 0), -1) AS k FROM keyed GROUP BY ROLLUP (COALESCE(x, 0), b){0}",
+        "SELECT k.b, COUNT(*) AS n FROM r JOIN keyed AS k USING (b) GROUP BY CUBE (k.b, r.a) HAVING k.b IS NULL"
+        " AND COUNT(*) > 0",
+    ),
+    "groups that a join makes equal, or that are one column of two names, are in sets of their own": _in_sets(
+        (R, S),
+        "SELECT r.b, s.b AS o, COUNT(*) AS n FROM r JOIN s ON r.b = s.b GROUP BY ROLLUP (r.b, s.b){0}",
+        "SELECT x, y, k, COUNT(*) AS n FROM (SELECT a AS x, a AS y, 1 AS k FROM r) AS q GROUP BY CUBE (x, y, k){0}",
+        "SELECT x + 1 AS x1, k, COUNT(*) AS n FROM (SELECT a AS x, a + 1 AS k FROM r) AS q GROUP BY ROLLUP (x, k){0}",
+    ),
+    "groups that are computed from several tables": _in_sets(
+        (R, S),
+        "SELECT r.a + s.c AS k, upper(r.w) AS u, COUNT(*) AS n FROM r JOIN s USING (b)"
+        " GROUP BY CUBE (k, upper(r.w)){0}",
+        "SELECT r.w || s.w AS k, r.a, MAX(s.x) AS m FROM r JOIN s USING (b) GROUP BY ROLLUP (r.w || s.w, r.a){0}",
+    ),
+    "what is made of a view with grouping sets": _in_sets(
+        (R,),
+        "SELECT a, x, COUNT(*) AS n FROM r GROUP BY ROLLUP (a, x){0}",
+        "SELECT p.a, p.n, q.n AS o FROM v1 AS p JOIN v1 AS q ON p.a = q.a WHERE q.x IS NULL",
+        "SELECT DISTINCT a, COUNT(*) AS n FROM r GROUP BY CUBE (a, x){0}",
+        "SELECT a, n FROM v1 UNION SELECT x, COUNT(*) FROM r GROUP BY CUBE (x, b){0}",
+        "SELECT a, x, SUM(n) AS n FROM v1 GROUP BY CUBE (a, x){0}",
+    ),
+    "groups over Z": _in_sets(
+        (TRUSTED, S),
+        "SELECT a, c, COUNT(*) AS n, SUM(q.x) AS s FROM trusted JOIN s AS q USING (b) GROUP BY CUBE (a, c){0}",
+    ),
+}
+
+
 def _grid() -> dict[str, Scenario]:
     linear = [payload for payload in PAYLOADS if payload != "semigroups"]
     found = {f"{shape}, {payload}": shaped(shape, payload) for shape in SHAPES for payload in linear}
@@ -354,7 +414,7 @@ def _grid() -> dict[str, Scenario]:
     return found | {f"{shape}, rows": shaped(shape) for shape in SHAPES}
 
 
-CASES: dict[str, Scenario] = {**FOUND, **GROUPS, **ONE_VALUE, **_grid()}
+CASES: dict[str, Scenario] = {**FOUND, **GROUPS, **ONE_VALUE, **SETS, **_grid()}
 """All rows of the table, by name."""
 
 
@@ -380,6 +440,7 @@ COMPILED: dict[str, Scenario] = {
         ("groups by columns of several tables", 0),
         ("rows that are absent, of tables and of what is made of them", 0),
         ("the first rows of an order, by what is shown and by what is not", 0),
+        ("a cube, and what tells its sets apart", 0),
     )
 }
 """One view each, for compiling takes its seconds: every shape, and every payload."""

@@ -11,8 +11,10 @@ from freshviews.engine.maintained import Maintained
 from freshviews.plan.assemble import number_of
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program
-from freshviews.query.block import Block
+from freshviews.query.block import SCANNED, Block
+from freshviews.query.grouping_sets import each
 from freshviews.ring import RINGS
+from freshviews.types import NULL
 from tests.agreement.views_of_script import Definitions
 from tests.plan.oracle import Key, Relation, evaluate_query, evaluate_view, first_rows
 
@@ -112,8 +114,16 @@ class Interpreter:
 
     def expected(self, relations: Mapping[str, Relation]) -> dict[Key, tuple[Any, ...]]:
         """The payloads that the oracle's relations lead to, with the components the program has."""
-        block, dictionary = self._block, self._definitions.dictionary
-        program = self.state.program
+        if not self._block.sets:
+            return self._expected(self._block, relations)
+        return {
+            _key_of_set(self._block, position, key): payload
+            for position, one in enumerate(each(self._block))
+            for key, payload in self._expected(one, relations).items()
+        }
+
+    def _expected(self, block: Block, relations: Mapping[str, Relation]) -> dict[Key, tuple[Any, ...]]:
+        dictionary, program = self._definitions.dictionary, self.state.program
         found: dict[Key, dict[str, Any]] = evaluate_query(block.query, relations, dictionary)
         if block.limit is not None:
             return {key: (n,) for key, n in first_rows(block, found, dictionary).items()}
@@ -138,7 +148,11 @@ class Interpreter:
                 payload[number] = payload.get(number, 0) + 1
         # The ends of MIN and MAX, and sums of distinct values, are compared as results of the engine.
         exact = [c.name for c in view.components if c.name in zero and not _is_derived(block, c.name)]
-        payloads = {key: tuple(payload.get(name, zero[name]) for name in exact) for key, payload in found.items()}
+        seen = self._seen()
+        payloads = {
+            key: tuple(min(payload.get(n, zero[n]), 1) if n in seen else payload.get(n, zero[n]) for n in exact)
+            for key, payload in found.items()
+        }
         nothing = tuple(zero[name] for name in exact)
         return {key: payload for key, payload in payloads.items() if payload != nothing}
 
@@ -151,13 +165,28 @@ class Interpreter:
         kept = [i for i, c in enumerate(view.components) if not _is_derived(self._block, c.name)]
         zero = tuple(RINGS[view.components[i].ring].zero for i in kept)
         found = {key: tuple(payload[i] for i in kept) for key, payload in self.state.output().items()}
-        if program.once:  # counts say no more than that a row is there
-            counts = [view.components[i].name == "count" for i in kept]
+        # Counts may say no more than that a row is there.
+        seen = self._seen() | ({"count"} if program.once else set())
+        if seen:
+            counts = [view.components[i].name in seen for i in kept]
             found = {
                 key: tuple(min(part, 1) if count else part for part, count in zip(payload, counts, strict=True))
                 for key, payload in found.items()
             }
         return {key: payload for key, payload in found.items() if payload != zero}
+
+    def _seen(self) -> set[str]:
+        """The components that tell whether a group has an argument, and not how many: those of a grouping set may be
+        counted by a finer one."""
+        if not self._block.sets:
+            return set()
+        return {number_of(d.name) for d in self._block.distinct if d.kind in SCANNED}
+
+
+def _key_of_set(block: Block, position: int, key: Key) -> Key:
+    """The key of a group of one grouping set among those of all."""
+    values = dict(zip(block.sets[position], key, strict=True))
+    return (position, *(values.get(v, NULL) for v in block.query.free))
 
 
 def _is_derived(block: Block, component: str) -> bool:

@@ -13,6 +13,7 @@ from tests.agreement.scenario import BaseTable, NamedView, Scenario, Text
 from tests.agreement.sql_aggregates import aggregate
 from tests.agreement.sql_expressions import KINDS, Expressions, Term, has_column, made
 from tests.agreement.sql_from import Readable, from_clause
+from tests.agreement.sql_grouping_sets import NOT_EMPTY, grouping_sets, told
 from tests.agreement.sql_subqueries import subquery
 
 
@@ -101,9 +102,14 @@ def _select(
         after = Text.same("")
     else:
         groups = _groups(choose, expressions) if shape == "groups" else []
+        several = bool(groups) and choose.chance(25)
+        if several:
+            groups = list({group.text.spark: group for group in groups}.values())
         items = _aggregated_items(choose, expressions, groups, kinds)
+        if several and kinds is None and choose.chance(40):
+            items.append(told(choose, groups))
         head = "SELECT DISTINCT" if choose.chance(6) else "SELECT"
-        after = _after(choose, expressions, groups, tuple(items[: len(groups)]) == tuple(groups))
+        after = _after(choose, expressions, groups, tuple(items[: len(groups)]) == tuple(groups), several)
     columns = tuple(replace(item, text=Text.same(f"c{i}"), column=True) for i, item in enumerate(items, 1))
     texts = [
         f"{head} {', '.join(f'{one} AS c{i}' for i, one in enumerate(which, 1))} FROM {_from}{where_}{after_}"
@@ -174,10 +180,13 @@ def _item_of_kind(choose: Choices, expressions: Expressions, groups: Sequence[Te
     return aggregate(choose, expressions, kind)
 
 
-def _after(choose: Choices, expressions: Expressions, groups: Sequence[Term], first: bool) -> Text:
-    """GROUP BY and HAVING. ``first``: the groups are the first items, so that positions can stand for them."""
+def _after(choose: Choices, expressions: Expressions, groups: Sequence[Term], first: bool, several: bool) -> Text:
+    """GROUP BY and HAVING. ``first``: the groups are the first items, so that positions can stand for them;
+    ``several``: by several sets of them."""
     by = Text(", ".join(g.text.spark for g in groups), ", ".join(g.text.duck for g in groups))
-    if first and choose.chance(15):
+    if several:
+        by = grouping_sets(choose, groups, first)
+    elif first and choose.chance(15):
         by = Text.same(", ".join(str(i) for i in range(1, len(groups) + 1)))
     spark = f" GROUP BY {by.spark}" if groups else ""
     duck = f" GROUP BY {by.duck}" if groups else ""
@@ -185,5 +194,5 @@ def _after(choose: Choices, expressions: Expressions, groups: Sequence[Term], fi
         kind = choose.pick(("int", "int", "decimal"))
         value = aggregate(choose, expressions, kind)
         test = made("bool", f" HAVING {{0}} {choose.pick(('>', '<=', '<>'))} 1", value)
-        return Text(spark + test.text.spark, duck + test.text.duck)
-    return Text(spark, duck)
+        return Text(spark + test.text.spark, duck + test.text.duck + (f" AND {NOT_EMPTY}" if several else ""))
+    return Text(spark, duck + (f" HAVING {NOT_EMPTY}" if several else ""))

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from freshviews.kernel import folds, ordered, ordered_folds
 from freshviews.kernel.mem import PURE_PYTHON, load32
-from freshviews.kernel.ordered import DESCENDING, INTEGER_ORDER, ROOT
+from freshviews.kernel.ordered import DESCENDING, INTEGER_ORDER, ROOT, set_strings
 from freshviews.kernel.ordered_folds import ordered_fold
 from freshviews.kernel.table import find, row_number
+from freshviews.types import NULL
 from tests.kernel.relation import Relation, relation
+from tests.kernel.test_ordered import CODES, HEAP, rank
 from tests.kernel.test_scan import COMPOSE_ADDRESS, PRIME, compose
 from tests.kernel.words import MANY
 
@@ -70,8 +72,29 @@ def test_folds_of_many_rows_stay_what_they_are_until_the_last_has_gone() -> None
         assert ordered_fold(r.ordered, r.t, (), 0) == 5
 
 
-def test_one_update_of_a_group_of_many_values_looks_at_a_logarithm_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows compared, counted, for a delete or an insert and for the fold of the group after it."""
+@pytest.mark.parametrize("kind", CODES)
+@settings(MANY, max_examples=30)
+@given(data=st.data())
+def test_least_and_greatest_of_every_prefix_are_those_in_the_order_of_the_kind(kind: int, data: st.DataObject) -> None:
+    words = [word for word in CODES[kind] if word != NULL]
+    one = st.tuples(st.integers(-1, 1), st.sampled_from((0, NULL)), st.sampled_from(words))
+    with relation(3, 1, ordered=kind, folds=((folds.LEAST, 0), (folds.GREATEST, 0))) as r:
+        set_strings(r.ordered, *HEAP)
+        for key in data.draw(st.lists(one, max_size=40)):
+            r.add(key, (-1 if key in r.model else 1,))
+            for prefix in {key[:n] for key in r.model for n in range(3)}:
+                below = sorted((row[-1] for row in r.model if row[: len(prefix)] == prefix), key=rank(kind))
+                assert ordered_fold(r.ordered, r.t, prefix, 0) == below[0]
+                assert ordered_fold(r.ordered, r.t, prefix, 1) == below[-1]
+            assert ordered_fold(r.ordered, r.t, (2,), 0) == 0
+        r.agree()
+
+
+@pytest.mark.parametrize("prefix", [(), (0,), (0, 0)])
+def test_one_update_of_a_group_of_many_values_looks_at_a_logarithm_of_them(
+    prefix: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows compared, counted, for a delete or an insert and for the fold of the group, or of several, after it."""
     n = 1_000 if PURE_PYTHON else 100_000
     order = random.Random(n)
     values = order.sample(range(4 * n), n)
@@ -84,9 +107,9 @@ def test_one_update_of_a_group_of_many_values_looks_at_a_logarithm_of_them(monke
 
         return count
 
-    with relation(2, 1, ordered=INTEGER_ORDER, folds=FOLDS[:2]) as r:
+    with relation(3, 1, ordered=INTEGER_ORDER, folds=(FOLDS[0], (folds.LEAST, 0))) as r:
         for value in values:
-            r.add((0, value), (1,))
+            r.add((0, value % 2, value), (1,))
         # The kernels as plain Python, over the memory of compiled ones.
         for name in ("_fold_path", "_fold_of_prefix", "_fold_row"):
             function = getattr(ordered_folds, name)
@@ -99,13 +122,13 @@ def test_one_update_of_a_group_of_many_values_looks_at_a_logarithm_of_them(monke
         most = []
         for change in (ordered.ordered_remove, ordered.ordered_insert):
             for value in order.sample(values, 50):
-                number = row_number(r.t, find(r.t, (0, value)))
+                number = row_number(r.t, find(r.t, (0, value % 2, value)))
                 ordered.ordered_remove(r.ordered, r.t, number)
                 change(r.ordered, r.t, number)
                 counted[0] = 0
                 refold(r.ordered, r.t, number)
-                ordered_folds.write_key(ordered.prefix_of(r.ordered), (0,))
-                ordered_folds._fold_of_prefix(r.ordered, r.t, 0)
+                ordered_folds.write_key(ordered.prefix_of(r.ordered), prefix)
+                ordered_folds._fold_of_prefix(r.ordered, r.t, 1, len(prefix))
                 most.append(counted[0])
         # A path down and up, of twice the depth of the perfect tree as a rule, and two to the ends of the group.
         assert sum(most) / len(most) < 6 * math.log2(n)

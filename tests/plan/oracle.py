@@ -18,6 +18,7 @@ from typing import Any
 
 from freshviews.program.scalars import NAN, encode, evaluate, rank
 from freshviews.query.block import SCANNED, Block, DistinctAggregate, Result, SetTerm, ViewDef
+from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import Real
 from freshviews.types import DOUBLE, NULL
@@ -131,7 +132,12 @@ def _double(code: int) -> float:
 
 
 def evaluate_block(block: Block, database: Database, dictionary: Dictionary | None = None) -> Counter[Key]:
-    """The rows of a block, as codes of its outputs, with multiplicities."""
+    """The rows of a block, as codes of its outputs, with multiplicities; of grouping sets, those of each."""
+    if block.sets:
+        rows = Counter[Key]()
+        for one in each(block):
+            rows.update(evaluate_block(one, database, dictionary))
+        return rows
     groups = evaluate_query(block.query, database, dictionary)
     if block.kind == "global" and () not in groups:
         groups[()] = {a.name: Real() if a.ring == "real" else 0 for a in block.query.aggregates}

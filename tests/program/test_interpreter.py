@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
@@ -186,7 +188,7 @@ def test_an_extreme_is_the_end_of_the_order_and_zero_where_nothing_is_left(
 ) -> None:
     source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT),))
     target = View("V", ("a",), (Component("least", "integer"),))
-    extreme = Scan("V", ("a",), "least", "D", kind)
+    extreme = Scan("V", ("a",), "least", "D", ("a",), kind)
     made = program(Add("D", ("a", "b"), ("count",), M, (extreme,), (extreme,)), views=(source, target))
     state = run(made, (1, 3, 1), (1, 5, 2), (1, 8, 1), (2, 4, 1))
     assert state.views["V"] == {(1,): (first,), (2,): (4,)}
@@ -200,7 +202,7 @@ def test_a_fold_is_what_the_last_words_come_to_and_zero_where_nothing_is_left(
 ) -> None:
     source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT),), folds=(kind,))
     target = View("V", ("a",), (Component("bits", "integer"), Component("rows", "integer")))
-    scan = Scan("V", ("a",), "bits", "D", kind)
+    scan = Scan("V", ("a",), "bits", "D", ("a",), kind)
     counted = Add("V", ("a",), ("rows",), M)
     made = program(Add("D", ("a", "b"), ("count",), M, (scan, counted), (scan, counted)), views=(source, target))
     state = run(made, (1, 7, 1), (1, 12, 2))
@@ -211,11 +213,29 @@ def test_a_fold_is_what_the_last_words_come_to_and_zero_where_nothing_is_left(
     assert tuple(found) == values
 
 
+@pytest.mark.parametrize(("kind", "values"), [("min", (3, 5, 8)), ("max", (9, 9, 8)), ("bit_or", (15, 13, 8))])
+def test_a_fold_is_told_within_a_prefix_that_is_shorter_than_a_group(kind: str, values: tuple[int, ...]) -> None:
+    source = View("D", ("a", "b", "c"), COUNT, ordered=(Order(BIGINT),), folds=(kind,))
+    target = View("V", ("a",), (Component("value", "integer"),))
+    scan = Scan("V", ("a",), "value", "D", ("a",), kind)
+    parameters = tuple(Parameter(name, Column(name, BIGINT)) for name in ("a", "b", "c"))
+    add = Add("D", ("a", "b", "c"), ("count",), M, (scan,), (scan,))
+    made = replace(program(views=(source, target)), triggers=(Trigger("R", parameters, (), (add,)),))
+    state = State(made)
+    rows = [{"a": 1, "b": b, "c": c} for b, c in ((1, 5), (1, 3), (2, 9), (2, 8), (3, 8), (4, 1))]
+    state.apply("R", [(row, 1) for row in rows[:5]] + [({**rows[5], "a": 2}, 1)])
+    found = [state.views["V"][1,][0]]
+    for gone in ((1,), (0, 2)):
+        state.apply("R", [(rows[i], -1) for i in gone])
+        found.append(state.views["V"][1,][0])
+    assert tuple(found) == values
+
+
 @pytest.mark.parametrize(("kind", "value"), [("min_by", NULL), ("max_by", 7)])
 def test_the_value_of_a_pair_is_that_of_the_least_or_greatest_one(kind: str, value: int) -> None:
     source = View("D", ("a", "b"), COUNT, ordered=(Order(BIGINT), Order(BIGINT)))
     target = View("V", (), (Component("value", "integer"),))
-    scan = Scan("V", (), "value", "D", kind)
+    scan = Scan("V", (), "value", "D", (), kind)
     made = program(Add("D", ("a", "b"), ("count",), M, (scan,), (scan,)), views=(source, target))
     state = run(made, (3, 5, 1), (3, 7, 1), (2, 9, 1), (2, NULL, 1))
     assert state.views["V"] == {(): (value,)}

@@ -32,6 +32,7 @@ from freshviews.program.nodes import (
 )
 from freshviews.program.order import Order, Scan, Top
 from freshviews.program.printer import print_program, print_statements
+from freshviews.query.block import SET
 from freshviews.types import BIGINT, BOOLEAN, STRING
 
 COUNT = Component("count", "integer")
@@ -120,7 +121,9 @@ def slice_of_t(*body: Statement) -> Loop:
             ),
             "S[b, c] += m\n    appears:\n        N[] += 1\n    vanishes:\n        N[] += -1",
         ),
-        (Scan("Q", ("a",), "sum_x", "D", "min"), "Q[a].sum_x = min of D[a]"),
+        (Scan("Q", ("a",), "sum_x", "D", ("a",), "min"), "Q[a].sum_x = min of D[a]"),
+        (Scan("Q", (SET, "a"), "sum_x", "D", ("a",), "min"), "Q[set, a].sum_x = min of D[a]"),
+        (Let(SET, Literal(1, BIGINT)), "let set = 1"),
         (
             Add("D", ("a", "x"), ("count",), (M,), FIRST, FIRST, FIRST, "r"),
             "D[a, x] += m\n    then, as r:\n        for b, c, d in 5 to 8 of D, as r grows by m:\n            N[] += d",

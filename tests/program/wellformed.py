@@ -228,12 +228,16 @@ class _Check:
                         scope[alias] = self.view(view, key)
                     for inner in (appear, vanish, stay):
                         self.body(inner, variables, scope, open_views)
-                case Scan(view, key, component, source, kind):
+                case Scan(view, key, component, source, within, kind):
+                    assert variables.issuperset((*key, *within)), statement
                     assert view not in open_views, f"{view} is changed while it is read"
                     assert component in {c.name for c in self.view(view, key)}
                     ordered = self.program.view(source)
-                    assert len(ordered.key) == len(key) + len(ordered.ordered)
-                    assert kind in (BY if len(ordered.ordered) > 1 else ("min", "max", *ordered.folds))
+                    ends: tuple[str, ...] = BY if len(ordered.ordered) > 1 else ("min", "max")
+                    if len(ordered.key) != len(within) + len(ordered.ordered):
+                        assert len(ordered.key) > len(within) + len(ordered.ordered) and ordered.ordered
+                        ends = ()
+                    assert kind in (*ends, *ordered.folds)
                 case Top(alias, grown, first, last, key, change, inner):
                     assert alias in rows and grown in variables and 0 <= first <= last
                     assert variables.isdisjoint((*key, change)), "a Top binds new variables"

@@ -53,6 +53,8 @@ def _block(block: Block) -> str:
     lines += [f"distinct {d.name} = {d.kind} {query_text(d.query)}" for d in block.distinct]
     lines += [f"{r.name} = {r.function}({', '.join(r.components)}) {r.type}" for r in block.results]
     lines.append("-> " + ", ".join(_bound(o.name, o.expr) for o in block.outputs))
+    if block.sets:
+        lines.append("sets " + ", ".join(f"({', '.join(one)})" for one in block.sets))
     if block.having is not None:
         lines.append(f"having {block.having}")
     if block.limit is not None:

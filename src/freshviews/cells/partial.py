@@ -2,7 +2,8 @@
 
 Of a block with a LIMIT a cell keeps as many rows of its own, the second stage the first ones of them all. For groups,
 in a cell, a view with a row per group: its free variables, the components of its sums and counts as raw numbers,
-its MIN and MAX. For COUNT and SUM of DISTINCT values, a view with a row per group and value. The second stage has
+its MIN and MAX; where it has grouping sets, of the groups of all free variables alone, as the second stage groups them
+by each set. For COUNT and SUM of DISTINCT values, a view with a row per group and value. The second stage has
 a table for each, adds up the components of a group, takes the least of the least, and counts the values anew. MIN_BY
 and MAX_BY come with what they are ordered by, of the same row, as MIN or MAX of it.
 """

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from freshviews.expr.nodes import Column
 from freshviews.query.block import Block, ColumnDef, TableDef
+from freshviews.query.grouping_sets import in_each
 from freshviews.query.query import Atom
 from freshviews.sql.catalog import Catalog, column_named
 from freshviews.types import SqlType
@@ -32,7 +33,7 @@ class Splitting:
     """Everything the search for shares looks at.
 
     ``labels`` are the variables that split some atom, and private columns as ``atom.column``; ``free`` those by
-    which groups stay whole. ``local``: groups must not come out of several cells.
+    which groups stay whole, of every grouping set. ``local``: groups must not come out of several cells.
     """
 
     atoms: tuple[SplitAtom, ...]
@@ -131,13 +132,14 @@ def splitting_of(
             columns[atom.name][label] = column.name
             kinds[label] = str(kind_of((column.type,)))
     atoms = tuple(SplitAtom(a.name, tables[a.name].name, sizes[a.name], columns[a.name]) for a in query.atoms)
-    whole = all(variable in query.free for variable in light)
+    free = in_each(block)
+    whole = all(variable in free for variable in light)
     grouped = block.kind != "bag"
     return Splitting(
         atoms,
         tuple(kinds),
         kinds,
-        frozenset(kinds).intersection(query.free) if block.kind == "groups" and whole else frozenset(),
+        frozenset(kinds).intersection(free) if block.kind == "groups" and whole else frozenset(),
         grouped,
         not mergeable(block, tables.values()),
     )

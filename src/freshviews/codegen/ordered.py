@@ -49,9 +49,9 @@ def write_scan(writer: StatementWriter, statement: Scan) -> None:
     view, source = writer.views[statement.view], writer.views[statement.source]
     table, lines = writer.table(source.name), writer.writer
     value = writer.names.fresh(statement.component)
-    arguments = f"load(load({table}, ORDERED_LIST), 0), {table}, {writer.key(statement.key)}"
+    arguments = f"load(load({table}, ORDERED_LIST), 0), {table}, {writer.key(statement.within)}"
     writer.need("load", "store")
-    if statement.kind in _ENDS:
+    if statement.kind in _ENDS and len(statement.within) == len(source.key) - len(source.ordered):
         writer.need(_ENDS[statement.kind])
         lines.line(f"{value} = {_ENDS[statement.kind]}({arguments})")
     else:

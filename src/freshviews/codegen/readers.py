@@ -36,7 +36,7 @@ _PRESENT = {"bag": "!= 0", "groups": "> 0"}
 
 def raw_width(block: Block) -> int:
     """Words of a raw row: free variables, results, multiplicity."""
-    return len(block.query.free) + len(block.results) + 1
+    return len(block.free) + len(block.results) + 1
 
 
 def write_readers(program: Program, block: Block, prefix: str, used: set[str]) -> str:

@@ -214,8 +214,10 @@ def _free(body: Body, bound: frozenset[tuple[str, str]]) -> Iterator[Name]:
             case Smaller(left=left, right=right):
                 yield from _free((left, right), bound)
                 continue
-            case Exists(key=key) | Scan(key=key):
+            case Exists(key=key):
                 yield from variables(key)
+            case Scan(key=key, within=within_key):
+                yield from variables((*key, *within_key))
             case Sum(alias=row):
                 within |= {("alias", row)}
             case Into(payload=payload):

@@ -54,8 +54,10 @@ def _names_in(statement: Statement) -> set[str]:
     match statement:
         case Let(expr=expr) | If(condition=expr):
             return set(columns_of(expr))
-        case Lookup(key=key) | Loop(key=key) | Scan(key=key) | Exists(key=key) | Balance(key=key):
+        case Lookup(key=key) | Loop(key=key) | Exists(key=key) | Balance(key=key):
             return set(key)
+        case Scan(key=key, within=within):
+            return {*key, *within}
         case Smaller(left=left, right=right):
             return {*left.key, *right.key}
         case Into(payload=payload):

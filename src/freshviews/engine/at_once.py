@@ -28,7 +28,7 @@ def state_at_once(plan: Plan, block: Block, sizes: Mapping[str, float], dictiona
     if program is None or any(host.found for host in lift_program(plan.program)[1].values()):
         return None
     compiled = compile_block(program, block, (), (), None)
-    width = len(block.query.free) + len(block.results) + 1
+    width = len(block.free) + len(block.results) + 1
     return BlockState(program, compiled, width, dictionary, heir=plan.program)
 
 

@@ -134,7 +134,7 @@ class Maintained:
                 projection.having,
                 looked_up=keys is not None,
             )
-            width = len(block.query.free) + len(block.results) + 1
+            width = len(block.free) + len(block.results) + 1
             state = BlockState(program, compiled, width, self._dictionary)
             needed: dict[str, dict[str, None]] = {}
             for trigger in compiled.triggers:
@@ -414,9 +414,9 @@ class Maintained:
             return ()
         block = self.view.blocks[0]
         names = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}
-        if not all(v in names for v in block.query.free):
+        if not all(v in names for v in block.free):
             return ()
-        return tuple(names[v] for v in block.query.free)
+        return tuple(names[v] for v in block.free)
 
     def get(self, key: tuple[int, ...]) -> list[tuple[tuple[int, ...], int]]:
         """Rows of the group with the key's codes, with multiplicities: one or none."""
@@ -493,6 +493,6 @@ class Maintained:
 def _keys_of(block: Block) -> tuple[int, ...] | None:
     """Where the free variables stand among the outputs of a block of distinct rows; None where one does not."""
     places = {o.expr.name: i for i, o in enumerate(block.outputs) if isinstance(o.expr, Column)}
-    if block.kind != "groups" or not places.keys() >= set(block.query.free):
+    if block.kind != "groups" or not places.keys() >= set(block.free):
         return None
-    return tuple(places[v] for v in block.query.free)
+    return tuple(places[v] for v in block.free)

@@ -16,7 +16,7 @@ from freshviews.kernel.ordered_folds import ordered_fold_at
 from freshviews.program.nodes import View
 from freshviews.program.order import Order
 
-_FOLDS = {"bit_and": folds.BIT_AND, "bit_or": folds.BIT_OR}
+_FOLDS = {"bit_and": folds.BIT_AND, "bit_or": folds.BIT_OR, "min": folds.LEAST, "max": folds.GREATEST}
 
 
 def words_in(address: int, rows: int, width: int) -> Codes:

@@ -43,7 +43,7 @@ class Projection:
 def projection_of(block: Block, dictionary: Dictionary) -> Projection:
     """Plan the output of a block."""
     host = HostColumns()
-    names = (*block.query.free, *(r.name for r in block.results))
+    names = (*block.free, *(r.name for r in block.results))
     having = None if block.having is None else host.lift(block.having)
     exprs = [host.lift(output.expr) for output in block.outputs]
     raw = (*names, *host.found)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from freshviews.engine.batch import Codes
 from freshviews.expr.nodes import Call, Column, Expr
-from freshviews.query.block import Block
+from freshviews.query.block import SET, Block
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import NULL, SqlType
 from freshviews.types.values import decode_value
@@ -15,7 +15,7 @@ from freshviews.types.values import decode_value
 def two_values_of(block: Block, dictionary: Dictionary) -> Callable[[Codes], str]:
     """What tells of raw rows of a block, for one of which ONLY_VALUE has no answer."""
     types = {v: c.type for a in block.query.atoms for v, c in zip(a.variables, a.columns, strict=True)}
-    places = {name: i for i, name in enumerate((*block.query.free, *(r.name for r in block.results)))}
+    places = {name: i for i, name in enumerate((*block.free, *(r.name for r in block.results)))}
     shown = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}
     asked = [(output.name, pair) for output in block.outputs for pair in _pairs(output.expr)]
     if block.having is not None:
@@ -30,7 +30,8 @@ def two_values_of(block: Block, dictionary: Dictionary) -> Callable[[Codes], str
             if len(different):
                 row = different[0].tolist()
                 values = " and ".join(text(one.type, row[places[one.name]]) for one in (least, greatest))
-                group = [f"{shown.get(v, v)} = {text(types[v], row[places[v]])}" for v in block.query.free]
+                grouped = block.sets[row[places[SET]]] if block.sets else block.query.free
+                group = [f"{shown.get(v, v)} = {text(types[v], row[places[v]])}" for v in grouped]
                 where = f"for {', '.join(group)}, " if group else ""
                 return f"{where}{name} has two values, {values}; one is allowed"
         raise AssertionError("no row has two values")

@@ -138,9 +138,10 @@ def compare_codes(o: int, kind: int, a: int, b: int) -> int:
 
 
 @jit
-def compare_prefix(o: int, t: int, a: int, b: int) -> int:
-    """-1, 0 or 1 as key ``a`` comes before, is, or comes after key ``b``, but for the words in orders of their own."""
-    for i in range(load(t, KEY) - load(o, WORDS)):
+def compare_prefix(a: int, b: int, words: int) -> int:
+    """-1, 0 or 1 as key ``a`` comes before, is, or comes after key ``b`` by so many first words, which are not among
+    those in orders of their own."""
+    for i in range(words):
         x = load(a, i)
         y = load(b, i)
         if x != y:
@@ -151,9 +152,9 @@ def compare_prefix(o: int, t: int, a: int, b: int) -> int:
 @jit
 def compare_rows(o: int, t: int, a: int, b: int) -> int:
     """-1, 0 or 1 as the row at ``a`` comes before, is, or comes after the one at ``b``."""
-    order = compare_prefix(o, t, a, b)
     words = load(o, WORDS)
     first = load(t, KEY) - words
+    order = compare_prefix(a, b, first)
     i = 0
     while order == 0 and i < words:
         order = compare_codes(o, load(o, KINDS + i), load(a, first + i), load(b, first + i))
@@ -253,10 +254,11 @@ def prefix_of(o: int) -> int:
 def _end_of_prefix(o: int, t: int, greatest: bool) -> int:
     """The last key word of the first or last row of those that have the prefix in the header; 0 where none has."""
     wanted = prefix_of(o)
+    words = load(t, KEY) - load(o, WORDS)
     found = 0
     child = load32(o + 8 * ROOT, 0)
     while child != 0:
-        order = compare_prefix(o, t, wanted, row_at(t, child - 1))
+        order = compare_prefix(wanted, row_at(t, child - 1), words)
         if order == 0:
             found = child
         right = order > 0 or (order == 0 and greatest)

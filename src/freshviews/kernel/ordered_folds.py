@@ -1,5 +1,8 @@
 """Folds of an ordered index: what the last key words of the rows that share a prefix come to in a semigroup.
 
+The prefix may be shorter than the rest of the key: so one index has an aggregate at several levels of detail. The
+least and the greatest word are so in the order of the index.
+
 The search tree is *augmented* (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on augmenting
 data structures): beside its children a row has, for each fold, what the last key words of its subtree come to, in
 order, so that the semigroup need not commute. After a row came or went, ``ordered_refold`` makes the folds anew along
@@ -12,7 +15,7 @@ is put right on the way up (Schorr and Waite, CACM 1967). The sign of such a lin
 
 from __future__ import annotations
 
-from freshviews.kernel.folds import FOLD_WORDS, combine
+from freshviews.kernel.folds import FOLD_WORDS, GREATEST, KIND, LEAST, combine
 from freshviews.kernel.mem import inlined, jit, load, load32, store, store32, write_key
 from freshviews.kernel.ordered import (
     FOLDS,
@@ -20,6 +23,7 @@ from freshviews.kernel.ordered import (
     ROOT,
     ROW_WORD,
     WORDS,
+    compare_codes,
     compare_prefix,
     compare_rows,
     left_link,
@@ -49,6 +53,16 @@ def _below(o: int, t: int, child: int, f: int) -> int:
 
 
 @jit
+def _combine(o: int, fold: int, a: int, b: int) -> int:
+    """Two values of a fold, ``a`` of earlier rows than ``b``, made one."""
+    kind = load(fold, KIND)
+    if kind == LEAST or kind == GREATEST:
+        order = compare_codes(o, load(o, KINDS + load(o, WORDS) - 1), a, b)
+        return a if (order < 0) == (kind == LEAST) else b
+    return combine(fold, a, b)
+
+
+@jit
 def _fold_row(o: int, t: int, child: int) -> None:
     """Make the folds of a row anew, from those of its children."""
     left = load32(left_link(o, t, child), 0)
@@ -57,9 +71,9 @@ def _fold_row(o: int, t: int, child: int) -> None:
         fold = ordered_fold_at(o, t, f)
         value = _own(t, child)
         if left != 0:
-            value = combine(fold, _below(o, t, left, f), value)
+            value = _combine(o, fold, _below(o, t, left, f), value)
         if right != 0:
-            value = combine(fold, value, _below(o, t, right, f))
+            value = _combine(o, fold, value, _below(o, t, right, f))
         store(row_at(t, child - 1), load(o, ROW_WORD) + 1 + f, value)
 
 
@@ -100,14 +114,14 @@ def ordered_refold(o: int, t: int, number: int) -> None:
 
 
 @jit
-def _fold_of_prefix(o: int, t: int, f: int) -> int:
-    """What the rows come to that have the prefix in the header; 0 where none has."""
+def _fold_of_prefix(o: int, t: int, f: int, words: int) -> int:
+    """What the rows come to that have the prefix in the header, of so many words; 0 where none has."""
     fold = ordered_fold_at(o, t, f)
     wanted = prefix_of(o)
     top = load32(o + 8 * ROOT, 0)
     order = 1
     while top != 0 and order != 0:
-        order = compare_prefix(o, t, wanted, row_at(t, top - 1))
+        order = compare_prefix(wanted, row_at(t, top - 1), words)
         if order != 0:
             top = load32(right_link(o, t, top) if order > 0 else left_link(o, t, top), 0)
     if top == 0:
@@ -117,20 +131,20 @@ def _fold_of_prefix(o: int, t: int, f: int) -> int:
     child = load32(left_link(o, t, top), 0)
     while child != 0:
         right = load32(right_link(o, t, child), 0)
-        if compare_prefix(o, t, wanted, row_at(t, child - 1)) == 0:
+        if compare_prefix(wanted, row_at(t, child - 1), words) == 0:
             if right != 0:
-                value = combine(fold, _below(o, t, right, f), value)
-            value = combine(fold, _own(t, child), value)
+                value = _combine(o, fold, _below(o, t, right, f), value)
+            value = _combine(o, fold, _own(t, child), value)
             child = load32(left_link(o, t, child), 0)
         else:
             child = right
     child = load32(right_link(o, t, top), 0)
     while child != 0:
         left = load32(left_link(o, t, child), 0)
-        if compare_prefix(o, t, wanted, row_at(t, child - 1)) == 0:
+        if compare_prefix(wanted, row_at(t, child - 1), words) == 0:
             if left != 0:
-                value = combine(fold, value, _below(o, t, left, f))
-            value = combine(fold, value, _own(t, child))
+                value = _combine(o, fold, value, _below(o, t, left, f))
+            value = _combine(o, fold, value, _own(t, child))
             child = load32(right_link(o, t, child), 0)
         else:
             child = left
@@ -139,6 +153,7 @@ def _fold_of_prefix(o: int, t: int, f: int) -> int:
 
 @inlined
 def ordered_fold(o: int, t: int, prefix: tuple[int, ...], f: int) -> int:
-    """What the last key words of the rows whose key begins with ``prefix``, as in ``ordered_first``, come to."""
+    """What the last key words of the rows whose key begins with ``prefix`` come to: no words in orders of their own,
+    and not all others need be in it."""
     write_key(prefix_of(o), prefix)
-    return _fold_of_prefix(o, t, f)
+    return _fold_of_prefix(o, t, f, len(prefix))

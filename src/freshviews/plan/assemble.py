@@ -10,14 +10,18 @@ BIT_OR. These read the ends of an order kept over ``D``, or folds of its subtree
                   Q[g].least = min of D[g]
         vanishes: Q[g] += (least#n: -1)
                   Q[g].least = min of D[g]
+
+Of several grouping sets ``D`` is that of the finest, and serves all: see ``plan.grouping_sets``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from freshviews.plan.grouping_sets import Level, Store, below_of, by_sets, for_each, levels_of, stores_of
 from freshviews.program.nodes import (
+    COUNT,
     Add,
     Clear,
     Component,
@@ -38,6 +42,11 @@ from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate
 from freshviews.query.query import Query
 
 Strategy = Callable[[Query], Program]
+_ENDS = ("min", "max")
+_SHARED = (*_ENDS, *FOLDED)
+"""Kinds that a shorter prefix of an ordered store tells."""
+ROWS = "rows"
+"""The component of a store that counts the rows of a finer one."""
 
 
 def number_of(name: str) -> str:
@@ -45,9 +54,11 @@ def number_of(name: str) -> str:
     return name + "#n"
 
 
-def assemble(block: Block, strategy: Strategy) -> Program:
-    """The program of a block whose result is held in a view."""
+def assemble(block: Block, strategy: Strategy, in_z: bool = False) -> Program:
+    """The program of a block whose result is held in a view. ``in_z``: multiplicities may be negative."""
     main = strategy(block.query)
+    if block.sets:
+        main = by_sets(main, block)
     if not block.distinct:
         return main
     assert main.output is not None
@@ -59,7 +70,9 @@ def assemble(block: Block, strategy: Strategy) -> Program:
     tries, evaluate = list(main.tries), list(main.evaluate)
     scratch, traced = list(main.scratch), list(main.traced)
     for alike in _alike(block.distinct):
-        hung = _hang(alike, strategy(alike[0].query), result)
+        shared = not in_z and all(d.kind in _SHARED for d in alike)
+        store = stores_of(levels_of(block), len(block.query.free), not shared)
+        hung = _hang(alike, strategy(alike[0].query), result, store, in_z)
         views[:0] = hung.views
         triggers.extend(hung.triggers)
         tries.extend(hung.tries)
@@ -92,17 +105,36 @@ def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
     return (Component(distinct.name, distinct.ring if distinct.kind == "sum" else "integer"), number)
 
 
-def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View) -> Program:
+def _hang(
+    alike: tuple[DistinctAggregate, ...], program: Program, result: View, store: Store, in_z: bool
+) -> Program:
     """The program of distinct aggregates over the same values, its root's appear and vanish changing the
     result."""
     root = program.output
     assert root is not None
+    free = len(store.group)
     names = {view.name: f"{alike[0].name}_{view.name}" for view in (*program.views, *program.scratch)}
     tries = {trie.name: f"{alike[0].name}_{trie.name}" for trie in program.tries}
     traces = {one.derivations: f"{one.derivations}_{alike[0].name}" for one in program.traced}
 
-    def effects(source: str, key: tuple[str, ...], sign: int) -> tuple[Statement, ...]:
-        return tuple(s for distinct in alike for s in _effect(distinct, source, result, key, sign))
+    stores = _named(store, names[root], {*names.values(), result.name})
+
+    def effects(store: Store, key: tuple[str, ...], sign: int) -> tuple[Statement, ...]:
+        def of_level(level: Level, group: tuple[str, ...]) -> Iterator[Statement]:
+            within = tuple(key[i] for i in store.group[: len(level.grouped)])
+            for distinct in alike:
+                yield from _effect(distinct, result.name, group, (stores[store], within), key[-1], sign)
+
+        body = list(for_each((*store.whole, *store.shorter), key[:free], of_level))
+        if not in_z:
+            body += (add(one, key, Add("", (), (ROWS,), (Monomial((), sign),))) for one in store.coarser)
+        return tuple(body)
+
+    def add(store: Store, key: tuple[str, ...], made: Add) -> Add:
+        row = (*(key[i] for i in store.group), *key[free:])
+        return replace(
+            made, view=stores[store], key=row, appear=effects(store, key, 1), vanish=effects(store, key, -1)
+        )
 
     def change(statement: Statement) -> tuple[Statement, ...]:
         match statement:
@@ -118,27 +150,23 @@ def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View) 
                     ),
                 )
             case Add(view=view, key=key) if view == root:
-                return (
-                    replace(
-                        statement,
-                        view=names[view],
-                        appear=effects(names[view], key, 1),
-                        vanish=effects(names[view], key, -1),
-                    ),
-                )
+                below = below_of(store) if in_z else ()
+                return tuple(add(one, key, statement) for one in (store, *below))
             case Add():
                 return (replace(statement, view=names[statement.view]),)
             case _:
                 return (statement,)
 
-    views = []
+    views: list[View] = []
     for view in program.views:
         if view.name == root:
-            scanned = [d for d in alike if d.kind in SCANNED]
-            ordered = tuple(map(Order, scanned[0].arguments)) if scanned else ()
-            folds = tuple(kind for kind in FOLDED if any(d.kind == kind for d in alike))
             what = f"values of {', '.join(d.name for d in alike)} by group"
-            view = replace(view, journal=False, ordered=ordered, folds=folds, definition=what)
+            number = Component(COUNT if in_z else ROWS, "integer")
+            for one in below_of(store):
+                key = (*(view.key[i] for i in one.group), *view.key[free:])
+                coarser = View(stores[one], key, (number,), definition=f"{what}, of fewer variables")
+                views.append(_in_order(coarser, one, alike))
+            view = _in_order(replace(view, journal=False, definition=what), store, alike)
         views.append(replace(view, name=names[view.name]))
     triggers = tuple(
         replace(t, relation=traces.get(t.relation, t.relation), body=transform(t.body, change))
@@ -155,18 +183,42 @@ def _hang(alike: tuple[DistinctAggregate, ...], program: Program, result: View) 
     )
 
 
+def _named(finest: Store, name: str, taken: set[str]) -> dict[Store, str]:
+    """The names of the views of a store and of those below it."""
+    found, number = {finest: name}, 2
+    for store in below_of(finest):
+        while f"{name}_{number}" in taken:
+            number += 1
+        found[store] = f"{name}_{number}"
+        number += 1
+    return found
+
+
+def _in_order(view: View, store: Store, alike: tuple[DistinctAggregate, ...]) -> View:
+    """The view of a store, in order where it is scanned, with the folds that are asked for."""
+    scanned = [d for d in alike if d.kind in SCANNED] if store.whole or store.shorter else []
+    kinds = (*FOLDED, *_ENDS) if store.shorter else FOLDED
+    folds = tuple(kind for kind in kinds if any(d.kind == kind for d in scanned))
+    return replace(view, ordered=tuple(map(Order, scanned[0].arguments)) if scanned else (), folds=folds)
+
+
 def _effect(
-    distinct: DistinctAggregate, source: str, result: View, key: tuple[str, ...], sign: int
+    distinct: DistinctAggregate,
+    result: str,
+    group: tuple[str, ...],
+    source: tuple[str, tuple[str, ...]],
+    value: str,
+    sign: int,
 ) -> tuple[Statement, ...]:
-    group = key[: len(result.key)]
+    """What a value that comes or goes does to a group, whose values are those in a source, within a prefix of it."""
     number = Monomial((), sign)
     if distinct.kind == "count":
-        return (Add(result.name, group, (distinct.name,), (number,)),)
+        return (Add(result, group, (distinct.name,), (number,)),)
     counted = number_of(distinct.name)
     if distinct.kind == "sum":
-        amount = Monomial((Value(key[-1], distinct.ring),), sign)
-        return (Add(result.name, group, (distinct.name, counted), (amount, number)),)
+        amount = Monomial((Value(value, distinct.ring),), sign)
+        return (Add(result, group, (distinct.name, counted), (amount, number)),)
     return (
-        Add(result.name, group, (counted,), (number,)),
-        Scan(result.name, group, distinct.name, source, distinct.kind),
+        Add(result, group, (counted,), (number,)),
+        Scan(result, group, distinct.name, *source, distinct.kind),
     )

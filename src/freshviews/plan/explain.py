@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from freshviews.expr.nodes import Column, Expr, substitute
 from freshviews.plan.planner import Plan
 from freshviews.program.printer import print_program
-from freshviews.query.block import Block, SetOperation, SetTerm, ViewDef
+from freshviews.query.block import SET, Block, SetOperation, SetTerm, ViewDef
+from freshviews.types import BIGINT
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,15 @@ def _block(plan: Plan, block: Block) -> list[str]:
     lines += ["", "program:"]
     lines += ["    " + line if line else "" for line in print_program(plan.program).splitlines()]
     if block.having is not None:
-        lines.append(f"    having {block.having}")
+        lines.append(f"    having {_shown(block.having)}")
     lines += ["", "output:"]
-    lines += [f"    {output.name} = {output.expr}" for output in block.outputs]
+    lines += [f"    {output.name} = {_shown(output.expr)}" for output in block.outputs]
     return lines
+
+
+def _shown(expr: Expr) -> Expr:
+    """An expression as it is printed."""
+    return substitute(expr, {SET: Column(SET.removeprefix("@"), BIGINT, False)})
 
 
 def _query(block: Block) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from freshviews.errors import PlanError
@@ -75,10 +75,10 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
         return _negated(view, block, inputs, dependencies, kind)
     if view.strategy is not None or not (_OF_CROWN | _OF_TRIE_JOIN).isdisjoint(dict(view.properties)):
         return _named(view, block, inputs, dependencies, kind)
-    in_z = sorted(name for name, relation in inputs.items() if may_be_negative(relation))
+    in_z = _in_z(inputs)
     if "freshviews.epsilon" in dict(view.properties) and _is_listed(block):
         reason = "hierarchical, and its exponent is named: values with many rows are kept apart, groups are listed"
-        return Plan(_ivm_eps(view, block, ivm_eps.plan), kind, "ivm_eps", reason)
+        return Plan(_ivm_eps(view, block, ivm_eps.plan, in_z), kind, "ivm_eps", reason)
     listed = kind.free_connex and (not in_z or _comes_once(block))
     if listed and (_worth_enumerating(block, kind) or _is_joined_set(view, block) or in_z):
         reason = "free-connex: semi-joins along a join tree, no join is kept"
@@ -97,21 +97,21 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     fact = _looks_all_up(block.query, dependencies) if kind.dynamic_width > 0 else None
     if fact is not None:
         reason = f"from a row of {fact} all other relations are looked up by their keys"
-        return Plan(_first_order(block, dependencies), kind, "first_order", reason)
+        return Plan(_first_order(block, dependencies, in_z), kind, "first_order", reason)
     if kind.acyclic or len(block.query.atoms) == 1:
         reason = "acyclic: one view tree serves all updates"
         if block.kind == "bag" and in_z:
             reason += f"; the result is held, for multiplicities of {', '.join(in_z)} may be negative"
-        return Plan(_view_tree(block, dependencies), kind, "view_tree", reason)
+        return Plan(_view_tree(block, dependencies, in_z), kind, "view_tree", reason)
     if _hangs_together_by_bags(block.query):
         reason = "cyclic in parts: each is counted by the rows of one atom, and semi-joins go along a tree of them"
         return Plan(_with_alternatives(_crown(view, block, inputs), block.query), kind, "crown", reason)
     if _is_halved(block):
         reason = "cyclic, over three relations: values with many rows are kept apart, so no update takes linear time"
-        program = _with_alternatives(_ivm_eps(view, block, ivm_eps_linear.plan), block.query)
+        program = _with_alternatives(_ivm_eps(view, block, ivm_eps_linear.plan, in_z), block.query)
         return Plan(program, kind, "ivm_eps_linear", reason)
     reason = "cyclic: deltas over the base relations take linear space and the smaller side's time"
-    program = _with_alternatives(_first_order(block, dependencies), block.query)
+    program = _with_alternatives(_first_order(block, dependencies, in_z), block.query)
     return Plan(program, kind, "first_order", reason)
 
 
@@ -172,30 +172,40 @@ def _is_halved(block: Block) -> bool:
 
 
 def _is_listed(block: Block) -> bool:
-    """Whether ``ivm_eps`` lists the rows of a block. MIN, MAX and DISTINCT aggregates hang on groups that are held."""
-    return not block.distinct and ivm_eps_hierarchical.is_kept(block.query)
+    """Whether ``ivm_eps`` lists the rows of a block."""
+    return not _is_held(block) and ivm_eps_hierarchical.is_kept(block.query)
+
+
+def _is_held(block: Block) -> bool:
+    """Whether groups are held in any case: MIN, MAX and DISTINCT aggregates hang on them, and one derivation is in
+    groups of several grouping sets."""
+    return bool(block.distinct or block.sets)
 
 
 def _ivm_eps(
-    view: ViewDef, block: Block, strategy: Callable[[Query, Mapping[str, float]], Program], in_z: bool = True
+    view: ViewDef, block: Block, strategy: Callable[[Query, Mapping[str, float]], Program], in_z: Sequence[str]
 ) -> Program:
     """The program by heavy and light parts; what hangs on it for distinct aggregates is kept by ``first_order``.
-    Rows are listed where there is a program for that; ``in_z``: multiplicities may be negative."""
+    Rows are listed where there is a program for that; ``in_z``: relations whose multiplicities may be negative."""
     given = _epsilons(view, block.query)
     main = block.query
     if strategy is ivm_eps.plan and ivm_eps_hierarchical.is_kept(main):
-        if not block.distinct:
+        if not _is_held(block):
             return _with_choices(view, ivm_eps_hierarchical.plan(main, given), CHOICES)
         if len(main.atoms) != 3:
             raise PlanError(
-                f"view {view.name}: ivm_eps lists the groups of this query, and MIN, MAX and DISTINCT aggregates hang "
-                "on groups that are held; take 'view_tree'"
+                f"view {view.name}: ivm_eps lists the groups of this query, and MIN, MAX and DISTINCT aggregates and "
+                "grouping sets are of groups that are held; take 'view_tree'"
             )
     if strategy is ivm_eps.plan and (block.kind == "bag" or (_is_distinct(block) and not in_z)):
         listing = ivm_eps_listing.plan(main, given, block.kind != "bag")
         if listing is not None:
             return _with_choices(view, listing, CHOICES)
-    program = assemble(block, lambda query: strategy(query, given) if query is main else first_order.plan(query))
+
+    def inner(query: Query) -> Program:
+        return strategy(query, given) if query is main else first_order.plan(query)
+
+    program = assemble(block, inner, bool(in_z))
     linear, cycle = strategy is ivm_eps_linear.plan, ivm_eps_four.is_cycle(main)
     return _with_choices(view, program, tuple(c for c in CHOICES if c >= 0.5 or not linear if c < 0.5 or not cycle))
 
@@ -249,13 +259,13 @@ def _looks_all_up(query: Query, dependencies: tuple[FD, ...]) -> str | None:
     return fact.name if all(deltas[name] <= exponent for name, exponent in tree.items()) else None
 
 
-def _first_order(block: Block, dependencies: tuple[FD, ...]) -> Program:
+def _first_order(block: Block, dependencies: tuple[FD, ...], in_z: Sequence[str]) -> Program:
     main = block.query
 
     def strategy(query: Query) -> Program:
         return first_order.plan(query, dependencies if query is main else ())
 
-    return assemble(block, strategy)
+    return assemble(block, strategy, bool(in_z))
 
 
 def _worth_enumerating(block: Block, kind: QueryClass) -> bool:
@@ -272,7 +282,7 @@ def _comes_once(block: Block) -> bool:
 
 def _has_groups_apart(block: Block, dependencies: tuple[FD, ...]) -> bool:
     """Whether no row of one relation tells the group, so that there may be more groups than rows."""
-    if block.kind != "groups" or block.distinct or not block.results:
+    if block.kind != "groups" or _is_held(block) or not block.results:
         return False
     return not any(closure(a.variables, dependencies).issuperset(block.query.free) for a in block.query.atoms)
 
@@ -284,7 +294,7 @@ def _is_joined_set(view: ViewDef, block: Block) -> bool:
 
 def _is_distinct(block: Block) -> bool:
     """Whether the block is the distinct rows of a join."""
-    return block.kind == "groups" and not block.results and not block.distinct
+    return block.kind == "groups" and not block.results and not _is_held(block)
 
 
 def _crown(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Program:
@@ -305,13 +315,15 @@ def _crown(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]
         if isinstance(groups, Program):
             return groups
         why = groups
-    held = assemble(block, lambda query: crown.plan(query, updates, tree if query is main else None, inner))
+    held = assemble(block, lambda query: crown.plan(query, updates, tree if query is main else None, inner), in_z)
     what = "rows" if _is_distinct(block) else "groups"
     return replace(held, bounds=(*held.bounds, (what, f"stored: {why}")))
 
 
 def _groups(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Program | str:
     """The program of ``crown`` whose groups are enumerated, or why they are stored."""
+    if block.sets:
+        return "of several grouping sets, in each of which a derivation is"
     if block.distinct:
         names = ", ".join(sorted({d.kind for d in block.distinct}))
         return f"over distinct values ({names}), which are no products of payloads"
@@ -345,13 +357,13 @@ def keeper_of_bags(
     return FIRST_ORDER if name == "first_order" else Inner(STRATEGIES[name])
 
 
-def _view_tree(block: Block, dependencies: tuple[FD, ...]) -> Program:
+def _view_tree(block: Block, dependencies: tuple[FD, ...], in_z: Sequence[str]) -> Program:
     main = block.query
 
     def strategy(query: Query) -> Program:
         return view_tree.plan(query, dependencies if query is main else ())
 
-    return assemble(block, strategy)
+    return assemble(block, strategy, bool(in_z))
 
 
 def _named(
@@ -361,7 +373,7 @@ def _named(
     dependencies: tuple[FD, ...],
     kind: QueryClass,
 ) -> Plan:
-    reason = "named by the user"
+    reason, in_z = "named by the user", _in_z(inputs)
     strategy = view.strategy
     properties = dict(view.properties)
     kept_by_trace = "incremental_trie_join" in (strategy, properties.get("freshviews.bag_strategy"))
@@ -377,11 +389,10 @@ def _named(
     if strategy == "incremental_trie_join":
         return Plan(_incremental_trie_join(view, block, inputs, dependencies), kind, strategy, reason)
     if view.strategy == "view_tree":
-        return Plan(_view_tree(block, dependencies), kind, "view_tree", reason)
+        return Plan(_view_tree(block, dependencies, in_z), kind, "view_tree", reason)
     if view.strategy == "first_order":
-        return Plan(_first_order(block, dependencies), kind, "first_order", reason)
+        return Plan(_first_order(block, dependencies, in_z), kind, "first_order", reason)
     if strategy in _BY_PARTS:
-        in_z = any(may_be_negative(relation) for relation in inputs.values())
         return Plan(_ivm_eps(view, block, _BY_PARTS[strategy], in_z), kind, strategy, reason)
     if strategy == "crown":  # a join tree or what keeps bags is named
         return Plan(_crown(view, block, inputs), kind, "crown", reason)
@@ -391,7 +402,7 @@ def _named(
         raise PlanError(
             f"view {view.name}: there is no strategy '{view.strategy}'; 'freshviews.strategy' takes {known}"
         )
-    return Plan(assemble(block, named), kind, view.strategy or "", reason)
+    return Plan(assemble(block, named, bool(in_z)), kind, view.strategy or "", reason)
 
 
 def _trie_join(
@@ -406,7 +417,7 @@ def _trie_join(
         order = _named_order(view, query, main)
         return trie_join.plan(query, dependencies if query is main else (), order, once, sizes)
 
-    return assemble(block, strategy)
+    return assemble(block, strategy, not positive)
 
 
 def _incremental_trie_join(
@@ -418,7 +429,7 @@ def _incremental_trie_join(
         order = _named_order(view, query, main)
         return incremental_trie_join.plan(query, dependencies if query is main else (), order, sizes)
 
-    return assemble(block, strategy)
+    return assemble(block, strategy, bool(_in_z(inputs)))
 
 
 def _sizes(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, float]:
@@ -455,6 +466,11 @@ def _keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tuple[str
         for name, relation in inputs.items()
         if isinstance(relation, TableDef) and not relation.trusted
     }
+
+
+def _in_z(inputs: Mapping[str, TableDef | ViewDef]) -> list[str]:
+    """The inputs of which rows may have a negative multiplicity, by name."""
+    return sorted(name for name, relation in inputs.items() if may_be_negative(relation))
 
 
 def may_be_negative(relation: TableDef | ViewDef) -> bool:

@@ -267,7 +267,7 @@ class State:
                 case Add():
                     self._add(statement, scope)
                 case Scan():
-                    self._scan(statement, scope.values(statement.key))
+                    self._scan(statement, scope.values(statement.key), scope.values(statement.within))
                 case Top():
                     self._top(statement, scope)
                 case Clear(name):
@@ -398,10 +398,11 @@ class State:
         else:
             rows.pop(key, None)
 
-    def _scan(self, statement: Scan, key: Key) -> None:
+    def _scan(self, statement: Scan, key: Key, within: Key) -> None:
         view, source = self.program.view(statement.view), self.program.view(statement.source)
-        assert len(source.ordered) == len(source.key) - len(key), f"{source.name} is not ordered by the rest of its key"
-        rows = [row for row in self.views[source.name] if row[: len(key)] == key]
+        in_order = len(source.ordered) == len(source.key) - len(within)
+        assert statement.kind in source.folds or in_order, f"{source.name} is not ordered by the rest of its key"
+        rows = [row for row in self.views[source.name] if row[: len(within)] == within]
         found = scanned(statement.kind, rows, source.ordered, self.dictionary)
         before = self.views[view.name].get(key, ring_of(view.components).zero)
         at = [c.name for c in view.components].index(statement.component)

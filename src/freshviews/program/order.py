@@ -28,17 +28,19 @@ class Order:
 
 @dataclass(frozen=True)
 class Scan:
-    """Set a component of ``view[key]`` to what the rows ``source[key, ...]`` come to in a semigroup.
+    """Set a component of ``view[key]`` to what the rows ``source[within, ...]`` come to in a semigroup.
 
-    ``source`` keeps them in order of all words after ``key``. ``kind`` is ``min`` or ``min_by``, ``max`` or ``max_by``:
-    the last word of the first row, or of the last; or a fold that ``source`` keeps, of the last words: ``bit_and`` or
-    ``bit_or``. The component becomes zero where no row is left. The row of ``view`` is made where there was none.
+    Where ``source`` keeps them in order of all words after ``within``, ``kind`` is ``min`` or ``min_by``, ``max`` or
+    ``max_by``: the last word of the first row, or of the last. Or it is a fold that ``source`` keeps, of the last
+    words: ``bit_and`` or ``bit_or``, and where ``within`` is shorter, ``min`` or ``max`` in their order. The component
+    becomes zero where no row is left. The row of ``view`` is made where there was none.
     """
 
     view: str
     key: tuple[str, ...]
     component: str
     source: str
+    within: tuple[str, ...]
     kind: str
 
 

@@ -134,7 +134,7 @@ def print_statements(program: Program, statements: tuple[Statement, ...]) -> str
 
 
 def _view(view: View) -> str:
-    text = f"{view.name}({', '.join(view.key)}) -> {', '.join(c.name for c in view.components)}"
+    text = f"{view.name}({_at(view.key)}) -> {', '.join(c.name for c in view.components)}"
     notes = []
     if view.indexes:
         notes.append("by " + _indexes(view, view.indexes))
@@ -238,7 +238,7 @@ class _Printer:
     def statement(self, statement: Statement, rows: Rows) -> Iterator[str]:
         match statement:
             case Let(variable, expr):
-                yield f"let {variable} = {print_expression(expr)}"
+                yield f"let {_name(variable)} = {print_expression(expr)}"
             case If(condition, body):
                 yield from self.block(f"if {print_expression(condition)}:", body, rows)
             case Lookup(view, key, alias, body, otherwise):
@@ -292,7 +292,7 @@ class _Printer:
             case Into(alias, payload):
                 yield f"{alias} += {self.payload(rows[alias], rows[alias], payload, rows)}"
             case Add(view, key, components, payload, appear, vanish, stay, alias):
-                yield f"{view}[{', '.join(key)}] += {self.payload(self.views[view], components, payload, rows)}"
+                yield f"{view}[{_at(key)}] += {self.payload(self.views[view], components, payload, rows)}"
                 if alias:
                     self.held[alias] = view
                     rows = {**rows, alias: self.views[view]}
@@ -307,9 +307,8 @@ class _Printer:
                 yield f"balance {view}[{', '.join(key)}]"
             case Perform(procedure, arguments, sign):
                 yield f"{procedure}({', '.join(arguments)}) * {sign}"
-            case Scan(view, key, component, source, kind):
-                at = ", ".join(key)
-                yield f"{view}[{at}].{component} = {kind} of {source}[{at}]"
+            case Scan(view, key, component, source, within, kind):
+                yield f"{view}[{_at(key)}].{component} = {kind} of {source}[{', '.join(within)}]"
             case Top(alias, grown, first, last, key, change, body):
                 view, place = self.held[alias], f"{first} to {last}" if first else f"first {last}"
                 head = f"for {', '.join((*key, change))} in {place} of {view}, as {alias} grows by {_name(grown)}:"
@@ -351,6 +350,11 @@ class _Printer:
                 return alias if rows[alias] == PLAIN else f"{alias}.{component}"
             case Value(name):
                 return _name(name)
+
+
+def _at(key: tuple[str, ...]) -> str:
+    """The variables of a key as they are printed."""
+    return ", ".join(map(_name, key))
 
 
 def _name(variable: str) -> str:

@@ -186,7 +186,9 @@ def rename(body: Body, names: dict[str, str], aliases: dict[str, str]) -> Body:
             case Emit():
                 payload = tuple(monomial(p) for p in statement.payload)
                 renamed = replace(statement, row=key(statement.row), payload=payload)
-            case Scan() | Exists() | Balance():
+            case Scan():
+                renamed = replace(statement, key=key(statement.key), within=key(statement.within))
+            case Exists() | Balance():
                 renamed = replace(statement, key=key(statement.key))
             case Perform():
                 renamed = replace(statement, arguments=key(statement.arguments))

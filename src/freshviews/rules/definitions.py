@@ -95,7 +95,7 @@ def _is_set(view: ViewDef) -> bool:
         return view.combined.kind != "all"
     (block, *more) = view.blocks
     shown = {str(output.expr) for output in block.outputs}
-    return not more and (block.kind == "global" or (block.kind == "groups" and shown.issuperset(block.query.free)))
+    return not more and (block.kind == "global" or (block.kind == "groups" and shown.issuperset(block.free)))
 
 
 def _atoms(rule: Rule) -> list[Atom]:

@@ -4,7 +4,7 @@
 
     text ── parse ──> trees        every node knows its place          parse
          ── bind ───> SELECTs      names, types, clauses               query, from_clause, scope,
-                                                                       aggregates, ddl, refuse
+                                                                       aggregates, grouping_sets, star, ddl, refuse
                       expressions  SQL's scalar language, typed        expression, arithmetic, logic,
                                                                        functions, dates, cast, coerce
          ── block ──> queries      predicates placed, variables made,  join, variables, lifts, block

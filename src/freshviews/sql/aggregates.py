@@ -20,6 +20,7 @@ from freshviews.sql.build import call as expression
 from freshviews.sql.cast import cast
 from freshviews.sql.expression import Binder
 from freshviews.sql.parse import Node
+from freshviews.sql.refuse import GROUPINGS
 from freshviews.sql.select import AggregateCall, aggregate_ref
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
 
@@ -30,13 +31,16 @@ _LOGICAL = ("any", "some", "bool_or", "every", "bool_and")
 class Collector:
     """Gathers the aggregate calls of one SELECT, giving out references to them."""
 
-    def __init__(self, scalar: Binder, grouped: bool) -> None:
+    def __init__(self, scalar: Binder, grouped: bool, grouping: Callable[[Node], Expr]) -> None:
         self.calls: list[AggregateCall] = []
         self._scalar = replace(scalar, clause="an aggregate function")
         self._grouped = grouped
+        self._grouping = grouping
 
     def bind(self, node: Node) -> Expr:
-        """The reference that stands for ``node``, an aggregate call with or without FILTER."""
+        """The reference that stands for ``node``, an aggregate call with or without FILTER; or what GROUPING tells."""
+        if node.name.lower() in GROUPINGS:
+            return self._grouping(node)
         try:
             call = self._call(node)
         except Fault as fault:

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import BY, SCANNED, Block, DistinctAggregate, Limit, Output, Result, SortColumn, ViewDef
+from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.sql import lifts
 from freshviews.sql.build import (
@@ -30,6 +31,7 @@ from freshviews.sql.build import (
     retyped,
     sharpened,
 )
+from freshviews.sql.grouping_sets import in_sets
 from freshviews.sql.join import Join, joined, localised
 from freshviews.sql.lifts import AcrossWithHost, Lifts
 from freshviews.sql.scope import Source, aliases_in, name_of
@@ -125,6 +127,7 @@ class _Builder:
     join: Join = field(init=False)
     variables: Variables = field(init=False)
     free: list[str] = field(default_factory=list)
+    sets: tuple[tuple[str, ...], ...] = ()
     components: dict[object, Aggregate] = field(default_factory=dict)
     distinct: dict[object, DistinctAggregate] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
@@ -159,8 +162,9 @@ class _Builder:
             replace(one, query=self._counting(one, conditions, negated)) for one in self.distinct.values()
         )
         outputs = tuple(Output(item.name, expr) for item, expr in zip(select.items, exprs, strict=True))
-        block = Block(select.kind, query, outputs, tuple(self.results), distinct, having, limit)
-        return _named(block, self.variables.naming())
+        block = Block(select.kind, query, outputs, tuple(self.results), distinct, having, limit, self.sets)
+        block = _named(block, self.variables.naming())
+        return each(block)[0] if len(block.sets) == 1 else block
 
     def _atoms(self, exprs: Sequence[Expr], more: Sequence[str] = ()) -> tuple[Atom, ...]:
         used = {n.name for expr in exprs for n in nodes_of(expr) if isinstance(n, Column)}
@@ -219,19 +223,31 @@ class _Builder:
         return exprs, Limit(tuple(order.values()), limited.limit, limited.offset)
 
     def _groups(self) -> list[Expr]:
-        """What each group is over free variables. The variables become the query's free ones."""
+        """What each group is over free variables. The variables become the query's free ones; of grouping sets, those
+        first that are in most of them."""
+        sets = self.select.sets
         exprs = [localised(group.expr, self.join.shared) for group in self.select.groups]
         made: dict[int, Expr] = {}
         for i, (group, expr) in enumerate(zip(self.select.groups, exprs, strict=True)):
-            if len(aliases_in(expr)) <= 1:
+            if isinstance(expr, Literal):
+                made[i] = expr
+            elif len(aliases_in(expr)) <= 1:
                 known = self.variables.find(group.expr)
                 wish = "" if isinstance(expr, Column) else group.name
                 made[i] = known or self.variables.of(expr, wish)
         self.free = list(dict.fromkeys(one.name for one in made.values() if isinstance(one, Column)))
+        if sets:
+            if len(made) < len(exprs):
+                raise AcrossWithHost
+            grouped = [{one.name for one in map(made.__getitem__, s) if isinstance(one, Column)} for s in sets]
+            number = {v: sum(v in s for s in grouped) for v in self.free}
+            self.free = sorted((v for v in self.free if number[v]), key=lambda v: -number[v])
+            self.sets = tuple(tuple(v for v in self.free if v in s) for s in grouped)
         for i, expr in enumerate(exprs):
             if i not in made:
                 made[i] = self._from_free(expr)
-        return [retyped(made[i], group.expr.type) for i, group in enumerate(self.select.groups)]
+        values = [retyped(made[i], group.expr.type) for i, group in enumerate(self.select.groups)]
+        return [in_sets(i, value, sets) for i, value in enumerate(values)] if sets else values
 
     def _from_free(self, expr: Expr) -> Expr:
         """A group over several sources is computed from the free variables, where they hold its columns."""
@@ -377,6 +393,7 @@ def _named(block: Block, name: Callable[[str], str]) -> Block:
         tuple(replace(one, query=_named_query(one.query, name)) for one in block.distinct),
         None if block.having is None else renamed(block.having, final),
         None if block.limit is None else _named_limit(block.limit, name),
+        tuple(tuple(map(name, one)) for one in block.sets),
     )
 
 

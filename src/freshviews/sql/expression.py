@@ -19,7 +19,7 @@ from freshviews.sql.build import FALSE, TRUE, VOID, Fault, Refusal, call, null, 
 from freshviews.sql.cast import cast, literal_decimal
 from freshviews.sql.functions import date_part, scalar, trimmed
 from freshviews.sql.parse import Node, SqlText
-from freshviews.sql.refuse import AGGREGATES
+from freshviews.sql.refuse import AGGREGATES, GROUPINGS
 from freshviews.sql.typenames import type_of
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
 
@@ -79,6 +79,8 @@ class Binder:
     clause: str
     aggregate: Callable[[Node], Expr] | None = None
     subquery: Callable[[Node], Expr] | None = None
+    group: Callable[[Node], Expr | None] | None = None
+    """What stands for a node, where it is not what it says."""
 
     def bind(self, node: Node) -> Expr:
         """The expression as a value. Raises SqlError or UnsupportedSql at the node in question."""
@@ -103,6 +105,9 @@ class Binder:
             raise self.text.error(node, str(fault)) from None
 
     def _bound(self, node: Node) -> Bound:
+        found = None if self.group is None else self.group(node)
+        if found is not None:
+            return found
         if isinstance(node, (exp.Paren, exp.Alias)):
             return self.bind_any(node.this)
         if isinstance(node, exp.Column):
@@ -198,11 +203,10 @@ class Binder:
         if not isinstance(inner, exp.Anonymous):
             raise self.text.error(node, "FILTER (WHERE ...) follows an aggregate function")
         name = inner.name.lower()
-        if name in AGGREGATES:
+        if name in AGGREGATES or (name in GROUPINGS and inner is node):
             if self.aggregate is None:
-                raise self.text.error(
-                    node, f"an aggregate function cannot stand in {self.clause}; SELECT and HAVING take it"
-                )
+                what = "an aggregate function" if name in AGGREGATES else name.upper()
+                raise self.text.error(node, f"{what} cannot stand in {self.clause}; SELECT and HAVING take it")
             return self.aggregate(node)
         if isinstance(node, exp.Filter):
             raise self.text.error(node, f"FILTER (WHERE ...) follows an aggregate function, which {name} is not")

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
@@ -49,6 +49,17 @@ class _Parser(SparkParser):
         token = args[0] if args else options.get("token") or self._curr or self._prev
         self.failed_at = token.start if token else None
         super().raise_error(message, *args, **options)
+
+    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
+        """sqlglot takes sums in the parentheses, and no conditions."""
+        kind = exp.Cube if self._match(TokenType.CUBE) else exp.Rollup if self._match(TokenType.ROLLUP) else None
+        if kind is None:
+            return None
+        inside = [] if with_prefix else self._parse_wrapped_csv(self._parse_disjunction)
+        return self.expression(kind(expressions=inside))
+
+    def _parse_grouping_set(self) -> Any:
+        return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
 
     def _parse_as_command(self, start: Any) -> Any:
         """sqlglot keeps what it cannot parse as opaque text; here it is an error where it stopped."""

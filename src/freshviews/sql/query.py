@@ -6,8 +6,9 @@ refused, never passed over.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from sqlglot import exp
 
@@ -21,6 +22,15 @@ from freshviews.sql.build import VOID, Fault, key, rejects_null
 from freshviews.sql.catalog import Catalog, NameProblem, near
 from freshviews.sql.expression import Binder
 from freshviews.sql.from_clause import FromBinder, Joined
+from freshviews.sql.grouping_sets import (
+    GroupingSets,
+    Written,
+    check_group,
+    column_form,
+    forms_of,
+    grouping_sets,
+    written,
+)
 from freshviews.sql.limit import Clause, Place, check_operand, clause_of, limited, places_of
 from freshviews.sql.parse import Node, SqlText
 from freshviews.sql.refuse import check_select, check_set_operation
@@ -30,11 +40,13 @@ from freshviews.sql.select import (
     Item,
     Select,
     distinct_over,
+    grouping_ref,
     has_aggregate,
     over_groups,
     ungrouped,
 )
 from freshviews.sql.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
+from freshviews.sql.star import columns_of, is_star
 from freshviews.sql.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
 
 _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
@@ -243,34 +255,36 @@ class _SelectBinder:
         joined = self._from()
         group = node.args.get("group")
         having = node.args.get("having")
-        scalar = Binder(text, lambda c: joined.scope.resolve(text, c), "SELECT")
-        collector = Collector(scalar, grouped=group is not None)
-        items, nodes = self._items(joined.scope, collector)
-        named = {
-            item.name.lower(): item.expr
-            for item, one in reversed(list(zip(items, nodes, strict=True)))
-            if isinstance(one, exp.Alias)
-        }
-        groups = self._groups(group, joined.scope, items, nodes, named)
+        by = None if group is None else written(text, group)
+        sets = None if by is None or by.sets is None else self._sets(by, joined.scope)
+        kind = "groups" if by is not None and not by.is_global else "global"
+        collector = self._collector(joined.scope, kind == "groups", _no_sets(text) if sets is None else sets.tells)
+        items, nodes = self._items(joined.scope, collector, sets)
+        named = _aliases(items, nodes)
+        groups = self._groups(by, joined.scope, items, nodes) if sets is None else sets.groups
+        # Of grouping sets, what is a group was told where it was bound.
+        known = groups if sets is None else ()
         columns = len(items)
         places: tuple[Place, ...] = ()
         if clause is not None:
-            places, items, nodes = self._order(clause, joined.scope, items, nodes, collector)
+            places, items, nodes = self._order(clause, joined.scope, items, nodes, collector, sets)
         test = None
         if having is not None:
             scope = joined.scope.with_aliases(named)
-            binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind)
-            test = self._grouped(binder.condition(having.this), groups, having.this, scope)
+            whole = None if sets is None else sets.of
+            binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind, group=whole)
+            test = self._grouped(binder.condition(having.this), known, having.this, scope)
         if not (collector.calls or group is not None or having is not None):
             select = Select("bag", joined.sources, joined.conjuncts, items, absent=joined.absent)
             return distinct_over(select) if node.args.get("distinct") else select, places, columns
-        kind = "groups" if group is not None else "global"
         over = tuple(
-            replace(item, expr=self._grouped(item.expr, groups, one, joined.scope))
+            replace(item, expr=self._grouped(item.expr, known, one, joined.scope))
             for item, one in zip(items, nodes, strict=True)
         )
         calls = tuple(collector.calls)
         select = Select(kind, joined.sources, joined.conjuncts, over, groups, calls, test, joined.absent)
+        if sets is not None and kind == "groups":
+            select = replace(select, sets=sets.sets)
         if not node.args.get("distinct"):
             return select, places, columns
         grouped = Bound((select,))
@@ -285,18 +299,20 @@ class _SelectBinder:
         items: tuple[Item, ...],
         nodes: tuple[Node, ...],
         collector: Collector,
+        sets: GroupingSets | None,
     ) -> tuple[tuple[Place, ...], tuple[Item, ...], tuple[Node, ...]]:
         """Where in the list each column of ORDER BY stands, and the list and its nodes with those that it lacked. A
         name means a column of the list before one of FROM."""
         text = self.views.text
         names = [item.name.lower() for item in items]
-        shown = {name: item.expr for name, item in zip(names, items, strict=True) if names.count(name) == 1}
+        shown = {name: i for i, name in enumerate(names) if names.count(name) == 1}
 
         def resolve(column: exp.Column) -> Expr:
-            known = None if column.table else shown.get(column.name.lower())
-            return scope.resolve(text, column) if known is None else known
+            place = None if column.table else shown.get(column.name.lower())
+            return scope.resolve(text, column) if place is None else items[place].expr
 
-        binder = Binder(text, resolve, "ORDER BY", collector.bind)
+        whole = None if sets is None else partial(sets.of, shown=shown)
+        binder = Binder(text, resolve, "ORDER BY", collector.bind, group=whole)
         places, added, more = places_of(clause, items, binder, lambda n: self.views.position(n, items, "ORDER BY"))
         if added and self.node.args.get("distinct"):
             raise text.error(more[0], "SELECT DISTINCT is ordered by columns of its list; add this one, or GROUP BY")
@@ -333,21 +349,38 @@ class _SelectBinder:
             joined = bound.joined
         return replace(joined, conjuncts=(*joined.conjuncts, *conjuncts))
 
-    def _items(self, scope: Scope, collector: Collector) -> tuple[tuple[Item, ...], tuple[Node, ...]]:
+    def _collector(self, scope: Scope, grouped: bool, tells: Callable[[Node], Expr]) -> Collector:
+        text = self.views.text
+        return Collector(Binder(text, lambda c: scope.resolve(text, c), "SELECT"), grouped, tells)
+
+    def _sets(self, by: Written, scope: Scope) -> GroupingSets:
+        """The grouping sets, of what GROUP BY means by the list without them."""
+        items, nodes = self._items(scope, self._collector(scope, True, lambda _: grouping_ref()), None)
+        forms = forms_of(self.views.text, self.node.expressions, scope)
+        bound = self._bound_groups(by, scope, items, nodes)
+        found = [(i, node, forms.of(node) if place is None else forms.items[place]) for i, node, place in bound]
+        return grouping_sets(self.views.text, by, forms, found)
+
+    def _items(
+        self, scope: Scope, collector: Collector, sets: GroupingSets | None
+    ) -> tuple[tuple[Item, ...], tuple[Node, ...]]:
         """The SELECT list with ``*`` spelt out, and the node behind each item."""
+        whole = None if sets is None else sets.of
         text = self.views.text
         items: list[Item] = []
         nodes: list[Node] = []
         aliases: dict[str, Expr] = {}
         for node in self.node.expressions:
-            if _is_star(node):
-                for entry in self._star(node, scope):
-                    items.append(Item(entry[0], entry[1]))
+            if is_star(node):
+                for entry in columns_of(text, node, scope):
+                    found = None if sets is None else sets.reference(column_form(entry))
+                    items.append(Item(entry.name, found or entry.expr))
                     nodes.append(node)
                 continue
             # A name that FROM lacks may be an alias further left in the list.
             within = scope.with_aliases(dict(aliases))
-            binder = Binder(text, lambda c, s=within: s.resolve(text, c), "SELECT", collector.bind)  # type: ignore[misc]
+            resolve = partial(within.resolve, text)
+            binder = Binder(text, resolve, "SELECT", collector.bind, group=whole)
             name = node.alias if isinstance(node, exp.Alias) else _own_name(text, node)
             items.append(Item(name, binder.bind(node)))
             nodes.append(node)
@@ -355,52 +388,40 @@ class _SelectBinder:
                 aliases.setdefault(name.lower(), items[-1].expr)
         return tuple(items), tuple(nodes)
 
-    def _star(self, node: Node, scope: Scope) -> list[tuple[str, Expr]]:
-        star = node.this if isinstance(node, exp.Column) else node
-        table = node.table if isinstance(node, exp.Column) else ""
-        text = self.views.text
-        if star.args.get("replace") or star.args.get("rename"):
-            raise text.unsupported(node, "* REPLACE", "* and * EXCEPT (columns) are")
-        found = scope.star(text, node, table)
-        for column in star.args.get("except_") or ():
-            if not any(e.name.lower() == column.name.lower() for e in found):
-                raise text.error(column, f"unknown column {column.name}{near(column.name, (e.name for e in found))}")
-            found = tuple(e for e in found if e.name.lower() != column.name.lower())
-        return [(entry.name, entry.expr) for entry in found]
-
     def _groups(
-        self,
-        group: exp.Group | None,
-        scope: Scope,
-        items: tuple[Item, ...],
-        nodes: tuple[Node, ...],
-        named: Mapping[str, Expr],
+        self, by: Written | None, scope: Scope, items: tuple[Item, ...], nodes: tuple[Node, ...]
     ) -> tuple[Item, ...]:
-        if group is None:
-            return ()
-        text = self.views.text
+        """The groups, each once; constants are none."""
         chosen: dict[tuple[object, ...], Item] = {}
-        if group.args.get("all"):
-            written = [(item, node) for item, node in zip(items, nodes, strict=True) if not has_aggregate(item.expr)]
-        else:
-            if not group.expressions:
-                raise text.error(group, "GROUP BY needs columns or expressions")
-            within = scope.with_aliases(named)
-            binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY")
-            written = []
-            for node in group.expressions:
-                if isinstance(node, exp.Literal) and not node.is_string:
-                    written.append((items[self.views.position(node, items, "GROUP BY")], node))
-                else:
-                    expr = binder.bind(node)
-                    names = [i.name for i in items if key(i.expr) == key(expr)]
-                    written.append((Item(names[0] if names else text.of(node), expr), node))
-        for item, node in written:
-            if has_aggregate(item.expr):
-                raise text.error(node, f"GROUP BY {text.of(node)} is an aggregate; group by columns and expressions")
+        for item, node, _ in () if by is None else self._bound_groups(by, scope, items, nodes):
+            check_group(self.views.text, item, node)
             if not isinstance(item.expr, Literal):
                 chosen.setdefault(key(item.expr), item)
         return tuple(chosen.values())
+
+    def _bound_groups(
+        self, by: Written, scope: Scope, items: tuple[Item, ...], nodes: tuple[Node, ...]
+    ) -> list[tuple[Item, Node, int | None]]:
+        """The expressions of GROUP BY, and which column of the list each is that is given by its number."""
+        text = self.views.text
+        group = self.node.args["group"]
+        if group.args.get("all"):
+            listed = enumerate(zip(items, nodes, strict=True))
+            return [(item, node, i) for i, (item, node) in listed if not has_aggregate(item.expr)]
+        if not group.expressions:
+            raise text.error(group, "GROUP BY needs columns or expressions")
+        within = scope.with_aliases(_aliases(items, nodes))
+        binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY")
+        bound: list[tuple[Item, Node, int | None]] = []
+        for node in by.nodes:
+            if isinstance(node, exp.Literal) and not node.is_string:
+                place = self.views.position(node, items, "GROUP BY")
+                bound.append((items[place], node, place))
+            else:
+                expr = binder.bind(node)
+                names = [i.name for i in items if key(i.expr) == key(expr)]
+                bound.append((Item(names[0] if names else text.of(node), expr), node, None))
+        return bound
 
     def _grouped(self, expr: Expr, groups: tuple[Item, ...], node: Node, scope: Scope) -> Expr:
         made = over_groups(expr, groups)
@@ -435,8 +456,20 @@ def _with_names(view: ViewDef, columns: tuple[ColumnDef, ...]) -> ViewDef:
     return replace(view, columns=columns, blocks=blocks)
 
 
-def _is_star(node: Node) -> bool:
-    return isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star))
+def _aliases(items: Sequence[Item], nodes: Sequence[Node]) -> dict[str, Expr]:
+    """What the names of AS mean; the first of several that are the same."""
+    named = reversed([(item, one) for item, one in zip(items, nodes, strict=True) if isinstance(one, exp.Alias)])
+    return {item.name.lower(): item.expr for item, _ in named}
+
+
+def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
+    """GROUPING where there are no grouping sets."""
+
+    def refused(node: Node) -> Expr:
+        name = node.name.upper()
+        raise text.error(node, f"{name} tells of grouping sets; GROUP BY ROLLUP, CUBE or GROUPING SETS makes them")
+
+    return refused
 
 
 def _own_name(text: SqlText, node: Node) -> str:

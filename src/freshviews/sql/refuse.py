@@ -23,6 +23,7 @@ _CLAUSES: dict[str, tuple[str, str]] = {
     "locks": ("FOR UPDATE", "leave it out"),
     "by_name": ("BY NAME", "list the columns of each SELECT in one order"),
     "kind": ("SELECT AS STRUCT", "list the columns"),
+    "totals": ("WITH TOTALS", "GROUP BY ... WITH ROLLUP has a row of the totals"),
 }
 
 _LIMIT = ("order", "limit", "offset")
@@ -30,16 +31,8 @@ _READ = {
     exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "hint", *_LIMIT),
     exp.SetOperation: ("this", "expression", "distinct", "with_", *_LIMIT),
     exp.Subquery: ("this", "alias", "with_", *_LIMIT),
-    exp.Group: ("expressions", "all"),
+    exp.Group: ("expressions", "all", "rollup", "cube", "grouping_sets"),
 }
-
-_GROUPINGS = {
-    "rollup": "ROLLUP",
-    "cube": "CUBE",
-    "grouping_sets": "GROUPING SETS",
-    "totals": "WITH TOTALS",
-}
-
 
 AGGREGATES = frozenset(
     (
@@ -48,6 +41,9 @@ AGGREGATES = frozenset(
     )
 )
 """The aggregate functions that are accepted."""
+
+GROUPINGS = frozenset(("grouping", "grouping_id"))
+"""The functions that tell of which grouping set a row is."""
 
 
 def _each(names: str, what: str, instead: str) -> dict[str, tuple[str, str]]:
@@ -73,7 +69,7 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
     **_each(
         "stddev stddev_samp stddev_pop variance var_samp var_pop corr covar_pop covar_samp median mode "
         "percentile percentile_approx approx_percentile approx_count_distinct collect_list collect_set "
-        "array_agg listagg string_agg skewness kurtosis regr_slope regr_intercept bit_xor grouping",
+        "array_agg listagg string_agg skewness kurtosis regr_slope regr_intercept bit_xor",
         "aggregate function {}",
         "COUNT, COUNT_IF, SUM, AVG, MIN, MAX, MIN_BY, MAX_BY, BOOL_AND, BOOL_OR, BIT_AND, BIT_OR are accepted",
     ),
@@ -99,13 +95,8 @@ def check_select(text: SqlText, node: exp.Select) -> None:
         raise text.unsupported(distinct, "DISTINCT ON", "SELECT DISTINCT, or GROUP BY with MIN and MAX, is accepted")
     group = node.args.get("group")
     if group is not None:
-        for name, what in _GROUPINGS.items():
-            if group.args.get(name):
-                raise text.unsupported(group, what, "one GROUP BY per SELECT; join them with UNION ALL")
-        for part in group.expressions:
-            if isinstance(part, (exp.Rollup, exp.Cube, exp.GroupingSets)):
-                what = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE"}.get(type(part), "GROUPING SETS")
-                raise text.unsupported(part, what, "one GROUP BY per SELECT; join them with UNION ALL")
+        if group.args.get("all") is False:
+            raise text.unsupported(group, "GROUP BY DISTINCT", "leave DISTINCT out")
         _check(text, group, exp.Group)
 
 

@@ -95,6 +95,14 @@ class Scope:
 
         return Scope(sharp(self.entries), sharp(self.visible), self.aliases)
 
+    def find(self, node: exp.Column) -> Entry | None:
+        """The column of FROM that a name means; None where it means none, or several."""
+        if node.table:
+            found = [e for e in self.entries if same(e.alias, node.table) and same(e.name, node.name)]
+        else:
+            found = [e for e in self.visible if same(e.name, node.name)]
+        return found[0] if len(found) == 1 else None
+
     def has(self, node: exp.Column) -> bool:
         """Whether a name is one of FROM, or of its tables: what it means is to be asked here, and nowhere else."""
         if node.table:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column, Expr
-from freshviews.query.block import ColumnDef, SetOperation
+from freshviews.query.block import SET, ColumnDef, SetOperation
 from freshviews.sql.build import key, nodes_of, replaced
 from freshviews.sql.scope import Source, name_of
-from freshviews.types import SqlType
+from freshviews.types import BIGINT, SqlType
 
 _GROUP = "\x1dgroup"
 _AGGREGATE = "\x1daggregate"
@@ -90,6 +90,8 @@ class Select:
     having: Expr | None = None
     absent: tuple[Absent, ...] = ()
     limit: Limited | None = None
+    sets: tuple[tuple[int, ...], ...] = ()
+    """Grouping sets: of each the positions of its groups; () where all groups are those of each row."""
 
     @property
     def is_plain(self) -> bool:
@@ -127,9 +129,14 @@ def aggregate_ref(index: int, call: AggregateCall, grouped: bool) -> Column:
     return Column(f"{_AGGREGATE}{index}", call.type, nullable)
 
 
+def grouping_ref() -> Column:
+    """What GROUPING tells, until the groups are known."""
+    return Column(f"{_AGGREGATE}0", BIGINT, False)
+
+
 def is_ref(expr: Expr) -> bool:
-    """Whether it refers to a group or an aggregate."""
-    return isinstance(expr, Column) and expr.name.startswith((_GROUP, _AGGREGATE))
+    """Whether it refers to a group or an aggregate, or is the grouping set."""
+    return isinstance(expr, Column) and (expr.name.startswith((_GROUP, _AGGREGATE)) or expr.name == SET)
 
 
 def group_index(name: str) -> int | None:

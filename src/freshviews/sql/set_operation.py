@@ -115,7 +115,7 @@ def _distinct(select: Select, views: Views) -> Select:
     if select.kind == "bag":
         return distinct_over(select)
     groups = {group_index(item.expr.name) for item in select.items if isinstance(item.expr, Column)}
-    plain = select.kind == "groups" and not select.aggregates and select.having is None
+    plain = select.kind == "groups" and not (select.aggregates or select.sets) and select.having is None
     if plain and groups.issuperset(range(len(select.groups))):
         return select
     return distinct_rows(Bound((select,)), views)

@@ -331,7 +331,7 @@ def check_own(text: SqlText, bound: Bound, query: Node) -> None:
 def _is_distinct(bound: Bound) -> bool:
     """Whether its rows are groups by themselves, each once."""
     select = bound.selects[0]
-    if len(bound.selects) > 1 or select.kind != "groups" or names_around(bound):
+    if len(bound.selects) > 1 or select.kind != "groups" or select.sets or names_around(bound):
         return False
     shown = {item.expr.name for item in select.items if isinstance(item.expr, Column)}
     return shown.issuperset(group_ref(i, group.expr).name for i, group in enumerate(select.groups))

@@ -1,0 +1,100 @@
+"""Which groups and sets a GROUP BY makes, and where in a list a group stands."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sql.printed import column_types, view, views
+
+
+def sets_of(by: str, columns: str = "a, b, c") -> str:
+    (block,) = view(f"SELECT {columns}, count(*) AS n FROM r GROUP BY {by}").blocks
+    return " ".join("".join(sorted(one)) or "()" for one in block.sets or (block.query.free,))
+
+
+@pytest.mark.parametrize(
+    "by, expected",
+    [
+        ("ROLLUP (a, b, c)", "abc ab a ()"),
+        ("ROLLUP ((a, b), c)", "abc ab ()"),
+        ("CUBE (a, b, c)", "abc ab ac bc a b c ()"),
+        ("CUBE (a, (b, c))", "abc a bc ()"),
+        ("GROUPING SETS ((a, b, c), (), a, (b), a)", "abc () a b a"),
+        ("GROUPING SETS (ROLLUP (a, b), CUBE (c), GROUPING SETS ((a, b)))", "ab a () c () ab"),
+        ("a, ROLLUP (b, c)", "abc ab a"),
+        ("ROLLUP (a), CUBE (b), c", "abc ac bc c"),
+        ("ROLLUP (a, b), ROLLUP (a, c)", "abc ab ab ac a a ac a ()"),
+        ("a, b, c WITH ROLLUP", "abc ab a ()"),
+        ("(a), b, c WITH CUBE", "abc ab ac bc a b c ()"),
+        ("a, b, c GROUPING SETS ((c, a), b)", "ac b"),
+        ("ROLLUP (1, 2), 3", "abc ac c"),
+        ("GROUPING SETS ((1, 2, 3))", "abc"),
+    ],
+)
+def test_what_is_written_makes_sets(by: str, expected: str) -> None:
+    assert sets_of(by) == expected
+
+
+def test_one_set_of_all_groups_is_an_ordinary_block() -> None:
+    (one,) = view("SELECT a, grouping(a) AS g FROM r GROUP BY GROUPING SETS ((a))").blocks
+    (other,) = view("SELECT a, CAST(0 AS TINYINT) AS g FROM r GROUP BY a").blocks
+    assert one == other
+
+
+def test_one_set_that_lacks_a_group_is_an_ordinary_block_where_the_group_is_null() -> None:
+    (block,) = view("SELECT a, b, grouping_id() AS g FROM r GROUP BY a, b GROUPING SETS ((b))").blocks
+    assert (block.kind, block.sets, block.query.free) == ("groups", (), ("b",))
+    assert [str(o.expr) for o in block.outputs] == ["NULL", "b", "2"]
+
+
+@pytest.mark.parametrize(
+    "by, kind, sets",
+    [
+        ("GROUPING SETS (())", "global", ()),
+        ("GROUPING SETS ((), ())", "groups", ((), ())),
+        ("a GROUPING SETS (())", "groups", ()),
+    ],
+)
+def test_a_set_without_groups_has_a_row_of_no_rows_only_where_it_is_alone(
+    by: str, kind: str, sets: tuple[tuple[str, ...], ...]
+) -> None:
+    (block,) = view(f"SELECT count(*) AS n FROM r GROUP BY {by}").blocks
+    assert (block.kind, block.sets, block.query.free) == (kind, sets, ())
+
+
+def test_a_group_may_be_null_where_some_set_lacks_it() -> None:
+    items = "b, e, a, coalesce(b, 0) AS c, grouping(b) AS g, grouping_id() AS i"
+    found = view(f"SELECT {items} FROM s GROUP BY a, CUBE (b, e)")
+    assert column_types(found) == "b INT, e STRING, a INT, c INT NOT NULL, g TINYINT NOT NULL, i BIGINT NOT NULL"
+    assert column_types(view("SELECT b, a FROM s GROUP BY b, ROLLUP (a)")) == "b INT NOT NULL, a INT"
+
+
+@pytest.mark.parametrize(
+    "item, expected",
+    [
+        ("b", "case(lt(@set, 1), b, NULL)"),
+        ("(a)", "case(lt(@set, 2), a, NULL)"),
+        ("c + a", "case(lt(@set, 3), a_c, NULL)"),
+        ("r.a + c + b", "add_int(case(lt(@set, 3), a_c, NULL), case(lt(@set, 1), b, NULL))"),
+        ("s || 'X'", "case(lt(@set, 4), i, NULL)"),
+        ("grouping(a + c)", "case(lt(@set, 3), 0, 1)"),
+        ("grouping_id(b, a)", "case(lt(@set, 1), 0, eq(@set, 1), 2, 3)"),
+    ],
+)
+def test_a_group_is_found_however_its_operands_are_ordered(item: str, expected: str) -> None:
+    (block,) = view(f"SELECT {item} AS i FROM r GROUP BY ROLLUP (s || 'X', a + c, a, b)").blocks
+    assert str(block.outputs[0].expr) == expected
+
+
+def test_text_in_another_case_is_another_group() -> None:
+    (block,) = view("SELECT s || 'X' AS i, s || 'x' AS j FROM r GROUP BY ROLLUP (s, s || 'X')").blocks
+    first, second = (str(o.expr) for o in block.outputs)
+    assert first.startswith("case(lt(@set, 1)")
+    assert second == "concat(case(lt(@set, 2), s, NULL), x)".replace("x", repr("x"))
+
+
+def test_a_group_over_several_tables_is_one_of_an_internal_view() -> None:
+    inner, outer = views("SELECT r.b + s.b AS k, count(*) AS n FROM r JOIN s ON r.a = s.a GROUP BY ROLLUP (r.b + s.b)")
+    assert [block.kind for block in inner.blocks] == ["bag"]
+    assert [block.sets for block in outer.blocks] == [(("k",), ())]
+    assert [atom.relation for atom in outer.blocks[0].query.atoms] == [inner.name]
