@@ -399,6 +399,11 @@ SETS: dict[str, Scenario] = {
         "SELECT a, n FROM v1 UNION SELECT x, COUNT(*) FROM r GROUP BY CUBE (x, b){0}",
         "SELECT a, x, SUM(n) AS n FROM v1 GROUP BY CUBE (a, x){0}",
     ),
+    "ends of the sets of a triangle, along chains": _in_sets(
+        (R, S, T),
+        "SELECT r.a, s.c, MIN(r.z) AS least, MAX(s.w) AS most, MIN(t.y) AS y, COUNT(*) AS n"
+        " FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c AND t.a = r.a GROUP BY CUBE (r.a, s.c){0}",
+    ),
     "groups over Z": _in_sets(
         (TRUSTED, S),
         "SELECT a, c, COUNT(*) AS n, SUM(q.x) AS s FROM trusted JOIN s AS q USING (b) GROUP BY CUBE (a, c){0}",

@@ -51,12 +51,13 @@ def touched(body: Body) -> tuple[str, ...]:
 
 def appended(program: Program, trigger: Trigger) -> tuple[str, ...]:
     """The views that a trigger appends rows to."""
+    adds = [s for s in trigger.body if isinstance(s, Add) and not (s.appear or s.vanish or s.stay)]
+    waiting = [add.view for add in adds if _may_wait(program, program.view(add.view))]
+    if not waiting:
+        return ()
     of_relation = [one for one in program.triggers if one.relation == trigger.relation]
     mentions = [view for one in of_relation for s in visit(one.body) for view in views_in(s)]
-    adds = [s for s in trigger.body if isinstance(s, Add) and not (s.appear or s.vanish or s.stay)]
-    return tuple(
-        add.view for add in adds if mentions.count(add.view) == 1 and _may_wait(program, program.view(add.view))
-    )
+    return tuple(view for view in waiting if mentions.count(view) == 1)
 
 
 def entered(program: Program, trigger: Trigger) -> tuple[str, ...]:
