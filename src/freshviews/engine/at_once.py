@@ -1,5 +1,5 @@
-"""Filling a cyclic view under ``first_order`` at once (``plan.at_once``): rows are stored, then joined, instead of a
-delta each."""
+"""Filling views at once: rows are stored, then joined, instead of a delta each, for a cyclic view under ``first_order``
+by a join of its own (``plan.at_once``), and where a join is kept by its trace, by walking that once."""
 
 from __future__ import annotations
 
@@ -50,3 +50,10 @@ def hand_over(made: BlockState, state: BlockState) -> bool:
         state.exchange(made)
     made.close()
     return whole
+
+
+def walked(state: BlockState) -> bool:
+    """Walk the joins that a state keeps by their traces, over all that it was fed; whether that could be done. From
+    empty tables this is a leapfrog triejoin."""
+    state.walk()
+    return not state.program.traced or (not state.failed() and int(state.status[0]) == 0)

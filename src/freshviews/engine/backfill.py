@@ -23,13 +23,14 @@ def fill(
     """Fill an empty view. Rows of trusted tables are not stored and take no part.
 
     ``whole`` guards each batch: between batches the caller may be interrupted. ``at_once``: what the rows come to may
-    be joined, where that is cheaper, which takes the memory of the join beside. Raises EvaluationError, OutOfMemory;
+    be joined, where that is cheaper, and what is kept by its trace is walked once for all rows, which takes the memory
+    of the join, or of its derivations, beside. Raises EvaluationError, OutOfMemory;
     the view is then to be cleared or closed.
     """
     view.maintained.filling = True
     try:
         sizes = _sizes(view, relations)
-        _fill(view, view.maintained.passes(sizes, at_once), relations, whole)
+        _fill(view, view.maintained.passes(sizes, at_once), relations, whole, more=at_once)
         with whole():
             done = view.maintained.joined()
         if not done:  # deltas tell which row is at fault
@@ -62,24 +63,27 @@ def _fill(
     names: Generator[str, None, None],
     relations: Relations,
     whole: Callable[[], AbstractContextManager[None]],
+    more: bool = False,
 ) -> None:
-    """Feed relations to a view, one after the other; ``names`` is closed in the end."""
+    """Feed relations to a view, one after the other; ``names`` is closed in the end. ``more`` as in ``apply``."""
     with closing(names):
         for name in names:
             source = relations.get(name)
             assert source is not None
             if source.is_stored:
-                _feed(view, source, whole)
+                _feed(view, source, whole, more)
 
 
-def _feed(view: ViewState, source: TableState | ViewState, whole: Callable[[], AbstractContextManager[None]]) -> None:
+def _feed(
+    view: ViewState, source: TableState | ViewState, whole: Callable[[], AbstractContextManager[None]], more: bool
+) -> None:
     batches = source.batches(ROWS)
     while True:
         with whole():
             batch = next(batches, None)
             if batch is None:
                 break
-            view.maintained.apply(batch)
+            view.maintained.apply(batch, more)
             failure = view.maintained.failure()
         if failure is None:
             continue

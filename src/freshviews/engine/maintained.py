@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from freshviews.codegen.block import CompiledBlock, compile_block
-from freshviews.engine.at_once import hand_over, state_at_once
+from freshviews.engine.at_once import hand_over, state_at_once, walked
 from freshviews.engine.batch import CodeBatch, Codes, address_of
 from freshviews.engine.host import HostColumns, evaluate_columns, lift_program
 from freshviews.engine.image import read_image, write_image
@@ -259,11 +259,12 @@ class Maintained:
         return relations_to_feed([part.fed or part.state for part in self._parts], self.inputs, sizes)
 
     def joined(self) -> bool:
-        """Join what was stored alone; False where that failed, and the view is empty, to be filled by deltas."""
+        """Join what was stored alone, walk what waits for it; False where that failed: the view is empty again then."""
         fed = [(part.fed, part.state) for part in self._parts if part.fed is not None]
         for part in self._parts:
             part.fed = None
         failed = [1 for made, state in fed if not hand_over(made, state)]
+        failed += [1 for part in self._parts if not walked(part.state)]
         if failed:
             self.clear()
         return not failed
