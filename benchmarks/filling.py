@@ -1,5 +1,5 @@
 """Views filled from a table that holds a graph already, under each strategy: ``python -m benchmarks.filling`` prints
-CPU seconds by deltas, as rows lie and in passes (``plan.passes``), and by a trie join (``plan.at_once``), where there
+CPU seconds by deltas, as rows lie and in passes (``plan.passes``), and by a trie join (``engine.at_once``), where there
 are such, and the rows that the state holds in the end.
 
 Up to three arguments are parts of names, with commas between them: graphs, queries, strategies to measure alone. What
@@ -89,7 +89,7 @@ def passes_of(view: ViewState, way: str) -> list[str]:
     """The relations to feed to an emptied view, none where there is no such way."""
     view.maintained.clear()
     names = list(view.maintained.passes(SIZES, at_once=True))
-    is_joined = any(part.fed is not None for part in view.maintained._parts)
+    is_joined = any(part.fed is not None or part.plan.program.traced for part in view.maintained._parts)
     names = list(view.maintained.passes(SIZES))
     if way == "as they lie":
         return ["e"]
@@ -103,7 +103,7 @@ def filled(view: ViewState, source: TableState, way: str) -> float | None:
     names = iter(["e"]) if way == "as they lie" else view.maintained.passes(SIZES, at_once=way == "joined")
     for _ in names:
         for batch in source.batches(ROWS):
-            view.maintained.apply(batch)
+            view.maintained.apply(batch, more=way == "joined")
             if time.process_time() - start > PATIENCE:
                 return None
     done = view.maintained.joined()

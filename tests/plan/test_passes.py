@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from freshviews.errors import PlanError
-from freshviews.plan import STRATEGIES, view_tree
-from freshviews.plan.passes import Pass, passes
+from freshviews.plan import STRATEGIES, first_order, view_tree
+from freshviews.plan.passes import EXHAUSTIVE, Pass, _Costs, _in_order, passes
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program
 from freshviews.query.query import Query
@@ -94,7 +94,7 @@ def test_a_path_through_a_hub_is_filled_in_linear_time(name: str) -> None:
     assert order is not None
     steps = []
     for n in (100, 200, 400):
-        ends = [(0, i) for i in range(1, n)] + [(i, 0) for i in range(1, n)]
+        ends = [edge for i in range(1, n) for edge in ((0, i), (i, 0))]
         rows: Rows = {"E": [({"c0": a, "c1": b}, 1) for a, b in ends]}
         steps.append([filled(program, one, rows).steps for one in (plain(program, ["E"]), order)])
     assert steps[2][0] > 3.5 * steps[1][0]
@@ -107,6 +107,25 @@ def test_what_is_in_the_middle_comes_last() -> None:
     assert order is not None and order[-1].relation == "S"
 
 
+def test_many_triggers_are_ordered_from_the_back() -> None:
+    made = query("Q() = A(a, b), B(b, c), C(c, d), D(d, e), E(e, f), F(f, g), G(g, h), H(h, i)")
+    program = view_tree.plan(made)
+    names = [atom.relation for atom in made.atoms]
+    costs = _Costs(program, dict.fromkeys(names, 1e5))
+    assert len(names) > EXHAUSTIVE
+    order = _in_order(costs)
+    assert sorted(order) == list(range(len(names)))
+    assert all(costs.cost(k, frozenset(order[:i])) == 1e5 for i, k in enumerate(order))
+
+
 def test_where_each_update_takes_constant_time_tables_come_as_they_are() -> None:
     made = CASES["star"]
     assert passes(view_tree.plan(made), list(relations_of(made)), dict.fromkeys(relations_of(made), 1e5)) is None
+
+
+@pytest.mark.parametrize("dimension", (1e2, 1e4, 1e6))
+def test_facts_come_after_their_dimensions(dimension: float) -> None:
+    program = first_order.plan(query("Q(g, h) = F(k, l), D(k, g), E(l, h)"))
+    order = passes(program, ["F", "D", "E"], {"F": 1e6, "D": dimension, "E": dimension})
+    assert order is not None and order[-1].relation == "F"
+    assert passes(program, ["D", "E", "F"], {"F": 1e6, "D": dimension, "E": dimension}) is None

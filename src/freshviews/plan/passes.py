@@ -14,10 +14,11 @@ rows goes through rows of S, as many in all as there are paths of two edges. So 
 over its whole table, even those of one table that occurs several times. The views are the same in the end: all state
 is sums over what the tables hold.
 
-What a trigger costs is told by its text and by which views have rows by then, the loops that run in it. The trigger
-that costs least with all others fed is the last, and so on from the back, which makes the costliest as cheap as it can
-be (Lawler, Optimal Sequencing of a Single Machine Subject to Precedence Constraints, Management Science 19(5), 1973:
-what costs by the set before it alone is scheduled so).
+What a trigger costs is told by its text and by which views have rows by then, the loops that run in it: by the set of
+those before it, not by their order. So the least sum is found by dynamic programming over sets. Of many triggers the
+one that costs least with all others fed is the last, and so on from the back, which makes the costliest as cheap as it
+can be (Lawler, Optimal Sequencing of a Single Machine Subject to Precedence Constraints, Management Science 19(5),
+1973).
 """
 
 from __future__ import annotations
@@ -42,8 +43,14 @@ from freshviews.program.nodes import (
     Tally,
 )
 from freshviews.program.order import Top
+from freshviews.program.rewrite import visit
 
 Body = tuple[Statement, ...]
+
+EXHAUSTIVE = 7
+"""Triggers of which all orders are compared."""
+FEW = 10_000
+"""Rows of all relations below which it does not matter in which order they come."""
 
 
 @dataclass(frozen=True)
@@ -65,19 +72,28 @@ def passes(program: Program, relations: Sequence[str], sizes: Mapping[str, float
     ]
     if program.balancing is not None or program.traced or program.evaluate or len(numbers) < 2:
         return None
+    if sum(sizes.values()) < FEW:
+        return None
     costs = _Costs(program, sizes)
     apart = _joined(costs, _in_order(costs))
     return tuple(apart) if costs.of(apart) < costs.of(plain) else None
 
 
 class _Costs:
-    """Turns of loops that triggers take, estimated: a loop has as many as the root of all rows, one that is not over a
-    slice as many as there are rows."""
+    """Turns of loops that triggers take, estimated: a view has as many rows as the largest relation that adds to it,
+    and what slices are asked for has as many values everywhere as the root of the rows of the largest relation. So a
+    join of two relations comes to as many pairs from either side."""
 
     def __init__(self, program: Program, sizes: Mapping[str, float]) -> None:
         self.program = program
         self.sizes = sizes
-        self.rows = max(sum(sizes.get(name, 0.0) for name in {one.relation for one in program.triggers}), 1.0)
+        rows: dict[str, float] = {}
+        for trigger in program.triggers:
+            for statement in visit(trigger.body):
+                if isinstance(statement, Add):
+                    rows[statement.view] = max(rows.get(statement.view, 1.0), sizes.get(trigger.relation, 0.0))
+        self.rows = rows
+        self.values = max(rows.values(), default=1.0) ** 0.5
         self._known: dict[tuple[int, frozenset[int]], float] = {}
         self._rows_in: dict[frozenset[int], set[tuple[str, str]]] = {}
 
@@ -86,7 +102,7 @@ class _Costs:
         fed |= {number}
         if (number, fed) not in self._known:
             trigger = self.program.triggers[number]
-            walk = _Walk(self._filled(fed), self.rows)
+            walk = _Walk(self._filled(fed), self.rows, self.values)
             walk.body(trigger.body, 1.0)
             self._known[number, fed] = self.sizes.get(trigger.relation, 0.0) * (1.0 + walk.turns)
         return self._known[number, fed]
@@ -106,13 +122,29 @@ class _Costs:
         while len(filled) > before:
             before = len(filled)
             for number in fed:
-                _Walk(filled, self.rows).body(self.program.triggers[number].body, 1.0)
+                _Walk(filled, self.rows, self.values).body(self.program.triggers[number].body, 1.0)
         return filled
 
 
 def _in_order(costs: _Costs) -> list[int]:
-    """The triggers, from the back: last is what costs least when all others are fed."""
-    left = frozenset(range(len(costs.program.triggers)))
+    """The triggers in the order of least cost; of equal ones, that of the program comes first."""
+    everything = frozenset(range(len(costs.program.triggers)))
+    if len(everything) > EXHAUSTIVE:
+        return _from_the_back(costs, everything)
+    best: dict[frozenset[int], tuple[float, list[int]]] = {frozenset(): (0.0, [])}
+    for _ in everything:
+        longer: dict[frozenset[int], tuple[float, list[int]]] = {}
+        for before, (so_far, order) in best.items():
+            for number in sorted(everything - before):
+                after, total = before | {number}, so_far + costs.cost(number, before)
+                if after not in longer or (total, [*order, number]) < longer[after]:
+                    longer[after] = total, [*order, number]
+        best = longer
+    return best[everything][1]
+
+
+def _from_the_back(costs: _Costs, left: frozenset[int]) -> list[int]:
+    """Last is what costs least when all others are fed."""
     order: list[int] = []
     while left:
         last = min(left, key=lambda number: (costs.cost(number, left), -number))
@@ -143,7 +175,10 @@ class _Walk:
     """What runs of a body while rows come, and none goes: ``filled`` takes the views that it adds to."""
 
     filled: set[tuple[str, str]]
-    rows: float
+    rows: Mapping[str, float]
+    """Of a view."""
+    values: float
+    """That slices are asked for."""
     turns: float = 0.0
     _sums: set[str] = field(default_factory=set)
     """Aliases of sums that something is added to."""
@@ -167,7 +202,7 @@ class _Walk:
             case Loop(view=view, alias=alias, body=body, bound=bound, among=among):
                 self._views[alias] = view
                 if (view, among) in self.filled:
-                    turns = times * (self.rows**0.5 if bound else self.rows)
+                    turns = times * self.rows[view] / (self.values if bound else 1.0)
                     self.turns += turns
                     self.body(body, turns)
             case Smaller(left=left, right=right):
@@ -187,14 +222,14 @@ class _Walk:
                 self._views[alias] = view
                 self.filled.add((view, ""))
                 # What a new key meets, it meets once: no more in all than there are rows.
-                self.body(appear, min(times, 1.0) / self.rows**0.5)
+                self.body(appear, min(times, 1.0) / self.values)
                 self.body(stay, times)
             case Tally(amount=amount, body=body) if amount >= 0:
                 self.body(body, times)
             case Enter(alias=alias, subset=subset, events=events):
                 self.filled.add((self._views.get(alias, ""), subset))
                 for event in events:
-                    self.body(event.alone, min(times, 1.0) / self.rows**0.5)
+                    self.body(event.alone, min(times, 1.0) / self.values)
                     self.body(event.others, times)
             case Changed() | Leave():
                 # Nobody wants the change while a view is filled.
