@@ -140,7 +140,7 @@ def test_a_view_that_is_made_at_once_goes_on_like_one_that_was_there_before(name
 
 @pytest.mark.skipif(PURE_PYTHON, reason="this is that run")
 def test_what_is_not_compiled_holds_in_plain_python() -> None:
-    names = "ends or word or values or paths or parts or trace or walk"
+    names = "ends or word or values or paths or parts or trace or walk or worth"
     found = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "-k", names, __file__],
         env=os.environ | {"FRESHVIEWS_PURE_PYTHON": "1"},
@@ -232,3 +232,18 @@ def test_where_a_walk_has_no_value_the_row_at_fault_is_told() -> None:
         db.insert("r", [(6, 1, 0.0)])
         db.insert("t", [(3, 6)])
         assert list(db.view("v")) == [(6, 3)]
+
+
+@pytest.mark.skipif(not PURE_PYTHON, reason="run in plain Python")
+@pytest.mark.parametrize(("name", "rows"), [("count", 1_400_000), ("cycle of four", 350_000)])
+def test_an_intersection_is_worth_it_from_more_rows_on(
+    name: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Triangles, whose deltas compare eight rows at a time, and cycles of four, of which a delta takes a step a row."""
+    monkeypatch.setattr(at_once, "WORTH", 2e8)
+    with made(VIEWS[name], 1, before=True) as db:
+        view = db._relations.views["v"]
+        for more, joins in ((1.0, True), (0.95, False)):
+            sizes = {table: more * rows / len(view.maintained.inputs) for table in view.maintained.inputs}
+            list(view.maintained.passes(sizes, at_once=True))
+            assert [part.fed is not None for part in view.maintained._parts] == [joins]
