@@ -15,6 +15,7 @@ from benchmarks.stream import Step, Stream
 
 WARM_STEPS, WARM_ROWS = 40, 20
 _STORED = re.compile(r"^ {4}(\S+) +([\d,]+) rows +([\d,]+) bytes$", re.MULTILINE)
+_TRACE = re.compile(r"^trace of \S+: ([\d,]+) operations, ([\d,]+) intervals", re.MULTILINE)
 _SPACE = re.compile(r"^space +(.*)$", re.MULTILINE)
 
 
@@ -38,7 +39,8 @@ def keep_fresh(stream: Stream, named: str | None = None) -> dict[str, Any]:
         course.ready = ready
         if stream.told:
             view.subscribe(lambda change: course.delta(len(change)))
-        most = {"state_bytes": 0, "state_rows": 0}
+        most: dict[str, Any] = {"state_bytes": 0, "state_rows": 0}
+        traced = (0, 0)
         for i, step in course:
             call = calls[step.sign]
             course.go()
@@ -46,12 +48,17 @@ def keep_fresh(stream: Stream, named: str | None = None) -> dict[str, Any]:
             course.stop()
             if i in course.compared:
                 _answer(course, i, view)
-                stored = _STORED.findall(view.explain())
+                told = view.explain()
+                stored = _STORED.findall(told)
+                for operations, held in _TRACE.findall(told):
+                    traced = max(traced, (int(operations.replace(",", "")), int(held.replace(",", ""))))
                 for key, place in (("state_rows", 1), ("state_bytes", 2)):
                     most[key] = max(most[key], sum(int(found[place].replace(",", "")) for found in stored))
         about = view.explain()
         stats = db.stats()["views"]["v"]
     spaces = dict.fromkeys(found.strip() for found in _SPACE.findall(about))
+    if traced[0]:
+        most["note"] = f"at most {traced[1]:,} intervals for a trace of {traced[0]:,} operations"
     return course.result(strategy_taken=stats["strategy"], space="; ".join(spaces), **most)
 
 

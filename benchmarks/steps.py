@@ -59,8 +59,13 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
 
 
 def counted_state(script: str, kind: str) -> tuple[BlockState, dict[str, tuple[str, ...]]]:
-    """The state of the one view of a script, empty, whose triggers count their steps, and the columns that they read
-    of each table. ``kind``: what the class of the query begins with."""
+    """As ``compiled_state``, with triggers that count their steps."""
+    return compiled_state(script, kind, counted=True)
+
+
+def compiled_state(script: str, kind: str, *, counted: bool) -> tuple[BlockState, dict[str, tuple[str, ...]]]:
+    """The state of the one view of a script, empty, and the columns that its triggers read of each table; ``counted``:
+    they count their steps. ``kind``: what the class of the query begins with."""
     definitions: dict[str, TableDef | ViewDef] = {}
     for statement in parse_script(script, Catalog()):
         if isinstance(statement, TableDef):
@@ -71,7 +76,7 @@ def counted_state(script: str, kind: str) -> tuple[BlockState, dict[str, tuple[s
     plan = plan_block(view, block, definitions)
     assert str(plan.kind).startswith(kind), plan.kind
     program, _ = lift_program(plan.program)
-    compiled = compile_block(program, block, (), (), None, counted=True)  # only triggers run
+    compiled = compile_block(program, block, (), (), None, counted=counted)  # only triggers run
     width = len(block.query.free) + len(block.results) + 1
     state = BlockState(program, compiled, width, Dictionary())
     return state, {trigger.relation: trigger.columns for trigger in compiled.triggers}
@@ -83,3 +88,4 @@ def run(state: BlockState, table: str, values: dict[str, Codes], sign: int) -> N
     multiplicities = np.full(rows, sign, np.int64)
     places = {name: address_of(column) for name, column in values.items()}
     state.run(table, places, address_of(multiplicities), rows)
+    state.walk()

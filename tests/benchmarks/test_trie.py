@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
-from benchmarks import kept_listing, moves, single_edits, tree_load, trie
+from benchmarks import graph, kept_listing, moves, ours, single_edits, slice_intersections, tree_load, trie
 from benchmarks.answers import compare_answers
 from benchmarks.graphs import chung_lu
 from benchmarks.report import table
@@ -89,3 +91,25 @@ def test_who_maintains_counts_what_evaluating_anew_does(monkeypatch: pytest.Monk
 def test_a_window_that_is_listed_tells_its_changes(case: str) -> None:
     stream = kept_listing.stream(case)
     assert stream.told and stream.pattern is not None and stream.pattern["name"] == "triangle listed"
+
+
+def test_what_is_held_for_a_trace_is_told() -> None:
+    found = ours.keep_fresh(graph.stream("triangle, skew 3.0 tenth"), "incremental_trie_join")
+    told = re.fullmatch(r"at most ([\d,]+) intervals for a trace of ([\d,]+) operations", found["note"])
+    assert told is not None
+    held, operations = told.groups()
+    assert 5_000 < int(held.replace(",", "")) <= int(operations.replace(",", ""))
+
+
+@pytest.mark.parametrize("case", slice_intersections.CASES)
+def test_slices_have_the_same_in_common_by_tries_and_by_hash(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slice_intersections, "BATCHES", 8)
+    monkeypatch.setattr(slice_intersections, "ROWS", 100)
+    tables = slice_intersections.tables_of(case, 15_000)
+    count, _, _, operations = slice_intersections.by_tries(tables, case)
+    for strategy in slice_intersections.STRATEGIES:
+        same, _, steps = slice_intersections.by_strategy(strategy, tables, case, counted=True)
+        assert same == count
+        # Slices of a thousand values each, in two ranges that lie apart, are told apart by their ends.
+        assert case != "ranges" or (steps > 1_000) == (strategy == "first_order")
+    assert (count == 0) == (case == "ranges") and operations > 0

@@ -136,16 +136,3 @@ def test_gaps_are_found_past_full_intervals(page_words: int) -> None:
                     expected += 1
                 assert version.gap(key) == expected
         tree.close()
-
-
-@pytest.mark.parametrize("there", [0.0, 0.5, 0.98, 1.0])
-def test_rows_that_are_absent_from_a_part_are_found_past_full_intervals(there: float) -> None:
-    order = random.Random(1)
-    for page_words in SMALL_PAGES:
-        rows = sorted(set(random_rows(order, 300, 2, 30)))
-        everything, part = OrderedTree(2, page_words=page_words), OrderedTree(2, page_words=16)
-        everything.load(columns_of(rows, 2))
-        kept = {row for row in rows if order.random() < there}
-        part.load(columns_of(sorted(kept), 2))
-        with everything.version() as all_rows, part.version() as some:
-            assert [rows[i] for i in all_rows.absent(some)] == [row for row in rows if row not in kept]

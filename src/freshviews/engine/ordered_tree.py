@@ -15,7 +15,7 @@ import numpy as np
 from freshviews.engine.batch import Codes, address_of
 from freshviews.errors import OutOfMemory
 from freshviews.kernel import pages
-from freshviews.kernel.complement import next_missing, run_length
+from freshviews.kernel.complement import run_length
 from freshviews.kernel.folds import FUNCTION, KIND, VALUE, WORD, fold_at
 from freshviews.kernel.mem import load, release, store
 from freshviews.kernel.pages import (
@@ -224,17 +224,6 @@ class TreeVersion:
         """The least last word, from that of a key on, with which there is no row under the key's prefix."""
         words = np.array(key, np.int64)
         return key[-1] + run_length(self.root, self.tree.key, address_of(words)[0])
-
-    def absent(self, part: TreeVersion) -> Iterator[int]:
-        """The places of the rows that are not in ``part``, whose rows are all among these."""
-        place, rows = 0, len(self)
-        while place < rows:
-            place = next_missing(self.root, part.root, self.tree.key, place)
-            if place < 0:
-                raise OutOfMemory("memory ran out; the complement was not walked to its end")
-            if place < rows:
-                yield place
-            place += 1
 
     def release(self) -> None:
         """One reader less; twice does no harm."""

@@ -6,7 +6,7 @@ child, the first place where a run of rows breaks is found by going down once, h
 
 from __future__ import annotations
 
-from freshviews.kernel.mem import allocate, inlined, jit, load, release, store
+from freshviews.kernel.mem import inlined, load
 from freshviews.kernel.outside import outside
 from freshviews.kernel.pages import COUNT, LEVEL, child_at, column, first_not_less, word_at
 from freshviews.kernel.scan import rank
@@ -59,67 +59,3 @@ def run_length(root: int, k: int, key: int) -> int:
             at -= load(words, slot)
         page = child_at(page, k, slot)
         place = at
-
-
-@jit
-def missing_before(all_page: int, i: int, place: int, part: int, k: int, key: int) -> int:
-    """How many rows are missing from ``part`` before the least row of an entry, which is at a place of all."""
-    for c in range(k):
-        store(key, c, word_at(all_page, c, i))
-    return place - rank(part, k, k, key, 0)
-
-
-@outside
-def next_missing(all_root: int, part: int, k: int, place: int) -> int:
-    """The first place, not before a given one, of a row that is not in ``part``, a tree whose rows are all among
-    these; the number of rows where there is none, and -1 where memory is out.
-
-    The place is less than the number of rows. Bisection within the pages of one descent, O(log n) steps, each of
-    which goes down ``part`` once.
-    """
-    key = allocate(k)
-    if key == 0:
-        return -1
-    page = all_root
-    before = 0  # rows before the page
-    # First the number of missing rows before the place itself.
-    while load(page, LEVEL) > 0:
-        words = column(page, k + 1)
-        slot = 0
-        while before + load(words, slot) <= place:
-            before += load(words, slot)
-            slot += 1
-        page = child_at(page, k, slot)
-    known = missing_before(page, place - before, place, part, k, key)
-    # Then the last row before which no more are missing: it is the first that is missing, if any is.
-    page = all_root
-    before = 0
-    while True:
-        count = load(page, COUNT)
-        leaf = load(page, LEVEL) == 0
-        words = column(page, k + 1)
-        low = 0
-        at = before
-        while low + 1 < count and at + (1 if leaf else load(words, low)) <= place:
-            at += 1 if leaf else load(words, low)
-            low += 1
-        high = count
-        while low + 1 < high:
-            middle = (low + high) >> 1
-            there = at
-            for i in range(low, middle):
-                there += 1 if leaf else load(words, i)
-            if missing_before(page, middle, there, part, k, key) == known:
-                low = middle
-                at = there
-            else:
-                high = middle
-        before = at
-        if leaf:
-            break
-        page = child_at(page, k, low)
-    for c in range(k):
-        store(key, c, word_at(page, c, low))
-    absent = rank(part, k, k, key, 1) == rank(part, k, k, key, 0)
-    release(key)
-    return before if absent else before + 1
