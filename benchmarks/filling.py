@@ -21,7 +21,7 @@ from benchmarks.graphs import Edges, chung_lu, epinions
 from freshviews.engine import at_once
 from freshviews.engine.relations import TableState, ViewState
 
-PATIENCE = 10.0
+PATIENCE = 8.0
 LARGE = ("Epinions", "incremental_trie_join")
 ROWS = 1 << 13
 """Edges of a batch."""

@@ -114,6 +114,19 @@ def test_a_view_that_was_fed_in_passes_goes_on_like_one_that_was_there_before(
     assert len(orders) >= 3
 
 
+@pytest.mark.skipif(not PURE_PYTHON, reason="run in plain Python")
+def test_what_is_made_anew_from_stored_rows_takes_each_table_once(orders: list[Sequence[Pass]]) -> None:
+    with fv.Database() as db:
+        db.execute(TABLES)
+        db.insert("e", [(1, 2, "ash"), (2, 3, "elm"), (3, 4, "elm")])
+        view = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'recompute') AS "
+        db.execute(view + VIEWS["count by view_tree"][1])
+        assert list(db.view("v")) == [(1,)]
+        db.insert("e", [(3, 5, "ash")])
+        assert list(db.view("v")) == [(2,)]
+    assert orders == []
+
+
 @pytest.mark.skipif(PURE_PYTHON, reason="this is that run")
 def test_what_is_not_compiled_holds_in_plain_python() -> None:
     found = subprocess.run(

@@ -252,22 +252,22 @@ class Maintained:
                     part.state.walk()
 
     def passes(self, sizes: Mapping[str, float], at_once: bool = False) -> Generator[str, None, None]:
-        """The relations to feed to the empty view, each whole before the next is asked for; ``sizes`` are their rows.
-        ``at_once``: where that is cheaper, what is fed may be stored alone until ``joined``."""
+        """The relations to feed to the empty view, each whole before the next; ``sizes`` are their rows. ``at_once``:
+        where that is cheaper, what is fed may be stored alone until ``joined``."""
         for part, block in zip(self._parts, self.view.blocks, strict=True):
             part.fed = state_at_once(part.plan, block, sizes, self._dictionary) if at_once else None
-        return relations_to_feed([part.fed or part.state for part in self._parts], self.inputs, sizes)
+        states = [part.fed or part.state for part in self._parts if self._stored is None]
+        return relations_to_feed(states, self.inputs, sizes)
 
     def joined(self) -> bool:
         """Join what was stored alone, walk what waits for it; False where that failed: the view is empty again then."""
         fed = [(part.fed, part.state) for part in self._parts if part.fed is not None]
         for part in self._parts:
             part.fed = None
-        failed = [1 for made, state in fed if not hand_over(made, state)]
-        failed += [1 for part in self._parts if not walked(part.state)]
-        if failed:
+        done = [hand_over(made, state) for made, state in fed] + [walked(part.state) for part in self._parts]
+        if not all(done):
             self.clear()
-        return not failed
+        return all(done)
 
     def _settle(self) -> None:
         """Make anew what has changed."""
