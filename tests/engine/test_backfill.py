@@ -15,6 +15,7 @@ import pytest
 import freshviews as fv
 from freshviews.engine import at_once
 from freshviews.engine.at_once import hand_over
+from freshviews.engine.tracing import Tracing
 from freshviews.kernel.mem import PURE_PYTHON
 
 TABLES = """
@@ -58,7 +59,7 @@ NOT_AT_ONCE = {
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are worth it, too."""
-    monkeypatch.setattr(at_once, "WORTH", 1.0)
+    monkeypatch.setattr(at_once, "WORTH", 0.0)
 
 
 def rows_of(seed: int) -> dict[str, list[tuple[object, ...]]]:
@@ -140,7 +141,7 @@ def test_a_view_that_is_made_at_once_goes_on_like_one_that_was_there_before(name
 
 @pytest.mark.skipif(PURE_PYTHON, reason="this is that run")
 def test_what_is_not_compiled_holds_in_plain_python() -> None:
-    names = "ends or word or values or paths or parts"
+    names = "ends or word or values or paths or parts or trace or walk or worth"
     found = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "-k", names, __file__],
         env=os.environ | {"FRESHVIEWS_PURE_PYTHON": "1"},
@@ -190,3 +191,60 @@ def test_a_directory_opens_with_what_was_made_at_once(tmp_path: Path, handed: li
         again.delete("t", rows_of(2)["t"])
         assert sorted_rows(again) == []
     assert handed[0]
+
+
+@pytest.mark.parametrize("name", ("rows", "filtered", "ends over one table") if PURE_PYTHON else ())
+def test_what_is_kept_by_its_trace_is_walked_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    strategy = "incremental_trie_join"
+    walks: list[int] = []
+    original = Tracing.run
+
+    def noted(tracing: Tracing, *args: object) -> None:
+        walks.append(1)
+        original(tracing, *args)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Tracing, "run", noted)
+    late = made(VIEWS[name], 1, before=False, strategy=strategy)
+    assert len(walks) == 1
+    with late, made(VIEWS[name], 1, before=True, strategy=strategy) as early:
+        for table, rows in {"": [], **rows_of(1)}.items():
+            for change in ("delete", "insert") if table else ():
+                for db in (late, early):
+                    getattr(db, change)(table, rows[::3])
+            assert sorted_rows(late) == sorted_rows(early)
+            assert kept(late) == kept(early)
+
+
+@pytest.mark.skipif(not PURE_PYTHON, reason="run in plain Python")
+def test_where_a_walk_has_no_value_the_row_at_fault_is_told() -> None:
+    query = "SELECT r.a, s.c FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c AND t.a = r.a WHERE 10 % (r.a - s.c) > 0"
+    view = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS " + query
+    with fv.Database() as db:
+        db.execute(TABLES)
+        db.insert("r", [(4, 1, 0.0), (2, 1, 0.0)])
+        db.insert("s", [(1, 2, 0), (1, 3, 0)])
+        db.insert("t", [(3, 4), (2, 2)])
+        with pytest.raises(fv.EvaluationError) as told:
+            db.execute(view)
+        assert told.value.table == "t" and "c = 2, a = 2" in str(told.value)
+        db.delete("t", [(2, 2)])
+        db.execute(view)
+        assert list(db.view("v")) == []
+        db.insert("r", [(6, 1, 0.0)])
+        db.insert("t", [(3, 6)])
+        assert list(db.view("v")) == [(6, 3)]
+
+
+@pytest.mark.skipif(not PURE_PYTHON, reason="run in plain Python")
+@pytest.mark.parametrize(("name", "rows"), [("count", 1_400_000), ("cycle of four", 350_000)])
+def test_an_intersection_is_worth_it_from_more_rows_on(
+    name: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Triangles, whose deltas compare eight rows at a time, and cycles of four, of which a delta takes a step a row."""
+    monkeypatch.setattr(at_once, "WORTH", 2e8)
+    with made(VIEWS[name], 1, before=True) as db:
+        view = db._relations.views["v"]
+        for more, joins in ((1.0, True), (0.95, False)):
+            sizes = {table: more * rows / len(view.maintained.inputs) for table in view.maintained.inputs}
+            list(view.maintained.passes(sizes, at_once=True))
+            assert [part.fed is not None for part in view.maintained._parts] == [joins]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from freshviews.codegen.block import CompiledBlock, compile_block
-from freshviews.engine.at_once import hand_over, state_at_once
+from freshviews.engine.at_once import hand_over, state_at_once, walked
 from freshviews.engine.batch import CodeBatch, Codes, address_of
 from freshviews.engine.host import HostColumns, evaluate_columns, lift_program
 from freshviews.engine.image import read_image, write_image
 from freshviews.engine.output import Projection, consolidate, project, projection_of, two_values
+from freshviews.engine.passes import relations_to_feed
 from freshviews.engine.recompute import StoredRows
 from freshviews.engine.runtime import BlockState
 from freshviews.engine.set_rows import Flags, change_of, has, rows_of
@@ -250,22 +251,23 @@ class Maintained:
                 for part in self._parts:
                     part.state.walk()
 
-    def fill_at_once(self, sizes: Mapping[str, float]) -> bool:
-        """Whether what is applied to the empty view from now on is stored alone, until ``joined``, as that is cheaper;
-        ``sizes`` are rows by relation."""
+    def passes(self, sizes: Mapping[str, float], at_once: bool = False) -> Generator[str, None, None]:
+        """The relations to feed to the empty view, each whole before the next; ``sizes`` are their rows. ``at_once``:
+        where that is cheaper, what is fed may be stored alone until ``joined``."""
         for part, block in zip(self._parts, self.view.blocks, strict=True):
-            part.fed = state_at_once(part.plan, block, sizes, self._dictionary)
-        return any(part.fed is not None for part in self._parts)
+            part.fed = state_at_once(part.plan, block, sizes, self._dictionary) if at_once else None
+        states = [part.fed or part.state for part in self._parts if self._stored is None]
+        return relations_to_feed(states, self.inputs, sizes)
 
     def joined(self) -> bool:
-        """Join what was stored; False where that failed, and the view is empty again, to be filled by deltas."""
+        """Join what was stored alone, walk what waits for it; False where that failed: the view is empty again then."""
         fed = [(part.fed, part.state) for part in self._parts if part.fed is not None]
         for part in self._parts:
             part.fed = None
-        failed = [1 for made, state in fed if not hand_over(made, state)]
-        if failed:
+        done = [hand_over(made, state) for made, state in fed] + [walked(part.state) for part in self._parts]
+        if not all(done):
             self.clear()
-        return not failed
+        return all(done)
 
     def _settle(self) -> None:
         """Make anew what has changed."""

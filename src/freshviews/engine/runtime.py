@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,7 @@ from freshviews.codegen.layout import (
 )
 from freshviews.engine import exponent
 from freshviews.engine.batch import Codes, address_of
+from freshviews.engine.calls import Call, call_of
 from freshviews.engine.native import address, group_sizes, new_table, words_at, words_in
 from freshviews.engine.tracing import Tracing
 from freshviews.kernel import balance as balances
@@ -84,11 +85,8 @@ class BlockState:
         self._state[balance_word(program)] = address(self._balance)
         self._updates = self._rows_read = 0
         self._reset_balance()
-        self._by_relation: dict[str, list[tuple[Any, Codes, int, tuple[str, ...]]]] = {}
-        for trigger in compiled.triggers:
-            block = np.zeros(2 + 2 * len(trigger.columns), np.int64)
-            entry = (trigger.run, block, address(block), trigger.columns)
-            self._by_relation.setdefault(trigger.relation, []).append(entry)
+        self._calls = [call_of(trigger) for trigger in compiled.triggers]
+        self.choose()
         self._tracing = Tracing(program.traced, dictionary)
         self._asleep = True
         self._mappings: list[Mapping] = []
@@ -100,6 +98,12 @@ class BlockState:
         """Give all memory back; the state must not be used any more."""
         self._free()
         self._tracing.close()
+
+    def choose(self, numbers: Iterable[int] | None = None) -> None:
+        """Run these triggers of the program from now on, and no other; None: all."""
+        self._by_relation: dict[str, list[Call]] = {}
+        for call in self._calls if numbers is None else (self._calls[number] for number in numbers):
+            self._by_relation.setdefault(call.relation, []).append(call)
 
     def reset_status(self) -> None:
         self.status[0] = 0
@@ -182,30 +186,26 @@ class BlockState:
         self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int
     ) -> None:
         size = _SLICE if self._state[2] and self.compiled.enumerate is not None else n
-        for run, block, place, names in self._by_relation.get(relation, ()):
-            block[0], block[1] = m
-            at = 2
-            for name in names:
-                block[at], block[at + 1] = columns[name]
-                at += 2
+        for call in self._by_relation.get(relation, ()):
+            call.over(columns, m)
             if n <= size:
-                run(self.state, place, n)
+                call.run(self.state, call.place, n)
             else:
-                self._run_slices(run, block, place, n)
+                self._run_slices(call, n)
 
-    def _run_slices(self, run: Any, block: Codes, place: int, n: int) -> None:
+    def _run_slices(self, call: Call, n: int) -> None:
         """Run a trigger over ``n`` rows, a slice at a time. What it emits is merged meanwhile, so that it takes memory
         by the change of the batch and not by the changes of its updates, which may cancel out."""
         most = _MERGED
         for start in range(0, n, _SLICE):
             failed = self.status[0] != 0
-            run(self.state, place, min(_SLICE, n - start))
+            call.run(self.state, call.place, min(_SLICE, n - start))
             if self.status[0] != 0 and not failed and self.status[1] >= 0:
                 self.status[1] += start
             if mem.load(self.changes, buffers.COUNT) > most:
                 buffers.consolidate_payloads(self.changes, len(self.program.free), emitted_integers(self.program))
                 most = max(_MERGED, 2 * mem.load(self.changes, buffers.COUNT))
-            block[0::2] += 8 * _SLICE * block[1::2]
+            call.block[0::2] += 8 * _SLICE * call.block[1::2]
 
     def each(
         self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int, limit: int
@@ -219,15 +219,13 @@ class BlockState:
         """
         if self._asleep:
             self._awake()
-        entries = self._by_relation.get(relation, ())
-        for _, block, _, names in entries:
-            block[0], block[1] = m
-            for i, name in enumerate(names):
-                block[2 * i + 2], block[2 * i + 3] = columns[name]
-        blocks = np.array([place for _, _, place, _ in entries], np.int64)
+        calls = self._by_relation.get(relation, ())
+        for call in calls:
+            call.over(columns, m)
+        blocks = np.array([call.place for call in calls], np.int64)
         ends = np.zeros(n, np.int64)
         at = 0
-        while entries and at < n:
+        while calls and at < n:
             first = at
             at = self.compiled.each[relation](self.state, address(blocks), address(ends), first, n, limit, self.raw)
             rows = mem.load(self.raw, buffers.COUNT)

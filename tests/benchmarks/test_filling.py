@@ -1,0 +1,42 @@
+"""The ways in which ``benchmarks.filling`` fills a view are those that there are, and come to one state."""
+
+from __future__ import annotations
+
+import pytest
+
+import freshviews as fv
+from benchmarks import filling
+from benchmarks.graphs import chung_lu
+from freshviews.engine import at_once
+from freshviews.engine.relations import TableState
+
+CASES = {
+    ("triangle count", "first_order"): ["as they lie", "joined"],
+    ("3-hop count", "view_tree"): ["as they lie", "in passes"],
+    ("2-hop, listed", "incremental_trie_join"): ["as they lie", "joined"],
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_way_is_measured(case: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(at_once, "WORTH", 0.0)
+    monkeypatch.setattr(filling, "ROWS", 40)
+    query, strategy = case
+    with fv.Database() as db:
+        db.execute(filling.TABLE)
+        db.insert("e", [tuple(edge) for edge in chung_lu(30, 100, 2.5).tolist()])
+        source = db._relations.get("e")
+        assert isinstance(source, TableState)
+        found = filling.measure(source, filling.QUERIES[query], strategy)
+    assert found is not None
+    seconds, rows = found
+    assert list(seconds) == CASES[case] and all(one is not None for one in seconds.values())
+    assert rows >= 100
+
+
+def test_what_a_strategy_does_not_keep_is_left_out() -> None:
+    with fv.Database() as db:
+        db.execute(filling.TABLE)
+        source = db._relations.get("e")
+        assert isinstance(source, TableState)
+        assert filling.measure(source, filling.QUERIES["dumbbell count"], "ivm_eps") is None
