@@ -59,15 +59,17 @@ class ArrowPlan:
     targets: dict[int, int]
     strings: tuple[tuple[int, int], ...]
     """(column of the schema, row of the codes) of the strings that become codes."""
+    structure: Codes
+    """Where a batch tells of itself while it is read, by one thread at a time."""
+    places: tuple[int, int]
+    """Addresses of the words and of the structure: to ask for one takes as long as to read a row."""
 
     def read(self, batches: Sequence[pa.RecordBatch], codes: StringCodes, dictionary: Dictionary) -> Codes | None:
         """Codes, shape (rows of targets, rows of all batches), or None where a value is refused."""
         rows = sum(batch.num_rows for batch in batches)
         found = np.empty((len(self.targets) + 1, rows), np.int64)
         target = address_of(found)[0] if rows else 0
-        plan = address_of(self.words)[0]
-        structure = np.empty(ingest.ARRAY_WORDS, np.int64)
-        array = address_of(structure)[0]
+        plan, array = self.places
         start = 0
         for batch in batches:
             if self.strings:
@@ -114,7 +116,9 @@ def plan_of(schema: pa.Schema, wishes: Sequence[Wish]) -> ArrowPlan | None:
         words[wish.place] = kind, factor, least, greatest, wish.column.nullable, row
     # What is checked and not wanted is written to one row after the others.
     words[words[:, ingest.TARGET] == len(wishes), ingest.TARGET] = len(targets)
-    return ArrowPlan(words, len(wishes), targets, tuple(strings))
+    structure = np.empty(ingest.ARRAY_WORDS, np.int64)
+    places = address_of(words)[0], address_of(structure)[0]
+    return ArrowPlan(words, len(wishes), targets, tuple(strings), structure, places)
 
 
 def _way(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] | None:

@@ -282,10 +282,9 @@ class TableEncoder:
 
     def _present(self, columns: dict[str, Codes], multiplicities: Codes) -> Encoded:
         """Without the rows of multiplicity zero."""
-        present = multiplicities != 0
-        if present.all():
+        if multiplicities.all():
             return Encoded(CodeBatch(self._table, columns, multiplicities))
-        positions = np.flatnonzero(present)
+        positions = np.flatnonzero(multiplicities)
         columns = {name: column[positions] for name, column in columns.items()}
         return Encoded(CodeBatch(self._table, columns, multiplicities[positions]), positions)
 
