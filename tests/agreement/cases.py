@@ -445,7 +445,7 @@ COMPILED: dict[str, Scenario] = {
         ("groups by columns of several tables", 0),
         ("rows that are absent, of tables and of what is made of them", 0),
         ("the first rows of an order, by what is shown and by what is not", 0),
-        ("a rollup over two tables, of each kind of aggregate", 0),
+        ("a cube, and what tells its sets apart", 0),
     )
 }
 """One view each, for compiling takes its seconds: every shape, and every payload."""

@@ -105,6 +105,34 @@ def test_a_view_over_a_view_and_tables_is_in_one_cell_where_nothing_splits_it() 
         assert ("v" in kept) == ("u@v" in kept) == (cell == part.offset)
 
 
+@pytest.mark.parametrize(
+    "by, total, span, merged",
+    [
+        ("a, ROLLUP (b)", "SUM(i)", 4, False),
+        ("a, ROLLUP (b)", "SUM(z)", 4, False),
+        ("ROLLUP (a, b)", "SUM(i)", 4, True),
+        ("GROUPING SETS ((a), (b))", "MAX(z)", 4, True),
+        ("ROLLUP (a, b)", "SUM(z)", 1, False),
+    ],
+)
+def test_grouping_sets_stay_in_cells_by_what_is_in_each_set(by: str, total: str, span: int, merged: bool) -> None:
+    """Else the finest groups are merged, or, where rounded sums would be, all is in one cell."""
+    catalog = catalog_of(
+        "CREATE TABLE t (a BIGINT, b BIGINT, i INT, z DOUBLE);"
+        f"CREATE MATERIALIZED VIEW v AS SELECT a, b, {total} AS s, GROUPING(b) AS g FROM t GROUP BY {by};"
+    )
+    plan = plan_cells(catalog, 4, {})
+    (part,) = plan.parts_of("v")
+    assert (part.span, part.merged) == (span, merged)
+    (kept,) = [s.view.blocks[0] for s in cell_statements(plan, catalog, part.offset) if isinstance(s, ViewDefs)]
+    assert bool(kept.sets) is not merged
+    if merged:
+        assert kept.query.free == ("a", "b")
+        (second,) = [s.view.blocks[0] for s in merge_statements(plan, catalog) if isinstance(s, ViewDefs)]
+        (whole,) = [view.blocks[0] for view in catalog.views.values()]
+        assert second.sets == whole.sets
+
+
 def test_a_plan_is_the_same_after_json() -> None:
     script = "CREATE TABLE t (d DATE, m DECIMAL(8, 2), s STRING, z DOUBLE, at TIMESTAMP, b BOOLEAN, i INT);" + "".join(
         f"CREATE MATERIALIZED VIEW v{c} AS SELECT {c}, COUNT(*) AS n FROM t GROUP BY {c};" for c in "dmszi"
