@@ -59,7 +59,7 @@ NOT_AT_ONCE = {
 @pytest.fixture(autouse=True)
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows are worth it, too."""
-    monkeypatch.setattr(at_once, "WORTH", 0.0)
+    monkeypatch.setattr(at_once, "WORTH", 0.1)
 
 
 def rows_of(seed: int) -> dict[str, list[tuple[object, ...]]]:

@@ -24,8 +24,8 @@ def fill(
 
     ``whole`` guards each batch: between batches the caller may be interrupted. ``at_once``: what the rows come to may
     be joined, where that is cheaper, and what is kept by its trace is walked once for all rows, which takes the memory
-    of the join, or of its derivations, beside. Raises EvaluationError, OutOfMemory;
-    the view is then to be cleared or closed.
+    of the join, or of its derivations, beside. Raises EvaluationError, OutOfMemory; the view is then to be cleared or
+    closed.
     """
     view.maintained.filling = True
     try:
