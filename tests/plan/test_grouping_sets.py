@@ -193,6 +193,18 @@ def test_values_that_are_counted_are_counted_from_the_next_finer_ones() -> None:
     assert list(line(store)) == [(0, 1), (0,), ()] and len(store.coarser) == 1
 
 
+def test_a_program_grows_by_the_stores_of_a_chain_and_not_by_their_powers() -> None:
+    lengths = []
+    for number in (4, 8, 12):
+        names = tuple(f"g{i}" for i in range(number))
+        main = count(f"Q({', '.join(names)}) = R({', '.join(names)}, x)")
+        one = DistinctAggregate("count_x", "count", replace(main, free=(*main.free, "x")), BIGINT)
+        sets = tuple(names[:n] for n in range(number, -1, -1))
+        program = assemble(Block("groups", main, (), (), (one,), sets=sets), STRATEGIES["view_tree"])
+        lengths.append(len(print_program(program).splitlines()))
+    assert lengths[2] - lengths[1] == lengths[1] - lengths[0]
+
+
 def test_the_join_is_made_once_for_all_levels() -> None:
     """Steps of an update grow by what is added for each set, and not by what is joined."""
     main = count("Q(a, b) = R(a, k), S(k, l), T(l, b)")

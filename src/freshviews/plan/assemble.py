@@ -127,14 +127,15 @@ def _hang(
 
         body = list(for_each((*store.whole, *store.shorter), key[:free], of_level))
         if not in_z:
-            body += (add(one, key, Add("", (), (ROWS,), (Monomial((), sign),))) for one in store.coarser)
+            body += (add(one, key, Add("", (), (ROWS,), (Monomial((), sign),)), (sign,)) for one in store.coarser)
         return tuple(body)
 
-    def add(store: Store, key: tuple[str, ...], made: Add) -> Add:
+    def add(store: Store, key: tuple[str, ...], made: Add, signs: tuple[int, ...] = (1, -1)) -> Add:
+        # What counts rows only appears as they come, and vanishes as they go: with both, chains would double in size
+        # at every store.
         row = (*(key[i] for i in store.group), *key[free:])
-        return replace(
-            made, view=stores[store], key=row, appear=effects(store, key, 1), vanish=effects(store, key, -1)
-        )
+        appear, vanish = (effects(store, key, sign) if sign in signs else () for sign in (1, -1))
+        return replace(made, view=stores[store], key=row, appear=appear, vanish=vanish)
 
     def change(statement: Statement) -> tuple[Statement, ...]:
         match statement:
