@@ -59,6 +59,8 @@ WRONG = [
     ("SELECT §* FROM s GROUP BY CUBE (a, b)", "column e is neither in GROUP BY"),
     ("SELECT §y FROM (SELECT a AS x, a AS y FROM r) AS q GROUP BY ROLLUP (x)", "is neither in GROUP BY"),
     ("SELECT a FROM r GROUP BY ROLLUP (a, §zz)", "unknown column zz"),
+    ("SELECT a FROM r GROUP BY §GROUPING SETS ()", "GROUPING SETS needs sets, as in GROUPING SETS ((a), ())"),
+    ("SELECT a FROM r GROUP BY ROLLUP (a), §GROUPING SETS ()", "GROUPING SETS needs sets"),
     ("SELECT a FROM r GROUP BY §ROLLUP ()", "ROLLUP needs columns or expressions"),
     ("SELECT sum(a) AS n FROM r GROUP BY CUBE (§n)", "GROUP BY n is an aggregate"),
     ("SELECT grouping(a) AS g FROM r GROUP BY a, ROLLUP (§g)", "GROUP BY g is an aggregate"),

@@ -58,6 +58,16 @@ class _Parser(SparkParser):
         inside = [] if with_prefix else self._parse_wrapped_csv(self._parse_disjunction)
         return self.expression(kind(expressions=inside))
 
+    def _parse_grouping_sets(self) -> Any:
+        """sqlglot names its classes where there are none."""
+        if not self._match(TokenType.GROUPING_SETS):
+            return None
+        clause = self._prev
+        sets = self._parse_wrapped_csv(self._parse_grouping_set)
+        if not sets:
+            self.raise_error("GROUPING SETS needs sets, as in GROUPING SETS ((a), ())", clause)
+        return self.expression(exp.GroupingSets(expressions=sets))
+
     def _parse_grouping_set(self) -> Any:
         return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
 
