@@ -14,7 +14,7 @@ from benchmarks.course import Course
 from benchmarks.stream import Step, Stream
 
 WARM_STEPS, WARM_ROWS = 40, 20
-_STORED = re.compile(r"^ {4}(\S+) +([\d,]+) rows +([\d,]+) bytes$", re.MULTILINE)
+_STORED = re.compile(r"^ {4}(\S.*?) +([\d,]+) rows +([\d,]+) bytes$", re.MULTILINE)
 _TRACE = re.compile(r"^trace of \S+: ([\d,]+) operations, ([\d,]+) intervals", re.MULTILINE)
 _SPACE = re.compile(r"^space +(.*)$", re.MULTILINE)
 

@@ -123,7 +123,14 @@ def _beside(values: Sequence[float], ours: Sequence[Measured], unit: str) -> str
     if not values or not values_of(ours):
         return ""
     times = ratio(values_of(ours), values, unit)
+    if max(times, 1 / times) <= 1 + _unsure(values_of(ours), values):
+        return "as fast"
     return f"{number(times)} times as fast" if times >= 1 else f"**behind**: {number(1 / times)} times as slow"
+
+
+def _unsure(ours: Sequence[float], theirs: Sequence[float]) -> float:
+    """Up to which part a difference is none: the spread of either, or a twentieth."""
+    return max(spread(ours), spread(theirs), 0.05)
 
 
 def _targets(module: Any, case: str, found: Sequence[Measured], measured: Sequence[Measured]) -> list[str]:
@@ -197,8 +204,7 @@ def ahead(measured: Sequence[Measured]) -> str:
                 alone.append(f"- {title_of(module, case)}: {strategy}, {quantity(median(values), module.UNIT)}")
                 continue
             times = 1 / ratio(ours, values, module.UNIT)
-            # Less than the spread of either is no difference.
-            if times - 1 > max(spread(ours), spread(values), 0.05):
+            if times - 1 > _unsure(ours, values):
                 line = f"{title_of(module, case)}: {strategy}, {number(times)} times as fast as freshviews"
                 (peers if strategy in PEERS else own).append((times, line))
     silent = [m for m in measured if m["strategy"] not in PEERS and "refused" in m]

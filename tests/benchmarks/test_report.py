@@ -83,7 +83,9 @@ def test_a_peer_that_is_ahead_is_told_first() -> None:
 
 def test_less_than_the_spread_is_no_lead() -> None:
     ours = [measured("orderbook", "axf", "freshviews", value) for value in (80.0, 100.0, 120.0)]
-    assert "- none" in ahead([*ours, measured("orderbook", "axf", "DuckDB", 115.0)])
+    theirs = measured("orderbook", "axf", "DuckDB", 115.0)
+    assert "- none" in ahead([*ours, theirs])
+    assert "| as fast |" in table([*ours, theirs])
 
 
 def test_state_is_told_beside_the_bound() -> None:

@@ -99,6 +99,7 @@ def test_what_is_held_for_a_trace_is_told() -> None:
     assert told is not None
     held, operations = told.groups()
     assert 5_000 < int(held.replace(",", "")) <= int(operations.replace(",", ""))
+    assert found["state_rows"] > int(held.replace(",", ""))
 
 
 @pytest.mark.parametrize("case", slice_intersections.CASES)

@@ -39,6 +39,19 @@ CHOICES = {
     ),
     "rows of one trusted table": ("SELECT src FROM link WHERE dst > 3", "view_tree"),
     "path": ("SELECT COUNT(*) AS n FROM edge r JOIN edge s ON s.src = r.dst", "view_tree"),
+    "star, three counts of one table": (
+        "SELECT COUNT(*) AS n FROM edge r JOIN edge s ON s.src = r.src JOIN edge t ON t.src = r.src",
+        "first_order",
+    ),
+    "star, of sums by edge": (
+        "SELECT SUM(r.dst * s.dst) AS n FROM edge r JOIN edge s ON s.src = r.src",
+        "view_tree",
+    ),
+    "star of six edges": (
+        "SELECT COUNT(*) AS n FROM edge r JOIN edge s ON s.src = r.src JOIN edge t ON t.src = r.src "
+        "JOIN edge u ON u.src = r.src JOIN edge v ON v.src = r.src JOIN edge w ON w.src = r.src",
+        "view_tree",
+    ),
     "edges without a way back": (
         "SELECT src, dst FROM edge r WHERE NOT EXISTS (SELECT 1 FROM edge s WHERE s.src = r.dst AND s.dst = r.src)",
         "incremental_trie_join",

@@ -42,6 +42,9 @@ CHOICES = (1 / 4, 1 / 3, 5 / 12, 1 / 2, 7 / 12, 2 / 3, 3 / 4)
 """The exponents that the stream may choose: with none of them an update takes linear time. In linear space they are
 1/2 and more, for 4-cycles less."""
 
+MOST_SHARING = 5
+"""Occurrences of tables up to which those alike are kept by deltas where these only look rows up."""
+
 _NOT_FOR_BAGS = ("recompute", "crown", "trie_join", *_BY_PARTS)
 BAG_STRATEGIES = tuple(name for name in STRATEGIES if name not in _NOT_FOR_BAGS)
 """What may keep the bags of a cyclic query below ``crown``: what holds its result in a view that it only adds to, and
@@ -97,6 +100,9 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     fact = _looks_all_up(block.query, dependencies) if kind.dynamic_width > 0 else None
     if fact is not None:
         reason = f"from a row of {fact} all other relations are looked up by their keys"
+        return Plan(_first_order(block, dependencies, in_z), kind, "first_order", reason)
+    if _share_lookups(block.query, dependencies):
+        reason = "occurrences of a table share what is stored of it, and an update looks all others up"
         return Plan(_first_order(block, dependencies, in_z), kind, "first_order", reason)
     if kind.acyclic or len(block.query.atoms) == 1:
         reason = "acyclic: one view tree serves all updates"
@@ -257,6 +263,15 @@ def _looks_all_up(query: Query, dependencies: tuple[FD, ...]) -> str | None:
     tree = update_exponents(best_order(query, False, dependencies), query, dependencies)
     deltas = first_order.update_exponents(query, dependencies)
     return fact.name if all(deltas[name] <= exponent for name, exponent in tree.items()) else None
+
+
+def _share_lookups(query: Query, dependencies: tuple[FD, ...]) -> bool:
+    """Whether deltas only look rows up, in fewer views than a view tree has: it has one for each of the atoms that
+    share a store. A delta of n occurrences has a term for each set of them, so there are to be few."""
+    stores = first_order.stores_of(query, dependencies)
+    if len(stores) == len(query.atoms) or len(query.atoms) > MOST_SHARING:
+        return False
+    return max(first_order.update_exponents(query, dependencies).values()) == 0
 
 
 def _first_order(block: Block, dependencies: tuple[FD, ...], in_z: Sequence[str]) -> Program:
