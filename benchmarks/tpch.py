@@ -60,7 +60,7 @@ RELATIONS = {
     ),
     "supplier": Relation(
         "supplier",
-        "s_suppkey BIGINT, s_name STRING, s_address STRING, s_nationkey BIGINT, s_phone STRING, "
+        "s_suppkey BIGINT NOT NULL, s_name STRING, s_address STRING, s_nationkey BIGINT, s_phone STRING, "
         "s_acctbal DECIMAL(15, 2), s_comment STRING",
         ("s_suppkey",),
     ),
