@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import os
-import subprocess
-import sys
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,6 +30,7 @@ from freshviews.types import (
     decimal,
 )
 from freshviews.types.dictionary import Dictionary
+from tests.engine.plain_python import assert_holds_in_plain_python
 
 WIDE = [0, 1, -1, 127, -128, 128, 32767, -32768, 40000, 2**31 - 1, -(2**31), 2**31, 2**62, -(2**63) + 1, None]
 DAYS = [dt.date(1970, 1, 1), dt.date(2026, 2, 28), dt.date(1, 1, 1), None]
@@ -153,12 +150,4 @@ def test_what_needs_more_than_the_compiled_way_is_left_to_the_general_one() -> N
 
 @pytest.mark.skipif(PURE_PYTHON, reason="this is that run")
 def test_the_same_holds_for_the_kernels_as_plain_python() -> None:
-    here = Path(__file__)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(here)],
-        env=os.environ | {"FRESHVIEWS_PURE_PYTHON": "1"},
-        cwd=here.parents[2],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-4000:]
+    assert_holds_in_plain_python(__file__)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +14,7 @@ from freshviews.engine import at_once
 from freshviews.engine.at_once import hand_over
 from freshviews.engine.tracing import Tracing
 from freshviews.kernel.mem import PURE_PYTHON
+from tests.engine.plain_python import assert_holds_in_plain_python
 
 TABLES = """
 CREATE TABLE r (a BIGINT, b BIGINT, x DOUBLE);
@@ -142,14 +140,7 @@ def test_a_view_that_is_made_at_once_goes_on_like_one_that_was_there_before(name
 @pytest.mark.skipif(PURE_PYTHON, reason="this is that run")
 def test_what_is_not_compiled_holds_in_plain_python() -> None:
     names = "ends or word or values or paths or parts or trace or walk or worth"
-    found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", "-k", names, __file__],
-        env=os.environ | {"FRESHVIEWS_PURE_PYTHON": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stdout[-20_000:]
+    assert_holds_in_plain_python(__file__, names)
 
 
 @pytest.mark.parametrize("name", NOT_AT_ONCE if PURE_PYTHON else ["path"])

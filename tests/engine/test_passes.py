@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Sequence
 
 import pytest
@@ -15,6 +12,7 @@ from freshviews.engine import passes
 from freshviews.engine.runtime import BlockState
 from freshviews.kernel.mem import PURE_PYTHON
 from freshviews.plan.passes import Pass
+from tests.engine.plain_python import assert_holds_in_plain_python
 
 TABLES = """
 CREATE TABLE e (src BIGINT, dst BIGINT, w STRING);
@@ -129,14 +127,7 @@ def test_what_is_made_anew_from_stored_rows_takes_each_table_once(orders: list[S
 
 @pytest.mark.skipif(PURE_PYTHON, reason="this is that run")
 def test_what_is_not_compiled_holds_in_plain_python() -> None:
-    found = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider", __file__],
-        env=os.environ | {"FRESHVIEWS_PURE_PYTHON": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert found.returncode == 0, found.stdout[-20_000:]
+    assert_holds_in_plain_python(__file__)
 
 
 @pytest.mark.skipif(not PURE_PYTHON, reason="run in plain Python")
