@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measuring import resident_bytes
-from freshviews.kernel.mem import jit, load, mix, shift_right, store
-from freshviews.kernel.table import LIVE, add_index, new_table, table_bytes, upsert
+from freshviews.kernel.hash.table import LIVE, add_index, new_table, table_bytes, upsert
+from freshviews.kernel.memory.mem import jit, load, mix, shift_right, store
 
 TITLE = "memory"
 CASES = ("750,000 rows", "800,000 rows", "1,000,000 rows", "1,500,000 rows", "1,600,000 rows", "3,000,000 rows")

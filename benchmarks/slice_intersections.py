@@ -2,7 +2,8 @@
 
 An update of one of ``r(a, b)``, ``s(b, c)``, ``t(c, a)`` changes the count of triangles by what two slices of the other
 two have in common. ``first_order`` goes through the smaller slice and looks its values up in the other; here it stands
-beside a leapfrog join of the same slices, in ordered trees (``kernel.tree``, ``kernel.trie``), of which each relation
+beside a leapfrog join of the same slices, in ordered trees (``kernel.btree.tree``, ``kernel.trie.iterator``), of
+which each relation
 has two, as it has two hash indexes there; and beside ``incremental_trie_join``, which keeps such trees and the trace of
 all that they were asked. All count the same, which is asserted.
 
@@ -26,8 +27,8 @@ from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.batch import address_of
 from freshviews.engine.ordered_tree import OrderedTree
 from freshviews.engine.runtime import BlockState
-from freshviews.kernel.mem import jit, load, release
-from freshviews.kernel.trie import (
+from freshviews.kernel.memory.mem import jit, load, release
+from freshviews.kernel.trie.iterator import (
     new_trie,
     trie_at_end,
     trie_begin,

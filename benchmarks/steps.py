@@ -2,7 +2,7 @@
 
 A step is a lookup, a change of a stored view, or one turn of a loop. The triggers are compiled with a counter;
 the view is filled, and then 1,000 single updates of either table, inserts and deletes, are counted. Rows that the
-filling left pending (``freshviews.kernel.pending``) are entered by then; that was its price.
+filling left pending (``freshviews.kernel.hash.pending``) are entered by then; that was its price.
 """
 
 from __future__ import annotations

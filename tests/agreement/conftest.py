@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freshviews.codegen import ahead
-from freshviews.kernel import table
+from freshviews.kernel.hash import table
 
 
 @pytest.fixture(autouse=True)

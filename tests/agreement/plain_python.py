@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from freshviews.kernel import mem
+from freshviews.kernel.memory import mem
 from tests.agreement.agreement import BAGS_BY_TRACE, EVERY_STRATEGY, check
 from tests.agreement.cases import ALIKE, CASES
 from tests.agreement.choices import seeded

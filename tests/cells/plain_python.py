@@ -13,7 +13,7 @@ import pytest
 
 from freshviews.cells import CellPlan, describe, extended, plan_cells
 from freshviews.errors import PlanError
-from freshviews.kernel import mem
+from freshviews.kernel.memory import mem
 from freshviews.sql import Catalog
 from tests.agreement.cases import CASES
 from tests.agreement.choices import Choices, seeded

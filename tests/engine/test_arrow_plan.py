@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from freshviews.engine.encoding import TableEncoder
 from freshviews.errors import BatchError
-from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.query.block import ColumnDef, TableDef
 from freshviews.types import (
     BIGINT,

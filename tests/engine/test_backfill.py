@@ -13,7 +13,7 @@ import freshviews as fv
 from freshviews.engine import at_once
 from freshviews.engine.at_once import hand_over
 from freshviews.engine.tracing import Tracing
-from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.kernel.memory.mem import PURE_PYTHON
 from tests.engine.plain_python import assert_holds_in_plain_python
 
 TABLES = """

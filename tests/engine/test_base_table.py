@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from freshviews.engine.base_table import BaseTable
 from freshviews.engine.batch import CodeBatch
 from freshviews.engine.image import read_table_image, write_table_image
-from freshviews.kernel.mem import PURE_PYTHON, load, store
-from freshviews.kernel.table import LOOK_AT, PENDING
+from freshviews.kernel.hash.table import LOOK_AT, PENDING
+from freshviews.kernel.memory.mem import PURE_PYTHON, load, store
 from freshviews.query.block import ColumnDef, TableDef
 from freshviews.types import BIGINT, NULL, Dictionary
 

@@ -8,7 +8,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.engine.traced import TracedRule
-from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.program.incremental.maintenance import Maintained
 from freshviews.program.incremental.rule import Rule
 from freshviews.ring import INTEGER

@@ -15,7 +15,7 @@ import pytest
 import freshviews as fv
 from freshviews.engine import image
 from freshviews.engine.database import Database
-from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.sql import Catalog, Statement, parse_script
 from freshviews.store import array_file
 

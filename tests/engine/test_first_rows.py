@@ -11,7 +11,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.engine.maintained import Maintained
-from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan.planner import may_be_negative
 from freshviews.query.block import ViewDef
 from freshviews.types import Dictionary

@@ -11,7 +11,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.errors import BatchError, PlanError
-from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan import STRATEGIES
 from tests.engine.plain_python import assert_holds_in_plain_python
 

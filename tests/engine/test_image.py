@@ -18,7 +18,7 @@ from freshviews.engine.batch import CodeBatch
 from freshviews.engine.image import OtherProgram
 from freshviews.engine.maintained import Maintained
 from freshviews.errors import PlanError, StoreError
-from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan import STRATEGIES
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.catalog import Catalog, ViewDefs

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from freshviews.engine.ordered_tree import Differences, OrderedTree, TreeVersion
-from freshviews.kernel.mem import load, release
-from freshviews.kernel.pages import PAGES
-from freshviews.kernel.trie import (
+from freshviews.kernel.btree.pages import PAGES
+from freshviews.kernel.memory.mem import load, release
+from freshviews.kernel.trie.iterator import (
     new_trie,
     open_top,
     trie_at_end,

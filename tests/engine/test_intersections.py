@@ -8,7 +8,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.codegen import ahead
-from freshviews.kernel.index import EIGHT, INLINE, SCANNED
+from freshviews.kernel.hash.index import EIGHT, INLINE, SCANNED
 
 LENGTHS = (SCANNED + 3 * EIGHT, EIGHT, INLINE + 1, 1)
 """About so many rows the slices of the values 0, 1, 2 and 3 have: beyond what is looked through, and in the group."""

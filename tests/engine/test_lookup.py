@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freshviews as fv
-from freshviews.kernel import base_store, table
-from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.kernel.hash import base_store, table
+from freshviews.kernel.memory.mem import PURE_PYTHON
 
 TABLES = {
     "number": "CREATE TABLE t (v BIGINT, k INT PRIMARY KEY)",

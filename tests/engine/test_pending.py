@@ -21,9 +21,10 @@ from freshviews.engine.batch import address_of
 from freshviews.engine.database import Database
 from freshviews.engine.host import lift_program
 from freshviews.engine.runtime import BlockState
-from freshviews.kernel import mem, table
-from freshviews.kernel.mem import PURE_PYTHON
-from freshviews.kernel.pending import NEVER
+from freshviews.kernel.hash import table
+from freshviews.kernel.hash.pending import NEVER
+from freshviews.kernel.memory import mem
+from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan.planner import plan_block
 from freshviews.sql import Catalog, parse_script
 from freshviews.sql.catalog import ViewDefs

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import freshviews as fv
-from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.kernel.memory.mem import PURE_PYTHON
 
 SCRIPT = """
 CREATE TABLE t (g INT, x INT, y BIGINT, w STRING);

@@ -13,7 +13,7 @@ import pytest
 import freshviews as fv
 from freshviews.engine.traced import Edits, TracedRule
 from freshviews.expr.nodes import Call, Column, Expr
-from freshviews.kernel.payload import SUM_OVERFLOW
+from freshviews.kernel.scalar.payload import SUM_OVERFLOW
 from freshviews.program.incremental.maintenance import Derivation, Maintained
 from freshviews.program.incremental.rule import Rule
 from freshviews.program.scalars import ScalarError, encode

@@ -9,7 +9,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.engine.traced import TracedRule
-from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.program.incremental.maintenance import Maintained
 from freshviews.ring import INTEGER
 from tests.engine.test_traced import as_columns, compared

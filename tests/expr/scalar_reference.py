@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from freshviews.expr.ops import OPS
-from freshviews.kernel import scalar
+from freshviews.kernel.scalar import operations as scalar
 from freshviews.types import NULL
 
 GREATEST = 2**63 - 1

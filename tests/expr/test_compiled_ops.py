@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from freshviews.expr.ops import DATE_UNITS, OPS, TIMESTAMP_UNITS
-from freshviews.kernel import scalar
+from freshviews.kernel.scalar import operations as scalar
 from freshviews.types import NULL
 from tests.expr.scalar_reference import REFERENCE, all_outcomes, expected, outcome, samples
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from freshviews.kernel.folds import FUNCTION, KIND
-from freshviews.kernel.index import (
+from freshviews.kernel.btree.folds import FUNCTION, KIND
+from freshviews.kernel.hash.index import (
     BLOCK_CAPACITY,
     INLINE,
     SCANNED,
@@ -18,10 +18,7 @@ from freshviews.kernel.index import (
     slice_of,
     slice_rows,
 )
-from freshviews.kernel.mem import add_wrapping, allocate, load, load32, release, store
-from freshviews.kernel.ordered import KINDS, new_ordered, ordered_insert, ordered_remove
-from freshviews.kernel.ordered_folds import ordered_fold_at, ordered_refold
-from freshviews.kernel.table import (
+from freshviews.kernel.hash.table import (
     FAILED,
     JOURNAL,
     JOURNALED,
@@ -43,6 +40,9 @@ from freshviews.kernel.table import (
     touch,
     upsert,
 )
+from freshviews.kernel.memory.mem import add_wrapping, allocate, load, load32, release, store
+from freshviews.kernel.ordered.folds import ordered_fold_at, ordered_refold
+from freshviews.kernel.ordered.index import KINDS, new_ordered, ordered_insert, ordered_remove
 from tests.kernel.words import words_at
 
 Key = tuple[int, ...]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.kernel.buffer import (
+from freshviews.kernel.memory.buffer import (
     CAPACITY,
     COUNT,
     FAILED,
@@ -18,7 +18,7 @@ from freshviews.kernel.buffer import (
     new_buffer,
     reserve,
 )
-from freshviews.kernel.mem import PURE_PYTHON, load, store
+from freshviews.kernel.memory.mem import PURE_PYTHON, load, store
 from tests.kernel.words import MANY, words_at
 
 WIDTH = 3

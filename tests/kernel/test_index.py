@@ -5,9 +5,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.kernel.index import BLOCK_CAPACITY, INLINE, SCANNED, slice_count, slice_of, slice_rows
-from freshviews.kernel.mem import PURE_PYTHON, load, load32
-from freshviews.kernel.table import table_bytes
+from freshviews.kernel.hash.index import BLOCK_CAPACITY, INLINE, SCANNED, slice_count, slice_of, slice_rows
+from freshviews.kernel.hash.table import table_bytes
+from freshviews.kernel.memory.mem import PURE_PYTHON, load, load32
 from tests.kernel.relation import relation
 from tests.kernel.words import MANY
 

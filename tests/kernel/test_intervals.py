@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from freshviews.engine.interval_tree import IntervalTree
-from freshviews.kernel.mem import PURE_PYTHON, load
-from freshviews.kernel.pages import LEVEL
+from freshviews.kernel.btree.pages import LEVEL
+from freshviews.kernel.memory.mem import PURE_PYTHON, load
 from tests.kernel.tree_model import SMALL_PAGES, Row, apply, check_pages
 
 LEAST, MOST = -(2**63), 2**63 - 1

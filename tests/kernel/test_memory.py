@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from freshviews.kernel.mem import PURE_PYTHON, jit, load, store
-from freshviews.kernel.table import KEY, table_bytes, upsert
+from freshviews.kernel.hash.table import KEY, table_bytes, upsert
+from freshviews.kernel.memory.mem import PURE_PYTHON, jit, load, store
 from tests.kernel.relation import Relation, relation
 
 pytestmark = pytest.mark.skipif(PURE_PYTHON, reason="a million rows take machine code")

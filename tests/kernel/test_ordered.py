@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.kernel.mem import PURE_PYTHON, allocate, load, load32, release, store
-from freshviews.kernel.ordered import (
+from freshviews.kernel.hash.table import FAILED, SCRATCH, clear_table, find, row_at, row_number
+from freshviews.kernel.memory.mem import PURE_PYTHON, allocate, load, load32, release, store
+from freshviews.kernel.ordered.index import (
     DESCENDING,
     DOUBLE_ORDER,
     INTEGER_ORDER,
@@ -26,8 +27,7 @@ from freshviews.kernel.ordered import (
     ordered_remove,
     set_strings,
 )
-from freshviews.kernel.table import FAILED, SCRATCH, clear_table, find, row_at, row_number
-from freshviews.kernel.top import top_next, top_start
+from freshviews.kernel.ordered.top import top_next, top_start
 from freshviews.types import NULL
 from tests.kernel.relation import Relation, relation
 from tests.kernel.words import MANY, code, double

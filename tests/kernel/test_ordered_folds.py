@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshviews.kernel import folds, ordered, ordered_folds
-from freshviews.kernel.mem import PURE_PYTHON, load32
-from freshviews.kernel.ordered import DESCENDING, INTEGER_ORDER, ROOT, set_strings
-from freshviews.kernel.ordered_folds import ordered_fold
-from freshviews.kernel.table import find, row_number
+from freshviews.kernel.btree import folds
+from freshviews.kernel.hash.table import find, row_number
+from freshviews.kernel.memory.mem import PURE_PYTHON, load32
+from freshviews.kernel.ordered import folds as ordered_folds
+from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.ordered.folds import ordered_fold
+from freshviews.kernel.ordered.index import DESCENDING, INTEGER_ORDER, ROOT, set_strings
 from freshviews.types import NULL
 from tests.kernel.relation import Relation, relation
 from tests.kernel.test_ordered import CODES, HEAP, rank

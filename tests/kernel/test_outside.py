@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from freshviews.kernel.mem import PURE_PYTHON, allocate, jit, load, release, store
+from freshviews.kernel.memory.mem import PURE_PYTHON, allocate, jit, load, release, store
 from freshviews.kernel.outside import outside
 from tests.two_processes import told_by_two
 
 SCRIPT = """
-from freshviews.kernel.mem import allocate, jit
-from freshviews.kernel.table import new_table, upsert
+from freshviews.kernel.memory.mem import allocate, jit
+from freshviews.kernel.hash.table import new_table, upsert
 @jit
 def fill(t, n):
     for i in range(n):

@@ -3,9 +3,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.kernel.failure import ERRORS
-from freshviews.kernel.mem import load, signed
-from freshviews.kernel.payload import PAYLOAD_ERRORS, SUM_OVERFLOW, plus, times
+from freshviews.kernel.memory.mem import load, signed
+from freshviews.kernel.scalar.failure import ERRORS
+from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS, SUM_OVERFLOW, plus, times
 from freshviews.types import NULL
 from tests.kernel.words import MANY, block
 

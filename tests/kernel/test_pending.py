@@ -12,11 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.kernel import mem, table
-from freshviews.kernel.index import slice_of
-from freshviews.kernel.mem import PURE_PYTHON, add_wrapping, allocate, load, release, store
-from freshviews.kernel.payload import SUM_OVERFLOW, plus
-from freshviews.kernel.pending import (
+from freshviews.kernel.hash import table
+from freshviews.kernel.hash.index import slice_of
+from freshviews.kernel.hash.pending import (
     NEVER,
     append_row,
     begin_append,
@@ -26,7 +24,7 @@ from freshviews.kernel.pending import (
     note_large,
     repeats,
 )
-from freshviews.kernel.table import (
+from freshviews.kernel.hash.table import (
     EAGER_BELOW,
     ENTERED,
     FAILED,
@@ -45,6 +43,9 @@ from freshviews.kernel.table import (
     table_bytes,
     upsert,
 )
+from freshviews.kernel.memory import mem
+from freshviews.kernel.memory.mem import PURE_PYTHON, add_wrapping, allocate, load, release, store
+from freshviews.kernel.scalar.payload import SUM_OVERFLOW, plus
 from tests.kernel.relation import Key, Payload, Relation, relation
 from tests.kernel.test_image import reopened
 from tests.kernel.words import MANY, block, words_at

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from freshviews.kernel.mem import PURE_PYTHON
+from freshviews.kernel.memory.mem import PURE_PYTHON
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="this is that run")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.kernel.mem import allocate, release
-from freshviews.kernel.real import (
+from freshviews.kernel.memory.mem import allocate, release
+from freshviews.kernel.scalar.real import (
     REAL_WORDS,
     real_add_double,
     real_add_scaled,

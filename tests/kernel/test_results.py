@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.kernel.mem import load
-from freshviews.kernel.payload import AVERAGE_OVERFLOW, BITS_OVERFLOW
-from freshviews.kernel.real import REAL_WORDS, real_add_double
-from freshviews.kernel.results import (
+from freshviews.kernel.memory.mem import load
+from freshviews.kernel.scalar.payload import AVERAGE_OVERFLOW, BITS_OVERFLOW
+from freshviews.kernel.scalar.real import REAL_WORDS, real_add_double
+from freshviews.kernel.scalar.results import (
     avg_decimal,
     avg_int,
     avg_real,

@@ -9,10 +9,10 @@ import pytest
 
 from freshviews.engine.batch import address_of
 from freshviews.engine.ordered_tree import Fold, OrderedTree
-from freshviews.kernel import folds
-from freshviews.kernel.mem import PURE_PYTHON, load
-from freshviews.kernel.pages import LEVEL
-from freshviews.kernel.scan import PAGES_SEEN, SCAN_WORDS, fold_interval
+from freshviews.kernel.btree import folds
+from freshviews.kernel.btree.pages import LEVEL
+from freshviews.kernel.btree.scan import PAGES_SEEN, SCAN_WORDS, fold_interval
+from freshviews.kernel.memory.mem import PURE_PYTHON, load
 from tests.kernel.tree_model import SMALL_PAGES, Row, apply, check_pages, columns_of, random_rows
 
 PRIME = 65521

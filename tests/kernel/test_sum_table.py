@@ -6,8 +6,18 @@ import random
 
 import pytest
 
-from freshviews.kernel.mem import PURE_PYTHON, jit, load, store
-from freshviews.kernel.sum_table import AREA, AREAS, COUNT, LOST, clear_sums, find_sum, free_sums, new_sums, sum_row
+from freshviews.kernel.hash.sum_table import (
+    AREA,
+    AREAS,
+    COUNT,
+    LOST,
+    clear_sums,
+    find_sum,
+    free_sums,
+    new_sums,
+    sum_row,
+)
+from freshviews.kernel.memory.mem import PURE_PYTHON, jit, load, store
 
 ROUNDS = 3 if PURE_PYTHON else 40
 

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.kernel.index import LIVE as GROUPS_LIVE
-from freshviews.kernel.index import slice_count, slice_of
-from freshviews.kernel.mem import PURE_PYTHON, hash_key, load, store
-from freshviews.kernel.table import (
+from freshviews.kernel.hash.index import LIVE as GROUPS_LIVE
+from freshviews.kernel.hash.index import slice_count, slice_of
+from freshviews.kernel.hash.table import (
     JOURNALED,
     JOURNALING,
     LIVE,
@@ -27,6 +26,7 @@ from freshviews.kernel.table import (
     touch,
     upsert,
 )
+from freshviews.kernel.memory.mem import PURE_PYTHON, hash_key, load, store
 from freshviews.types import NULL
 from tests.kernel.relation import relation
 from tests.kernel.words import MANY, block, code

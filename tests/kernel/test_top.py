@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.kernel import ordered, top
-from freshviews.kernel.mem import PURE_PYTHON, load
-from freshviews.kernel.ordered import (
+from freshviews.kernel.hash.table import KEY
+from freshviews.kernel.memory.mem import PURE_PYTHON, load
+from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.ordered import top
+from freshviews.kernel.ordered.index import (
     DESCENDING,
     DOUBLE_ORDER,
     INTEGER_ORDER,
@@ -20,8 +22,7 @@ from freshviews.kernel.ordered import (
     TOP,
     set_strings,
 )
-from freshviews.kernel.table import KEY
-from freshviews.kernel.top import MOVED, top_next, top_start
+from freshviews.kernel.ordered.top import MOVED, top_next, top_start
 from freshviews.types import NULL
 from tests.kernel.relation import Key, Relation, relation
 from tests.kernel.test_ordered import CODES, HEAP, rank
@@ -47,7 +48,7 @@ def in_order(keys: list[Key], kinds: tuple[int, ...]) -> list[Key]:
 
 
 class First:
-    """What ``kernel.top`` says of a relation, gathered, beside the definition."""
+    """What ``kernel.ordered.top`` says of a relation, gathered, beside the definition."""
 
     def __init__(self, r: Relation, kinds: tuple[int, ...], first: int, last: int) -> None:
         self.r, self.kinds, self.first, self.last = r, kinds, first, last

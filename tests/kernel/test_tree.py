@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshviews.engine.ordered_tree import Fold, OrderedTree
-from freshviews.kernel import folds
-from freshviews.kernel.mem import PURE_PYTHON, load
-from freshviews.kernel.pages import LEVEL, NEWEST
-from freshviews.kernel.row_sort import sort_rows
+from freshviews.kernel.btree import folds
+from freshviews.kernel.btree.pages import LEVEL, NEWEST
+from freshviews.kernel.memory.mem import PURE_PYTHON, load
+from freshviews.kernel.trie.row_sort import sort_rows
 from tests.kernel.tree_model import (
     SMALL_PAGES,
     Row,

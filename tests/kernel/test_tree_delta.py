@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from freshviews.engine.ordered_tree import Difference, Differences, OrderedTree
-from freshviews.kernel.mem import PURE_PYTHON, load
-from freshviews.kernel.pages import LEVEL
+from freshviews.kernel.btree.pages import LEVEL
+from freshviews.kernel.memory.mem import PURE_PYTHON, load
 from tests.kernel.tree_model import SMALL_PAGES, Row, apply, columns_of, edited, random_rows
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from freshviews.engine.ordered_tree import OrderedTree
-from freshviews.kernel.mem import PURE_PYTHON, load, release
-from freshviews.kernel.pages import LEVEL
-from freshviews.kernel.trie import (
+from freshviews.kernel.btree.pages import LEVEL
+from freshviews.kernel.memory.mem import PURE_PYTHON, load, release
+from freshviews.kernel.trie.iterator import (
     TRIE_PAGES,
     new_trie,
     trie_at_end,

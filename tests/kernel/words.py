@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from hypothesis import settings
 
-from freshviews.kernel.mem import PURE_PYTHON, allocate, load, release, store
+from freshviews.kernel.memory.mem import PURE_PYTHON, allocate, load, release, store
 
 # Machine code is compiled within the first example, hence no deadline.
 MANY = settings(max_examples=100 if PURE_PYTHON else 200, deadline=None)

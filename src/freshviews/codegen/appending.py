@@ -2,7 +2,7 @@
 
 A store of a relation, such as ``sales`` under ``first_order``, is added to by the relation's own trigger and read
 by those of the others only. While large batches of inserts come for that relation alone, slots and indexes of
-the store serve nobody, so its trigger leaves the rows *pending* (``kernel.pending``), and every other trigger, and
+the store serve nobody, so its trigger leaves the rows *pending* (``kernel.hash.pending``), and every other trigger, and
 enumeration, enters them before it begins. That is storage alone: as a map from keys to payloads, which is what the
 interpreter has, the store is the same at every time.
 

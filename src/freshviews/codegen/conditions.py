@@ -18,7 +18,7 @@ from freshviews.codegen.writer import Names, Writer
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.expr.ops import may_fail
 from freshviews.expr.printer import print_expression
-from freshviews.kernel.mem import entry_of
+from freshviews.kernel.memory.mem import entry_of
 
 _RESERVED = frozenset({"state", "codes", "status", "constants"})
 

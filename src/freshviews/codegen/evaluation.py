@@ -13,7 +13,7 @@ from freshviews.codegen.statements import StatementWriter
 from freshviews.codegen.tabulated import write_freed
 from freshviews.codegen.tabulated import write_made as write_tables_made
 from freshviews.codegen.writer import RESERVED, Names, Writer
-from freshviews.kernel import sorted_trie as tries_kernel
+from freshviews.kernel.trie import flat as tries_kernel
 from freshviews.program.nodes import Program, Sum
 from freshviews.program.printer import print_statements
 from freshviews.program.rewrite import made_anew, visit

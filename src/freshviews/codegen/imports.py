@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from freshviews.kernel import (
-    ahead,
-    balance,
-    buffer,
-    dates,
-    mem,
-    memo,
-    ordered,
-    ordered_folds,
-    output,
-    payload,
-    pending,
-    real,
-    renew,
-    results,
-    scalar,
-    sorted_trie,
-    sorted_trie_build,
-    sum_table,
-    table,
-    top,
-)
-from freshviews.kernel import index as index_kernel
 from freshviews.kernel import outside as outside_kernel
+from freshviews.kernel.hash import balance, memo, pending, renew, sum_table, table
+from freshviews.kernel.hash import index as index_kernel
+from freshviews.kernel.memory import ahead, buffer, mem, output
+from freshviews.kernel.ordered import folds as ordered_folds
+from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.ordered import top
+from freshviews.kernel.scalar import dates, payload, real, results
+from freshviews.kernel.scalar import operations as scalar
+from freshviews.kernel.trie import flat as sorted_trie
+from freshviews.kernel.trie import flat_build as sorted_trie_build
 
 _MODULES = (
     table,
@@ -65,9 +52,9 @@ IMPORTABLE = frozenset(
 def import_lines(used: set[str]) -> list[str]:
     """Import lines for the kernel functions that the source calls."""
     lines = [
-        f"from freshviews.kernel.mem import {', '.join(_ALWAYS)}",
+        f"from freshviews.kernel.memory.mem import {', '.join(_ALWAYS)}",
         "from freshviews.types import NULL",
-        f"from freshviews.kernel.table import {', '.join(_TABLE_WORDS)}",
+        f"from freshviews.kernel.hash.table import {', '.join(_TABLE_WORDS)}",
     ]
     missing = sorted(used - set(_ALWAYS))
     for module in _MODULES:

@@ -1,4 +1,4 @@
-"""A leapfrog join of one variable as nested loops over flat tries (``kernel.sorted_trie``).
+"""A leapfrog join of one variable as nested loops over flat tries (``kernel.trie.flat``).
 
 A cursor is three local variables: its position, the end of what lies below the cursor's parent, and the value at the
 position. In every turn each cursor in order is sought to the value of the one before, if it is behind; then either

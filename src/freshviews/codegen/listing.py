@@ -25,8 +25,8 @@ from freshviews.codegen.layout import CHANGES, CONSTANTS, STATUS, real_scratch, 
 from freshviews.codegen.readers import write_finish
 from freshviews.codegen.statements import StatementWriter
 from freshviews.codegen.writer import RESERVED, Names, Writer
-from freshviews.kernel import buffer
-from freshviews.kernel.real import REAL_WORDS
+from freshviews.kernel.memory import buffer
+from freshviews.kernel.scalar.real import REAL_WORDS
 from freshviews.program.nodes import COUNT, Emit, Part, Program, Rows, Source, Statement, Sum, Union
 from freshviews.program.rewrite import visit
 from freshviews.query.block import Block

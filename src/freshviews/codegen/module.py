@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
-from freshviews.kernel import mem
 from freshviews.kernel.cache import cache_folder
+from freshviews.kernel.memory import mem
 
 Function = Callable[..., int]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from freshviews.codegen.layout import row_layout
-from freshviews.kernel.ordered import TOP
-from freshviews.kernel.top import MOVED
+from freshviews.kernel.ordered.index import TOP
+from freshviews.kernel.ordered.top import MOVED
 from freshviews.program.nodes import Statement, View
 from freshviews.program.order import Scan, Top
 

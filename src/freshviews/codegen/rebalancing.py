@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from freshviews.codegen.appending import views_in
 from freshviews.codegen.layout import CONSTANTS, STATUS, STATUS_STEPS, balance_word, table_word
 from freshviews.codegen.writer import Names, Writer
-from freshviews.kernel.balance import FIRST_PARTITION, PARTITION_WORDS, RISE, SINK, STRICT
+from freshviews.kernel.hash.balance import FIRST_PARTITION, PARTITION_WORDS, RISE, SINK, STRICT
 from freshviews.program.nodes import Balance, Loop, Perform, Program
 from freshviews.program.parts import Balancing, Partition, Procedure
 from freshviews.program.rewrite import visit

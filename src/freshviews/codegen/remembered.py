@@ -1,4 +1,4 @@
-"""A sum that is remembered by what it depends on (``kernel.memo``)."""
+"""A sum that is remembered by what it depends on (``kernel.hash.memo``)."""
 
 from __future__ import annotations
 

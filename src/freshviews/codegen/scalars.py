@@ -1,7 +1,7 @@
 """Scalar expressions as Python source over codes.
 
-Strict operations become calls of ``freshviews.kernel.scalar``; CASE and COALESCE become branches, so that what
-SQL does not evaluate is not evaluated. A string literal is a word of the state's constants, since its code
+Strict operations become calls of ``freshviews.kernel.scalar.operations``; CASE and COALESCE become branches, so that
+what SQL does not evaluate is not evaluated. A string literal is a word of the state's constants, since its code
 belongs to a database, not to a program.
 """
 

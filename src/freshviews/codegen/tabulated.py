@@ -1,4 +1,4 @@
-"""Scratch views of an evaluation: tables of sums that are emptied and filled again (``kernel.sum_table``)."""
+"""Scratch views of an evaluation: tables of sums that are emptied and filled again (``kernel.hash.sum_table``)."""
 
 from __future__ import annotations
 

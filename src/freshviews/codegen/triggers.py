@@ -17,7 +17,7 @@ from freshviews.codegen.repeated import LONG, Repeated
 from freshviews.codegen.statements import StatementWriter
 from freshviews.codegen.writer import RESERVED, Names, Writer
 from freshviews.expr.nodes import Expr, columns_of
-from freshviews.kernel.buffer import COUNT as BUFFER_COUNT
+from freshviews.kernel.memory.buffer import COUNT as BUFFER_COUNT
 from freshviews.program.nodes import (
     Add,
     Balance,

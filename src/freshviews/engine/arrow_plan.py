@@ -15,8 +15,8 @@ import pyarrow as pa
 
 from freshviews.engine.batch import Codes, address_of
 from freshviews.engine.string_codes import StringCodes
-from freshviews.kernel import ingest
-from freshviews.kernel.string_slots import UNKNOWN
+from freshviews.kernel.codes import ingest
+from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.query.block import ColumnDef
 from freshviews.types import NULL
 from freshviews.types.calendar import MICROS_PER_DAY

@@ -21,7 +21,7 @@ from freshviews.types.dictionary import Dictionary
 WORTH = 2e8
 """Steps of deltas from which on it is worth it to compile the join."""
 TOGETHER = 8
-"""Digests that an intersection compares at a time (``kernel.index.position_of``)."""
+"""Digests that an intersection compares at a time (``kernel.hash.index.position_of``)."""
 
 
 def state_at_once(plan: Plan, block: Block, sizes: Mapping[str, float], dictionary: Dictionary) -> BlockState | None:

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from freshviews.engine.batch import CodeBatch, Codes, address_of
-from freshviews.kernel import base_store as kernel
-from freshviews.kernel.image import Mapping, array_count, take_image
-from freshviews.kernel.mapping import unmap
-from freshviews.kernel.mem import allocate, load, release
-from freshviews.kernel.table import free_table, new_table
+from freshviews.kernel.hash import base_store as kernel
+from freshviews.kernel.hash.image import Mapping, array_count, take_image
+from freshviews.kernel.hash.table import free_table, new_table
+from freshviews.kernel.memory.mapping import unmap
+from freshviews.kernel.memory.mem import allocate, load, release
 from freshviews.query.block import TableDef
 
 _MOST = 2**63 - 1
@@ -172,7 +172,7 @@ class BaseTable:
         kernel.settle_base(self._spec)
 
     def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping) -> None:
-        """Go on, empty so far, as the table whose kept words and arrays these are; see ``kernel.image``.
+        """Go on, empty so far, as the table whose kept words and arrays these are; see ``kernel.hash.image``.
 
         The mapping becomes the table's own.
         """
@@ -201,7 +201,7 @@ class BaseTable:
     def rows(self) -> int:
         """Rows as they are stored; call it on a settled table.
 
-        A row that came several times may be there several times: see ``kernel.base_store``.
+        A row that came several times may be there several times: see ``kernel.hash.base_store``.
         """
         return kernel.live_rows(self._rows)
 

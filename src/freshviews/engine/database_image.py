@@ -33,8 +33,8 @@ from freshviews.engine.native import address, words_at
 from freshviews.engine.relations import Relations, TableState, ViewState
 from freshviews.engine.window import held_of, put_back
 from freshviews.errors import StoreError
-from freshviews.kernel.image import plain_array
-from freshviews.kernel.mapping import unmap
+from freshviews.kernel.hash.image import plain_array
+from freshviews.kernel.memory.mapping import unmap
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.catalog import Catalog, Statement
 from freshviews.store.array_file import ArrayFile, write_arrays

@@ -10,8 +10,8 @@ import numpy as np
 from freshviews.engine.base_table import BaseTable, Side
 from freshviews.engine.batch import Codes, address_of
 from freshviews.errors import CatalogError
-from freshviews.kernel import base_store as kernel
-from freshviews.kernel.mem import load
+from freshviews.kernel.hash import base_store as kernel
+from freshviews.kernel.memory.mem import load
 from freshviews.query.block import TableDef
 
 

@@ -1,4 +1,4 @@
-"""Interval trees held from Python: a thin face over ``kernel.intervals``."""
+"""Interval trees held from Python: a thin face over ``kernel.trace.intervals``."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from freshviews.engine.batch import Codes, address_of
 from freshviews.engine.ordered_tree import Fold, OrderedTree
 from freshviews.errors import OutOfMemory
-from freshviews.kernel import buffer as buffers
-from freshviews.kernel.folds import GREATEST
-from freshviews.kernel.intervals import STACK_WORDS, remove_found, stab_tree
-from freshviews.kernel.mem import allocate, copy_words, load, release
-from freshviews.kernel.tree import USUAL_PAGE_WORDS
+from freshviews.kernel.btree.folds import GREATEST
+from freshviews.kernel.btree.tree import USUAL_PAGE_WORDS
+from freshviews.kernel.memory import buffer as buffers
+from freshviews.kernel.memory.mem import allocate, copy_words, load, release
+from freshviews.kernel.trace.intervals import STACK_WORDS, remove_found, stab_tree
 
 
 class IntervalTree(OrderedTree):

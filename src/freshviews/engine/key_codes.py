@@ -10,8 +10,8 @@ import pyarrow as pa
 from freshviews.engine.batch import Codes, address_of
 from freshviews.engine.string_codes import codes_of
 from freshviews.errors import BatchError
-from freshviews.kernel.string_search import search_codes
-from freshviews.kernel.string_slots import UNKNOWN
+from freshviews.kernel.codes.string_search import search_codes
+from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.query.block import ColumnDef, TableDef
 from freshviews.types.columns import encode_arrow
 from freshviews.types.dictionary import Dictionary

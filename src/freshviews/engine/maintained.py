@@ -22,8 +22,8 @@ from freshviews.engine.set_rows import Flags, change_of, has, rows_of
 from freshviews.expr.host import Evaluator, HostFailure
 from freshviews.expr.nodes import Column
 from freshviews.expr.ops import may_fail
-from freshviews.kernel.failure import ERRORS, TWO_VALUES
-from freshviews.kernel.payload import PAYLOAD_ERRORS
+from freshviews.kernel.scalar.failure import ERRORS, TWO_VALUES
+from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS
 from freshviews.plan.explain import explain
 from freshviews.plan.planner import Plan, may_be_negative, plan_block
 from freshviews.query.block import Block, TableDef, ViewDef

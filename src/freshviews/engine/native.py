@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from freshviews.codegen.layout import row_layout
 from freshviews.engine.batch import Codes
-from freshviews.kernel import folds, mem, ordered, table
-from freshviews.kernel import index as indexes
-from freshviews.kernel.ordered_folds import ordered_fold_at
+from freshviews.kernel.btree import folds
+from freshviews.kernel.hash import index as indexes
+from freshviews.kernel.hash import table
+from freshviews.kernel.memory import mem
+from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.ordered.folds import ordered_fold_at
 from freshviews.program.nodes import View
 from freshviews.program.order import Order
 

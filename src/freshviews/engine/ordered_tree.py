@@ -1,6 +1,6 @@
 """Ordered trees and their versions, held from Python: columns of codes in, columns of codes out.
 
-A thin face over ``kernel.pages`` and its neighbours. Kernels and generated code take ``OrderedTree.handle`` and
+A thin face over ``kernel.btree.pages`` and its neighbours. Kernels and generated code take ``OrderedTree.handle`` and
 ``TreeVersion.root``, and go on by address.
 """
 
@@ -14,11 +14,18 @@ import numpy as np
 
 from freshviews.engine.batch import Codes, address_of
 from freshviews.errors import OutOfMemory
-from freshviews.kernel import pages
-from freshviews.kernel.complement import run_length
-from freshviews.kernel.folds import FUNCTION, KIND, VALUE, WORD, fold_at
-from freshviews.kernel.mem import load, release, store
-from freshviews.kernel.pages import (
+from freshviews.kernel.btree import pages
+from freshviews.kernel.btree.difference import (
+    DELTA_PAGES,
+    delta_begin,
+    delta_branch,
+    delta_next,
+    delta_word,
+    new_delta,
+)
+from freshviews.kernel.btree.folds import FUNCTION, KIND, VALUE, WORD, fold_at
+from freshviews.kernel.btree.load import edit_in_order, load_rows
+from freshviews.kernel.btree.pages import (
     COPIED,
     PAGES,
     READERS,
@@ -31,22 +38,15 @@ from freshviews.kernel.pages import (
     tree_bytes,
     unpin,
 )
-from freshviews.kernel.scan import SCAN_WORDS, copy_rows, fold_interval, rank, row_count
-from freshviews.kernel.tree import USUAL_PAGE_WORDS, new_tree
-from freshviews.kernel.tree_delta import (
-    DELTA_PAGES,
-    delta_begin,
-    delta_branch,
-    delta_next,
-    delta_word,
-    new_delta,
-)
-from freshviews.kernel.tree_load import edit_in_order, load_rows
+from freshviews.kernel.btree.scan import SCAN_WORDS, copy_rows, fold_interval, rank, row_count
+from freshviews.kernel.btree.tree import USUAL_PAGE_WORDS, new_tree
+from freshviews.kernel.memory.mem import load, release, store
+from freshviews.kernel.trie.complement import run_length
 
 
 @dataclass(frozen=True)
 class Fold:
-    """A fold over one word of every row: ``kind`` of ``kernel.folds``, ``word`` counts the key first, then the
+    """A fold over one word of every row: ``kind`` of ``kernel.btree.folds``, ``word`` counts the key first, then the
     payload; ``function`` is the address of an OWN fold's C function, which the caller keeps alive."""
 
     kind: int
@@ -55,7 +55,7 @@ class Fold:
 
 
 class OrderedTree:
-    """A versioned B+-tree of rows of ``key`` + ``payload`` words; ``summed`` as in ``kernel.tree``.
+    """A versioned B+-tree of rows of ``key`` + ``payload`` words; ``summed`` as in ``kernel.btree.tree``.
 
     All methods are for one thread at a time. ``close`` gives the memory back, and ends all versions.
     """
@@ -252,7 +252,7 @@ class Difference:
 class Differences:
     """The differences from one version of a tree to a later one, in the order of keys; an iterator over rows.
 
-    For tests and for changes that are handed out one by one; kernels use ``kernel.tree_delta``. ``pages`` is the
+    For tests and for changes that are handed out one by one; kernels use ``kernel.btree.difference``. ``pages`` is the
     number of pages opened.
     """
 

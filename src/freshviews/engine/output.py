@@ -15,9 +15,9 @@ from freshviews.engine.runtime import BlockState
 from freshviews.engine.two_values import two_values_of
 from freshviews.expr.host import Evaluator, HostFailure
 from freshviews.expr.nodes import Column, Expr
-from freshviews.kernel import buffer as buffers
-from freshviews.kernel import mem
-from freshviews.kernel.output import append_rows
+from freshviews.kernel.memory import buffer as buffers
+from freshviews.kernel.memory import mem
+from freshviews.kernel.memory.output import append_rows
 from freshviews.query.block import Block
 from freshviews.types.dictionary import Dictionary
 

@@ -26,13 +26,15 @@ from freshviews.engine.batch import Codes, address_of
 from freshviews.engine.calls import Call, call_of
 from freshviews.engine.native import address, group_sizes, new_table, words_at, words_in
 from freshviews.engine.tracing import Tracing
-from freshviews.kernel import balance as balances
-from freshviews.kernel import buffer as buffers
-from freshviews.kernel import mem, ordered, pending, renew, table
-from freshviews.kernel.image import Mapping, array_count, take_image
-from freshviews.kernel.mapping import unmap
-from freshviews.kernel.output import any_failed
-from freshviews.kernel.real import REAL_WORDS
+from freshviews.kernel.hash import balance as balances
+from freshviews.kernel.hash import pending, renew, table
+from freshviews.kernel.hash.image import Mapping, array_count, take_image
+from freshviews.kernel.memory import buffer as buffers
+from freshviews.kernel.memory import mem
+from freshviews.kernel.memory.mapping import unmap
+from freshviews.kernel.memory.output import any_failed
+from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.scalar.real import REAL_WORDS
 from freshviews.plan.explain import BalanceSize, PartSize
 from freshviews.program.intersections import digested
 from freshviews.program.nodes import Program
@@ -151,7 +153,7 @@ class BlockState:
 
     @property
     def balance(self) -> list[int]:
-        """The words of the balance (``kernel.balance``), to be kept with an image."""
+        """The words of the balance (``kernel.hash.balance``), to be kept with an image."""
         return [int(word) for word in self._balance]
 
     def want_changes(self, wanted: bool) -> None:
@@ -306,7 +308,8 @@ class BlockState:
             buffers.free_buffer(out)
 
     def enter_pending(self) -> None:
-        """Enter all pending rows; see ``kernel.pending``. MemoryError where memory is out; nothing is lost then."""
+        """Enter all pending rows; see ``kernel.hash.pending``. MemoryError where memory is out; nothing is lost
+        then."""
         for handle in self.tables:
             if mem.load(handle, table.PENDING) and pending.enter_pending(handle, address(self.status)) < 0:
                 mem.store(handle, table.FAILED, 0)
@@ -411,7 +414,7 @@ class BlockState:
                 state._state[FIRST_TABLE + i] = handle
 
     def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping, balance: Sequence[int] = ()) -> None:
-        """Go on as the state whose tables' kept words and arrays, and balance, these are; see ``kernel.image``.
+        """Go on as the state whose tables' kept words and arrays, and balance, these are; see ``kernel.hash.image``.
 
         The mapping becomes the state's own.
         """

@@ -7,14 +7,15 @@ from weakref import WeakKeyDictionary, ref
 import numpy as np
 
 from freshviews.engine.batch import address_of
-from freshviews.kernel import string_slots as kernel
+from freshviews.kernel.codes import string_slots as kernel
 from freshviews.types.dictionary import Dictionary
 
 _FIRST_SLOTS = 64
 
 
 class StringCodes:
-    """``address`` is that of the block that ``kernel.string_slots`` reads; it holds from ``refresh`` to ``refresh``."""
+    """``address`` is that of the block that ``kernel.codes.string_slots`` reads; it holds from ``refresh`` to
+    ``refresh``."""
 
     def __init__(self, dictionary: Dictionary) -> None:
         self._dictionary = ref(dictionary)

@@ -1,7 +1,7 @@
 """A rule maintained by trace, held from Python: edits of rows in, erased and inserted derivations out.
 
-A thin face over ``kernel.trace`` and its neighbours, which says what is in memory: a rule, its levels, cursors, atoms
-and trees. ``program.incremental.maintenance.Maintained`` is what it does, in plain Python.
+A thin face over ``kernel.trace.leapfrog`` and its neighbours, which says what is in memory: a rule, its levels,
+cursors, atoms and trees. ``program.incremental.maintenance.Maintained`` is what it does, in plain Python.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from freshviews.engine.batch import Codes
 from freshviews.engine.native import address, words_at
 from freshviews.engine.ordered_tree import Fold, OrderedTree
 from freshviews.errors import OutOfMemory
-from freshviews.kernel import buffer as buffers
-from freshviews.kernel import trace as words
-from freshviews.kernel import trace_filters as filters
-from freshviews.kernel.folds import GREATEST
-from freshviews.kernel.intervals import STACK_WORDS
-from freshviews.kernel.mem import load, release
-from freshviews.kernel.trace_maintain import maintain
-from freshviews.kernel.trace_oracle import OPERATION_PATH, keep_version
-from freshviews.kernel.trace_records import PAYLOAD
-from freshviews.kernel.tree_delta import new_delta
-from freshviews.kernel.trie import new_trie
+from freshviews.kernel.btree.difference import new_delta
+from freshviews.kernel.btree.folds import GREATEST
+from freshviews.kernel.memory import buffer as buffers
+from freshviews.kernel.memory.mem import load, release
+from freshviews.kernel.trace import filters
+from freshviews.kernel.trace import leapfrog as words
+from freshviews.kernel.trace.intervals import STACK_WORDS
+from freshviews.kernel.trace.maintain import maintain
+from freshviews.kernel.trace.oracle import OPERATION_PATH, keep_version
+from freshviews.kernel.trace.sensitivity import PAYLOAD
+from freshviews.kernel.trie.iterator import new_trie
 from freshviews.program.comparison import Comparison, comparison_of
 from freshviews.program.incremental.rule import Cursor, Rule
 from freshviews.types.dictionary import Dictionary

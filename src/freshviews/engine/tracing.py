@@ -15,7 +15,8 @@ from freshviews.engine.batch import Codes
 from freshviews.engine.native import address, words_in
 from freshviews.engine.traced import TracedRule
 from freshviews.errors import OutOfMemory
-from freshviews.kernel import mem, renew, table
+from freshviews.kernel.hash import renew, table
+from freshviews.kernel.memory import mem
 from freshviews.program.traced import Traced
 from freshviews.types.dictionary import Dictionary
 

@@ -5,7 +5,7 @@ of the expression keeps a memo from argument codes to the code of its result, fo
 lives. Arguments of ``case``, ``coalesce``, ``and`` and ``or`` are evaluated only for the rows that need them,
 and an operation only for the rows that reach it, as Spark does it.
 
-The compiled operations come from ``freshviews.kernel.scalar``, which stands on nothing but types: the one
+The compiled operations come from ``freshviews.kernel.scalar.operations``, which stands on nothing but types: the one
 place where this room looks up to the kernel's.
 """
 
@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import OPS, Op
-from freshviews.kernel import scalar
-from freshviews.kernel.mem import allocate, load, release
+from freshviews.kernel.memory.mem import allocate, load, release
+from freshviews.kernel.scalar import operations as scalar
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import NULL
 from freshviews.types.values import literal_code, literal_value

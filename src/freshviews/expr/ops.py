@@ -2,7 +2,7 @@
 
 An operation is one of three kinds:
 
-- **compiled**: ``kernel`` names a function of ``freshviews.kernel.scalar`` over int64 codes;
+- **compiled**: ``kernel`` names a function of ``freshviews.kernel.scalar.operations`` over int64 codes;
 - **host**: ``host`` is a Python function over Python values (strings, and what becomes or was a
   string); ``freshviews.expr.host`` evaluates it before the compiled trigger runs;
 - **lazy**: neither; ``case(cond, value, cond, value, ..., otherwise)`` and ``coalesce(a, b, ...)``
@@ -14,7 +14,7 @@ Spark), and ``freshviews.expr.host`` does.
 
 Semantics are Spark SQL's with ANSI mode on: what does not fit is an error, never a wrapped or a NULL
 value. A **fallible** compiled operation takes a last argument ``status``, the address of one int64: where
-it still is 0 it receives a key of ``freshviews.kernel.scalar.ERRORS``, and the operation returns NULL. A
+it still is 0 it receives a key of ``freshviews.kernel.scalar.operations.ERRORS``, and the operation returns NULL. A
 fallible host function raises ``ValueError``, whose text is the reason.
 
 Arguments as tests, binder and codegen must agree on them

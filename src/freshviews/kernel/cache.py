@@ -37,7 +37,9 @@ def cache_folder() -> Path:
 
 def _version() -> str:
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    kernels = Path(__file__).parent
+    for path in sorted(kernels.rglob("*.py")):
+        digest.update(path.relative_to(kernels).as_posix().encode())
         digest.update(path.read_bytes())
     digest.update(f"{numba.__version__} {sys.version}".encode())
     return f"v{digest.hexdigest()[:16]}"

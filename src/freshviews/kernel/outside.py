@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 
 from freshviews.kernel.cache import SYMBOL_PREFIX, symbols
-from freshviews.kernel.mem import PURE_PYTHON, called, entry_of, primitive
+from freshviews.kernel.memory.mem import PURE_PYTHON, called, entry_of, primitive
 
 F = TypeVar("F", bound=Callable[..., Any])
 

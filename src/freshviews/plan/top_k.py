@@ -1,8 +1,9 @@
 """The first rows of a relation, ``ORDER BY ... LIMIT``: all rows are kept in order, and those among the first apart.
 
-No paper; an order statistic kept under updates. The rows are the nodes of a search tree (``kernel.ordered``, by which
-MIN and MAX are kept), in the order of SQL and then of all columns, so that no two are equal. Two places in this
-sequence are remembered, where LIMIT begins and where it ends (``kernel.top``). A row that comes or goes before one of
+No paper; an order statistic kept under updates. The rows are the nodes of a search tree (``kernel.ordered.index``, by
+which MIN and MAX are kept), in the order of SQL and then of all columns, so that no two are equal. Two places in this
+sequence are remembered, where LIMIT begins and where it ends (``kernel.ordered.top``). A row that comes or goes
+before one of
 them has others pass it, one for one, found as the neighbours of the last: O(log N) for each. For ``SELECT x, y FROM r
 ORDER BY x DESC LIMIT 10``::
 

@@ -1,7 +1,7 @@
 """Which statements intersect two slices: two loops of which the shorter runs, each looking its rows up in the other.
 
 The slices leave one position of a key open, and share its variable, as the rows S[b, _] and T[_, a] of a triangle share
-c. Indexes of such slices keep digests of the words at that position (``kernel.index``).
+c. Indexes of such slices keep digests of the words at that position (``kernel.hash.index``).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Scalar expressions over codes, one row at a time: the executable specification of ``freshviews.expr``.
 
-Operations are looked up in ``freshviews.expr.ops.OPS`` and done by ``freshviews.kernel.scalar``, whose
+Operations are looked up in ``freshviews.expr.ops.OPS`` and done by ``freshviews.kernel.scalar.operations``, whose
 functions run as plain Python too (the one place where this room reaches up to the kernel's). A host
 operation works on values, so its arguments are decoded and its result encoded, for strings through a
 dictionary.
@@ -15,7 +15,8 @@ from typing import Any
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.ops import OPS
-from freshviews.kernel import mem, scalar
+from freshviews.kernel.memory import mem
+from freshviews.kernel.scalar import operations as scalar
 from freshviews.types import NULL, SqlType
 from freshviews.types.dictionary import Dictionary
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from freshviews.kernel.payload import PAYLOAD_ERRORS, SUM_OVERFLOW
+from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS, SUM_OVERFLOW
 from freshviews.program.incremental.maintenance import Maintained
 from freshviews.program.payloads import Key, Payload
 from freshviews.program.scalars import ScalarError

@@ -36,7 +36,7 @@ import pyarrow as pa
 from freshviews.engine.database import Database
 from freshviews.engine.encoding import MULTIPLICITY
 from freshviews.errors import StoreError
-from freshviews.kernel.image import compile_writer
+from freshviews.kernel.hash.image import compile_writer
 from freshviews.query.block import TableDef
 from freshviews.spark.arrow_files import ArrowWriter, read_all
 from freshviews.spark.forked import can_fork, in_child

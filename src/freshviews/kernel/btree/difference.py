@@ -1,0 +1,325 @@
+"""The difference of two versions of a tree, walked in the order of keys, past all pages that both have.
+
+The paper, section 3.3: two cursors, one in each version, go on together. A cursor stands before a row or before a
+whole page, at any level, of which it knows the least key without looking into it. Where both stand before one
+and the same page, both step over it; else the one that stands before the lesser key goes on, into the page or
+over the row, which then is in one version only. At equal keys, the page of the higher level is opened. So of a
+version only pages are opened that the other does not have, and their number is at most that of the pages that were
+copied, split, merged or made between the two; each edit accounts for at most a few per level.
+
+A row whose payload differs comes twice, first as a deletion of the old, then as an insertion of the new.
+
+``delta_branch`` makes of a row that came or went the change of the trie (section 4.2.1, "tree surgery"): the least
+depth at which a branch came or went with it.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.btree.pages import COUNT, LEVEL, LEVELS, child_at, column, word_at
+from freshviews.kernel.memory.mem import allocate, inlined, jit, load, store
+from freshviews.kernel.outside import outside
+
+# Words of an iterator over a difference; the two cursors follow, then the key that came last.
+DELTA_KEY = 0
+DELTA_PAYLOAD = 1
+DELTA_PAGES = 2  # pages ever opened
+PENDING = 3  # cursors to be moved on before the next row: 1 the old, 2 the new
+TWICE = 4  # 1 where the new payload of the row comes next
+CHANGED_LEAF = 5  # where the row is that came last
+CHANGED_INDEX = 6
+DELTA_SIGN = 7
+SEEN = 8  # bit 1 where a row went before the one that came last, bit 2 where one came: their keys are kept
+CURSORS = 9
+
+# Words of a cursor.
+TOP_PAGE = 0
+HEIGHT = 1  # levels of its tree: where LEVEL_NOW is that, it stands before the whole tree
+LEVEL_NOW = 2  # it stands before an entry of the page of this level: before a row at level 0
+DONE = 3
+PLACES = 4  # a page and a slot per level
+CURSOR_WORDS = PLACES + 2 * LEVELS
+
+OLD = 1
+NEW = 2
+
+
+def new_delta(k: int, p: int) -> int:
+    """An iterator for trees with so many words of key and payload, to be given back by ``mem.release``; 0 without
+    memory."""
+    d = allocate(CURSORS + 2 * CURSOR_WORDS + 2 * k)
+    if d != 0:
+        store(d, DELTA_KEY, k)
+        store(d, DELTA_PAYLOAD, p)
+    return d
+
+
+@inlined
+def cursor_of(d: int, side: int) -> int:
+    """The cursor of a side, OLD or NEW."""
+    return d + 8 * (CURSORS + (side - 1) * CURSOR_WORDS)
+
+
+@jit
+def begin_side(c: int, root: int) -> None:
+    """Have a cursor stand before a whole tree."""
+    height = load(root, LEVEL) + 1
+    store(c, TOP_PAGE, root)
+    store(c, HEIGHT, height)
+    store(c, LEVEL_NOW, height)
+    store(c, DONE, 1 if load(root, COUNT) == 0 else 0)
+
+
+@outside
+def delta_begin(d: int, old: int, new: int) -> None:
+    """Have an iterator walk from one root to another; both are those of versions, or the newer one of a tree."""
+    store(d, PENDING, 0)
+    store(d, TWICE, 0)
+    store(d, SEEN, 0)
+    store(d, DELTA_SIGN, 0)
+    begin_side(cursor_of(d, OLD), old)
+    begin_side(cursor_of(d, NEW), new)
+
+
+@inlined
+def place_page(c: int) -> int:
+    """The page whose entry, the one at ``place_slot``, has the least key of what a cursor stands before."""
+    level = load(c, LEVEL_NOW)
+    return load(c, TOP_PAGE) if level == load(c, HEIGHT) else load(c, PLACES + 2 * level)
+
+
+@inlined
+def place_slot(c: int) -> int:
+    level = load(c, LEVEL_NOW)
+    return 0 if level == load(c, HEIGHT) else load(c, PLACES + 2 * level + 1)
+
+
+@inlined
+def page_before(c: int, k: int) -> int:
+    """The page that a cursor stands before; 0 where that is a row."""
+    level = load(c, LEVEL_NOW)
+    if level == 0:
+        return 0
+    if level == load(c, HEIGHT):
+        return load(c, TOP_PAGE)
+    return child_at(load(c, PLACES + 2 * level), k, load(c, PLACES + 2 * level + 1))
+
+
+@jit
+def go_into(d: int, c: int) -> None:
+    """Open the page that a cursor stands before."""
+    page = page_before(c, load(d, DELTA_KEY))
+    level = load(c, LEVEL_NOW) - 1
+    store(c, LEVEL_NOW, level)
+    store(c, PLACES + 2 * level, page)
+    store(c, PLACES + 2 * level + 1, 0)
+    store(d, DELTA_PAGES, load(d, DELTA_PAGES) + 1)
+
+
+@jit
+def go_over(c: int) -> None:
+    """Step over the row or the page that a cursor stands before."""
+    level = load(c, LEVEL_NOW)
+    height = load(c, HEIGHT)
+    while level < height:
+        slot = load(c, PLACES + 2 * level + 1) + 1
+        store(c, PLACES + 2 * level + 1, slot)
+        if slot < load(load(c, PLACES + 2 * level), COUNT):
+            break
+        level += 1
+    store(c, LEVEL_NOW, level)
+    if level == height:
+        store(c, DONE, 1)
+
+
+@jit
+def go_over_equals(a: int, b: int, first: int, end: int) -> None:
+    """Step over what two cursors stand before, in pages of one level, and over what follows in both pages as long as
+    the columns ``first`` to ``end`` agree: whole rows of leaves, the children of inner pages."""
+    level = load(a, LEVEL_NOW)
+    page_a = load(a, PLACES + 2 * level)
+    page_b = load(b, PLACES + 2 * level)
+    i = load(a, PLACES + 2 * level + 1)
+    j = load(b, PLACES + 2 * level + 1)
+    most = min(load(page_a, COUNT) - i, load(page_b, COUNT) - j)
+    for c in range(first, end):
+        words_a = column(page_a, c) + 8 * i
+        words_b = column(page_b, c) + 8 * j
+        n = 1
+        while n < most and load(words_a, n) == load(words_b, n):
+            n += 1
+        most = n
+    store(a, PLACES + 2 * level + 1, i + most - 1)
+    store(b, PLACES + 2 * level + 1, j + most - 1)
+    go_over(a)
+    go_over(b)
+
+
+@jit
+def compare_places(a: int, b: int, first: int, end: int) -> int:
+    """-1, 0 or 1 by the words ``first`` to ``end`` of the keys that two cursors stand before."""
+    page_a = place_page(a)
+    slot_a = place_slot(a)
+    page_b = place_page(b)
+    slot_b = place_slot(b)
+    for c in range(first, end):
+        x = word_at(page_a, c, slot_a)
+        y = word_at(page_b, c, slot_b)
+        if x != y:
+            return -1 if x < y else 1
+    return 0
+
+
+@inlined
+def delta_word(d: int, c: int) -> int:
+    """A word, of the key or then of the payload, of the row that came last."""
+    return word_at(load(d, CHANGED_LEAF), c, load(d, CHANGED_INDEX))
+
+
+@inlined
+def kept_key(d: int, side: int) -> int:
+    """The key of the last row but one of a side."""
+    return d + 8 * (CURSORS + 2 * CURSOR_WORDS + (side - 1) * load(d, DELTA_KEY))
+
+
+@jit
+def emit(d: int, c: int, sign: int) -> int:
+    """Note the row that a cursor stands before as the one that came last; its sign."""
+    before = load(d, DELTA_SIGN)
+    if before != 0:
+        side = NEW if before > 0 else OLD
+        store(d, SEEN, load(d, SEEN) | side)
+        for i in range(load(d, DELTA_KEY)):
+            store(kept_key(d, side), i, delta_word(d, i))
+    store(d, CHANGED_LEAF, place_page(c))
+    store(d, CHANGED_INDEX, place_slot(c))
+    store(d, DELTA_SIGN, sign)
+    return sign
+
+
+@outside
+def delta_next(d: int) -> int:
+    """Go to the next difference: -1 where a row went, 1 where one came, 0 where there is none any more."""
+    k = load(d, DELTA_KEY)
+    old = cursor_of(d, OLD)
+    new = cursor_of(d, NEW)
+    if load(d, TWICE) != 0:
+        store(d, TWICE, 0)
+        return emit(d, new, 1)
+    pending = load(d, PENDING)
+    if pending & OLD != 0:
+        go_over(old)
+    if pending & NEW != 0:
+        go_over(new)
+    store(d, PENDING, 0)
+    while load(old, DONE) == 0 or load(new, DONE) == 0:
+        if load(old, DONE) != 0:
+            order = 1
+        elif load(new, DONE) != 0:
+            order = -1
+        else:
+            order = compare_places(old, new, 0, k)
+        if order == 0:
+            level_old = load(old, LEVEL_NOW)
+            level_new = load(new, LEVEL_NOW)
+            if level_old == 0 and level_new == 0:
+                if compare_places(old, new, k, k + load(d, DELTA_PAYLOAD)) != 0:
+                    store(d, PENDING, OLD | NEW)
+                    store(d, TWICE, 1)
+                    return emit(d, old, -1)
+                go_over_equals(old, new, 0, k + load(d, DELTA_PAYLOAD))
+            elif page_before(old, k) == page_before(new, k):
+                if level_old < load(old, HEIGHT) and level_new < load(new, HEIGHT):
+                    go_over_equals(old, new, k, k + 1)
+                else:
+                    go_over(old)
+                    go_over(new)
+            else:
+                if level_old >= level_new:
+                    go_into(d, old)
+                if level_new >= level_old:
+                    go_into(d, new)
+        elif order < 0:
+            if load(old, LEVEL_NOW) > 0:
+                go_into(d, old)
+            else:
+                store(d, PENDING, OLD)
+                return emit(d, old, -1)
+        elif load(new, LEVEL_NOW) > 0:
+            go_into(d, new)
+        else:
+            store(d, PENDING, NEW)
+            return emit(d, new, 1)
+    return 0
+
+
+@jit
+def shared_words(page: int, slot: int, d: int) -> int:
+    """How many first words of its key an entry shares with the row that came last."""
+    k = load(d, DELTA_KEY)
+    i = 0
+    while i < k and word_at(page, i, slot) == delta_word(d, i):
+        i += 1
+    return i
+
+
+@jit
+def shared_with_row_before(c: int, d: int) -> int:
+    """How many first words the row before a cursor's place shares with the row that came last; 0 where there is
+    none."""
+    height = load(c, HEIGHT)
+    level = load(c, LEVEL_NOW)
+    if load(c, DONE) != 0:
+        # Past the last row: below the last entry of the root, wherever the cursor had been.
+        page = load(c, TOP_PAGE)
+        slot = load(page, COUNT) - 1
+        level = height - 1
+        if slot < 0:
+            return 0
+    else:
+        while level < height and load(c, PLACES + 2 * level + 1) == 0:
+            level += 1
+        if level == height:
+            return 0
+        page = load(c, PLACES + 2 * level)
+        slot = load(c, PLACES + 2 * level + 1) - 1
+    k = load(d, DELTA_KEY)
+    while level > 0:
+        page = child_at(page, k, slot)
+        slot = load(page, COUNT) - 1
+        level -= 1
+        store(d, DELTA_PAGES, load(d, DELTA_PAGES) + 1)
+    return shared_words(page, slot, d)
+
+
+@outside
+def delta_shared(d: int) -> int:
+    """How many first words of its key the row that came last shares with rows of the other version, at most: the
+    branch that it grew from, or that it left, is that deep. The number of key words where the payload alone changed.
+    """
+    k = load(d, DELTA_KEY)
+    if load(d, PENDING) == OLD | NEW:
+        return k
+    other = cursor_of(d, NEW if load(d, DELTA_SIGN) < 0 else OLD)
+    depth = shared_with_row_before(other, d)
+    if load(other, DONE) == 0:
+        after = shared_words(place_page(other), place_slot(other), d)
+        depth = after if after > depth else depth
+    return depth
+
+
+@outside
+def delta_branch(d: int) -> int:
+    """The least depth, from 0, at which the trie changed with the row that came last and with none before it.
+
+    Where the sign is -1, the branches from there down to the row are in the old version only, else in the new.
+    A row whose payload alone changed has no branch: the number of key words.
+    """
+    k = load(d, DELTA_KEY)
+    depth = delta_shared(d)
+    side = NEW if load(d, DELTA_SIGN) > 0 else OLD
+    if load(d, SEEN) & side != 0:
+        shared = 0
+        while shared < k and load(kept_key(d, side), shared) == delta_word(d, shared):
+            shared += 1
+        depth = shared if shared > depth else depth
+    return depth

@@ -1,0 +1,115 @@
+"""Folds: what inner pages know of the rows below each child, so that intervals need not be read row by row.
+
+A fold is an associative operation over one word of every row, of the key or of the payload: a sum modulo 2^64,
+the least, the greatest, or a semigroup of the user's, given as the address of a C function of two words to a
+word (``numba.cfunc("int64(int64, int64)")(f).address``, or one of ctypes). Rows are combined in the order of
+the tree, so it need not commute. The number of rows is kept by every tree.
+
+The paper (section 3.1) has a small tree of partial results within each page besides. Pages here are a few
+thousand bytes, and a loop over the words of a column, which lie side by side, costs no more than that tree would.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.btree.pages import COUNT, FOLD_LIST, FOLDS, KEY, LEVEL, column, word_at
+from freshviews.kernel.memory.mem import add_wrapping, call_pair, inlined, jit, load, store
+
+SUM = 0
+LEAST = 1
+GREATEST = 2
+OWN = 3
+BIT_AND = 4
+BIT_OR = 5
+
+# Words of a fold's description.
+KIND = 0
+WORD = 1  # which word of a row: those of the payload follow those of the key
+FUNCTION = 2  # address of the C function of an OWN fold
+FOLD_WORDS = 3
+
+# What a fold comes to, in memory.
+SOME = 0  # 1 where there was a row
+VALUE = 1
+RESULT_WORDS = 2
+
+
+@inlined
+def combine(fold: int, a: int, b: int) -> int:
+    """Two values of a fold, ``a`` of earlier rows than ``b``, made one."""
+    kind = load(fold, KIND)
+    if kind == SUM:
+        return add_wrapping(a, b)
+    if kind == LEAST:
+        return a if a < b else b
+    if kind == GREATEST:
+        return a if a > b else b
+    if kind == BIT_AND:
+        return a & b
+    if kind == BIT_OR:
+        return a | b
+    return call_pair(load(fold, FUNCTION), a, b)
+
+
+@jit
+def fold_words(fold: int, words: int, low: int, high: int) -> int:
+    """The words ``low`` to ``high`` of a column combined; there is at least one."""
+    kind = load(fold, KIND)
+    value = load(words, low)
+    if kind == SUM:
+        for i in range(low + 1, high):
+            value = add_wrapping(value, load(words, i))
+    elif kind == LEAST:
+        for i in range(low + 1, high):
+            x = load(words, i)
+            value = x if x < value else value
+    elif kind == GREATEST:
+        for i in range(low + 1, high):
+            x = load(words, i)
+            value = x if x > value else value
+    else:
+        for i in range(low + 1, high):
+            value = combine(fold, value, load(words, i))
+    return value
+
+
+@inlined
+def fold_at(t: int, f: int) -> int:
+    """The description of a fold of a tree."""
+    return load(t, FOLD_LIST) + 8 * FOLD_WORDS * f
+
+
+@inlined
+def folded_column(t: int, page: int, f: int) -> int:
+    """Address of the column of a page that a fold combines."""
+    if load(page, LEVEL) == 0:
+        return column(page, load(fold_at(t, f), WORD))
+    return column(page, load(t, KEY) + 2 + f)
+
+
+@inlined
+def rows_below(page: int, key_words: int) -> int:
+    """Rows of a leaf, or below an inner page."""
+    count = load(page, COUNT)
+    if load(page, LEVEL) == 0:
+        return count
+    rows = 0
+    words = column(page, key_words + 1)
+    for i in range(count):
+        rows += load(words, i)
+    return rows
+
+
+@jit
+def describe_child(t: int, page: int, slot: int, child: int) -> None:
+    """Write the entry of a child: its least key, itself, its rows, its folds. The child is not empty, or is about
+    to be merged away."""
+    k = load(t, KEY)
+    for c in range(k):
+        store(column(page, c), slot, word_at(child, c, 0))
+    store(column(page, k), slot, child)
+    store(column(page, k + 1), slot, rows_below(child, k))
+    count = load(child, COUNT)
+    if count > 0:
+        for f in range(load(t, FOLDS)):
+            value = fold_words(fold_at(t, f), folded_column(t, child, f), 0, count)
+            store(column(page, k + 2 + f), slot, value)

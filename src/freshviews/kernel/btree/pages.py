@@ -1,0 +1,334 @@
+"""Pages of an ordered tree, and the versions that share them.
+
+A tree is a paged B+-tree whose rows are tuples of words in rising order, column by column within a page. Its
+header block is its handle; pages are blocks of one size, and a page is known by its address. A page is
+
+    birth | level | count | room | next dead | column 0, ``room`` words | column 1 | ...
+
+A leaf, level 0, has a column per word of key and payload. An inner page has an entry per child: the key of the
+child's least row, in the same first columns, then the child, the number of rows below it, and a column per fold
+(see ``folds``). So one search serves leaves and inner pages.
+
+**Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page; from then on a page that is
+part of a version is never written: a writer copies it, and its ancestors, and goes on in the copies
+(copy-on-write). Pages carry the number of the version after which they were born, and are written in place
+where no version has them. A page that leaves the tree goes back at once where no version needs it; else it
+joins the list of the dead of the newest version that does. ``unpin`` by the last reader of a version hands
+each page of that list on to the next older version, if that is as young as the page or younger, and otherwise
+gives it back. This is bookkeeping per page that dies, never per child: a reference count in each page would have
+to be raised, on copying an inner page, in all of its children.
+
+History is a line: only the newest state is written. ``pin``, ``unpin`` and writing are for one thread at a time;
+readers of versions touch none of the words that these write, and need no lock.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.memory.mem import allocate, copy_words, inlined, jit, load, reallocate, release, store
+from freshviews.kernel.outside import outside
+
+# Words of a page; the columns follow.
+BIRTH = 0  # number of the version that was current, and not yet pinned, when the page was made
+LEVEL = 1  # 0 for a leaf
+COUNT = 2  # rows or entries
+ROOM = 3  # rows or entries there is room for: the distance of columns
+NEXT_DEAD = 4  # next page in the list of the dead of a version, or of the spare ones
+BODY = 5
+
+# Words of the header of a tree.
+ROOT = 0
+KEY = 1  # words of a key
+PAYLOAD = 2  # words of the payload of a row
+SUMMED = 3  # 1 where payloads are added to, and a row is there as long as its payload is not zero
+LEAF_ROOM = 4
+INNER_ROOM = 5
+PAGE_WORDS = 6
+FOLDS = 7  # number of folds
+FOLD_LIST = 8  # address of their description; see folds.py
+PAGES = 9  # pages of the tree and of all its versions
+SPARE = 10  # first of the pages that wait to be used
+SPARES = 11
+COPIED = 12  # pages ever copied because a version had them
+VISITED = 13  # pages that the writer ever went through
+FAILED = 14  # 1 where memory ran out: edits are missing
+EPOCH = 15  # number of the version that ``pin`` would make
+NEWEST = 16  # handle of the newest version, or 0
+FLOOR = 17  # its number, or -1: pages born later are the tree's own
+SCRATCH = 18  # room for the rows of two leaves
+SCRATCH_KEY = 19  # room for a row
+BOUND_PAGE = 20  # of the last descent: the entry after it lies here, or 0 where nothing comes after
+BOUND_SLOT = 21
+CHANGED = 22  # whether the last merge of edits changed anything
+PATH = 23  # of the last descent: a page and a slot per level
+
+LEVELS = 24
+"""Levels a tree can have: more than any memory holds."""
+TREE_HEADER = PATH + 2 * LEVELS
+
+# Words of a version.
+NUMBER = 0
+TOP = 1  # its root page
+READERS = 2
+DEAD = 3  # first page that died after it, and that no newer version has
+OLDER = 4
+NEWER = 5
+VERSION_WORDS = 6
+
+MOST_SPARES = 64
+"""Pages that wait to be used again, besides a sixteenth of those in use."""
+
+
+@inlined
+def column(page: int, c: int) -> int:
+    """Address of a column of a page."""
+    return page + 8 * (BODY + c * load(page, ROOM))
+
+
+@inlined
+def word_at(page: int, c: int, i: int) -> int:
+    """A word of row or entry ``i``."""
+    return load(page, BODY + c * load(page, ROOM) + i)
+
+
+@inlined
+def compare_entry(page: int, i: int, key: int, words: int) -> int:
+    """-1, 0 or 1 as the first words of entry ``i`` come before, are, or come after those at an address."""
+    order = 0
+    for c in range(words):
+        x = word_at(page, c, i)
+        y = load(key, c)
+        if x != y:
+            order = -1 if x < y else 1
+            break
+    return order
+
+
+@jit
+def first_not_less(page: int, words: int, key: int, low: int, high: int) -> int:
+    """First of the entries ``low`` to ``high`` whose first words are not less than the key's; else ``high``."""
+    while low < high:
+        middle = (low + high) >> 1
+        if compare_entry(page, middle, key, words) < 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@jit
+def first_greater(page: int, words: int, key: int, low: int, high: int) -> int:
+    """First of the entries ``low`` to ``high`` whose first words are greater than the key's; else ``high``."""
+    while low < high:
+        middle = (low + high) >> 1
+        if compare_entry(page, middle, key, words) <= 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def child_at(page: int, key_words: int, slot: int) -> int:
+    """The child of an entry."""
+    return word_at(page, key_words, slot)
+
+
+@inlined
+def columns_of(t: int, page: int) -> int:
+    """How many columns a page has."""
+    if load(page, LEVEL) == 0:
+        return load(t, KEY) + load(t, PAYLOAD)
+    return load(t, KEY) + 2 + load(t, FOLDS)
+
+
+# Pages come and go.
+
+
+@outside
+def reserve_pages(t: int, wanted: int) -> int:
+    """Have so many pages waiting, so that ``take_page`` cannot fail; 0 where memory is out."""
+    while load(t, SPARES) < wanted:
+        page = reallocate(0, load(t, PAGE_WORDS))
+        if page == 0:
+            store(t, FAILED, 1)
+            return 0
+        store(page, NEXT_DEAD, load(t, SPARE))
+        store(t, SPARE, page)
+        store(t, SPARES, load(t, SPARES) + 1)
+    return 1
+
+
+@jit
+def take_page(t: int, level: int) -> int:
+    """An empty page out of the reserved ones."""
+    page = load(t, SPARE)
+    store(t, SPARE, load(page, NEXT_DEAD))
+    store(t, SPARES, load(t, SPARES) - 1)
+    store(t, PAGES, load(t, PAGES) + 1)
+    store(page, BIRTH, load(t, EPOCH))
+    store(page, LEVEL, level)
+    store(page, COUNT, 0)
+    store(page, ROOM, load(t, LEAF_ROOM) if level == 0 else load(t, INNER_ROOM))
+    store(page, NEXT_DEAD, 0)
+    return page
+
+
+@jit
+def give_page(t: int, page: int) -> None:
+    """Take a page back that nobody needs."""
+    store(t, PAGES, load(t, PAGES) - 1)
+    if load(t, SPARES) < MOST_SPARES + (load(t, PAGES) >> 4):
+        store(page, NEXT_DEAD, load(t, SPARE))
+        store(t, SPARE, page)
+        store(t, SPARES, load(t, SPARES) + 1)
+    else:
+        release(page)
+
+
+@jit
+def bury(version: int, page: int) -> None:
+    """Enter a page into the list of the dead of a version."""
+    store(page, NEXT_DEAD, load(version, DEAD))
+    store(version, DEAD, page)
+
+
+@jit
+def drop_page(t: int, page: int) -> None:
+    """A page leaves the tree: it is given back, unless a version has it."""
+    if load(page, BIRTH) > load(t, FLOOR):
+        give_page(t, page)
+    else:
+        bury(load(t, NEWEST), page)
+
+
+@jit
+def own_page(t: int, page: int) -> int:
+    """The page, if no version has it; else a copy, which the caller puts in its place."""
+    if load(page, BIRTH) > load(t, FLOOR):
+        return page
+    copy = take_page(t, load(page, LEVEL))
+    copy_words(copy + 8 * BODY, page + 8 * BODY, load(t, PAGE_WORDS) - BODY)
+    store(copy, COUNT, load(page, COUNT))
+    store(t, COPIED, load(t, COPIED) + 1)
+    bury(load(t, NEWEST), page)
+    return copy
+
+
+# Versions.
+
+
+@outside
+def pin(t: int) -> int:
+    """Keep the present state as a version, or have one more reader of it; its handle, or 0 without memory."""
+    newest = load(t, NEWEST)
+    if newest != 0 and load(newest, TOP) == load(t, ROOT):
+        store(newest, READERS, load(newest, READERS) + 1)
+        return newest
+    version = allocate(VERSION_WORDS)
+    if version == 0:
+        return 0
+    store(version, NUMBER, load(t, EPOCH))
+    store(version, TOP, load(t, ROOT))
+    store(version, READERS, 1)
+    store(version, OLDER, newest)
+    if newest != 0:
+        store(newest, NEWER, version)
+    store(t, NEWEST, version)
+    store(t, FLOOR, load(t, EPOCH))
+    store(t, EPOCH, load(t, EPOCH) + 1)
+    return version
+
+
+@outside
+def unpin(t: int, version: int) -> None:
+    """One reader less of a version; after the last, what only it needed is given back."""
+    readers = load(version, READERS) - 1
+    store(version, READERS, readers)
+    if readers > 0:
+        return
+    older = load(version, OLDER)
+    newer = load(version, NEWER)
+    floor = -1 if older == 0 else load(older, NUMBER)
+    if older != 0:
+        store(older, NEWER, newer)
+    if newer != 0:
+        store(newer, OLDER, older)
+    else:
+        store(t, NEWEST, older)
+        store(t, FLOOR, floor)
+    page = load(version, DEAD)
+    while page != 0:
+        following = load(page, NEXT_DEAD)
+        if load(page, BIRTH) > floor:
+            give_page(t, page)
+        else:
+            bury(older, page)
+        page = following
+    release(version)
+
+
+@jit
+def give_subtree(t: int, root: int, floor: int, stack: int) -> None:
+    """Give back the pages under and with a root that were born after ``floor``, the number of a version or -1; those
+    born before are part of that version, and so is all below them. ``stack`` has two words per level."""
+    k = load(t, KEY)
+    depth = 0
+    if load(root, BIRTH) > floor:
+        store(stack, 0, root)
+        store(stack, 1, 0)
+        depth = 1
+    while depth > 0:
+        page = load(stack, 2 * depth - 2)
+        slot = load(stack, 2 * depth - 1)
+        if load(page, LEVEL) == 0 or slot == load(page, COUNT):
+            give_page(t, page)
+            depth -= 1
+        else:
+            store(stack, 2 * depth - 1, slot + 1)
+            child = child_at(page, k, slot)
+            if load(child, BIRTH) > floor:
+                store(stack, 2 * depth, child)
+                store(stack, 2 * depth + 1, 0)
+                depth += 1
+
+
+@outside
+def revert(t: int, version: int) -> None:
+    """Take back all edits since the newest version was pinned; any other version stays as it is."""
+    give_subtree(t, load(t, ROOT), load(version, NUMBER), t + 8 * PATH)
+    store(version, DEAD, 0)
+    store(t, ROOT, load(version, TOP))
+    store(t, FAILED, 0)
+
+
+@outside
+def free_tree(t: int) -> None:
+    """Give all memory of a tree back, that of its versions with it."""
+    give_subtree(t, load(t, ROOT), -1, t + 8 * PATH)
+    version = load(t, NEWEST)
+    while version != 0:
+        page = load(version, DEAD)
+        while page != 0:
+            following = load(page, NEXT_DEAD)
+            give_page(t, page)
+            page = following
+        older = load(version, OLDER)
+        release(version)
+        version = older
+    page = load(t, SPARE)
+    while page != 0:
+        following = load(page, NEXT_DEAD)
+        release(page)
+        page = following
+    release(load(t, FOLD_LIST))
+    release(load(t, SCRATCH))
+    release(load(t, SCRATCH_KEY))
+    release(t)
+
+
+@jit
+def tree_bytes(t: int) -> int:
+    """Bytes a tree holds: header, scratch rows, pages of the tree, of its versions, and spare ones."""
+    pages = load(t, PAGES) + load(t, SPARES)
+    scratch = (2 * load(t, LEAF_ROOM) + 1) * (load(t, KEY) + load(t, PAYLOAD))
+    return 8 * (TREE_HEADER + scratch + pages * load(t, PAGE_WORDS))

@@ -1,0 +1,241 @@
+"""Columns of Arrow memory to codes: types that need no more than widening, scaling and a check of their range.
+
+A batch comes as the C structure of Arrow's data interface, whose children are the columns; a plan of words, made
+once per schema, says what to do with each. A column that has a value which is refused stops the batch: what is
+wrong with it is for ``freshviews.types.columns`` to say, which knows all types and words every refusal.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from llvmlite import ir
+from numba import types as numba_types
+
+from freshviews.kernel.codes.string_slots import UNKNOWN, code_of, short_text
+from freshviews.kernel.memory.mem import inlined, jit, load, load8, load32, mul_wrapping, primitive, store
+from freshviews.types.sqltype import NULL
+
+# Words of Arrow's C structure of an array.
+LENGTH = 0
+NULL_COUNT = 1
+OFFSET = 2
+BUFFERS = 5
+CHILDREN = 6
+RELEASE = 8
+ARRAY_WORDS = 10
+
+# Words of a plan, one group per column.
+KIND = 0
+FACTOR = 1
+LEAST = 2  # bounds of the value before it is multiplied by the factor
+GREATEST = 3
+NULLABLE = 4
+TARGET = 5  # which row of the target takes the codes
+PLAN_WORDS = 6
+
+# Kinds.
+CHECK_NULLS = 0  # nothing of the column is needed but that it has no NULL where it must not
+INT8, INT16, INT32, INT64 = 1, 2, 3, 4
+UINT8, UINT16, UINT32 = 5, 6, 7
+DECIMAL128 = 8
+DOUBLE = 9
+BOOLEAN = 10
+STRING, LARGE_STRING, STRING_VIEW = 11, 12, 13
+OTHER = 14  # left to the caller
+
+_NAN = 0x7FF8000000000000
+_INFINITY = 0x7FF0000000000000
+_POSITIVE = 0x7FFFFFFFFFFFFFFF
+
+
+def call_release(array: int) -> None:
+    """Call the release function of an Arrow C structure."""
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(load(array, RELEASE))(array)
+
+
+def _lower_release(builder: Any, array: Any) -> None:
+    word = ir.IntType(64)
+    place = builder.gep(builder.inttoptr(array, word.as_pointer()), [ir.Constant(word, RELEASE)])
+    kind = ir.FunctionType(ir.VoidType(), [word])
+    builder.call(builder.inttoptr(builder.load(place), kind.as_pointer()), [array])
+
+
+primitive(call_release, numba_types.none, _lower_release, numba_types.int64)
+
+
+@inlined
+def _bit(bits: int, i: int) -> int:
+    return (load8(bits, i >> 3) >> (i & 7)) & 1
+
+
+@inlined
+def _small(data: int, kind: int, i: int) -> int:
+    """An integer of less than 32 bits, or one of 32 without a sign."""
+    if kind == INT8:
+        return (load8(data, i) ^ 0x80) - 0x80
+    if kind == UINT8:
+        return load8(data, i)
+    if kind == UINT32:
+        return load32(data, i) & 0xFFFFFFFF
+    half = load8(data, 2 * i) | load8(data, 2 * i + 1) << 8
+    return half if kind == UINT16 else (half ^ 0x8000) - 0x8000
+
+
+@inlined
+def _canonical(word: int) -> int:
+    """The code of a double by its bits: one NaN, no -0.0."""
+    if word == NULL:
+        return 0
+    return _NAN if word & _POSITIVE > _INFINITY else word
+
+
+@jit
+def integers(kind: int, data: int, start: int, n: int, factor: int, least: int, greatest: int, out: int) -> int:
+    """Codes of numbers without NULLs; 1 where one is out of its bounds. Loops are such that they vectorise."""
+    bad = 0
+    if kind == INT64:
+        for i in range(n):
+            value = load(data, start + i)
+            bad |= (value < least) | (value > greatest)
+            store(out, i, mul_wrapping(value, factor))
+    elif kind == INT32:
+        for i in range(n):
+            value = load32(data, start + i)
+            bad |= (value < least) | (value > greatest)
+            store(out, i, mul_wrapping(value, factor))
+    elif kind == DECIMAL128:
+        for i in range(n):
+            value = load(data, 2 * (start + i))
+            high = load(data, 2 * (start + i) + 1)
+            bad |= (high != value >> 63) | (value < least) | (value > greatest)
+            store(out, i, mul_wrapping(value, factor))
+    elif kind == DOUBLE:
+        for i in range(n):
+            store(out, i, _canonical(load(data, start + i)))
+    elif kind == BOOLEAN:
+        for i in range(n):
+            store(out, i, _bit(data, start + i))
+    else:
+        for i in range(n):
+            value = _small(data, kind, start + i)
+            bad |= (value < least) | (value > greatest)
+            store(out, i, mul_wrapping(value, factor))
+    return 1 if bad else 0
+
+
+@jit
+def mask_nulls(bits: int, start: int, n: int, out: int) -> None:
+    """NULL for the rows whose bit of validity is not set."""
+    for i in range(n):
+        if _bit(bits, start + i) == 0:
+            store(out, i, NULL)
+
+
+@jit
+def nullable_integers(
+    kind: int, data: int, bits: int, start: int, n: int, factor: int, least: int, greatest: int, out: int
+) -> int:
+    """As ``integers``, for a column with NULLs: what lies under a NULL is not looked at."""
+    for i in range(n):
+        if _bit(bits, start + i) == 0:
+            store(out, i, NULL)
+        elif integers(kind, data, start + i, 1, factor, least, greatest, out + 8 * i):
+            return 1
+    return 0
+
+
+@inlined
+def _text(kind: int, buffers: int, i: int) -> tuple[int, int]:
+    """Address and bytes of string ``i``."""
+    data = load(buffers, 1)
+    if kind == STRING:
+        begin = load32(data, i)
+        return load(buffers, 2) + begin, load32(data, i + 1) - begin
+    if kind == LARGE_STRING:
+        begin = load(data, i)
+        return load(buffers, 2) + begin, load(data, i + 1) - begin
+    view = data + 16 * i
+    size = load32(view, 0)
+    if size <= 12:
+        return view + 4, size
+    return load(buffers, 2 + load32(view, 2)) + load32(view, 3), size
+
+
+@jit
+def strings(kind: int, buffers: int, bits: int, start: int, n: int, slots: int, out: int) -> int:
+    """Codes of strings, UNKNOWN where there is none; returns how many those are."""
+    unknown = 0
+    before = 0
+    before_size = -1
+    code = 0
+    for i in range(n):
+        if bits != 0 and _bit(bits, start + i) == 0:
+            store(out, i, NULL)
+            continue
+        text, size = _text(kind, buffers, start + i)
+        # Neighbours are often equal.
+        if size != before_size or size > 8 or short_text(text, size) != before:
+            code = code_of(slots, text, size)
+            before_size = size
+            before = short_text(text, size) if size <= 8 else 0
+        unknown += code == UNKNOWN
+        store(out, i, code)
+    return unknown
+
+
+@jit
+def any_null(bits: int, start: int, n: int) -> bool:
+    """Whether one of the rows has its bit of validity not set."""
+    for i in range(start, start + n):
+        if _bit(bits, i) == 0:
+            return True
+    return False
+
+
+@jit
+def read_columns(array: int, columns: int, plan: int, slots: int, start: int, target: int, rows: int) -> int:
+    """Write the codes of a batch of ``columns`` columns to ``target``, from row ``start`` on.
+
+    The target has ``rows`` words per column. Returns -1 where a value is refused, else the number of strings
+    that have no code yet.
+    """
+    n = load(array, LENGTH)
+    unknown = 0
+    for c in range(columns):
+        column = load(load(array, CHILDREN), c)
+        entry = plan + 8 * c * PLAN_WORDS
+        kind = load(entry, KIND)
+        buffers = load(column, BUFFERS)
+        offset = load(column, OFFSET) + load(array, OFFSET)
+        bits = load(buffers, 0)
+        if load(column, NULL_COUNT) == 0 or (bits != 0 and not any_null(bits, offset, n)):
+            bits = 0
+        if bits != 0 and load(entry, NULLABLE) == 0:
+            return -1
+        if kind == CHECK_NULLS or kind == OTHER:
+            continue
+        out = target + 8 * (load(entry, TARGET) * rows + start)
+        if STRING <= kind <= STRING_VIEW:
+            unknown += strings(kind, buffers, bits, offset, n, slots, out)
+            continue
+        data = load(buffers, 1)
+        factor = load(entry, FACTOR)
+        least = load(entry, LEAST)
+        greatest = load(entry, GREATEST)
+        if bits == 0:
+            bad = integers(kind, data, offset, n, factor, least, greatest, out)
+        else:
+            bad = nullable_integers(kind, data, bits, offset, n, factor, least, greatest, out)
+        if bad != 0:
+            return -1
+    return unknown
+
+
+@jit
+def read_and_release(array: int, columns: int, plan: int, slots: int, start: int, target: int, rows: int) -> int:
+    """``read_columns``, and the structure given back."""
+    unknown = read_columns(array, columns, plan, slots, start, target, rows)
+    call_release(array)
+    return unknown

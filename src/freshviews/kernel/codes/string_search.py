@@ -1,0 +1,14 @@
+"""The codes of strings that lie in an array; of one that has none, UNKNOWN. Nothing is entered."""
+
+from __future__ import annotations
+
+from freshviews.kernel.codes.string_slots import code_of
+from freshviews.kernel.memory.mem import jit, load, store
+
+
+@jit
+def search_codes(block: int, offsets: int, data: int, n: int, out: int) -> None:
+    """Write the codes of ``n`` strings to ``out``; bytes ``offsets[i]`` to ``offsets[i + 1]`` of ``data`` are one."""
+    for i in range(n):
+        begin = load(offsets, i)
+        store(out, i, code_of(block, data + begin, load(offsets, i + 1) - begin))

@@ -1,0 +1,125 @@
+"""From a string's bytes to its code: a hash over the heap that holds all strings of a dictionary.
+
+The heap belongs to the dictionary (``offsets[code]`` to ``offsets[code + 1]`` are the bytes of a code). Slots are
+as a table's, ``hash << 32 | code + 1``, and never removed. A block of words says where all of it is.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from llvmlite import ir
+from numba import types
+
+from freshviews.kernel.memory.mem import inlined, jit, load, load8, mix, primitive, shift_right, store
+
+# Words of the block.
+SLOTS = 0
+MASK = 1
+OFFSETS = 2
+DATA = 3
+BLOCK_WORDS = 4
+
+UNKNOWN = -1
+"""What stands for the code of a string that has none."""
+
+
+def word_at(address: int) -> int:
+    """The eight bytes at any address, aligned or not."""
+    return ctypes.c_int64.from_address(address).value
+
+
+def half_at(address: int) -> int:
+    """The four bytes at any address, without a sign."""
+    return ctypes.c_uint32.from_address(address).value
+
+
+_WORD, _HALF = ir.IntType(64), ir.IntType(32)
+
+primitive(
+    word_at,
+    types.int64,
+    lambda b, a: b.load(b.inttoptr(a, _WORD.as_pointer()), align=1),
+    types.int64,
+)
+primitive(
+    half_at,
+    types.int64,
+    lambda b, a: b.zext(b.load(b.inttoptr(a, _HALF.as_pointer()), align=1), _WORD),
+    types.int64,
+)
+
+
+@inlined
+def short_text(text: int, size: int) -> int:
+    """At most eight bytes as a word; no byte beyond them is read."""
+    if size >= 8:
+        return word_at(text)
+    if size >= 4:  # two halves that overlap
+        return half_at(text) | half_at(text + size - 4) << (8 * (size - 4))
+    if size == 0:
+        return 0
+    middle = size >> 1
+    last = size - 1
+    return load8(text, 0) | load8(text, middle) << (8 * middle) | load8(text, last) << (8 * last)
+
+
+@inlined
+def hash_text(text: int, size: int) -> int:
+    """A 32-bit hash of a string."""
+    state = mix(0, size)
+    at = 0
+    while at + 8 < size:
+        state = mix(state, word_at(text + at))
+        at += 8
+    # The last word of a long string overlaps the one before.
+    state = mix(state, word_at(text + size - 8) if size > 8 else short_text(text, size))
+    return state & 0xFFFFFFFF
+
+
+@inlined
+def same_text(one: int, other: int, size: int) -> bool:
+    """Whether two strings of one size are the same."""
+    if size <= 8:
+        return short_text(one, size) == short_text(other, size)
+    at = 0
+    while at + 8 < size:
+        if word_at(one + at) != word_at(other + at):
+            return False
+        at += 8
+    return word_at(one + size - 8) == word_at(other + size - 8)
+
+
+@inlined
+def code_of(block: int, text: int, size: int) -> int:
+    """The code of a string, or UNKNOWN."""
+    h = hash_text(text, size)
+    slots = load(block, SLOTS)
+    mask = load(block, MASK)
+    i = h & mask
+    while True:
+        slot = load(slots, i)
+        if slot == 0:
+            return UNKNOWN
+        if shift_right(slot, 32) == h:
+            code = (slot & 0xFFFFFFFF) - 1
+            begin = load(load(block, OFFSETS), code)
+            if load(load(block, OFFSETS), code + 1) - begin == size and same_text(
+                load(block, DATA) + begin, text, size
+            ):
+                return code
+        i = (i + 1) & mask
+
+
+@jit
+def enter_codes(block: int, first: int, last: int) -> None:
+    """Enter the strings of the codes from ``first`` to before ``last``; there must be room."""
+    slots = load(block, SLOTS)
+    mask = load(block, MASK)
+    for code in range(first, last):
+        begin = load(load(block, OFFSETS), code)
+        h = hash_text(load(block, DATA) + begin, load(load(block, OFFSETS), code + 1) - begin)
+        i = h & mask
+        while load(slots, i) != 0:
+            i = (i + 1) & mask
+        store(slots, i, h << 32 | (code + 1))

@@ -1,0 +1,83 @@
+"""The words of a program's balance: its threshold base, its thresholds, and how often it was rebalanced.
+
+What they mean is said in ``program.balances``, which the interpreter runs. The block::
+
+    base | fewest rows | major | minor | per partition: epsilon, strict, rise, sink
+"""
+
+from __future__ import annotations
+
+import math
+
+from freshviews.kernel.hash import index
+from freshviews.kernel.hash.table import find_words, hash_words
+from freshviews.kernel.memory.mem import f64, inlined, jit, load, store
+from freshviews.kernel.outside import outside
+
+BASE = 0
+FEWEST = 1
+MAJOR = 2
+MINOR = 3
+FIRST_PARTITION = 4
+
+# Words of a partition.
+EPSILON = 0
+STRICT = 1
+RISE = 2
+SINK = 3
+PARTITION_WORDS = 4
+
+
+@outside
+def set_base(balance: int, base: int, partitions: int) -> None:
+    """Set the threshold base, and with it the thresholds."""
+    store(balance, BASE, base)
+    store(balance, FEWEST, base // 4)
+    for i in range(partitions):
+        at = balance + 8 * (FIRST_PARTITION + i * PARTITION_WORDS)
+        threshold = float(base) ** f64(load(at, EPSILON))
+        store(at, STRICT, math.ceil(threshold))
+        store(at, RISE, math.ceil(1.5 * threshold))
+        store(at, SINK, math.ceil(0.5 * threshold))
+
+
+@jit
+def expected_base(balance: int, rows: int, m: int, stride: int, n: int) -> int:
+    """The base for a batch of ``n`` updates, where ``rows`` are stored, if they may more than double it and only
+    insert; else 0. The multiplicities lie at ``m``."""
+    if n <= 1 or rows + n < 2 * load(balance, BASE):
+        return 0
+    for i in range(n):
+        if load(m, i * stride) <= 0:
+            return 0
+    return 2 * (rows + n) + 1
+
+
+@inlined
+def is_balanced(balance: int, rows: int) -> bool:
+    """Whether the base fits so many rows."""
+    return load(balance, FEWEST) <= rows < load(balance, BASE)
+
+
+@inlined
+def next_base(balance: int, rows: int) -> int:
+    """The base after this one, which does not fit."""
+    base = load(balance, BASE)
+    if rows >= base:
+        return 2 * base
+    return max(base // 2 - 1, 1)
+
+
+@jit
+def rows_of_values(x: int, values: int) -> int:
+    """The rows of a store, by its index on what a table of values has as its key, that have one of the values."""
+    words = load(x, index.COUNT) + index.GROUP_EXTRA
+    total = 0
+    for g in range(load(x, index.USED)):
+        group = load(x, index.GROUPS) + 8 * g * words
+        rows = load(group + 8 * load(x, index.COUNT), index.ROWS_COUNT)
+        if rows != 0:
+            h = hash_words(group, load(x, index.COUNT))
+            if find_words(values, group, load(x, index.COUNT), h) != 0:
+                total += rows
+    return total

@@ -1,0 +1,499 @@
+"""The kernels of stored base tables: rows counted by value, with counts by key and by foreign key.
+
+A base table is a row table (key: all columns, payload: the multiplicity) and *sides*: tables that count the
+rows by part of their columns, one per key and one per foreign key. Rows in which one of those columns is
+NULL do not count. The side of a primary key is its *locator* too: it has a second word of payload, the sum of
+the places of the rows that it counts, each place as often as the row is there. Where one row is left, that sum
+is its place; sums come and go with the counts, in any order, and are undone with them. Widths are known at run
+time only, so keys are reached by address. Every table keeps its journal from one ``settle_base`` to the next:
+the checks look only at what the journals name, and ``undo_base`` puts back exactly what they hold.
+
+Rows of a table without sides are found by value only to be deleted. As long as no batch has a negative
+multiplicity, they are appended (see ``pending``): without a journal, as nothing can be amiss, and ``undo_base``
+takes the fresh ones off the end. The first such batch enters them, and from then on all are entered as they come.
+
+The block ``spec`` of a base table::
+
+    row table | columns | sides | address of a scratch key | mixed | fresh | per side: table, count, positions ...
+
+``mixed`` is set where a batch changed one row twice and had both signs; ``fresh`` are rows appended since the last
+``settle_base``. Columns of a batch come as a block of two words per column, its address and its stride in words.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.hash.pending import NEVER, enter_oldest, enter_pending, look
+from freshviews.kernel.hash.table import (
+    EAGER_BELOW,
+    EPOCH,
+    FAILED,
+    JOURNAL,
+    JOURNAL_CAPACITY,
+    JOURNALED,
+    JOURNALING,
+    KEY,
+    LARGE,
+    LIVE,
+    MOST,
+    PAYLOAD,
+    PENDING,
+    ROOM,
+    ROWS,
+    USED,
+    WIDTH,
+    clear_journal,
+    find_words,
+    hash_words,
+    insert_row,
+    make_room,
+    remove_row,
+    row_at,
+    table_bytes,
+    touch,
+)
+from freshviews.kernel.memory.mem import (
+    add_overflows,
+    add_wrapping,
+    allocate,
+    copy_words,
+    inlined,
+    jit,
+    load,
+    mul_wrapping,
+    release,
+    store,
+)
+from freshviews.kernel.outside import outside
+from freshviews.types import NULL
+
+# Words of a spec.
+ROW_TABLE = 0
+COLUMNS = 1
+SIDES = 2
+SCRATCH_KEY = 3
+MIXED = 4
+FRESH = 5
+FIRST_SIDE = 6
+# Words of a side; the positions follow, room for as many as there are columns.
+SIDE_TABLE = 0
+SIDE_COUNT = 1
+SIDE_POSITIONS = 2
+
+# What ``add_rows`` hands back in its low two bits.
+DONE = 0
+OUT_OF_MEMORY = 1
+OVERFLOW = 2
+
+BLOCK = 256
+"""Rows that are appended together, column by column, while they are in the processor's cache."""
+
+# Words a journal may keep for the next batch.
+KEPT_JOURNAL = 1 << 16
+
+
+@jit
+def count_of(t: int, key: int, words: int) -> int:
+    """The count of the key at an address; 0 where it is absent."""
+    row = find_words(t, key, words, hash_words(key, words))
+    return 0 if row == 0 else load(row, words)
+
+
+@inlined
+def place_of(t: int, row: int) -> int:
+    """What tells where a row of the row table is, while it lives: never 0, and the same when the rows move."""
+    return row - load(t, ROWS) + 8
+
+
+@inlined
+def row_in(t: int, place: int) -> int:
+    """Address of the row at a place."""
+    return load(t, ROWS) + place - 8
+
+
+@inlined
+def add_count(t: int, key: int, words: int, change: int, place: int) -> tuple[int, int]:
+    """Add to the count of a key: DONE, OUT_OF_MEMORY or OVERFLOW, and the address of its row where it is DONE.
+
+    4 more than DONE where the key was touched before. ``place`` is added as often to the sum of a locator.
+    """
+    h = hash_words(key, words)
+    row = find_words(t, key, words, h)
+    again = 0
+    if row == 0:
+        number = insert_row(t, h)
+        if number < 0:
+            return OUT_OF_MEMORY, 0
+        row = row_at(t, number)
+        for i in range(words):
+            store(row, i, load(key, i))
+    elif load(row, load(t, WIDTH) - 1) == load(t, EPOCH):
+        again = 4
+    touch(t, row)
+    if load(t, FAILED) != 0:
+        # The journal does not know the row, so nothing would take it back.
+        if load(row, words) == 0:
+            remove_row(t, row)
+        return OUT_OF_MEMORY, 0
+    count = load(row, words)
+    if add_overflows(count, change) != 0:
+        return OVERFLOW, 0
+    store(row, words, count + change)
+    if load(t, PAYLOAD) == 2:
+        store(row, words + 1, add_wrapping(load(row, words + 1), mul_wrapping(change, place)))
+    return DONE | again, row
+
+
+@outside
+def add_sides(spec: int, key: int, change: int, place: int) -> int:
+    """Count a row, whose columns lie at ``key``, in every side; ``place`` is that of the row."""
+    scratch = load(spec, SCRATCH_KEY)
+    width = SIDE_POSITIONS + load(spec, COLUMNS)
+    for s in range(load(spec, SIDES)):
+        side = spec + 8 * (FIRST_SIDE + s * width)
+        words = load(side, SIDE_COUNT)
+        whole = True
+        for i in range(words):
+            word = load(key, load(side, SIDE_POSITIONS + i))
+            store(scratch, i, word)
+            if word == NULL:
+                whole = False
+        if whole:
+            status = add_count(load(side, SIDE_TABLE), scratch, words, change, place)[0] & 3
+            if status != DONE:
+                return status
+    return DONE
+
+
+@jit
+def room_after(t: int, multiplicities: int, stride: int, n: int) -> int:
+    """The room that counts have after a batch was appended, so that no sum of them overflows; -1 where it may not
+    be appended, as there is not enough or some of it is deleted."""
+    room = load(t, ROOM)
+    for r in range(n):
+        change = load(multiplicities, r * stride)
+        if change < 0 or change > room:
+            return -1
+        room -= change
+    return room
+
+
+@jit
+def append_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int, room: int) -> int:
+    """Append a batch: DONE or OUT_OF_MEMORY. ``room`` is that of counts after it."""
+    t = load(spec, ROW_TABLE)
+    oldest = min(load(t, PENDING) - load(spec, FRESH), load(t, PENDING) + n - load(t, MOST))
+    if (oldest > 0 and enter_oldest(t, oldest, load(spec, SCRATCH_KEY)) < 0) or make_room(t, n) == 0:
+        return OUT_OF_MEMORY
+    store(t, ROOM, room)
+    words = load(t, KEY)
+    width = load(t, WIDTH)
+    for start in range(0, n, BLOCK):
+        end = min(start + BLOCK, n)
+        rows = row_at(t, load(t, USED))
+        for i in range(words):
+            column = load(columns, 2 * i)
+            step = load(columns, 2 * i + 1)
+            for r in range(start, end):
+                store(rows, (r - start) * width + i, load(column, r * step))
+        for r in range(start, end):
+            store(rows, (r - start) * width + words, load(multiplicities, r * stride))
+            for i in range(words + 1, width):
+                store(rows, (r - start) * width + i, 0)
+        store(t, USED, load(t, USED) + end - start)
+    store(t, PENDING, load(t, PENDING) + n)
+    store(spec, FRESH, load(spec, FRESH) + n)
+    return DONE
+
+
+@jit
+def drop_fresh(spec: int) -> None:
+    """Take the fresh rows off the end."""
+    t = load(spec, ROW_TABLE)
+    words = load(t, KEY)
+    for _ in range(load(spec, FRESH)):
+        last = load(t, USED) - 1
+        store(t, ROOM, load(t, ROOM) + load(row_at(t, last), words))
+        store(t, USED, last)
+        store(t, PENDING, load(t, PENDING) - 1)
+    store(spec, FRESH, 0)
+
+
+@jit
+def enter_base(spec: int) -> int:
+    """Enter what was appended, fresh rows with the journal: DONE or OUT_OF_MEMORY."""
+    t = load(spec, ROW_TABLE)
+    words = load(t, KEY)
+    width = load(t, WIDTH)
+    fresh = load(spec, FRESH)
+    apart = allocate(fresh * width)
+    if apart == 0:
+        return OUT_OF_MEMORY
+    drop_fresh(spec)
+    copy_words(apart, row_at(t, load(t, USED)), fresh * width)
+    # No count overflows here (see ``room_after``), so any word will do for a status.
+    status = OUT_OF_MEMORY if enter_pending(t, apart) < 0 else DONE
+    for r in range(fresh):
+        if status == DONE:
+            row = apart + 8 * r * width
+            status = add_count(t, row, words, load(row, words), 0)[0] & 3
+    release(apart)
+    return status
+
+
+@jit
+def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) -> int:
+    """Add a batch; 0, or ``row << 2 | status`` of the row that failed, after which ``undo_base`` is due."""
+    t = load(spec, ROW_TABLE)
+    words = load(spec, COLUMNS)
+    sides = load(spec, SIDES)
+    if load(t, LIVE) >= load(t, EAGER_BELOW):
+        room = room_after(t, multiplicities, stride, n)
+        if room >= 0:
+            return append_rows(spec, columns, multiplicities, stride, n, room)
+        store(t, EAGER_BELOW, NEVER)
+    # The scratch block has room for two keys: the row's, and after it the sides'.
+    key = load(spec, SCRATCH_KEY) + 8 * words
+    positive = 1 if load(spec, FRESH) != 0 else 0
+    negative = 0
+    again = 0
+    if load(t, PENDING) != 0:
+        status = enter_base(spec)
+        if status != DONE:
+            return status
+    for r in range(n):
+        change = load(multiplicities, r * stride)
+        for i in range(words):
+            store(key, i, load(load(columns, 2 * i), r * load(columns, 2 * i + 1)))
+        status, row = add_count(t, key, words, change, 0)
+        again |= status >> 2
+        status &= 3
+        if status == DONE and sides != 0:
+            status = add_sides(spec, key, change, place_of(t, row))
+        if status != DONE:
+            return r << 2 | status
+        if load(row, words) >= LARGE:
+            store(t, EAGER_BELOW, NEVER)
+        if change > 0:
+            positive = 1
+        else:
+            negative = 1
+    if again & positive & negative != 0:
+        store(spec, MIXED, 1)
+    return 0
+
+
+@inlined
+def journaled_row(t: int, entry: int) -> int:
+    """Address of the row that a journal entry names."""
+    return row_at(t, load(load(t, JOURNAL), (load(t, PAYLOAD) + 1) * entry))
+
+
+@inlined
+def journaled_count(t: int, entry: int) -> int:
+    """The count that the row of a journal entry had before the batch."""
+    return load(load(t, JOURNAL), (load(t, PAYLOAD) + 1) * entry + 1)
+
+
+@jit
+def beyond(t: int, least: int, most: int) -> int:
+    """Address of the first touched row whose count is not between two bounds, or 0."""
+    words = load(t, KEY)
+    for entry in range(load(t, JOURNALED)):
+        row = journaled_row(t, entry)
+        count = load(row, words)
+        if count < least or count > most:
+            return row
+    return 0
+
+
+@jit
+def orphan(child: int, parent: int, positions: int, scratch: int) -> int:
+    """Address of the first touched foreign-key value that rows have and no parent has, or 0.
+
+    Word ``i`` of the parent's key is word ``positions[i]`` of the child's.
+    """
+    words = load(child, KEY)
+    for entry in range(load(child, JOURNALED)):
+        row = journaled_row(child, entry)
+        if load(row, words) > 0:
+            for i in range(words):
+                store(scratch, i, load(row, load(positions, i)))
+            if count_of(parent, scratch, words) <= 0:
+                return row
+    return 0
+
+
+@jit
+def deserted(parent: int, child: int, positions: int, scratch: int) -> int:
+    """Address of the first touched key that no parent has any more and child rows still have, or 0."""
+    words = load(parent, KEY)
+    for entry in range(load(parent, JOURNALED)):
+        row = journaled_row(parent, entry)
+        if load(row, words) <= 0:
+            for i in range(words):
+                store(scratch, load(positions, i), load(row, i))
+            if count_of(child, scratch, words) > 0:
+                return row
+    return 0
+
+
+@jit
+def undo_table(t: int) -> None:
+    """Put back the counts, and sums, that the journal holds, and empty it."""
+    words = load(t, KEY)
+    payload = load(t, PAYLOAD)
+    for entry in range(load(t, JOURNALED)):
+        before = load(t, JOURNAL) + 8 * ((payload + 1) * entry + 1)
+        copy_words(journaled_row(t, entry) + 8 * words, before, payload)
+    store(t, FAILED, 0)
+    clear_journal(t)
+
+
+@jit
+def settle_table(t: int) -> None:
+    """Keep the counts as they are and empty the journal; a large journal gives its memory back."""
+    clear_journal(t)
+    if load(t, JOURNAL_CAPACITY) > KEPT_JOURNAL:
+        release(load(t, JOURNAL))
+        store(t, JOURNAL, 0)
+        store(t, JOURNAL_CAPACITY, 0)
+
+
+@jit
+def undo_base(spec: int) -> None:
+    """Take back everything since the last ``settle_base``."""
+    store(spec, MIXED, 0)
+    t = load(spec, ROW_TABLE)
+    drop_fresh(spec)
+    undo_table(t)
+    width = SIDE_POSITIONS + load(spec, COLUMNS)
+    for s in range(load(spec, SIDES)):
+        undo_table(load(spec, FIRST_SIDE + s * width + SIDE_TABLE))
+
+
+@jit
+def settle_base(spec: int) -> None:
+    """Make everything since the last call permanent."""
+    store(spec, MIXED, 0)
+    store(spec, FRESH, 0)
+    t = load(spec, ROW_TABLE)
+    settle_table(t)
+    if load(t, PENDING) != 0 and look(t, load(spec, SCRATCH_KEY)) < 0:
+        # The rows that could not be entered are pending still; nothing is lost.
+        store(t, FAILED, 0)
+    width = SIDE_POSITIONS + load(spec, COLUMNS)
+    for s in range(load(spec, SIDES)):
+        settle_table(load(spec, FIRST_SIDE + s * width + SIDE_TABLE))
+
+
+@jit
+def base_bytes(spec: int) -> int:
+    """Bytes that the row table and the sides hold."""
+    total = table_bytes(load(spec, ROW_TABLE))
+    width = SIDE_POSITIONS + load(spec, COLUMNS)
+    for s in range(load(spec, SIDES)):
+        total += table_bytes(load(spec, FIRST_SIDE + s * width + SIDE_TABLE))
+    return total
+
+
+def live_rows(t: int) -> int:
+    """Rows of a settled table as they are stored, each counted once whatever its multiplicity."""
+    return load(t, LIVE) + load(t, PENDING)
+
+
+def used_rows(t: int) -> int:
+    """The end of a scan of a table."""
+    return load(t, USED)
+
+
+def journal_length(t: int) -> int:
+    """Rows that were touched since the journal was emptied."""
+    return load(t, JOURNALED)
+
+
+@jit
+def copy_net(t: int, out: int) -> int:
+    """Write key and change of count of every touched row to ``out``, row after row; the number of rows.
+
+    Rows whose count is what it was before are left out.
+    """
+    words = load(t, KEY)
+    rows = 0
+    for entry in range(load(t, JOURNALED)):
+        row = journaled_row(t, entry)
+        change = load(row, words) - journaled_count(t, entry)
+        if change != 0:
+            copy_words(out + 8 * rows * (words + 1), row, words)
+            store(out + 8 * rows * (words + 1), words, change)
+            rows += 1
+    return rows
+
+
+@jit
+def copy_rows(t: int, start: int, end: int, out: int) -> int:
+    """Write key and count of the rows with numbers from ``start`` to ``end`` to ``out``; how many there are.
+
+    Equal rows that are pending come one by one.
+    """
+    words = load(t, KEY)
+    rows = 0
+    for number in range(start, min(end, load(t, USED))):
+        row = row_at(t, number)
+        if load(row, words) != 0:
+            copy_words(out + 8 * rows * (words + 1), row, words + 1)
+            rows += 1
+    return rows
+
+
+@jit
+def places_of_keys(t: int, locator: int, keys: int, n: int, scratch: int, out: int) -> int:
+    """Write the places of the rows of ``t`` that have one of ``n`` keys to ``out``; how many there are.
+
+    ``t`` is settled. ``locator`` is the side of the keys, or ``t`` where a key is a whole row. ``keys`` has address
+    and stride of each word of a key, in the locator's order. ``scratch`` has room for a key.
+    """
+    words = load(locator, KEY)
+    found = 0
+    for k in range(n):
+        for i in range(words):
+            store(scratch, i, load(load(keys, 2 * i), k * load(keys, 2 * i + 1)))
+        row = find_words(locator, scratch, words, hash_words(scratch, words))
+        if row != 0:
+            store(out, found, place_of(t, row) if locator == t else load(row, words + 1))
+            found += 1
+    return found
+
+
+@jit
+def copy_places(t: int, places: int, n: int, out: int) -> None:
+    """Write key and count of the rows at ``n`` places to ``out``, row after row."""
+    words = load(t, KEY) + 1
+    for k in range(n):
+        copy_words(out + 8 * k * words, row_in(t, load(places, k)), words)
+
+
+@jit
+def matching_row(t: int, positions: int, count: int, key: int, start: int) -> int:
+    """Number of the first row from ``start`` on that has ``key`` at the positions, or -1: a scan."""
+    words = load(t, KEY)
+    for number in range(start, load(t, USED)):
+        row = row_at(t, number)
+        if load(row, words) > 0:
+            same = True
+            for i in range(count):
+                if load(row, load(positions, i)) != load(key, i):
+                    same = False
+                    break
+            if same:
+                return number
+    return -1
+
+
+def start_journal(t: int) -> None:
+    """Keep a journal from now on."""
+    store(t, JOURNALING, 1)
+
+
+def enter_at_once(t: int) -> None:
+    """Never append rows to a table."""
+    store(t, EAGER_BELOW, NEVER)

@@ -1,0 +1,316 @@
+"""Tables as flat arrays: what a file keeps of one, and how a table takes arrays that were read back.
+
+The arrays of a table are its rows and its slots, and of each index the slots, and the blocks with the groups
+after them. Rows, groups and blocks know each other by number or by distance, so that an array is used as it
+lies, wherever that is. Addresses are in the headers alone; of these an image keeps the other words. Rows that
+are pending stay so.
+
+The journal is not kept: an image is made between batches, when it is empty.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+
+from freshviews.kernel.btree.folds import KIND
+from freshviews.kernel.hash import index, table
+from freshviews.kernel.hash.index import (
+    BLOCK,
+    BLOCK_CAPACITY,
+    GROUP_EXTRA,
+    INLINE,
+    ROWS_COUNT,
+    slice_rows,
+    words_of_block,
+)
+from freshviews.kernel.hash.pending import NEVER
+from freshviews.kernel.memory.mem import allocate, copy_words, jit, load, release, store, store32
+from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.ordered.folds import ordered_fold_at
+
+_SHAPE = (table.WIDTH, table.KEY, table.PAYLOAD, table.INDEXES, table.ORDERED)
+_KEPT = (table.USED, table.FREE, table.LIVE, table.MASK, table.EPOCH, table.JOURNAL_CAPACITY)
+_PENDING_KEPT = (table.PENDING, table.ROOM, table.LOOK_AT, table.EAGER_BELOW)
+_INDEX_SHAPE = (index.COUNT, index.ROW_WORD, index.DIGESTED)
+_INDEX_KEPT = (index.WORDS, index.MASK, index.CAPACITY, index.USED, index.FREE, index.LIVE)
+_ORDERED_SHAPE = (ordered.KINDS, ordered.ROW_WORD)
+_ORDERED_KEPT = (ordered.ROOT,)
+_TOP_KEPT = tuple(range(ordered.TOP, ordered.TOP + ordered.TOP_WORDS))
+
+_MOST_ROWS = 2**31 - 1
+_CHUNK = 1 << 17
+"""Words of blocks and groups that are gathered before they are written."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array to be written, ``words`` long, with room for ``room`` words where it will lie in memory.
+
+    ``pieces`` gives its bytes in order, each piece good until the next is asked for. Raises MemoryError.
+    """
+
+    words: int
+    room: int
+    pieces: Callable[[], Iterator[memoryview | bytes]]
+
+
+@dataclass(frozen=True)
+class TableImage:
+    """A table as it is now. It must not change before the arrays are written.
+
+    ``shape`` is what tables must have in common for one to take the arrays of the other; ``kept`` are the
+    words of the headers that go with the arrays.
+    """
+
+    shape: tuple[int, ...]
+    kept: tuple[int, ...]
+    arrays: tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """Memory from ``low`` to ``high`` in which arrays lie at the addresses ``places``, writable."""
+
+    low: int
+    high: int
+    places: tuple[int, ...]
+
+
+def shape_of(t: int) -> tuple[int, ...]:
+    """The shape of a table: see ``TableImage``."""
+    words = [load(t, word) for word in _SHAPE]
+    for x in _indexes(t):
+        words += [load(x, word) for word in _INDEX_SHAPE]
+        words += [load(x, index.POSITIONS + i) for i in range(load(x, index.COUNT))]
+    for o in _ordered(t):
+        words += [load(o, word) for word in _ORDERED_SHAPE]
+        words += [load(o, ordered.KINDS + i) for i in range(1, load(o, ordered.WORDS))]
+        words += [load(ordered_fold_at(o, t, f), KIND) for f in range(load(o, ordered.FOLDS))]
+    return tuple(words)
+
+
+def image_of(t: int) -> TableImage:
+    """The image of a table whose journal is empty."""
+    assert load(t, table.JOURNALED) == 0
+    width, used = load(t, table.WIDTH), load(t, table.USED)
+    # Room takes no memory before it is used, so there is enough for rows not to be moved out soon.
+    capacity = max(load(t, table.CAPACITY), min(2 * used, _MOST_ROWS))
+    kept = [capacity, *(load(t, word) for word in _KEPT)]
+    arrays = [
+        plain_array(load(t, table.ROWS), used * width, capacity * width),
+        _slots(load(t, table.SLOTS), load(t, table.MASK)),
+    ]
+    for x in _indexes(t):
+        blocks = _block_words(x)
+        kept += [blocks, *(load(x, word) for word in _INDEX_KEPT)]
+        arrays += [_slots(load(x, index.SLOTS), load(x, index.MASK)), _slices(x, blocks)]
+    for o in _ordered(t):
+        kept += [load(o, word) for word in _ORDERED_KEPT]
+    kept += [load(t, word) for word in _PENDING_KEPT]
+    kept += [load(o, word) for o in _ordered(t) for word in _TOP_KEPT]
+    return TableImage(shape_of(t), tuple(kept), tuple(arrays))
+
+
+def array_count(t: int) -> int:
+    """How many arrays an image of the table has."""
+    return 2 + 2 * load(t, table.INDEXES)
+
+
+def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
+    """Have a new, empty table go on as the one of the same shape whose kept words and arrays are given.
+
+    The mapping must outlive the table's arrays. Whether a journal is kept stays as it was.
+    """
+    words, places = iter(kept), iter(mapping.places)
+    store(t, table.CAPACITY, next(words))
+    for word in _KEPT:
+        store(t, word, next(words))
+    _put(t, table.ROWS, next(places))
+    _put(t, table.SLOTS, next(places))
+    # The journal's room is in the account of the table's bytes, so it is given again.
+    room = load(t, table.JOURNAL_CAPACITY)
+    _put(t, table.JOURNAL, allocate(room * (load(t, table.PAYLOAD) + 1)) if room else 0)
+    store(t, table.JOURNAL_CAPACITY, room if load(t, table.JOURNAL) else 0)
+    store(t, table.LOW, mapping.low)
+    store(t, table.HIGH, mapping.high)
+    for x in _indexes(t):
+        blocks = next(words)
+        for word in _INDEX_KEPT:
+            store(x, word, next(words))
+        _put(x, index.SLOTS, next(places))
+        _put(x, index.GROUPS, next(places) + 8 * blocks)
+        store(x, index.LOW, mapping.low)
+        store(x, index.HIGH, mapping.high)
+    for o in _ordered(t):
+        for word in _ORDERED_KEPT:
+            store(o, word, next(words))
+    rest = list(words)
+    if not rest:
+        # Written before there were pending rows: how large its components are is not known.
+        store(t, table.EAGER_BELOW, NEVER)
+    for word, value in zip(_PENDING_KEPT, rest, strict=False):
+        store(t, word, value)
+    # What was written before there were first rows of an order has none.
+    firsts = ((o, word) for o in _ordered(t) for word in _TOP_KEPT)
+    for (o, word), value in zip(firsts, rest[len(_PENDING_KEPT) :], strict=False):
+        store(o, word, value)
+
+
+@cache
+def compile_writer() -> None:
+    """Compile all that writing an image takes, for a process that must not do it later."""
+    t = table.new_table(1, 1, 1, 0, 0)
+    positions = (ctypes.c_int64 * 1)(0)
+    table.add_index(t, ctypes.addressof(positions), 1)
+    for array in image_of(t).arrays:
+        for _ in array.pieces():
+            pass
+    x = _indexes(t)[0]
+    progress = allocate(1)
+    gather_blocks(x, 0, progress, 1, progress)
+    copy_groups(x, 0, 0, 0, 0, progress)
+    release(progress)
+    table.free_table(t)
+
+
+def plain_array(address: int, words: int, room: int) -> Array:
+    """An array that is written as it lies in memory."""
+    return Array(words, room, lambda: iter([_bytes_at(address, words)]))
+
+
+def _slots(address: int, mask: int) -> Array:
+    return plain_array(address, mask + 1, mask + 1)
+
+
+def _slices(x: int, blocks: int) -> Array:
+    """The blocks of an index, gathered, with the groups after them; groups have room for more."""
+    width = load(x, index.COUNT) + GROUP_EXTRA
+    words, room = load(x, index.USED) * width, load(x, index.CAPACITY) * width
+    return Array(blocks + words, blocks + room, partial(_pieces_of_slices, x, blocks))
+
+
+def _pieces_of_slices(x: int, blocks: int) -> Iterator[memoryview]:
+    used = load(x, index.USED)
+    width = load(x, index.COUNT) + GROUP_EXTRA
+    room = max(_CHUNK, width, largest_block(x))
+    out = allocate(room)
+    progress = allocate(1)
+    try:
+        if out == 0 or progress == 0:
+            raise MemoryError
+        group = 0
+        while group < used:
+            group = gather_blocks(x, group, out, room, progress)
+            yield _bytes_at(out, load(progress, 0))
+        position = 0
+        for first in range(0, used, room // width):
+            end = min(first + room // width, used)
+            position = copy_groups(x, first, end, position, blocks, out)
+            yield _bytes_at(out, (end - first) * width)
+    finally:
+        release(out)
+        release(progress)
+
+
+def _block_words(x: int) -> int:
+    found: int = block_words(x)
+    return found
+
+
+def _bytes_at(address: int, words: int) -> memoryview:
+    return memoryview((ctypes.c_char * (8 * words)).from_address(address)).cast("B")
+
+
+def _put(header: int, word: int, address: int) -> None:
+    """Have a header of its own array, malloc'ed, name another one."""
+    release(load(header, word))
+    store(header, word, address)
+
+
+def _indexes(t: int) -> list[int]:
+    return [load(load(t, table.INDEX_LIST), i) for i in range(load(t, table.INDEXES))]
+
+
+def _ordered(t: int) -> list[int]:
+    return [load(load(t, table.ORDERED_LIST), i) for i in range(load(t, table.ORDERED))]
+
+
+@jit
+def block_words(x: int) -> int:
+    """Words of all blocks of an index together, those in the groups themselves left out."""
+    count = load(x, index.COUNT)
+    total = 0
+    for g in range(load(x, index.USED)):
+        group = load(x, index.GROUPS) + 8 * (g * (count + GROUP_EXTRA) + count)
+        capacity = load(group, BLOCK_CAPACITY)
+        if capacity > INLINE:
+            total += words_of_block(x, capacity)
+    return total
+
+
+@jit
+def largest_block(x: int) -> int:
+    """Words of the largest block of an index."""
+    count = load(x, index.COUNT)
+    largest = 0
+    for g in range(load(x, index.USED)):
+        group = load(x, index.GROUPS) + 8 * (g * (count + GROUP_EXTRA) + count)
+        largest = max(largest, words_of_block(x, load(group, BLOCK_CAPACITY)))
+    return largest
+
+
+@jit
+def copy_halves(source: int, target: int, used: int, capacity: int) -> None:
+    """Copy so many half words, of an even number; the others become zero."""
+    filled = (used + 1) >> 1
+    copy_words(target, source, filled)
+    if used & 1 != 0:
+        store32(target, used, 0)
+    for i in range(filled, capacity >> 1):
+        store(target, i, 0)
+
+
+@jit
+def gather_blocks(x: int, start: int, out: int, room: int, progress: int) -> int:
+    """Copy blocks to ``out``, from group ``start`` on, as many as there is room for; the group to go on with.
+
+    The number of words copied is stored at ``progress``. Words of a block that no row uses yet become zero.
+    """
+    count = load(x, index.COUNT)
+    used = load(x, index.USED)
+    at = 0
+    g = start
+    while g < used:
+        group = load(x, index.GROUPS) + 8 * (g * (count + GROUP_EXTRA) + count)
+        capacity = load(group, BLOCK_CAPACITY)
+        if capacity > INLINE:
+            words = words_of_block(x, capacity)
+            if at + words > room:
+                break
+            for half in range(0, words, capacity >> 1):
+                copy_halves(slice_rows(group) + 8 * half, out + 8 * (at + half), load(group, ROWS_COUNT), capacity)
+            at += words
+        g += 1
+    store(progress, 0, at)
+    return g
+
+
+@jit
+def copy_groups(x: int, start: int, end: int, position: int, blocks: int, out: int) -> int:
+    """Copy groups to ``out`` as they are to lie after ``blocks`` words of blocks, in the same order.
+
+    ``position`` is the word at which the first block of these groups begins; that of the next ones is returned.
+    """
+    count = load(x, index.COUNT)
+    width = count + GROUP_EXTRA
+    copy_words(out, load(x, index.GROUPS) + 8 * start * width, (end - start) * width)
+    for g in range(start, end):
+        group = out + 8 * ((g - start) * width + count)
+        capacity = load(group, BLOCK_CAPACITY)
+        if capacity > INLINE:
+            store(group, BLOCK, 8 * (position - (blocks + g * width + count)))
+            position += words_of_block(x, capacity)
+    return position

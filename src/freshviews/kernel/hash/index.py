@@ -1,0 +1,412 @@
+"""A secondary index: from part of a table's key to the rows that have it.
+
+Each group (rows that agree on the indexed positions) has its row numbers in one contiguous block of half
+words, so that a loop over a slice is a scan. A block of up to two rows lies in the group itself; of a larger
+one the group knows the distance, so that groups and blocks that were read from a file are used as they lie,
+wherever that is. A row keeps one word per index, ``group << 32 | position``, so that removal is O(1): the last
+row of the block moves into the gap.
+
+An index on all positions but one may keep *digests* of the words there, half words of their own behind the row
+numbers of a block. To see whether some of them is in another slice, its digests are looked through, many at a time:
+they lie side by side, while each row would have to be fetched from somewhere.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.memory.mapping import release_block, widen_block
+from freshviews.kernel.memory.mem import (
+    allocate,
+    hash_key,
+    inlined,
+    jit,
+    key_equals,
+    load,
+    load32,
+    mix,
+    release,
+    same8,
+    shift_right,
+    store,
+    store32,
+)
+from freshviews.kernel.outside import outside
+
+WORDS = 0  # words held beyond this header, for the memory account
+SLOTS = 1
+MASK = 2
+GROUPS = 3  # address of the groups
+CAPACITY = 4
+USED = 5
+FREE = 6  # first free group + 1, chained through word 0
+LIVE = 7
+COUNT = 8  # positions of the key that are indexed
+ROW_WORD = 9  # which word of a row belongs to this index
+LOW = 10  # first address of the mapping that arrays and blocks may lie in; see mapping.py
+HIGH = 11  # the address past its end
+DIGESTED = 12  # 1 + the position of the key whose words have digests in blocks; 0 where none has
+POSITIONS = 13  # the positions follow
+
+# Words of a group: the key, then these.
+ROWS_COUNT = 0
+BLOCK_CAPACITY = 1
+BLOCK = 2  # bytes from the group's count to the block, or the block itself where the capacity is INLINE
+GROUP_EXTRA = 3
+
+INLINE = 2
+SCANNED = 512
+"""Rows of a slice whose digests are looked through, which takes as long as fetching one word from memory."""
+EIGHT = 8
+"""Digests that are compared at once; a block has room for a multiple of as many rows."""
+FIRST_GROUPS = 8
+# Words of a table's header that an index reads; see table.py.
+TABLE_ROWS = 0
+TABLE_WIDTH = 7
+
+
+def new_index(positions: int, count: int, row_word: int, digested: int) -> int:
+    """Handle of an empty index on the key positions listed in a word block.
+
+    ``digested`` is 1 + the position whose words have digests, or 0.
+    """
+    x = allocate(POSITIONS + count)
+    store(x, SLOTS, allocate(2 * FIRST_GROUPS))
+    store(x, MASK, 2 * FIRST_GROUPS - 1)
+    store(x, GROUPS, allocate(FIRST_GROUPS * (count + GROUP_EXTRA)))
+    store(x, CAPACITY, FIRST_GROUPS)
+    store(x, COUNT, count)
+    store(x, ROW_WORD, row_word)
+    store(x, DIGESTED, digested)
+    store(x, WORDS, 2 * FIRST_GROUPS + FIRST_GROUPS * (count + GROUP_EXTRA))
+    for i in range(count):
+        store(x, POSITIONS + i, load(positions, i))
+    return x
+
+
+@jit
+def index_release(x: int) -> None:
+    """Give the memory of an index back."""
+    count = load(x, COUNT)
+    for g in range(load(x, USED)):
+        group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA) + 8 * count
+        if load(group, BLOCK_CAPACITY) > INLINE:
+            release_block(slice_rows(group), load(x, LOW), load(x, HIGH))
+    release_block(load(x, SLOTS), load(x, LOW), load(x, HIGH))
+    release_block(load(x, GROUPS), load(x, LOW), load(x, HIGH))
+    release(x)
+
+
+@inlined
+def slice_of(x: int, key: tuple[int, ...]) -> int:
+    """The group with a key: address of its count word, or 0 where no row has the key."""
+    h = hash_key(key)
+    slots = load(x, SLOTS)
+    mask = load(x, MASK)
+    words = len(key)
+    i = h & mask
+    while True:
+        slot = load(slots, i)
+        if slot == 0:
+            return 0
+        if shift_right(slot, 32) == h:
+            group = load(x, GROUPS) + 8 * ((slot & 0xFFFFFFFF) - 1) * (words + GROUP_EXTRA)
+            if key_equals(group, key):
+                return group + 8 * words
+        i = (i + 1) & mask
+
+
+@inlined
+def slice_count(group: int) -> int:
+    """Rows of a slice; of the absent one, 0."""
+    return 0 if group == 0 else load(group, ROWS_COUNT)
+
+
+@inlined
+def slice_rows(group: int) -> int:
+    """Address of the row numbers of a slice, half words."""
+    if group == 0:
+        return 0
+    return group + (load(group, BLOCK) if load(group, BLOCK_CAPACITY) > INLINE else 8 * BLOCK)
+
+
+@inlined
+def digest_of(word: int) -> int:
+    """What tells a word from most others: 31 bits."""
+    return mix(0, word) & 0x7FFFFFFF
+
+
+@inlined
+def is_scanned(group: int) -> int:
+    """1 where the digests of a slice are there, and are looked through; else 0."""
+    if group == 0:
+        return 0
+    return 1 if load(group, BLOCK_CAPACITY) > INLINE and load(group, ROWS_COUNT) <= SCANNED else 0
+
+
+@inlined
+def digest_at(group: int, number: int, t: int, position: int) -> int:
+    """The digest of a row of a slice, by its number there; ``position`` is the one that has digests."""
+    if load(group, BLOCK_CAPACITY) > INLINE:
+        return load32(slice_rows(group) + 4 * load(group, BLOCK_CAPACITY), number)
+    row = load(t, TABLE_ROWS) + 8 * load32(slice_rows(group), number) * load(t, TABLE_WIDTH)
+    return digest_of(load(row, position))
+
+
+@inlined
+def position_of(group: int, digest: int) -> int:
+    """Which of the rows of a slice has a digest, the first of them, or -1; the slice is one that ``is_scanned``."""
+    digests = slice_rows(group) + 4 * load(group, BLOCK_CAPACITY)
+    count = load(group, ROWS_COUNT)
+    for start in range(0, count, EIGHT):
+        same = same8(digests + 4 * start, digest)
+        if same != 0:
+            position = start
+            while same & 1 == 0:
+                same >>= 1
+                position += 1
+            if position < count:
+                return position
+    return -1
+
+
+@inlined
+def words_of_block(x: int, capacity: int) -> int:
+    """Words of a block outside of its group."""
+    return capacity if load(x, DIGESTED) != 0 else capacity >> 1
+
+
+@inlined
+def slice_size(x: int, row: int) -> int:
+    """How many rows the slice of a row has that is in the index."""
+    count = load(x, COUNT)
+    g = shift_right(load(row, load(x, ROW_WORD)), 32)
+    return load(load(x, GROUPS) + 8 * (g * (count + GROUP_EXTRA) + count), ROWS_COUNT)
+
+
+@jit
+def row_hash(x: int, row: int) -> int:
+    """Hash of the indexed part of a row: ``hash_key`` of the same words."""
+    state = 0
+    for i in range(load(x, COUNT)):
+        state = mix(state, load(row, load(x, POSITIONS + i)))
+    return state & 0xFFFFFFFF
+
+
+@jit
+def group_of(x: int, row: int, h: int) -> int:
+    """Number of the group a row belongs to, or -1."""
+    slots = load(x, SLOTS)
+    mask = load(x, MASK)
+    count = load(x, COUNT)
+    i = h & mask
+    while True:
+        slot = load(slots, i)
+        if slot == 0:
+            return -1
+        if shift_right(slot, 32) == h:
+            g = (slot & 0xFFFFFFFF) - 1
+            group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA)
+            same = True
+            for k in range(count):
+                if load(group, k) != load(row, load(x, POSITIONS + k)):
+                    same = False
+                    break
+            if same:
+                return g
+        i = (i + 1) & mask
+
+
+@jit
+def grow_group_slots(x: int) -> int:
+    """Double the slots; 0 where memory is out."""
+    mask = load(x, MASK)
+    old = load(x, SLOTS)
+    slots = allocate(2 * (mask + 1))
+    if slots == 0:
+        return 0
+    new_mask = 2 * mask + 1
+    for i in range(mask + 1):
+        slot = load(old, i)
+        if slot != 0:
+            j = shift_right(slot, 32) & new_mask
+            while load(slots, j) != 0:
+                j = (j + 1) & new_mask
+            store(slots, j, slot)
+    release_block(old, load(x, LOW), load(x, HIGH))
+    store(x, SLOTS, slots)
+    store(x, MASK, new_mask)
+    store(x, WORDS, load(x, WORDS) + mask + 1)
+    return 1
+
+
+@jit
+def grow_groups(x: int) -> int:
+    """Make room for half as many groups again; 0 where memory is out."""
+    used = load(x, USED)
+    count = load(x, COUNT)
+    width = count + GROUP_EXTRA
+    old = load(x, GROUPS)
+    capacity = used + (used >> 1) + FIRST_GROUPS
+    groups = widen_block(old, used * width, capacity * width, load(x, LOW), load(x, HIGH))
+    if groups == 0:
+        return 0
+    if groups != old:
+        # Blocks stay where they are, so their distance changes.
+        for g in range(used):
+            group = groups + 8 * g * width + 8 * count
+            if load(group, BLOCK_CAPACITY) > INLINE:
+                store(group, BLOCK, load(group, BLOCK) - (groups - old))
+    store(x, GROUPS, groups)
+    store(x, WORDS, load(x, WORDS) + (capacity - used) * width)
+    store(x, CAPACITY, capacity)
+    return 1
+
+
+@outside
+def new_group(x: int, row: int, h: int) -> int:
+    """Number of a fresh group for a row's key, or -1 where memory is out."""
+    live = load(x, LIVE)
+    if 4 * (live + 1) > 3 * (load(x, MASK) + 1) and grow_group_slots(x) == 0:
+        return -1
+    count = load(x, COUNT)
+    width = count + GROUP_EXTRA
+    g = load(x, FREE) - 1
+    if g >= 0:
+        store(x, FREE, load(load(x, GROUPS) + 8 * g * width, 0))
+    else:
+        g = load(x, USED)
+        if g == load(x, CAPACITY) and grow_groups(x) == 0:
+            return -1
+        store(x, USED, g + 1)
+    group = load(x, GROUPS) + 8 * g * width
+    for k in range(count):
+        store(group, k, load(row, load(x, POSITIONS + k)))
+    store(group, count + ROWS_COUNT, 0)
+    store(group, count + BLOCK_CAPACITY, INLINE)
+    store(group, count + BLOCK, 0)
+    slots = load(x, SLOTS)
+    mask = load(x, MASK)
+    i = h & mask
+    while load(slots, i) != 0:
+        i = (i + 1) & mask
+    store(slots, i, h << 32 | (g + 1))
+    store(x, LIVE, live + 1)
+    return g
+
+
+@jit
+def grow_block(x: int, t: int, group: int) -> int:
+    """Make room for a quarter as many rows again in a group's block; 0 where memory is out."""
+    capacity = load(group, BLOCK_CAPACITY)
+    wider = (capacity + (capacity >> 2) + 4) & -2
+    if load(x, DIGESTED) != 0:
+        wider = (wider + EIGHT - 1) & -EIGHT
+    words = words_of_block(x, wider)
+    digested = load(x, DIGESTED)
+    if capacity == INLINE:
+        before = INLINE >> 1
+        block = allocate(words)
+        if block != 0:
+            store(block, 0, load(group, BLOCK))
+            if digested != 0:
+                for i in range(INLINE):
+                    row = load(t, TABLE_ROWS) + 8 * load32(block, i) * load(t, TABLE_WIDTH)
+                    store32(block + 4 * wider, i, digest_of(load(row, digested - 1)))
+    else:
+        before = words_of_block(x, capacity)
+        block = widen_block(slice_rows(group), before, words, load(x, LOW), load(x, HIGH))
+        if block != 0 and digested != 0:
+            # From the end on, as the two places may overlap.
+            for i in range((capacity >> 1) - 1, -1, -1):
+                store(block + 4 * wider, i, load(block + 4 * capacity, i))
+    if block == 0:
+        return 0
+    store(group, BLOCK, block - group)
+    store(group, BLOCK_CAPACITY, wider)
+    store(x, WORDS, load(x, WORDS) + words - before)
+    return 1
+
+
+@outside
+def index_insert(x: int, t: int, number: int) -> int:
+    """Enter a row of table ``t`` by number; 0 where memory is out."""
+    row = load(t, TABLE_ROWS) + 8 * number * load(t, TABLE_WIDTH)
+    h = row_hash(x, row)
+    g = group_of(x, row, h)
+    if g < 0:
+        g = new_group(x, row, h)
+        if g < 0:
+            return 0
+    count = load(x, COUNT)
+    group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA) + 8 * count
+    n = load(group, ROWS_COUNT)
+    if n == load(group, BLOCK_CAPACITY) and grow_block(x, t, group) == 0:
+        return 0
+    block = slice_rows(group)
+    store32(block, n, number)
+    if load(x, DIGESTED) != 0 and load(group, BLOCK_CAPACITY) > INLINE:
+        store32(block + 4 * load(group, BLOCK_CAPACITY), n, digest_of(load(row, load(x, DIGESTED) - 1)))
+    store(group, ROWS_COUNT, n + 1)
+    store(row, load(x, ROW_WORD), g << 32 | n)
+    return 1
+
+
+@outside
+def drop_group(x: int, g: int) -> None:
+    """Take an empty group out of the slots; its number becomes free."""
+    count = load(x, COUNT)
+    group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA)
+    state = 0
+    for k in range(count):
+        state = mix(state, load(group, k))
+    slots = load(x, SLOTS)
+    mask = load(x, MASK)
+    hole = state & 0xFFFFFFFF & mask
+    while load(slots, hole) & 0xFFFFFFFF != g + 1:
+        hole = (hole + 1) & mask
+    i = hole
+    while True:
+        i = (i + 1) & mask
+        slot = load(slots, i)
+        if slot == 0:
+            break
+        home = shift_right(slot, 32) & mask
+        if (i - home) & mask >= (i - hole) & mask:
+            store(slots, hole, slot)
+            hole = i
+    store(slots, hole, 0)
+    capacity = load(group, count + BLOCK_CAPACITY)
+    if capacity > INLINE:
+        release_block(slice_rows(group + 8 * count), load(x, LOW), load(x, HIGH))
+        store(x, WORDS, load(x, WORDS) - (words_of_block(x, capacity) - (INLINE >> 1)))
+    store(group, count + BLOCK_CAPACITY, INLINE)
+    store(group, count + ROWS_COUNT, 0)
+    store(group, 0, load(x, FREE))
+    store(x, FREE, g + 1)
+    store(x, LIVE, load(x, LIVE) - 1)
+
+
+@outside
+def index_remove(x: int, t: int, number: int) -> None:
+    """Take a row of table ``t`` out, by number."""
+    rows = load(t, TABLE_ROWS)
+    width = load(t, TABLE_WIDTH)
+    row_word = load(x, ROW_WORD)
+    place = load(rows + 8 * number * width, row_word)
+    g = shift_right(place, 32)
+    position = place & 0xFFFFFFFF
+    count = load(x, COUNT)
+    group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA) + 8 * count
+    last = load(group, ROWS_COUNT) - 1
+    block = slice_rows(group)
+    if last < position or load32(block, position) != number:
+        return  # the row never came in: memory had run out
+    if position != last:
+        moved = load32(block, last)
+        store32(block, position, moved)
+        if load(x, DIGESTED) != 0 and load(group, BLOCK_CAPACITY) > INLINE:
+            digests = block + 4 * load(group, BLOCK_CAPACITY)
+            store32(digests, position, load32(digests, last))
+        store(rows + 8 * moved * width, row_word, place)
+    store(group, ROWS_COUNT, last)
+    if last == 0:
+        drop_group(x, g)

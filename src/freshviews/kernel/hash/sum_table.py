@@ -1,0 +1,148 @@
+"""Sums by a key, made anew again and again: a table that is emptied in constant time.
+
+A join that remembers what it sums below a binding fills such a table once per binding and then asks it many times, so
+that emptying must not cost what filling it once has cost. An entry is ``time, key ..., sum ...``; what was entered
+before the table was last emptied has an older time, and is not there. Entries stand in the first of several *areas*,
+each four times as large as the one before, that is at most half full, so that few keys lie close together however many
+there were before; when an area is half full they move on to the next. A sum that has become zero stays.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.hash.table import hash_words
+from freshviews.kernel.memory.mem import (
+    allocate,
+    copy_words,
+    hash_key,
+    inlined,
+    jit,
+    key_equals,
+    load,
+    release,
+    store,
+    write_key,
+)
+
+ENTRIES = 0
+"""Address of the area in use."""
+MASK = 1
+"""One less than its places."""
+COUNT = 2
+TIME = 3
+BYTES = 4
+"""Of an entry."""
+KEY = 5
+"""Words of a key."""
+AREA = 6
+"""Number of the area in use."""
+LOST = 7
+"""Not zero where memory ran out, and a sum may be missing."""
+FIRST_AREA = 8
+AREAS = 16
+LEAST = 1 << 10
+"""Places of the first area."""
+GROWTH = 2
+"""Bits by which an area is larger than the one before."""
+
+
+@jit
+def new_sums(key: int, words: int) -> int:
+    """An empty table for keys and sums of so many words; 0 where memory is out."""
+    table = allocate(FIRST_AREA + AREAS)
+    if table == 0:
+        return 0
+    area = allocate(LEAST * (1 + key + words))
+    if area == 0:
+        release(table)
+        return 0
+    store(table, FIRST_AREA, area)
+    store(table, ENTRIES, area)
+    store(table, MASK, LEAST - 1)
+    store(table, TIME, 1)
+    store(table, BYTES, 8 * (1 + key + words))
+    store(table, KEY, key)
+    return table
+
+
+@jit
+def free_sums(table: int) -> None:
+    """Give the memory back; 0, no table, is allowed."""
+    if table != 0:
+        for i in range(AREAS):
+            release(load(table, FIRST_AREA + i))
+        release(table)
+
+
+@inlined
+def clear_sums(table: int) -> None:
+    """Empty the table."""
+    store(table, ENTRIES, load(table, FIRST_AREA))
+    store(table, MASK, LEAST - 1)
+    store(table, COUNT, 0)
+    store(table, AREA, 0)
+    store(table, TIME, load(table, TIME) + 1)
+
+
+@inlined
+def _place(table: int, key: tuple[int, ...]) -> int:
+    """The address of the entry of a key, or of the place where it would be."""
+    entries, mask, width, time = load(table, ENTRIES), load(table, MASK), load(table, BYTES), load(table, TIME)
+    at = hash_key(key) & mask
+    entry = entries + at * width
+    while load(entry, 0) == time and not key_equals(entry + 8, key):
+        at = (at + 1) & mask
+        entry = entries + at * width
+    return entry
+
+
+@inlined
+def find_sum(table: int, key: tuple[int, ...]) -> int:
+    """The address of the row, key and sum, of a key, or 0."""
+    entry = _place(table, key)
+    return entry + 8 if load(entry, 0) == load(table, TIME) else 0
+
+
+@inlined
+def sum_row(table: int, key: tuple[int, ...]) -> int:
+    """The address of the row of a key, made with a sum of zero where there is none."""
+    entry = _place(table, key)
+    if load(entry, 0) == load(table, TIME):
+        return entry + 8
+    if 2 * (load(table, COUNT) + 1) > load(table, MASK):
+        grow_sums(table)
+        entry = _place(table, key)
+    store(table, COUNT, load(table, COUNT) + 1)
+    store(entry, 0, load(table, TIME))
+    write_key(entry + 8, key)
+    for i in range(1 + load(table, KEY), load(table, BYTES) // 8):
+        store(entry, i, 0)
+    return entry + 8
+
+
+@jit
+def grow_sums(table: int) -> None:
+    """Move on to the next area. Where there is no memory for it the table is emptied, and LOST is told."""
+    number, width, time = load(table, AREA) + 1, load(table, BYTES), load(table, TIME)
+    old, places = load(table, ENTRIES), load(table, MASK) + 1
+    larger = places << GROWTH
+    area = 0
+    if number < AREAS:
+        area = load(table, FIRST_AREA + number)
+        if area == 0:
+            area = allocate(larger * (width // 8))
+            store(table, FIRST_AREA + number, area)
+    if area == 0:
+        store(table, LOST, 1)
+        clear_sums(table)
+        return
+    mask = larger - 1
+    for i in range(places):
+        entry = old + i * width
+        if load(entry, 0) == time:
+            at = hash_words(entry + 8, load(table, KEY)) & mask
+            while load(area + at * width, 0) == time:
+                at = (at + 1) & mask
+            copy_words(area + at * width, entry, width // 8)
+    store(table, ENTRIES, area)
+    store(table, MASK, mask)
+    store(table, AREA, number)

@@ -1,0 +1,124 @@
+"""Memory that will be read soon, fetched: the processor goes on meanwhile, and nothing changes.
+
+What the fetched place leads to is fetched by a later call, when the place has come: a slot first, then the row or the
+group that it names, then the rows of the group.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.hash.index import (
+    BLOCK_CAPACITY,
+    COUNT,
+    GROUP_EXTRA,
+    GROUPS,
+    ROW_WORD,
+    ROWS_COUNT,
+    TABLE_ROWS,
+    TABLE_WIDTH,
+    slice_count,
+    slice_of,
+    slice_rows,
+)
+from freshviews.kernel.hash.index import MASK as GROUP_MASK
+from freshviews.kernel.hash.index import SLOTS as GROUP_SLOTS
+from freshviews.kernel.hash.table import INDEX_LIST, LINKED, MASK, SLOTS, find, row_at
+from freshviews.kernel.memory.mem import hash_key, inlined, load, load32, prefetch, shift_right
+
+AHEAD = 16
+"""Rows of a slice that are fetched before a loop runs over it."""
+
+
+@inlined
+def foresee(t: int, key: tuple[int, ...]) -> None:
+    """Have the slot fetched where ``find`` will begin to look for a key."""
+    prefetch(load(t, SLOTS) + 8 * (hash_key(key) & load(t, MASK)))
+
+
+@inlined
+def foresee_row(t: int, key: tuple[int, ...]) -> None:
+    """Have the row with a key fetched, if there is one; its slot has come."""
+    h = hash_key(key)
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    i = h & mask
+    slot = load(slots, i)
+    while slot != 0:
+        if shift_right(slot, 32) == h:
+            prefetch(row_at(t, (slot & 0xFFFFFFFF) - 1))
+            break
+        i = (i + 1) & mask
+        slot = load(slots, i)
+
+
+@inlined
+def foresee_slot(x: int, key: tuple[int, ...]) -> None:
+    """Have the slot fetched where ``slice_of`` will begin to look for a key."""
+    prefetch(load(x, GROUP_SLOTS) + 8 * (hash_key(key) & load(x, GROUP_MASK)))
+
+
+@inlined
+def foresee_group(x: int, key: tuple[int, ...]) -> None:
+    """Have the group with a key fetched, whose slot has come."""
+    h = hash_key(key)
+    slots = load(x, GROUP_SLOTS)
+    mask = load(x, GROUP_MASK)
+    i = h & mask
+    slot = load(slots, i)
+    while slot != 0:
+        if shift_right(slot, 32) == h:
+            prefetch(load(x, GROUPS) + 8 * ((slot & 0xFFFFFFFF) - 1) * (len(key) + GROUP_EXTRA))
+            break
+        i = (i + 1) & mask
+        slot = load(slots, i)
+
+
+@inlined
+def foresee_block(x: int, key: tuple[int, ...]) -> None:
+    """Have the ends of the block fetched of the group with a key, which has come."""
+    group = slice_of(x, key)
+    if group != 0:
+        block = slice_rows(group)
+        digests = block + 4 * load(group, BLOCK_CAPACITY)
+        prefetch(block)
+        prefetch(block + 4 * load(group, ROWS_COUNT))
+        prefetch(digests)
+        prefetch(digests + 4 * load(group, ROWS_COUNT))
+
+
+@inlined
+def foreseen(group: int) -> int:
+    """How many rows at the beginning of a slice are fetched ahead of the loop over it."""
+    count = slice_count(group)
+    return count if count < AHEAD else AHEAD
+
+
+@inlined
+def foresee_rows(group: int, t: int) -> None:
+    """Have the first rows of a slice of table ``t`` fetched."""
+    numbers = slice_rows(group)
+    rows = load(t, TABLE_ROWS)
+    width = 8 * load(t, TABLE_WIDTH)
+    for i in range(foreseen(group)):
+        prefetch(rows + load32(numbers, i) * width)
+
+
+@inlined
+def foresee_place(x: int, t: int, row: int) -> None:
+    """Have fetched what ``index_remove`` reads and writes: the place of a row, and the row that moves there."""
+    place = load(row, load(x, ROW_WORD))
+    group = load(x, GROUPS) + 8 * (shift_right(place, 32) * (load(x, COUNT) + GROUP_EXTRA) + load(x, COUNT))
+    block = slice_rows(group)
+    prefetch(block + 4 * (place & 0xFFFFFFFF))
+    prefetch(block + 4 * (load(group, BLOCK_CAPACITY) + (place & 0xFFFFFFFF)))
+    if load(group, ROWS_COUNT) != 0:
+        last = load32(block, load(group, ROWS_COUNT) - 1)
+        prefetch(load(t, TABLE_ROWS) + 8 * (last * load(t, TABLE_WIDTH) + load(x, ROW_WORD)))
+
+
+@inlined
+def foresee_leaving(t: int, key: tuple[int, ...]) -> None:
+    """Have fetched what it takes for the row with a key, if there is one, to leave the indexes of every row."""
+    row = find(t, key)
+    if row != 0:
+        for i in range(load(t, LINKED)):
+            foresee_place(load(load(t, INDEX_LIST), i), t, row)

@@ -1,0 +1,81 @@
+"""Memory that comes from a file: pages that are read when touched and copied when written.
+
+Tables and indexes whose arrays lie in a mapping know it by two words of their headers, its first address
+and the one past its end; both are zero where there is no mapping. An array or a block between the two belongs
+to the mapping and must never reach ``free`` or ``realloc``: ``release_block`` and ``widen_block`` see to that.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import sys
+
+from freshviews.kernel.memory.mem import allocate, copy_words, inlined, reallocate, release
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_int,
+    ctypes.c_long,
+]
+_libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+
+_FAILED = ctypes.c_void_p(-1).value
+_WRITABLE = mmap.PROT_READ | mmap.PROT_WRITE
+_FIXED = 0x10
+# Room that is never written to shall not count as memory in use.
+_NO_RESERVE = 0x4000 if sys.platform == "linux" else 0
+
+
+def reserve(size: int) -> int:
+    """Address of so many zeroed bytes, which take memory only once they are written. OSError without room."""
+    return _map(None, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE, -1, 0)
+
+
+def map_file(address: int, size: int, file: int, offset: int) -> None:
+    """Put a piece of an open file in the place of reserved memory. OSError where that cannot be done.
+
+    ``address`` and ``offset`` are multiples of the page size. What is written there stays out of the file,
+    which must not change as long as it is mapped; it may be deleted.
+    """
+    _map(address, size, mmap.MAP_PRIVATE | _FIXED | _NO_RESERVE, file, offset)
+
+
+def _map(address: int | None, size: int, flags: int, file: int, offset: int) -> int:
+    found = _libc.mmap(address, size, _WRITABLE, flags, file, offset)
+    if found == _FAILED or found is None:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return int(found)
+
+
+def unmap(address: int, size: int) -> None:
+    """Give reserved memory back, with the files put into it."""
+    _libc.munmap(address, size)
+
+
+@inlined
+def release_block(block: int, low: int, high: int) -> None:
+    """Free a block, unless it belongs to the mapping from ``low`` to ``high``; address 0 is allowed."""
+    if block < low or block >= high:
+        release(block)
+
+
+@inlined
+def widen_block(block: int, words: int, wider: int, low: int, high: int) -> int:
+    """The block with room for ``wider`` words, new words undefined; 0 (block kept) without memory.
+
+    A block of the mapping from ``low`` to ``high`` is copied out of it, ``words`` words.
+    """
+    if block < low or block >= high:
+        return reallocate(block, wider)
+    copied = allocate(wider)
+    if copied != 0:
+        copy_words(copied, block, words)
+    return copied

@@ -1,0 +1,159 @@
+"""Folds of an ordered index: what the last key words of the rows that share a prefix come to in a semigroup.
+
+The prefix may be shorter than the rest of the key: so one index has an aggregate at several levels of detail. The
+least and the greatest word are so in the order of the index.
+
+The search tree is *augmented* (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on augmenting
+data structures): beside its children a row has, for each fold, what the last key words of its subtree come to, in
+order, so that the semigroup need not commute. After a row came or went, ``ordered_refold`` makes the folds anew along
+the one path that changed; ``ordered_fold`` combines those of whole subtrees along the two paths that bound a prefix.
+Both look at O(log n) rows, expected.
+
+The paths have no bound that would be worth room of its own: on the way down a link leads back to the row above, and
+is put right on the way up (Schorr and Waite, CACM 1967). The sign of such a link tells the side that it is of.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.btree.folds import FOLD_WORDS, GREATEST, KIND, LEAST, combine
+from freshviews.kernel.hash.table import FAILED, KEY, row_at
+from freshviews.kernel.memory.mem import inlined, jit, load, load32, store, store32, write_key
+from freshviews.kernel.ordered.index import (
+    FOLDS,
+    KINDS,
+    ROOT,
+    ROW_WORD,
+    WORDS,
+    compare_codes,
+    compare_prefix,
+    compare_rows,
+    left_link,
+    prefix_of,
+    right_link,
+)
+from freshviews.kernel.outside import outside
+
+
+@inlined
+def ordered_fold_at(o: int, t: int, f: int) -> int:
+    """The description of a fold of an index: see folds.py."""
+    return o + 8 * (KINDS + load(o, WORDS) + load(t, KEY) + f * FOLD_WORDS)
+
+
+@inlined
+def _own(t: int, child: int) -> int:
+    """The word of a row that is folded."""
+    return load(row_at(t, child - 1), load(t, KEY) - 1)
+
+
+@inlined
+def _below(o: int, t: int, child: int, f: int) -> int:
+    """What a subtree comes to."""
+    return load(row_at(t, child - 1), load(o, ROW_WORD) + 1 + f)
+
+
+@jit
+def _combine(o: int, fold: int, a: int, b: int) -> int:
+    """Two values of a fold, ``a`` of earlier rows than ``b``, made one."""
+    kind = load(fold, KIND)
+    if kind == LEAST or kind == GREATEST:
+        order = compare_codes(o, load(o, KINDS + load(o, WORDS) - 1), a, b)
+        return a if (order < 0) == (kind == LEAST) else b
+    return combine(fold, a, b)
+
+
+@jit
+def _fold_row(o: int, t: int, child: int) -> None:
+    """Make the folds of a row anew, from those of its children."""
+    left = load32(left_link(o, t, child), 0)
+    right = load32(right_link(o, t, child), 0)
+    for f in range(load(o, FOLDS)):
+        fold = ordered_fold_at(o, t, f)
+        value = _own(t, child)
+        if left != 0:
+            value = _combine(o, fold, _below(o, t, left, f), value)
+        if right != 0:
+            value = _combine(o, fold, value, _below(o, t, right, f))
+        store(row_at(t, child - 1), load(o, ROW_WORD) + 1 + f, value)
+
+
+@jit
+def _fold_path(o: int, t: int, own: int, top: int) -> None:
+    """Make the folds anew of the rows that a search for row ``own`` passes from ``top`` on, the lowest one first."""
+    row = row_at(t, own - 1)
+    child = top
+    above = 0
+    while child != 0 and child != own:
+        before = compare_rows(o, t, row, row_at(t, child - 1)) < 0
+        link = left_link(o, t, child) if before else right_link(o, t, child)
+        below = load32(link, 0)
+        store32(link, 0, above)
+        above = -child if before else child
+        child = below
+    while above != 0:
+        at = -above if above < 0 else above
+        link = left_link(o, t, at) if above < 0 else right_link(o, t, at)
+        above = load32(link, 0)
+        store32(link, 0, child)
+        _fold_row(o, t, at)
+        child = at
+
+
+@outside
+def ordered_refold(o: int, t: int, number: int) -> None:
+    """To be called after ``ordered_insert`` or ``ordered_remove`` of a row, before its key is gone."""
+    if load(t, FAILED) != 0:
+        return
+    own = number + 1
+    # An inserted row has split what was in its place: what changed is next to it, on both sides. Of a removed one the
+    # links are 0, and the search for it passes where the two sides were joined.
+    _fold_path(o, t, own, load32(left_link(o, t, own), 0))
+    _fold_path(o, t, own, load32(right_link(o, t, own), 0))
+    _fold_row(o, t, own)
+    _fold_path(o, t, own, load32(o + 8 * ROOT, 0))
+
+
+@jit
+def _fold_of_prefix(o: int, t: int, f: int, words: int) -> int:
+    """What the rows come to that have the prefix in the header, of so many words; 0 where none has."""
+    fold = ordered_fold_at(o, t, f)
+    wanted = prefix_of(o)
+    top = load32(o + 8 * ROOT, 0)
+    order = 1
+    while top != 0 and order != 0:
+        order = compare_prefix(wanted, row_at(t, top - 1), words)
+        if order != 0:
+            top = load32(right_link(o, t, top) if order > 0 else left_link(o, t, top), 0)
+    if top == 0:
+        return 0
+    value = _own(t, top)
+    # On the path to the first row of the prefix a row that has it comes with all to its right; likewise the last.
+    child = load32(left_link(o, t, top), 0)
+    while child != 0:
+        right = load32(right_link(o, t, child), 0)
+        if compare_prefix(wanted, row_at(t, child - 1), words) == 0:
+            if right != 0:
+                value = _combine(o, fold, _below(o, t, right, f), value)
+            value = _combine(o, fold, _own(t, child), value)
+            child = load32(left_link(o, t, child), 0)
+        else:
+            child = right
+    child = load32(right_link(o, t, top), 0)
+    while child != 0:
+        left = load32(left_link(o, t, child), 0)
+        if compare_prefix(wanted, row_at(t, child - 1), words) == 0:
+            if left != 0:
+                value = _combine(o, fold, value, _below(o, t, left, f))
+            value = _combine(o, fold, value, _own(t, child))
+            child = load32(right_link(o, t, child), 0)
+        else:
+            child = left
+    return value
+
+
+@inlined
+def ordered_fold(o: int, t: int, prefix: tuple[int, ...], f: int) -> int:
+    """What the last key words of the rows whose key begins with ``prefix`` come to: no words in orders of their own,
+    and not all others need be in it."""
+    write_key(prefix_of(o), prefix)
+    return _fold_of_prefix(o, t, f, len(prefix))

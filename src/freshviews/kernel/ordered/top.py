@@ -1,0 +1,144 @@
+"""Which rows of an ordered index are among those from one place to another, kept row by row.
+
+For ``ORDER BY ... LIMIT``. The rows of the table, in the order of the index, each as often as its one payload word
+says (not at all below zero), are a sequence; wanted is the part of it from place ``first`` up to ``last``. It is what
+the first ``last`` have and the first ``first`` have not, so two *boundaries* are kept in the header of the index:
+each knows the last row before it, how many of that row's copies come before it, and how many rows of the sequence do.
+
+When the weight of a row has changed, ``top_start`` is told, then ``top_next`` gives one row after the other of which
+copies came or went: the row itself, then those that a boundary has to pass so that as many as before come before it.
+Each takes a search or two in the index, O(log n), and for each row given a copy of it crosses a boundary.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.hash.table import FAILED, KEY, row_at, row_number
+from freshviews.kernel.memory.mem import inlined, jit, load, store
+from freshviews.kernel.ordered.index import TOP, compare_rows, ordered_neighbour
+from freshviews.kernel.outside import outside
+
+# Words, from TOP of the header on, of each boundary, the one at ``last`` first.
+LAST = 0  # row number + 1 of the last row before it, or 0
+TAKEN = 1  # how many of its copies come before
+HELD = 2  # how many copies of all rows do
+_BOUNDARY = 3
+# Then, of the change that is being told:
+OWN = 6  # row number + 1 of the row whose weight has changed
+WAS = 7  # its weight before
+SIDE = 8  # twice the boundary at hand, 1 more once the row itself was looked at
+MOVED = 9  # how many copies of the row given came, or, below zero, went
+
+MOST = 1 << 40
+"""More copies of a row count as so many: places are below it."""
+
+
+@inlined
+def _weight(count: int) -> int:
+    return 0 if count < 0 else min(count, MOST)
+
+
+@inlined
+def _weight_of(t: int, child: int) -> int:
+    return 0 if child == 0 else _weight(load(row_at(t, child - 1), load(t, KEY)))
+
+
+@outside
+def top_start(o: int, t: int, row: int, before: int) -> None:
+    """The count of the row at an address was ``before``. A row that appeared is in the index, one that vanished is
+    not, and not yet removed from the table. Nothing is told once memory ran out."""
+    store(o, TOP + OWN, row_number(t, row) + 1)
+    store(o, TOP + WAS, _weight(before))
+    store(o, TOP + SIDE, 0 if load(t, FAILED) == 0 else 4)
+
+
+@outside
+def top_next(o: int, t: int, first: int, last: int) -> int:
+    """The address of the next row of which copies came or went, 0 where there is none; how many is in MOVED."""
+    while load(o, TOP + SIDE) < (4 if first > 0 else 2):
+        side = load(o, TOP + SIDE)
+        b = o + 8 * (TOP + (side >> 1) * _BOUNDARY)
+        place = last if side < 2 else first
+        if side & 1 == 0:
+            store(o, TOP + SIDE, side + 1)
+            found = load(o, TOP + OWN)
+            moved = _take_in(o, t, b, place)
+        else:
+            found = _passed(o, t, b, place)
+            moved = load(o, TOP + MOVED)
+            if found == 0:
+                store(o, TOP + SIDE, side + 1)
+        if found != 0 and moved != 0:
+            store(o, TOP + MOVED, moved if side < 2 else -moved)
+            return row_at(t, found - 1)
+    return 0
+
+
+@jit
+def _take_in(o: int, t: int, b: int, place: int) -> int:
+    """How many copies of the row whose weight has changed come, or go, before a boundary where it stands."""
+    own = load(o, TOP + OWN)
+    was = load(o, TOP + WAS)
+    row = row_at(t, own - 1)
+    now = _weight(load(row, load(t, KEY)))
+    last = load(b, LAST)
+    taken = load(b, TAKEN)
+    # Whether it comes before the last row, is it, or comes after.
+    order = 1
+    if last == own:
+        order = 0
+    elif last != 0:
+        order = compare_rows(o, t, row, row_at(t, last - 1))
+    moved = 0
+    if now > was:
+        if load(b, HELD) < place or order < 0:
+            moved = now - was
+            if order > 0:
+                store(b, LAST, own)
+                taken = 0
+            if order >= 0:
+                taken += moved
+    elif order == 0:
+        moved = min(taken, now) - taken
+        taken += moved
+    elif order < 0:
+        moved = now - was
+    store(b, TAKEN, taken)
+    store(b, HELD, load(b, HELD) + moved)
+    if last == own and load(row, load(t, KEY)) == 0:
+        _step_back(o, t, b)
+    return moved
+
+
+@jit
+def _step_back(o: int, t: int, b: int) -> None:
+    """The last row goes beyond the boundary, and the one before it is the last."""
+    last = ordered_neighbour(o, t, row_at(t, load(b, LAST) - 1), 0)
+    store(b, LAST, last)
+    store(b, TAKEN, _weight_of(t, last))
+
+
+@jit
+def _passed(o: int, t: int, b: int, place: int) -> int:
+    """A row of which copies must pass a boundary, its number + 1, how many in MOVED; 0 where there is none."""
+    while load(b, HELD) != place:
+        last = load(b, LAST)
+        taken = load(b, TAKEN)
+        if load(b, HELD) > place:
+            moved = -min(taken, load(b, HELD) - place)
+        else:
+            moved = min(_weight_of(t, last) - taken, place - load(b, HELD))
+            if moved == 0:
+                following = ordered_neighbour(o, t, 0 if last == 0 else row_at(t, last - 1), 1)
+                if following == 0:
+                    return 0
+                store(b, LAST, following)
+                store(b, TAKEN, 0)
+                continue
+        store(b, TAKEN, taken + moved)
+        store(b, HELD, load(b, HELD) + moved)
+        store(o, TOP + MOVED, moved)
+        if taken + moved == 0:
+            _step_back(o, t, b)
+        if moved != 0:
+            return last
+    return 0

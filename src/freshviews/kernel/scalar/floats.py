@@ -1,0 +1,310 @@
+"""The compiled operations on doubles, and conversions from and to them, over codes.
+
+See ``freshviews.expr.ops`` for their meaning.
+"""
+
+from __future__ import annotations
+
+import math
+
+from freshviews.kernel.memory.mem import bits, f64, inlined, jit
+from freshviews.kernel.scalar.checked import (
+    exact_ratio,
+    float_exp,
+    float_power,
+    float_remainder,
+    nearest_float32,
+    scaled_floor,
+)
+from freshviews.kernel.scalar.failure import DIVISION_BY_ZERO, RANGE, fail
+from freshviews.kernel.scalar.integers import scale_down
+from freshviews.kernel.scalar.logic import NAN
+from freshviews.types.sqltype import NULL
+
+HALF = 2**61
+POINT_FOUR_FIVE = 45 * 2**62 // 100
+"""Fractions as ``scaled_floor`` gives them, in units of 2**-62."""
+
+
+@inlined
+def code(x: float) -> int:
+    """The code of a double: its bits, with one zero and one NaN."""
+    if x != x:
+        return NAN
+    if x == 0.0:
+        return 0
+    return bits(x)
+
+
+@inlined
+def add_float(a: int, b: int) -> int:
+    return NULL if a == NULL or b == NULL else code(f64(a) + f64(b))
+
+
+@inlined
+def sub_float(a: int, b: int) -> int:
+    return NULL if a == NULL or b == NULL else code(f64(a) - f64(b))
+
+
+@inlined
+def mul_float(a: int, b: int) -> int:
+    return NULL if a == NULL or b == NULL else code(f64(a) * f64(b))
+
+
+@inlined
+def div_float(a: int, b: int, status: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    return code(f64(a) / f64(b)) if b != 0 else fail(status, DIVISION_BY_ZERO)
+
+
+@inlined
+def mod_float(a: int, b: int, status: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    if b == 0:
+        return fail(status, DIVISION_BY_ZERO)
+    x = f64(a)
+    if x - x != 0.0:  # infinite or NaN
+        return NAN
+    return code(float_remainder(x, f64(b)))
+
+
+@inlined
+def neg_float(a: int) -> int:
+    return NULL if a == NULL else code(-f64(a))
+
+
+@inlined
+def abs_float(a: int) -> int:
+    return NULL if a == NULL else code(abs(f64(a)))
+
+
+@inlined
+def sign_float(a: int) -> int:
+    if a in (NULL, NAN):
+        return a
+    x = f64(a)
+    return code(1.0 if x > 0.0 else -1.0 if x < 0.0 else 0.0)
+
+
+@jit
+def sqrt(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    return code(math.sqrt(x)) if x >= 0.0 else NAN
+
+
+@jit
+def exp(a: int) -> int:
+    return NULL if a == NULL else code(float_exp(f64(a)))
+
+
+@jit
+def ln(a: int) -> int:
+    if a == NULL or f64(a) <= 0.0:
+        return NULL
+    return code(math.log(f64(a)))
+
+
+@jit
+def log10(a: int) -> int:
+    if a == NULL or f64(a) <= 0.0:
+        return NULL
+    return code(math.log10(f64(a)))
+
+
+@jit
+def power(a: int, b: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    x, y = f64(a), f64(b)
+    # Where C says 1, Java and so Spark say NaN.
+    if y != y or (abs(x) == 1.0 and abs(y) == math.inf):
+        return NAN
+    return code(float_power(x, y))
+
+
+@jit
+def sin(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    return code(math.sin(x)) if x - x == 0.0 else NAN
+
+
+@jit
+def cos(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    return code(math.cos(x)) if x - x == 0.0 else NAN
+
+
+@jit
+def tan(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    return code(math.tan(x)) if x - x == 0.0 else NAN
+
+
+@inlined
+def _whole(x: float, status: int) -> int:
+    """The code of a double without a fraction as an integer; NaN fails both comparisons."""
+    if -9223372036854775808.0 < x < 9223372036854775808.0:
+        return int(x)
+    return fail(status, RANGE)
+
+
+@inlined
+def _floor(x: float) -> float:
+    # From 2**52 on a double has no fraction, and past 2**63 no int64 would hold it.
+    if -4503599627370496.0 < x < 4503599627370496.0:
+        down = float(int(x))
+        return down - 1.0 if down > x else down
+    return x
+
+
+@jit
+def floor_float(a: int, status: int) -> int:
+    return NULL if a == NULL else _whole(_floor(f64(a)), status)
+
+
+@jit
+def ceil_float(a: int, status: int) -> int:
+    return NULL if a == NULL else _whole(-_floor(-f64(a)), status)
+
+
+@jit
+def float_to_int(a: int, low: int, high: int, status: int) -> int:
+    if a == NULL:
+        return NULL
+    whole = _whole(f64(a), status)
+    return whole if whole == NULL or low <= whole <= high else fail(status, RANGE)
+
+
+@jit
+def _round_scaled(x: float, factor: int) -> int:
+    """``x * factor`` rounded HALF_UP, x taken as its shortest decimal text; NULL where it does not fit.
+
+    Java, and so Spark, rounds the text of a double and not its bits: 1.005, a little less than that in
+    bits, is 1.01 of two digits. Below 10**14 the text lies where the bits do, unless the tie itself
+    reads back as x; then the text is the tie. From there on the text is the nearest multiple of the
+    greatest power of ten of which one reads back as x; of two as near, the one whose last digit is even.
+    """
+    y = abs(x)
+    scaled = y * float(factor)
+    if scaled < 1e14:
+        whole = int(scaled)
+        if y >= (2.0 * whole + 1.0) / (2.0 * factor):
+            whole += 1
+        return -whole if x < 0.0 else whole
+    if not scaled < 9.2e18:
+        return NULL
+    exact, fraction = scaled_floor(y, factor)
+    # What reads back as x lies within 2048 around it here, so holds one multiple of 10**4 at most.
+    unit = 10_000
+    while unit > 0:
+        down = exact - exact % unit
+        up = down + unit
+        past_middle = 2 * (exact - down) - unit if unit > 1 else 0
+        if past_middle == 0:
+            past_middle = fraction if unit > 1 else fraction - HALF
+        if past_middle > 0 or (past_middle == 0 and down // unit % 2 == 1):
+            down, up = up, down  # the nearer one first
+        if exact_ratio(down, factor) == y:
+            return -down if x < 0.0 else down
+        if exact_ratio(up, factor) == y:
+            return -up if x < 0.0 else up
+        unit //= 10
+    # The text has more digits. It can be at the tie where x is less than that by less than 0.05: past
+    # 10**15 it has one digit more and is; below, it is where the tie reads back as x.
+    whole = exact
+    if fraction >= HALF or (
+        fraction > POINT_FOUR_FIVE and (scaled >= 1e15 or y == (2.0 * exact + 1.0) / (2.0 * factor))
+    ):
+        whole = exact + 1
+    return -whole if x < 0.0 else whole
+
+
+@jit
+def _power_of_ten(digits: int) -> float:
+    """Exact up to 22."""
+    result = 1.0
+    for _ in range(min(digits, 320)):
+        result *= 10.0
+    return result
+
+
+@jit
+def round_float(a: int, digits: int) -> int:
+    if a == NULL or digits == NULL:
+        return NULL
+    x = f64(a)
+    if x - x != 0.0:
+        return a
+    y = abs(x)
+    if 0 <= digits <= 18:
+        factor = 1
+        for _ in range(digits):
+            factor *= 10
+        unscaled = _round_scaled(y, factor)
+        if unscaled == NULL:
+            return a  # the text of x has 17 digits at most, so none to lose here
+        rounded = exact_ratio(unscaled, factor)
+    elif digits > 18:
+        scale = _power_of_ten(digits)
+        if not y * scale < 1e15:
+            return a
+        whole = float(int(y * scale))
+        if y >= (2.0 * whole + 1.0) / (2.0 * scale):
+            whole += 1.0
+        rounded = whole / scale
+    else:
+        scale = _power_of_ten(-digits)
+        if digits >= -18 and 2.0**53 <= y < 9.2e18:  # a whole number, of which the text may differ
+            text = _round_scaled(y, 1)
+            rounded = float(scale_down(text, int(scale)) * int(scale))
+        elif y / scale < 1e15:
+            whole = float(int(y / scale))
+            if y >= (2.0 * whole + 1.0) * (0.5 * scale):
+                whole += 1.0
+            rounded = whole * scale if whole > 0.0 else 0.0
+        else:
+            return a
+    return code(-rounded if x < 0.0 else rounded)
+
+
+@jit
+def float_to_decimal(a: int, factor: int, limit: int, status: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    if x - x != 0.0:
+        return fail(status, RANGE)
+    unscaled = _round_scaled(x, factor)
+    return unscaled if unscaled != NULL and -limit <= unscaled <= limit else fail(status, RANGE)
+
+
+@inlined
+def float_to_float32(a: int) -> int:
+    return NULL if a == NULL else code(nearest_float32(f64(a)))
+
+
+@inlined
+def float_to_bool(a: int) -> int:
+    if a == NULL:
+        return NULL
+    return 1 if a != 0 else 0
+
+
+@inlined
+def int_to_float(a: int) -> int:
+    return NULL if a == NULL else code(float(a))
+
+
+@jit
+def decimal_to_float(a: int, factor: int) -> int:
+    return NULL if a == NULL else code(exact_ratio(a, factor))

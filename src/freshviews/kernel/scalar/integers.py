@@ -1,0 +1,142 @@
+"""The compiled operations on integers and decimals, over codes, checked. See ``freshviews.expr.ops``.
+
+Decimals are unscaled int64; divisors, factors and units are positive.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.memory.mem import add_overflows, inlined, jit, mul_overflows
+from freshviews.kernel.scalar.checked import scaled_quotient
+from freshviews.kernel.scalar.failure import DIVISION_BY_ZERO, OVERFLOW, RANGE, fail
+from freshviews.types.sqltype import NULL
+
+
+@inlined
+def add_int(a: int, b: int, status: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    if add_overflows(a, b) or a + b == NULL:
+        return fail(status, OVERFLOW)
+    return a + b
+
+
+@inlined
+def sub_int(a: int, b: int, status: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    return add_int(a, -b, status)
+
+
+@inlined
+def mul_int(a: int, b: int, status: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    if mul_overflows(a, b) or a * b == NULL:
+        return fail(status, OVERFLOW)
+    return a * b
+
+
+@inlined
+def neg_int(a: int, status: int) -> int:
+    return NULL if a == NULL else -a  # the one int64 without a negative is NULL
+
+
+@inlined
+def abs_int(a: int, status: int) -> int:
+    return NULL if a == NULL else abs(a)
+
+
+@inlined
+def sign_int(a: int) -> int:
+    if a == NULL:
+        return NULL
+    return 1 if a > 0 else -1 if a < 0 else 0
+
+
+@inlined
+def div_int(a: int, b: int, status: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    if b == 0:
+        return fail(status, DIVISION_BY_ZERO)
+    quotient = abs(a) // abs(b)
+    return -quotient if (a < 0) != (b < 0) else quotient
+
+
+@inlined
+def mod_int(a: int, b: int, status: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    if b == 0:
+        return fail(status, DIVISION_BY_ZERO)
+    rest = abs(a) % abs(b)
+    return -rest if a < 0 else rest
+
+
+@inlined
+def pmod_int(a: int, b: int, status: int) -> int:
+    rest = mod_int(a, b, status)
+    return rest + b if rest != NULL and rest < 0 < b else rest
+
+
+@inlined
+def check_range(a: int, low: int, high: int, status: int) -> int:
+    if a == NULL:
+        return NULL
+    return a if low <= a <= high else fail(status, RANGE)
+
+
+@inlined
+def int_to_bool(a: int) -> int:
+    if a == NULL:
+        return NULL
+    return 1 if a != 0 else 0
+
+
+@inlined
+def scale_up(a: int, factor: int, status: int) -> int:
+    return mul_int(a, factor, status)
+
+
+@inlined
+def scale_down(a: int, factor: int) -> int:
+    if a == NULL:
+        return NULL
+    magnitude = abs(a)
+    quotient, rest = magnitude // factor, magnitude % factor
+    if rest >= factor - rest:
+        quotient += 1
+    return -quotient if a < 0 else quotient
+
+
+@inlined
+def floor_decimal(a: int, factor: int) -> int:
+    return NULL if a == NULL else a // factor
+
+
+@inlined
+def ceil_decimal(a: int, factor: int) -> int:
+    return NULL if a == NULL else -(-a // factor)
+
+
+@inlined
+def round_decimal(a: int, unit: int, status: int) -> int:
+    return mul_int(scale_down(a, unit), unit, status)
+
+
+@jit
+def mul_decimal(a: int, b: int, divisor: int, status: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    quotient = scaled_quotient(a, b, divisor)
+    return quotient if quotient != NULL else fail(status, OVERFLOW)
+
+
+@jit
+def div_decimal(a: int, b: int, multiplier: int, status: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    if b == 0:
+        return fail(status, DIVISION_BY_ZERO)
+    quotient = scaled_quotient(a, multiplier, b)
+    return quotient if quotient != NULL else fail(status, OVERFLOW)

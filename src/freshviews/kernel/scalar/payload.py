@@ -1,0 +1,45 @@
+"""Checked arithmetic on integer payloads.
+
+Payloads live modulo 2^64. An overflow is told at ``status``, the address of a word that keeps the first
+error, and the arithmetic goes on: a batch is undone by its negation even after it overflowed, since the
+integers modulo 2^64 are a ring. The caller looks at the word once, after its batch. The least int64 counts
+as an overflow too: as a result it would read as NULL.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from freshviews.kernel.memory.mem import add_overflows, add_wrapping, inlined, mul_overflows, mul_wrapping
+from freshviews.kernel.scalar.failure import fail
+from freshviews.types.sqltype import NULL
+
+SUM_OVERFLOW = 100
+AVERAGE_OVERFLOW = 101
+BITS_OVERFLOW = 102
+
+PAYLOAD_ERRORS = MappingProxyType(
+    {
+        SUM_OVERFLOW: "overflow: a count, a sum or a product of multiplicities does not fit 64 bits",
+        AVERAGE_OVERFLOW: "overflow: the unscaled average of decimals does not fit 64 bits",
+        BITS_OVERFLOW: "overflow: BIT_AND of these values is the least BIGINT, which cannot be stored",
+    }
+)
+"""What the word at ``status`` says, by the key stored there; these keys are none of ``failure.ERRORS``."""
+
+
+@inlined
+def plus(a: int, b: int, status: int) -> int:
+    """a + b modulo 2^64; SUM_OVERFLOW where that is not a + b, or is the least int64."""
+    total = add_wrapping(a, b)
+    if add_overflows(a, b) != 0 or total == NULL:
+        fail(status, SUM_OVERFLOW)
+    return total
+
+
+@inlined
+def times(a: int, b: int, status: int) -> int:
+    """a * b modulo 2^64; SUM_OVERFLOW where that is not a * b."""
+    if mul_overflows(a, b) != 0:
+        fail(status, SUM_OVERFLOW)
+    return mul_wrapping(a, b)

@@ -1,0 +1,274 @@
+"""Exact sums of doubles: the same whatever was inserted and deleted in between.
+
+A sum is a two's-complement number of 34 words in units of 2^-1074, the least denormal, so that every finite
+double is an integer in it and a sum is exact. The greatest double reaches bit 2097 of 2175: 77 bits are left
+for multiplicities. After it come three counts, of NaN, +inf and -inf, so that these too can be taken out
+again. The words of a sum are thus a module over the integers, and all 37 words are zero exactly where the
+sum is zero and holds no special value.
+
+An addition touches two or three words and whatever its carry reaches. The carry is long only where a sum
+changes its sign.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.memory.mem import (
+    add_wrapping,
+    inlined,
+    jit,
+    load,
+    mul_wrapping,
+    shift_right,
+    store,
+)
+from freshviews.kernel.outside import outside
+
+SUM_WORDS = 34
+NANS = 34  # word that counts NaN
+POSITIVE = 35  # word that counts +inf
+NEGATIVE = 36  # word that counts -inf
+REAL_WORDS = 37
+
+NAN_CODE = 0x7FF8000000000000
+INFINITY_CODE = 0x7FF0000000000000
+
+_SIGN = -(2**63)
+_FRACTION = 2**52 - 1
+_IMPLICIT = 2**52
+_LOW = 0xFFFFFFFF
+
+
+@inlined
+def _carry(total: int, addend: int) -> int:
+    """1 where a sum of two unsigned words is less than one of them: it wrapped."""
+    return 1 if (total ^ _SIGN) < (addend ^ _SIGN) else 0
+
+
+@inlined
+def _high(a: int, b: int) -> int:
+    """The high word of the product of two unsigned words."""
+    a0 = a & _LOW
+    a1 = shift_right(a, 32)
+    b0 = b & _LOW
+    b1 = shift_right(b, 32)
+    cross = mul_wrapping(a0, b1)
+    other = mul_wrapping(a1, b0)
+    middle = shift_right(mul_wrapping(a0, b0), 32) + (cross & _LOW) + (other & _LOW)
+    rest = shift_right(cross, 32) + shift_right(other, 32) + shift_right(middle, 32)
+    return add_wrapping(mul_wrapping(a1, b1), rest)
+
+
+@jit
+def _carry_on(target: int, word: int) -> None:
+    """Add one at a word, and carry."""
+    while word < SUM_WORDS:
+        total = add_wrapping(load(target, word), 1)
+        store(target, word, total)
+        if total != 0:
+            return
+        word += 1
+
+
+@jit
+def _borrow_on(target: int, word: int) -> None:
+    """Subtract one at a word, and borrow."""
+    while word < SUM_WORDS:
+        old = load(target, word)
+        store(target, word, add_wrapping(old, -1))
+        if old != 0:
+            return
+        word += 1
+
+
+@inlined
+def _add_word(target: int, word: int, amount: int) -> None:
+    """Add an unsigned word at a word."""
+    total = add_wrapping(load(target, word), amount)
+    store(target, word, total)
+    if _carry(total, amount) != 0:
+        _carry_on(target, word + 1)
+
+
+@inlined
+def _subtract_word(target: int, word: int, amount: int) -> None:
+    """Subtract an unsigned word at a word."""
+    old = load(target, word)
+    store(target, word, add_wrapping(old, mul_wrapping(amount, -1)))
+    if _carry(old, amount) != 0:
+        _borrow_on(target, word + 1)
+
+
+@inlined
+def _add_unsigned(target: int, word: int, amount: int, negative: bool) -> None:
+    """Add an unsigned word, or its negation, at a word; at the end of the sum, drop it."""
+    if amount != 0 and word < SUM_WORDS:
+        if negative:
+            _subtract_word(target, word, amount)
+        else:
+            _add_word(target, word, amount)
+
+
+@jit
+def _add_special(target: int, code: int, k: int) -> None:
+    """Count an infinity or a NaN ``k`` times more."""
+    if code & _FRACTION != 0:
+        word = NANS
+    else:
+        word = POSITIVE if code > 0 else NEGATIVE
+    store(target, word, add_wrapping(load(target, word), k))
+
+
+@outside
+def real_add_double(target: int, code: int, k: int) -> None:
+    """Add ``k`` times the double with a code to the sum at ``target``; ``k`` is any int64.
+
+    The NULL of DOUBLE, having the bits of -0.0, adds nothing.
+    """
+    exponent = shift_right(code, 52) & 0x7FF
+    if exponent == 0x7FF:
+        _add_special(target, code, k)
+        return
+    significand = code & _FRACTION
+    shift = 0
+    if exponent != 0:
+        significand |= _IMPLICIT
+        shift = exponent - 1
+    # The magnitude of the least int64 wraps to itself, which is right as an unsigned word.
+    magnitude = mul_wrapping(k, -1) if k < 0 else k
+    negative = (code < 0) != (k < 0)
+    word = shift_right(shift, 6)
+    left = shift & 63
+    low = significand
+    high = 0
+    if magnitude != 1:
+        low = mul_wrapping(significand, magnitude)
+        high = _high(significand, magnitude)
+    first = mul_wrapping(low, 1 << left)
+    # Shifting by 64 is undefined in machine code: hence in two steps.
+    second = mul_wrapping(high, 1 << left) | shift_right(shift_right(low, 1), 63 - left)
+    third = shift_right(shift_right(high, 1), 63 - left)
+    _add_unsigned(target, word, first, negative)
+    _add_unsigned(target, word + 1, second, negative)
+    _add_unsigned(target, word + 2, third, negative)
+
+
+@outside
+def real_add_scaled(target: int, source: int, k: int) -> None:
+    """Add ``k`` times the sum at ``source`` to the one at ``target``, another; ``k`` is any int64."""
+    for word in range(NANS, REAL_WORDS):
+        count = load(source, word)
+        if count != 0:
+            store(target, word, add_wrapping(load(target, word), mul_wrapping(count, k)))
+    magnitude = mul_wrapping(k, -1) if k < 0 else k
+    negative = k < 0
+    # From ``top`` on, the words of the source are its sign.
+    sign = load(source, SUM_WORDS - 1) >> 63
+    top = SUM_WORDS
+    while top > 0 and load(source, top - 1) == sign:
+        top -= 1
+    for word in range(top):
+        digits = load(source, word)
+        if digits != 0:
+            _add_unsigned(target, word, mul_wrapping(digits, magnitude), negative)
+            _add_unsigned(target, word + 1, _high(digits, magnitude), negative)
+    if sign != 0:
+        _add_unsigned(target, top, magnitude, not negative)
+
+
+@jit
+def clear_real(address: int) -> None:
+    """Make a sum zero, whatever was there."""
+    for word in range(REAL_WORDS):
+        store(address, word, 0)
+
+
+@jit
+def real_is_zero(address: int) -> bool:
+    """Whether a sum is zero and holds no special value."""
+    word = 0
+    while word < REAL_WORDS and load(address, word) == 0:
+        word += 1
+    return word == REAL_WORDS
+
+
+@jit
+def _special_code(address: int) -> int:
+    """The code of a sum that holds special values; 0 where it holds none.
+
+    A count below zero, which only relations in Z have, takes an infinity away: it counts as the other one.
+    """
+    nans = load(address, NANS)
+    positive = load(address, POSITIVE)
+    negative = load(address, NEGATIVE)
+    up = positive > 0 or negative < 0
+    down = positive < 0 or negative > 0
+    if nans != 0 or (up and down):
+        return NAN_CODE
+    if up:
+        return INFINITY_CODE
+    return INFINITY_CODE | _SIGN if down else 0
+
+
+@inlined
+def _magnitude_word(address: int, word: int, lowest: int, negative: bool) -> int:
+    """A word of the absolute value of a sum whose first nonzero word is ``lowest``."""
+    value = load(address, word)
+    if not negative:
+        return value
+    if word < lowest:
+        return 0
+    return mul_wrapping(value, -1) if word == lowest else value ^ -1
+
+
+@jit
+def _bit_length(value: int) -> int:
+    """Bits of an unsigned word."""
+    length = 0
+    step = 32
+    while step > 0:
+        if shift_right(value, step) != 0:
+            value = shift_right(value, step)
+            length += step
+        step >>= 1
+    return length + 1 if value != 0 else 0
+
+
+@jit
+def real_value(address: int) -> int:
+    """Code of the double nearest to a sum, ties to even; infinite past the range of doubles.
+
+    NaN where the sum holds a NaN or both infinities, else the infinity it holds.
+    """
+    special = _special_code(address)
+    if special != 0:
+        return special
+    lowest = 0
+    while lowest < SUM_WORDS and load(address, lowest) == 0:
+        lowest += 1
+    if lowest == SUM_WORDS:
+        return 0
+    negative = load(address, SUM_WORDS - 1) < 0
+    top = SUM_WORDS - 1
+    while _magnitude_word(address, top, lowest, negative) == 0:
+        top -= 1
+    leading = _magnitude_word(address, top, lowest, negative)
+    shift = 64 * top + _bit_length(leading) - 53
+    sign = _SIGN if negative else 0
+    if shift <= 0:
+        # At most 53 bits of units of 2^-1074: the bits of a denormal, or of a normal of the first binade.
+        return leading | sign
+    word = shift_right(shift, 6)
+    right = shift & 63
+    significand = shift_right(_magnitude_word(address, word, lowest, negative), right)
+    if word < top:
+        significand |= mul_wrapping(mul_wrapping(leading, 2), 1 << (63 - right))
+    # The implicit bit of the significand counts the exponent up by one, as does a carry out of rounding.
+    code = (shift << 52) + significand if shift < 2046 else INFINITY_CODE
+    place = shift - 1
+    last = shift_right(place, 6)
+    cut = _magnitude_word(address, last, lowest, negative)
+    if shift_right(cut, place & 63) & 1 != 0:
+        past_half = lowest < last or cut & add_wrapping(1 << (place & 63), -1) != 0
+        if past_half or code & 1 != 0:
+            code += 1
+    return min(code, INFINITY_CODE) | sign

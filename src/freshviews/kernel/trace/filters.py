@@ -1,0 +1,123 @@
+"""Conditions and negated atoms: what has its say where all iterators of a level stand at a candidate, in this order.
+
+Of a negated atom, the complement of its last column seeks the candidate, in the version that is walked: it stands
+there, or comes to the first gap behind the run of codes that begins at the candidate, and is sensitive from the one to
+the other. A condition compares the codes of two variables, or is a C function over the codes that are bound; it depends
+on nothing that could change, and is no operation.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.btree.tree import find_row
+from freshviews.kernel.memory.mem import call_pair, inlined, jit, load, store
+from freshviews.kernel.trace.leapfrog import (
+    ABOVE,
+    BINDING,
+    CONDITION_LIST,
+    CONDITION_STATE,
+    CONDITION_WORDS,
+    CONDITIONS,
+    FIRST_CONDITION,
+    FUNCTION,
+    KEY_SCRATCH,
+    LEAST,
+    LEFT,
+    MOST,
+    OLD_ROOT,
+    PLACES,
+    RIGHT,
+    SIGN,
+    TREE,
+    level_of,
+    tree_of,
+)
+from freshviews.kernel.trie.complement import run_length
+
+# Signs of a condition. But for the last two, NULL compares with nothing.
+EQUAL = 0
+DIFFERENT = 1
+LESS = 2
+LESS_OR_EQUAL = 3
+LESS_FLOAT = 4
+LESS_OR_EQUAL_FLOAT = 5
+SAME = 6
+DISTINCT = 7
+OWN = 8
+"""The sign of a condition that is a C function."""
+
+
+@inlined
+def write_row(r: int, c: int, code: int) -> int:
+    """Write the row of a negated atom whose last code this is, under the present binding; where it is."""
+    key = load(r, KEY_SCRATCH)
+    binding = load(r, BINDING)
+    places = load(c, PLACES)
+    above = load(c, ABOVE)
+    for i in range(above):
+        store(key, i, load(binding, load(places, i)))
+    store(key, above, code)
+    return key
+
+
+@jit
+def is_there(r: int, c: int, side: int, code: int) -> bool:
+    """Whether a version has the row of a negated atom, whose last code this is, under the present binding."""
+    key = write_row(r, c, code)
+    return find_row(load(tree_of(r, load(c, TREE)), OLD_ROOT + side), load(c, ABOVE) + 1, key) != 0
+
+
+@jit
+def run_from(r: int, c: int, side: int, code: int) -> int:
+    """How many codes from this one on, without a gap, a version has below the present binding in a negated atom."""
+    key = write_row(r, c, code)
+    return run_length(load(tree_of(r, load(c, TREE)), OLD_ROOT + side), load(c, ABOVE) + 1, key)
+
+
+@jit
+def all_hold(r: int, number: int, code: int) -> bool:
+    """Whether all conditions hold that a code of a level completes."""
+    level = level_of(r, number)
+    binding = load(r, BINDING)
+    first = load(level, FIRST_CONDITION)
+    for i in range(first, first + load(level, CONDITIONS)):
+        condition = load(r, CONDITION_LIST) + 8 * CONDITION_WORDS * i
+        if load(condition, SIGN) == OWN:
+            store(binding, number, code)
+            if call_pair(load(condition, FUNCTION), load(r, CONDITION_STATE), binding) == 0:
+                return False
+            continue
+        left = load(condition, LEFT)
+        right = load(condition, RIGHT)
+        a = code if left == number else load(binding, left)
+        b = code if right == number else load(binding, right)
+        if not holds(load(condition, SIGN), a, b):
+            return False
+    return True
+
+
+@inlined
+def holds(sign: int, a: int, b: int) -> bool:
+    """Whether two codes compare so."""
+    if sign == SAME:
+        return a == b
+    if sign == DISTINCT:
+        return a != b
+    if a == LEAST or b == LEAST:
+        return False
+    if sign == EQUAL:
+        return a == b
+    if sign == DIFFERENT:
+        return a != b
+    if sign == LESS:
+        return a < b
+    if sign == LESS_OR_EQUAL:
+        return a <= b
+    if sign == LESS_FLOAT:
+        return place_of(a) < place_of(b)
+    return place_of(a) <= place_of(b)
+
+
+@inlined
+def place_of(code: int) -> int:
+    """A word that orders doubles, given by their bits: negative ones lie the other way round."""
+    return code if code >= 0 else code ^ MOST

@@ -1,0 +1,139 @@
+"""Interval trees: which of many intervals contain a value, under the same prefix.
+
+The paper, section 3.2: an ordered tree whose keys are
+
+    prefix ... | start | end | context ...
+
+with a fold of the greatest end. Intervals are closed; the least and the greatest word stand for minus and plus
+infinity. What comes before ``start`` in the order of the tree must agree with the question, what comes after
+``end`` comes with the answer: for sensitivity indices (section 4) the arguments of the atom bound before, and
+the other variables bound before. A stab goes through the pages that may hold rows of the prefix with a start
+not beyond the value, and past all children whose greatest end comes before it. Below every child that it opens
+there is an answer, but for the two at the ends of that range at each level: so it looks at no more than
+(answers + 2) * levels pages, and at no more than those of the tree.
+
+``stab`` writes answers into a buffer (``kernel.memory.buffer``) of rows of the tree's key, in the order of the tree;
+``remove_found`` takes all rows of such a buffer out of the tree, as edits in order, whichever stabs found them.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.btree.pages import (
+    COUNT,
+    KEY,
+    LEVEL,
+    LEVELS,
+    ROOT,
+    VISITED,
+    child_at,
+    first_greater,
+    first_not_less,
+    word_at,
+)
+from freshviews.kernel.btree.tree import apply_edits
+from freshviews.kernel.memory.buffer import COUNT as FOUND
+from freshviews.kernel.memory.buffer import ROWS, append
+from freshviews.kernel.memory.mem import allocate, inlined, jit, load, release, store
+from freshviews.kernel.outside import outside
+from freshviews.kernel.trie.row_sort import sort_rows
+
+
+@inlined
+def slot_range(page: int, prefix: int, key: int) -> tuple[int, int]:
+    """The entries below which, or the rows at which, the prefix and a start not beyond the value may be."""
+    count = load(page, COUNT)
+    low = first_not_less(page, prefix, key, 0, count)
+    high = first_greater(page, prefix + 1, key, low, count)
+    if load(page, LEVEL) > 0 and low > 0:
+        low -= 1
+    return low, high
+
+
+@jit
+def note_matches(page: int, prefix: int, end: int, width: int, key: int, buffer: int) -> None:
+    """Append the rows of a leaf that are answers, so many words of them; the end is in column ``end``."""
+    low, high = slot_range(page, prefix, key)
+    value = load(key, prefix)
+    for i in range(low, high):
+        if word_at(page, end, i) >= value:
+            row = append(buffer)
+            for c in range(width):
+                store(row, c, word_at(page, c, i))
+
+
+@outside
+def stab(root: int, prefix: int, k: int, end: int, width: int, key: int, buffer: int, stack: int) -> int:
+    """Append the first ``width`` words of all intervals to a buffer that contain a value; the pages looked at.
+
+    Rows have ``k`` words of key, ends are in column ``end``, and the first fold is that of the greatest. ``key`` has
+    the words of the prefix and then the value. ``stack`` has room for STACK_WORDS. ``root`` may be that of a version.
+    Where memory runs out, the buffer's FAILED is up and intervals are missing from it.
+    """
+    seen = 1
+    level = load(root, LEVEL)
+    top = level
+    if level == 0:
+        note_matches(root, prefix, end, width, key, buffer)
+        return seen
+    value = load(key, prefix)
+    low, high = slot_range(root, prefix, key)
+    store(stack, 3 * level, root)
+    store(stack, 3 * level + 1, low)
+    store(stack, 3 * level + 2, high)
+    while level <= top:
+        page = load(stack, 3 * level)
+        slot = load(stack, 3 * level + 1)
+        high = load(stack, 3 * level + 2)
+        while slot < high and word_at(page, k + 2, slot) < value:
+            slot += 1
+        if slot >= high:
+            level += 1
+            continue
+        store(stack, 3 * level + 1, slot + 1)
+        child = child_at(page, k, slot)
+        seen += 1
+        if level == 1:
+            note_matches(child, prefix, end, width, key, buffer)
+        else:
+            level -= 1
+            low, high = slot_range(child, prefix, key)
+            store(stack, 3 * level, child)
+            store(stack, 3 * level + 1, low)
+            store(stack, 3 * level + 2, high)
+    return seen
+
+
+STACK_WORDS = 3 * LEVELS
+
+
+@outside
+def stab_tree(t: int, prefix: int, key: int, buffer: int, stack: int) -> int:
+    """As ``stab``, of whole keys of a tree as it is now; pages looked at are added to what its writer went through."""
+    seen = stab(load(t, ROOT), prefix, load(t, KEY), prefix + 1, load(t, KEY), key, buffer, stack)
+    store(t, VISITED, load(t, VISITED) + seen)
+    return seen
+
+
+@outside
+def remove_found(t: int, buffer: int) -> int:
+    """Take the intervals of a buffer out of a tree; 0 where memory ran out and some are still in. The buffer is
+    sorted on the way; equal rows do no harm."""
+    k = load(t, KEY)
+    count = load(buffer, FOUND)
+    if count == 0:
+        return 1
+    batch = allocate(2 * k + 3)
+    if batch == 0:
+        return 0
+    rows = load(buffer, ROWS)
+    done = sort_rows(rows, k, k, count)
+    if done != 0:
+        for c in range(k):
+            store(batch, 2 * c, rows + 8 * c)
+            store(batch, 2 * c + 1, k)
+        # One sign for all edits.
+        store(batch, 2 * k + 2, -1)
+        store(batch, 2 * k, batch + 8 * (2 * k + 2))
+        done = 1 if apply_edits(t, batch, count) == count else 0
+    release(batch)
+    return done

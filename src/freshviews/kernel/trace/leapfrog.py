@@ -1,0 +1,326 @@
+"""The leapfrog join of one variable, a step at a time, over tries in pages: what maintenance by trace walks.
+
+``program.incremental.leapfrog`` says what a step and a *place* are; this is the same over words, for any rule: the rule
+is described in memory, and nothing is compiled for it. A rule has levels, one per variable; a level has cursors, one
+per atom with the variable; an atom has two iterators (``kernel.trie.iterator``), over the old version and the new
+one, on which all of its cursors stand. Of each trie, one per relation and order of columns, there is one ordered tree.
+
+The least word stands for minus infinity, where an iterator is opened, and the greatest for infinity, where it is at its
+end. A place whose turn is START is that before the iterators are opened, so the two are words like any others.
+
+Negated atoms have no iterators: their complements are sought in the trees. What they and the conditions say is in
+``trace_filters``.
+A record of a sensitivity index is a row of an ordered tree, see ``trace_records``.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.memory.buffer import append
+from freshviews.kernel.memory.mem import add_wrapping, inlined, jit, load, store
+from freshviews.kernel.scalar.failure import fail
+from freshviews.kernel.scalar.payload import SUM_OVERFLOW, times
+from freshviews.kernel.trie.iterator import trie_at_end, trie_key, trie_open, trie_room, trie_row, trie_seek_lub
+
+LEAST = -(2**63)
+MOST = 2**63 - 1
+
+OLD = 0
+NEW = 1
+
+# Words of a rule.
+LEVEL_COUNT = 0
+CURSOR_COUNT = 1
+ATOM_COUNT = 2
+TREE_COUNT = 3
+LEVEL_LIST = 4
+CURSOR_LIST = 5
+ATOM_LIST = 6
+TREE_LIST = 7
+BINDING = 8  # address of a word per level
+RANGES = 9  # address of four words per level and level below; see trace_maintain
+STEP_LIST = 10  # buffers of the steps of two walks, old and new
+DERIVED = 12  # buffers of derivations, erased and inserted
+KEY_SCRATCH = 14  # room for a record
+STACK = 15  # room for a stab
+OUT_OF_MEMORY = 16
+OPERATIONS = 17
+SURGERIES = 18
+MATCHED = 19
+RECORDED = 20
+REMOVED = 21
+TRACE = 22  # length of the trace
+EDITS = 23  # sum of edit distances
+CONTRIBUTIONS = 24
+CONDITION_LIST = 25
+FAILURE = 26  # why derivations of the last batch are not what they should be, see payload; 0 where they are
+CONDITION_STATE = 27  # what the functions of conditions are given beside the binding
+RULE_WORDS = 28
+
+# Words of a level.
+FIRST_CURSOR = 0
+CURSORS = 1
+ASKED = 2  # buffer of what the change oracle says of this variable, see trace_oracle
+CARRIES = 3  # buffer of the codes at which rows carry something else
+EMITTED = 4  # buffer of what walks emit under one binding: code, and 1 for the old one, 2 for the new one, 3 for both
+EMITTED_AT = 5
+CODE = 6  # that a step emitted last
+NEGATED = 7  # cursors of negated atoms, behind the others
+FIRST_CONDITION = 8
+CONDITIONS = 9
+OLD_WALK = 10
+WALK_WORDS = 7
+LEVEL_WORDS = OLD_WALK + 2 * WALK_WORDS
+
+# Words of a walk: its place, and how it stands.
+CANDIDATE = 0
+FIRST = 1
+AGREED = 2
+AHEAD = 3
+SINCE = 4
+STATE = 5
+STARTING = 0
+GOING = 1
+FINISHED = 2
+
+# Words of a cursor.
+LEVEL_NUMBER = 0
+ATOM = 1
+TREE = 2
+DEPTH = 3  # from 0
+TURN = 4  # which one of its level it is
+KEPT = 5
+INDEX = 6  # the ordered tree of its records
+ABOVE = 7  # how many variables are above it in its trie
+BESIDE = 8
+PLACES = 9  # address of their levels
+PENDING = 10  # buffer of records that are to be entered into the index, or taken out
+MARK = 11  # from which one on they are of the present binding
+ITERATORS = 12  # of its atom, old and new
+FOUND_RECORDS = 14  # buffer of the records that are matched
+NEGATES = 15  # whether its atom is negated; then it has no iterators
+POINTED = 16  # whether a change tells by itself where it matters; then a negated atom has records of runs alone
+CURSOR_WORDS = 17
+
+# Words of a condition.
+SIGN = 0
+LEFT = 1  # the level of a variable
+RIGHT = 2
+FUNCTION = 3  # of an OWN one, the address of a C function of the state and the binding; see trace_filters
+CONDITION_WORDS = 4
+
+# Words of an atom.
+ATOM_ITERATORS = 0
+ATOM_DEPTH = 2
+ATOM_TREE = 3
+ATOM_WORDS = 4
+
+# Words of a tree.
+HANDLE = 0
+VERSION = 1
+OLD_ROOT = 2
+NEW_ROOT = 3
+OPERATED = 4  # buffer of tree surgery
+DELTA = 5
+TREE_WORDS = 6
+
+# What becomes of a step.
+FORGET = -1
+LIST = 0
+RECORD = 1
+
+# Words of a step that is listed.
+STEP_CURSOR = 0
+STEP_LOW = 1
+STEP_HIGH = 2
+STEP_TURN = 3
+STEP_SINCE = 4
+STEP_WORDS = 5
+
+START = 0
+"""The turn of the place before iterators are opened."""
+
+
+@inlined
+def turn_of(agreed: int, first: int, ahead: int) -> int:
+    """Who has agreed and who stands ahead, as one word; not START."""
+    return agreed + 1 + (first << 8) + (ahead << 16)
+
+
+@inlined
+def agreed_of(turn: int) -> int:
+    """-1 at the start."""
+    return (turn & 255) - 1
+
+
+@inlined
+def first_of(turn: int) -> int:
+    return (turn >> 8) & 255
+
+
+@inlined
+def ahead_of(turn: int) -> int:
+    return turn >> 16
+
+
+@inlined
+def level_of(r: int, level: int) -> int:
+    return load(r, LEVEL_LIST) + 8 * LEVEL_WORDS * level
+
+
+@inlined
+def cursor_of(r: int, number: int) -> int:
+    return load(r, CURSOR_LIST) + 8 * CURSOR_WORDS * number
+
+
+@inlined
+def atom_of(r: int, number: int) -> int:
+    return load(r, ATOM_LIST) + 8 * ATOM_WORDS * number
+
+
+@inlined
+def tree_of(r: int, number: int) -> int:
+    return load(r, TREE_LIST) + 8 * TREE_WORDS * number
+
+
+@inlined
+def walk_of(r: int, level: int, side: int) -> int:
+    return level_of(r, level) + 8 * (OLD_WALK + side * WALK_WORDS)
+
+
+# Cursors.
+
+
+@inlined
+def open_cursor(c: int, side: int) -> None:
+    """Open the iterator of a cursor under the codes at which it stands above."""
+    trie_open(load(c, ITERATORS + side), load(c, DEPTH))
+
+
+@inlined
+def stands_at(c: int, side: int) -> int:
+    """The code a cursor stands at, or MOST at the end: ``is_at_end`` tells them apart."""
+    it = load(c, ITERATORS + side)
+    depth = load(c, DEPTH)
+    return MOST if trie_at_end(it, depth) else trie_key(it, depth)
+
+
+@inlined
+def is_at_end(c: int, side: int) -> bool:
+    return trie_at_end(load(c, ITERATORS + side), load(c, DEPTH))
+
+
+@inlined
+def seek_cursor(c: int, side: int, code: int) -> None:
+    """Have a cursor go to the least code that is not less; it is not beyond that."""
+    it = load(c, ITERATORS + side)
+    depth = load(c, DEPTH)
+    if not trie_at_end(it, depth):
+        trie_seek_lub(it, depth, code)
+
+
+@jit
+def open_level(r: int, level: int, side: int) -> None:
+    """Open all cursors of a level under the binding above."""
+    at = level_of(r, level)
+    first = load(at, FIRST_CURSOR)
+    for i in range(first, first + load(at, CURSORS)):
+        open_cursor(cursor_of(r, i), side)
+
+
+@jit
+def come_to(r: int, level: int, side: int, code: int) -> bool:
+    """Seek a code with all cursors of a level, as far as they have it; whether all have."""
+    at = level_of(r, level)
+    first = load(at, FIRST_CURSOR)
+    for i in range(first, first + load(at, CURSORS)):
+        c = cursor_of(r, i)
+        seek_cursor(c, side, code)
+        if is_at_end(c, side) or stands_at(c, side) != code:
+            return False
+    return True
+
+
+# Walks.
+
+
+@inlined
+def begin_walk(w: int) -> None:
+    """A walk from the start."""
+    store(w, CANDIDATE, LEAST)
+    store(w, FIRST, 0)
+    store(w, AGREED, 0)
+    store(w, AHEAD, 0)
+    store(w, SINCE, LEAST)
+    store(w, STATE, STARTING)
+
+
+@inlined
+def take_up(w: int, candidate: int, agreed: int, first: int, ahead: int, since: int) -> None:
+    """A walk from a place."""
+    store(w, CANDIDATE, candidate)
+    store(w, FIRST, first)
+    store(w, AGREED, agreed)
+    store(w, AHEAD, ahead)
+    store(w, SINCE, since)
+    store(w, STATE, GOING)
+
+
+@inlined
+def are_met(a: int, b: int) -> bool:
+    """Whether two walks are at one place."""
+    if load(a, STATE) != load(b, STATE):
+        return False
+    if load(a, STATE) == FINISHED:
+        return True
+    return (
+        load(a, CANDIDATE) == load(b, CANDIDATE)
+        and load(a, AGREED) == load(b, AGREED)
+        and load(a, FIRST) == load(b, FIRST)
+        and load(a, AHEAD) == load(b, AHEAD)
+        and load(a, SINCE) == load(b, SINCE)
+    )
+
+
+@inlined
+def is_not_after(a: int, b: int) -> bool:
+    """Whether the place of one walk does not come after that of another."""
+    if load(a, STATE) == FINISHED or load(b, STATE) == FINISHED:
+        return load(b, STATE) == FINISHED
+    if load(a, CANDIDATE) != load(b, CANDIDATE):
+        return load(a, CANDIDATE) < load(b, CANDIDATE)
+    return load(a, AGREED) <= load(b, AGREED)
+
+
+@inlined
+def go_behind(w: int, code: int) -> None:
+    """Have a walk go on behind a code."""
+    if code == MOST:
+        store(w, STATE, FINISHED)
+    else:
+        take_up(w, code + 1, 0, 0, 0, LEAST)
+
+
+@jit
+def derive(r: int, side: int) -> None:
+    """Note a derivation: the binding, and the product of what the rows carry at which the iterators stand. Where that
+    does not fit a word, FAILURE says so, and it is what remains of it modulo 2^64."""
+    n = load(r, LEVEL_COUNT)
+    status = r + 8 * FAILURE
+    product = 1
+    for i in range(load(r, ATOM_COUNT)):
+        atom = atom_of(r, i)
+        it = load(atom, ATOM_ITERATORS + side)
+        k = load(atom, ATOM_DEPTH)
+        product = times(product, load(trie_row(it, k - 1), k * trie_room(it, k - 1)), status)
+    if product == LEAST:
+        fail(status, SUM_OVERFLOW)
+    row = append(load(r, DERIVED + side))
+    binding = load(r, BINDING)
+    for i in range(n):
+        store(row, i, load(binding, i))
+    store(row, n, product)
+
+
+@inlined
+def count_one(r: int, word: int, more: int) -> None:
+    store(r, word, add_wrapping(load(r, word), more))

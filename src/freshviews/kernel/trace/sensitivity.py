@@ -1,0 +1,228 @@
+"""Records of sensitivity: what the steps of a trace depended on, in interval trees.
+
+``program.incremental.sensitivity`` says what a record is. The index of a cursor is an ordered tree of rows
+
+    codes above ... | low | codes beside ... || high | turn | since
+
+of which those before the bars are the key: under one binding a cursor is asked for a code but once. It is folded by
+the greatest ``high`` (``kernel.trace.intervals``). ``turn`` and ``since`` tell, with ``low``, the place in the
+leapfrog join where the step was made.
+
+What walks record and forget is noted first and entered into the index in one turn, in order of keys. Only a walk that
+is taken up asks for records, those of its own binding: it finds the pending ones from MARK on, and all others in the
+index.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.btree.load import edit_in_order
+from freshviews.kernel.btree.pages import LEAF_ROOM, ROOT
+from freshviews.kernel.btree.tree import find_row
+from freshviews.kernel.memory.buffer import COUNT, ROWS, WIDTH, append, clear_buffer
+from freshviews.kernel.memory.mem import allocate, inlined, jit, load, release, store
+from freshviews.kernel.outside import outside
+from freshviews.kernel.trace.leapfrog import (
+    ABOVE,
+    BESIDE,
+    BINDING,
+    EDITS,
+    INDEX,
+    KEPT,
+    KEY_SCRATCH,
+    LEAST,
+    LIST,
+    MARK,
+    OPERATIONS,
+    OUT_OF_MEMORY,
+    PENDING,
+    PLACES,
+    POINTED,
+    RECORD,
+    RECORDED,
+    REMOVED,
+    START,
+    STEP_CURSOR,
+    STEP_HIGH,
+    STEP_LIST,
+    STEP_LOW,
+    STEP_SINCE,
+    STEP_TURN,
+    TRACE,
+    count_one,
+    cursor_of,
+)
+
+PAYLOAD = 3
+"""Words of a record behind its key: high, turn, since."""
+MOST_PENDING = 1 << 16
+"""Records of a cursor that wait at most."""
+FEW = 32
+"""Pending records of one binding that are looked through; if there are more, they are entered."""
+
+
+@inlined
+def key_words(c: int) -> int:
+    """Words of the key of a record of a cursor."""
+    return load(c, ABOVE) + 1 + load(c, BESIDE)
+
+
+@inlined
+def write_record_key(r: int, c: int, low: int, row: int) -> int:
+    """Write the key of a record under the present binding; how many words it has."""
+    binding = load(r, BINDING)
+    places = load(c, PLACES)
+    above = load(c, ABOVE)
+    k = above + 1 + load(c, BESIDE)
+    for i in range(above):
+        store(row, i, load(binding, load(places, i)))
+    store(row, above, low)
+    for i in range(above, k - 1):
+        store(row, i + 1, load(binding, load(places, i)))
+    return k
+
+
+@jit
+def note_record(r: int, c: int, low: int, high: int, turn: int, since: int, sign: int) -> None:
+    """Note that a record is to be entered, or taken out."""
+    pending = load(c, PENDING)
+    if load(pending, COUNT) >= MOST_PENDING:
+        enter_records(r, c)
+    row = append(pending)
+    k = write_record_key(r, c, low, row)
+    store(row, k, high)
+    store(row, k + 1, turn)
+    store(row, k + 2, since)
+    store(row, k + 3, sign)
+    count_one(r, RECORDED if sign > 0 else REMOVED, 1)
+
+
+@outside
+def enter_records(r: int, c: int) -> None:
+    """Enter all pending records of a cursor into its index, or take them out."""
+    pending = load(c, PENDING)
+    count = load(pending, COUNT)
+    store(c, MARK, 0)
+    if count == 0:
+        return
+    edit_rows(r, load(c, INDEX), load(pending, ROWS), load(pending, WIDTH), count)
+    clear_buffer(pending)
+
+
+@jit
+def edit_rows(r: int, t: int, rows: int, width: int, count: int) -> None:
+    """Edit a tree by rows of key, payload and sign that lie one after the other."""
+    batch = allocate(2 * width)
+    done = 0
+    if batch != 0:
+        for c in range(width):
+            store(batch, 2 * c, rows + 8 * c)
+            store(batch, 2 * c + 1, width)
+        done = edit_in_order(t, batch, count)
+    release(batch)
+    if done == 0:
+        store(r, OUT_OF_MEMORY, 1)
+
+
+@inlined
+def is_recorded(c: int, low: int, high: int) -> bool:
+    """Whether a step is entered in an index: where a change tells by itself where it matters, the runs of a negated
+    atom alone are."""
+    return load(c, KEPT) != 0 and (load(c, POINTED) == 0 or low < high)
+
+
+@inlined
+def report(r: int, number: int, side: int, low: int, high: int, turn: int, since: int, mode: int) -> None:
+    """Tell of a step: it is listed, or recorded, or forgotten."""
+    count_one(r, OPERATIONS, 1)
+    if mode == LIST:
+        row = append(load(r, STEP_LIST + side))
+        store(row, STEP_CURSOR, number)
+        store(row, STEP_LOW, low)
+        store(row, STEP_HIGH, high)
+        store(row, STEP_TURN, turn)
+        store(row, STEP_SINCE, since)
+    else:
+        count_one(r, TRACE, 1 if mode == RECORD else -1)
+        count_one(r, EDITS, 1)
+        c = cursor_of(r, number)
+        if is_recorded(c, low, high):
+            note_record(r, c, low, high, turn, since, mode)
+
+
+@jit
+def begin_binding(c: int) -> None:
+    """From here on records are of another binding."""
+    store(c, MARK, load(load(c, PENDING), COUNT))
+
+
+@jit
+def high_of_record(r: int, c: int, low: int) -> tuple[int, int]:
+    """Whether there is a record with a start under the present binding, and its end."""
+    pending = load(c, PENDING)
+    if load(pending, COUNT) - load(c, MARK) > FEW:
+        enter_records(r, c)
+    key = load(r, KEY_SCRATCH)
+    k = write_record_key(r, c, low, key)
+    width = load(pending, WIDTH)
+    i = load(pending, COUNT) - 1
+    while i >= load(c, MARK):
+        row = load(pending, ROWS) + 8 * width * i
+        same = 0
+        while same < k and load(row, same) == load(key, same):
+            same += 1
+        if same == k:
+            return (1 if load(row, k + 3) > 0 else 0), load(row, k)
+        i -= 1
+    t = load(c, INDEX)
+    row = find_row(load(t, ROOT), k, key)
+    if row == 0:
+        return 0, 0
+    return 1, load(row, k * load(t, LEAF_ROOM))
+
+
+@jit
+def settle_steps(r: int) -> None:
+    """Of two walks that were listed: forget the steps of the old one, record those of the new one.
+
+    Steps come in order of what was asked for. A step that both did stays in the trace.
+    """
+    olds = load(r, STEP_LIST)
+    news = load(r, STEP_LIST + 1)
+    width = load(olds, WIDTH)
+    old_count = load(olds, COUNT)
+    new_count = load(news, COUNT)
+    common = 0
+    begin = 0
+    for i in range(old_count):
+        step = load(olds, ROWS) + 8 * width * i
+        low = load(step, STEP_LOW)
+        high = load(step, STEP_HIGH)
+        number = load(step, STEP_CURSOR)
+        c = cursor_of(r, number)
+        while begin < new_count and load(load(news, ROWS) + 8 * width * begin, STEP_LOW) < low:
+            begin += 1
+        j = begin
+        again = 0
+        while j < new_count and again == 0:
+            other = load(news, ROWS) + 8 * width * j
+            if load(other, STEP_LOW) != low:
+                j = new_count
+            elif load(other, STEP_CURSOR) == number:
+                # A record of the new step takes the place of that of the old one.
+                again = 2 if is_recorded(c, low, load(other, STEP_HIGH)) else 1
+                common += 1 if load(other, STEP_HIGH) == high else 0
+            else:
+                j += 1
+        if again < 2 and is_recorded(c, low, high):
+            note_record(r, c, low, LEAST, START, LEAST, -1)
+    for j in range(new_count):
+        step = load(news, ROWS) + 8 * width * j
+        c = cursor_of(r, load(step, STEP_CURSOR))
+        low = load(step, STEP_LOW)
+        high = load(step, STEP_HIGH)
+        if is_recorded(c, low, high):
+            note_record(r, c, low, high, load(step, STEP_TURN), load(step, STEP_SINCE), 1)
+    count_one(r, TRACE, new_count - old_count)
+    count_one(r, EDITS, new_count + old_count - 2 * common)
+    clear_buffer(olds)
+    clear_buffer(news)

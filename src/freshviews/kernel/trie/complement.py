@@ -1,0 +1,61 @@
+"""Walking what is not there, past intervals that are full: the paper, section 3.1.2.
+
+An interval of keys is full where it has as many rows as it could have. As inner pages count the rows below each
+child, the first place where a run of rows breaks is found by going down once, however long the run is.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.btree.balancing import child_slot
+from freshviews.kernel.btree.pages import COUNT, LEVEL, child_at, column, first_not_less, word_at
+from freshviews.kernel.btree.scan import rank
+from freshviews.kernel.memory.mem import inlined, load
+from freshviews.kernel.outside import outside
+
+
+@inlined
+def in_run(page: int, i: int, k: int, key: int, distance: int) -> bool:
+    """Whether an entry has the key's prefix, and a last word that is ``distance`` beyond the key's."""
+    for c in range(k - 1):
+        if word_at(page, c, i) != load(key, c):
+            return False
+    return word_at(page, k - 1, i) - load(key, k - 1) == distance
+
+
+@outside
+def run_length(root: int, k: int, key: int) -> int:
+    """How many rows there are under the key's prefix with its last word, the next one, and so on up to the first gap.
+
+    O(log n) pages: one descent to where the key belongs; where the run goes on behind that leaf, one by counts to the
+    place of its first row, and one to where it breaks.
+    """
+    page = root
+    while load(page, LEVEL) > 0:
+        page = child_at(page, k, child_slot(page, k, key))
+    count = load(page, COUNT)
+    first = first_not_less(page, k, key, 0, count)
+    slot = first
+    while slot < count and in_run(page, slot, k, key, slot - first):
+        slot += 1
+    if slot == first or slot < count:
+        return slot - first
+    start = rank(root, k, k, key, 0)
+    page = root
+    place = 0  # of the first row below the page
+    while True:
+        # The run holds for the entries up to some one, and for none after it.
+        count = load(page, COUNT)
+        leaf = load(page, LEVEL) == 0
+        words = column(page, k + 1)
+        slot = 0
+        at = place
+        while slot < count and (at < start or in_run(page, slot, k, key, at - start)):
+            at += 1 if leaf else load(words, slot)
+            slot += 1
+        if leaf:
+            return at - start
+        if slot > 0:
+            slot -= 1
+            at -= load(words, slot)
+        page = child_at(page, k, slot)
+        place = at

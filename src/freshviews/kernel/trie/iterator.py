@@ -1,0 +1,296 @@
+"""The trie iterator over an ordered tree: key, next, seek_lub, open, up, at_end.
+
+Veldhuizen, "Leapfrog Triejoin", ICDT 2014, section 3; amortised as the proof of its running time needs: a walk
+over m of N keys in rising order looks at O(1 + log(N / m)) pages per key.
+
+A tree of rows of k words is read as a trie of k levels, of which ``depth`` 0 to k - 1 are the words. Generated code
+knows the depth at which it is, so every operation takes it, and each depth has a frame of its own in the
+iterator's block: the leaf and the row where it stands, and whether it is at the end. ``up`` is thus nothing but to
+go on with the frame above, which has stayed where it was.
+
+Within a leaf, a frame knows how far the rows go that share its prefix (LIMIT), so that seeking looks at one column,
+galloping from where it is. Only a seek that leaves the leaf needs the path to it: it climbs as far as the key
+that is sought lies beyond, and comes down again. A frame that has not left the leaf at which it was opened has no
+path of its own but that of the frame above.
+
+Iterators allocate nothing, and read a version while the tree is written. No two threads share one.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.btree.pages import (
+    BODY,
+    COUNT,
+    LEVEL,
+    LEVELS,
+    ROOM,
+    child_at,
+    column,
+    first_greater,
+    word_at,
+)
+from freshviews.kernel.memory.mem import allocate, copy_words, inlined, jit, load, store
+from freshviews.kernel.outside import outside
+
+# Words of an iterator; the values of all depths follow, then the frames.
+TRIE_ROOT = 0
+TRIE_KEY = 1  # depths there are
+TRIE_PAGES = 2  # pages ever looked at
+VALUES = 3
+
+# Words of a frame.
+AT_END = 0
+LEAF = 1
+INDEX = 2  # the row in the leaf
+LIMIT = 3  # past the rows of the leaf that share the prefix
+OWN_PATH = 4  # 1 where the path is this frame's, 0 where it is that of the frame above
+STEPS = 5  # a page and a slot per level, from 1
+FRAME_WORDS = STEPS + 2 * LEVELS
+
+
+def new_trie(k: int) -> int:
+    """An iterator for trees with so many key words, to be given back by ``mem.release``; 0 without memory."""
+    it = allocate(VALUES + k + k * FRAME_WORDS)
+    if it != 0:
+        store(it, TRIE_KEY, k)
+    return it
+
+
+@inlined
+def frame_of(it: int, depth: int) -> int:
+    """The frame of a depth."""
+    return it + 8 * (VALUES + load(it, TRIE_KEY) + depth * FRAME_WORDS)
+
+
+@inlined
+def trie_key(it: int, depth: int) -> int:
+    """The key at a depth; not at the end."""
+    return load(it, VALUES + depth)
+
+
+@inlined
+def trie_at_end(it: int, depth: int) -> bool:
+    """Whether there is no key left at a depth, under the keys above."""
+    return load(frame_of(it, depth), AT_END) != 0
+
+
+@inlined
+def trie_row(it: int, depth: int) -> int:
+    """Address of the first word of the first row under the keys down to a depth; at the last depth, of the row.
+    That of column ``c`` is ``c * trie_room`` words away."""
+    f = frame_of(it, depth)
+    return column(load(f, LEAF), 0) + 8 * load(f, INDEX)
+
+
+@inlined
+def trie_room(it: int, depth: int) -> int:
+    """The distance of columns where a frame stands."""
+    return load(load(frame_of(it, depth), LEAF), ROOM)
+
+
+@inlined
+def gallop(words: int, low: int, high: int, value: int) -> int:
+    """First of the rising words ``low`` to ``high`` that is greater than a value, or ``high``: found in a time that
+    is logarithmic in how far away it is."""
+    step = 1
+    at = low
+    while at < high and load(words, at) <= value:
+        low = at + 1
+        at += step
+        step += step
+    if at < high:
+        high = at
+    while low < high:
+        middle = (low + high) >> 1
+        if load(words, middle) <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@outside
+def trie_begin(it: int, root: int) -> None:
+    """Have an iterator read a tree or a version from the top; ``trie_open`` at depth 0 comes next."""
+    store(it, TRIE_ROOT, root)
+
+
+@outside
+def open_top(it: int) -> None:
+    """Open depth 0: go to the first row."""
+    k = load(it, TRIE_KEY)
+    f = frame_of(it, 0)
+    page = load(it, TRIE_ROOT)
+    level = load(page, LEVEL)
+    store(it, TRIE_PAGES, load(it, TRIE_PAGES) + level + 1)
+    store(f, OWN_PATH, 1)
+    while level > 0:
+        store(f, STEPS + 2 * level, page)
+        store(f, STEPS + 2 * level + 1, 0)
+        page = child_at(page, k, 0)
+        level -= 1
+    count = load(page, COUNT)
+    store(f, LEAF, page)
+    store(f, INDEX, 0)
+    store(f, LIMIT, count)
+    store(f, AT_END, 1 if count == 0 else 0)
+    if count != 0:
+        store(it, VALUES, word_at(page, 0, 0))
+
+
+@inlined
+def trie_open(it: int, depth: int) -> None:
+    """Go down to the first key at a depth, under the keys above, none of which is at the end."""
+    if depth == 0:
+        open_top(it)
+        return
+    above = frame_of(it, depth - 1)
+    f = frame_of(it, depth)
+    leaf = load(above, LEAF)
+    i = load(above, INDEX)
+    store(f, LEAF, leaf)
+    store(f, INDEX, i)
+    limit = load(above, LIMIT)
+    store(f, LIMIT, gallop(column(leaf, depth - 1), i + 1, limit, load(it, VALUES + depth - 1)))
+    store(f, OWN_PATH, 0)
+    store(f, AT_END, 0)
+    store(it, VALUES + depth, word_at(leaf, depth, i))
+
+
+@inlined
+def trie_up(it: int, depth: int) -> int:
+    """Leave a depth: the depth above, whose frame stands where it stood."""
+    return depth - 1
+
+
+@inlined
+def trie_next(it: int, depth: int) -> None:
+    """Go to the next key at a depth, or to the end; not at the end."""
+    go_beyond(it, depth, load(it, VALUES + depth))
+
+
+@inlined
+def trie_seek_lub(it: int, depth: int, value: int) -> None:
+    """Go to the least key at a depth that is not less than a value, or to the end; a key that is not less already
+    stays. Not at the end."""
+    if value > load(it, VALUES + depth):
+        go_beyond(it, depth, value - 1)
+
+
+@inlined
+def go_beyond(it: int, depth: int, value: int) -> None:
+    """Go to the least key at a depth that is greater than a value, which is not less than the present one."""
+    f = frame_of(it, depth)
+    leaf = load(f, LEAF)
+    limit = load(f, LIMIT)
+    words = leaf + 8 * (BODY + depth * load(leaf, ROOM))
+    i = gallop(words, load(f, INDEX) + 1, limit, value)
+    store(f, INDEX, i)
+    if i < limit:
+        store(it, VALUES + depth, load(words, i))
+    elif limit < load(leaf, COUNT):
+        store(f, AT_END, 1)
+    else:
+        leave_leaf(it, depth, value)
+
+
+@jit
+def take_path(it: int, f: int) -> None:
+    """Give a frame a path of its own: that of the nearest frame above which has one, all in between being in the
+    leaf where that one is."""
+    above = f
+    while load(above, OWN_PATH) == 0:
+        above -= 8 * FRAME_WORDS
+    if above != f:
+        level = load(load(it, TRIE_ROOT), LEVEL)
+        copy_words(f + 8 * (STEPS + 2), above + 8 * (STEPS + 2), 2 * level)
+        store(f, OWN_PATH, 1)
+
+
+@outside
+def leave_leaf(it: int, depth: int, value: int) -> None:
+    """Go on beyond the leaf of a frame to the first row with the prefix and a word at ``depth`` that is greater
+    than a value; at the end where there is none."""
+    k = load(it, TRIE_KEY)
+    f = frame_of(it, depth)
+    take_path(it, f)
+    store(it, VALUES + depth, value)
+    sought = it + 8 * VALUES
+    words = depth + 1
+    top = load(load(it, TRIE_ROOT), LEVEL)
+    seen = 0
+    # Up, as long as all that follows in the page comes before what is sought; to the highest page in which anything
+    # follows.
+    level = 0
+    for upper in range(1, top + 1):
+        seen += 1
+        page = load(f, STEPS + 2 * upper)
+        count = load(page, COUNT)
+        if load(f, STEPS + 2 * upper + 1) + 1 < count:
+            level = upper
+            if first_greater(page, words, sought, count - 1, count) < count:
+                break
+    if level == 0:
+        store(it, TRIE_PAGES, load(it, TRIE_PAGES) + seen)
+        store(f, AT_END, 1)
+        return
+    page = load(f, STEPS + 2 * level)
+    count = load(page, COUNT)
+    slot = load(f, STEPS + 2 * level + 1)
+    # Down: the last child whose least row does not come after what is sought, or else the next one.
+    slot = gallop_entries(page, words, sought, slot + 1, count) - 1
+    landed = False
+    while not landed:
+        store(f, STEPS + 2 * level + 1, slot)
+        while level > 0:
+            page = child_at(page, k, slot)
+            level -= 1
+            seen += 1
+            if level > 0:
+                slot = first_greater(page, words, sought, 0, load(page, COUNT)) - 1
+                slot = slot if slot > 0 else 0
+                store(f, STEPS + 2 * level, page)
+                store(f, STEPS + 2 * level + 1, slot)
+        i = first_greater(page, words, sought, 0, load(page, COUNT))
+        if i < load(page, COUNT):
+            landed = True
+        else:
+            # What is sought is the first row of the next leaf.
+            level = 1
+            while level <= top and load(f, STEPS + 2 * level + 1) + 1 == load(load(f, STEPS + 2 * level), COUNT):
+                level += 1
+                seen += 1
+            if level > top:
+                store(it, TRIE_PAGES, load(it, TRIE_PAGES) + seen)
+                store(f, AT_END, 1)
+                return
+            page = load(f, STEPS + 2 * level)
+            slot = load(f, STEPS + 2 * level + 1) + 1
+    store(it, TRIE_PAGES, load(it, TRIE_PAGES) + seen)
+    land(it, depth, page, i)
+
+
+@jit
+def gallop_entries(page: int, words: int, key: int, low: int, high: int) -> int:
+    """As ``first_greater``, found in a time that is logarithmic in how far away it is."""
+    step = 1
+    while low + step < high and first_greater(page, words, key, low + step - 1, low + step) == low + step:
+        low += step
+        step += step
+    return first_greater(page, words, key, low, high if low + step > high else low + step)
+
+
+@jit
+def land(it: int, depth: int, leaf: int, i: int) -> None:
+    """Have a frame stand at a row of another leaf, or at the end where the row has another prefix."""
+    f = frame_of(it, depth)
+    store(f, LEAF, leaf)
+    store(f, INDEX, i)
+    for c in range(depth):
+        if word_at(leaf, c, i) != load(it, VALUES + c):
+            store(f, AT_END, 1)
+            return
+    store(f, AT_END, 0)
+    store(it, VALUES + depth, word_at(leaf, depth, i))
+    count = load(leaf, COUNT)
+    store(f, LIMIT, count if depth == 0 else first_greater(leaf, depth, it + 8 * VALUES, i + 1, count))
