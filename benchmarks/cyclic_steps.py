@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.graphs import Edges, chung_lu
 from benchmarks.steps import counted_state, run
 from freshviews.codegen.layout import STATUS_STEPS
-from freshviews.engine.batch import Codes
+from freshviews.engine.codes.code_batch import Codes
 
 EDITS = 200
 STRATEGIES = ("first_order", "crown", "incremental_trie_join")

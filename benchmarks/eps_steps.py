@@ -31,9 +31,9 @@ from benchmarks.measuring import most_resident_bytes
 from benchmarks.strategies import PLANNED
 from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
-from freshviews.engine.batch import Codes, address_of
-from freshviews.engine.host import lift_program
-from freshviews.engine.runtime import BlockState
+from freshviews.engine.codes.code_batch import Codes, address_of
+from freshviews.engine.views.host import lift_program
+from freshviews.engine.views.runtime import BlockState
 from freshviews.plan.planner import plan_block
 from freshviews.program.nodes import Program
 from freshviews.query.block import Block, TableDef, ViewDef

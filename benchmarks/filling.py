@@ -1,6 +1,6 @@
 """Views filled from a table that holds a graph already, under each strategy: ``python -m benchmarks.filling`` prints
-CPU seconds by deltas, as rows lie and in passes (``plan.passes``), and by a trie join (``engine.at_once``), where there
-are such, and the rows that the state holds in the end.
+CPU seconds by deltas, as rows lie and in passes (``plan.passes``), and by a trie join (``engine.filling.at_once``),
+where there are such, and the rows that the state holds in the end.
 
 Up to three arguments are parts of names, with commas between them: graphs, queries, strategies to measure alone. What
 takes longer than ``PATIENCE`` seconds is cut off. Programs are compiled before, on a few rows. What is in ``LARGE`` is
@@ -18,7 +18,7 @@ import pyarrow as pa
 
 import freshviews as fv
 from benchmarks.graphs import Edges, chung_lu, epinions
-from freshviews.engine import at_once
+from freshviews.engine.filling import at_once
 from freshviews.engine.relations import TableState, ViewState
 
 PATIENCE = 8.0

@@ -16,8 +16,8 @@ from benchmarks.strategies import PLANNED
 from benchmarks.worst_cases import LOOMIS_WHITNEY, TRIANGLE, slope, worst_case
 from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
-from freshviews.engine.batch import Codes, address_of
-from freshviews.engine.runtime import BlockState
+from freshviews.engine.codes.code_batch import Codes, address_of
+from freshviews.engine.views.runtime import BlockState
 from freshviews.expr.nodes import Column
 from freshviews.plan import STRATEGIES as BY_NAME
 from freshviews.query.block import Block, Output, Result

@@ -24,9 +24,9 @@ from benchmarks.cyclic_steps import TRIANGLE, edges_of, script_of
 from benchmarks.graphs import Edges
 from benchmarks.steps import compiled_state, run
 from freshviews.codegen.layout import STATUS_STEPS
-from freshviews.engine.batch import address_of
-from freshviews.engine.ordered_tree import OrderedTree
-from freshviews.engine.runtime import BlockState
+from freshviews.engine.codes.code_batch import address_of
+from freshviews.engine.traces.ordered_tree import OrderedTree
+from freshviews.engine.views.runtime import BlockState
 from freshviews.kernel.memory.mem import jit, load, release
 from freshviews.kernel.trie.iterator import (
     new_trie,

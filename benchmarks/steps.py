@@ -13,9 +13,9 @@ import numpy as np
 
 from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
-from freshviews.engine.batch import Codes, address_of
-from freshviews.engine.host import lift_program
-from freshviews.engine.runtime import BlockState
+from freshviews.engine.codes.code_batch import Codes, address_of
+from freshviews.engine.views.host import lift_program
+from freshviews.engine.views.runtime import BlockState
 from freshviews.plan.planner import plan_block
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.catalog import Catalog, ViewDefs

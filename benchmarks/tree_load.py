@@ -1,4 +1,5 @@
-"""Rows of two BIGINT columns loaded into an ordered tree (``engine.ordered_tree``), in CPU seconds, sorted or not."""
+"""Rows of two BIGINT columns loaded into an ordered tree (``engine.traces.ordered_tree``), in CPU seconds, sorted or
+not."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.strategies import PLANNED
-from freshviews.engine.ordered_tree import OrderedTree
+from freshviews.engine.traces.ordered_tree import OrderedTree
 
 TITLE = "bulk load"
 UNIT = "rows/s"

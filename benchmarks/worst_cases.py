@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from freshviews.engine.batch import Codes
+from freshviews.engine.codes.code_batch import Codes
 
 TRIANGLE = {"r": "ab", "s": "bc", "t": "ca"}
 LOOMIS_WHITNEY = {"r": "abc", "s": "bcd", "t": "cda", "u": "dab"}

@@ -10,17 +10,17 @@
     db.insert("items", [("bolt", 3), ("nut", 5)])
     db.view("by_part")["bolt"]        # ("bolt", 3)
 
-The life of one update: ``Database.insert`` encodes rows to 64-bit codes (``engine.encoding``), stored base
-tables take and check them (``engine.base_check``), every view they reach runs its compiled trigger and hands
-its change to the next (``engine.commit``), the log is synced (``store.log``), the version counts, and
-subscribers are told (``engine.notices``).
+The life of one update: ``Database.insert`` encodes rows to 64-bit codes (``engine.codes.encoding``), stored base
+tables take and check them (``engine.tables.base_check``), every view they reach runs its compiled trigger and hands
+its change to the next (``engine.commit.commit``), the log is synced (``store.log``), the version counts, and
+subscribers are told (``engine.commit.notices``).
 """
 
-from freshviews.engine.batches import Batch
+from freshviews.engine.batch import Batch
 from freshviews.engine.change import Change, Subscription
+from freshviews.engine.commit.failures import OutOfMemory
 from freshviews.engine.database import Database
-from freshviews.engine.failures import OutOfMemory
-from freshviews.engine.recovery import Recovery
+from freshviews.engine.durable.recovery import Recovery
 from freshviews.engine.view import Table, View
 from freshviews.errors import (
     BatchError,

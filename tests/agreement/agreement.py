@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from freshviews.engine.batch import CodeBatch
+from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from tests.agreement.database_run import check_database

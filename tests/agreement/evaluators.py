@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from freshviews.engine.batch import CodeBatch
-from freshviews.engine.maintained import Maintained
+from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.views.maintained import Maintained
 from freshviews.plan.assemble import number_of
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program

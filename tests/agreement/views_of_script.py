@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from freshviews.engine.batch import CodeBatch
+from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.catalog import Catalog, ViewDefs
 from freshviews.sql.script import parse_script

@@ -7,7 +7,7 @@ import pytest
 import freshviews as fv
 from benchmarks import filling
 from benchmarks.graphs import chung_lu
-from freshviews.engine import at_once
+from freshviews.engine.filling import at_once
 from freshviews.engine.relations import TableState
 
 CASES = {

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from freshviews.cli.bag_updates import updates_of
-from freshviews.engine.batch import CodeBatch, Codes
+from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.plan.crown_query import BagQuery, prepared
 from freshviews.query.block import ColumnDef, TableDef
 from freshviews.query.query import Atom

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.engine.encoding import TableEncoder
+from freshviews.engine.codes.encoding import TableEncoder
 from freshviews.errors import BatchError
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.query.block import ColumnDef, TableDef

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import freshviews as fv
-from freshviews.engine import at_once
-from freshviews.engine.at_once import hand_over
-from freshviews.engine.tracing import Tracing
+from freshviews.engine.filling import at_once
+from freshviews.engine.filling.at_once import hand_over
+from freshviews.engine.traces.tracing import Tracing
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from tests.engine.plain_python import assert_holds_in_plain_python
 
@@ -109,7 +109,7 @@ def handed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[bool]]:
         found.append(hand_over(fed, state))  # type: ignore[arg-type]
         return found[-1]
 
-    monkeypatch.setattr("freshviews.engine.maintained.hand_over", noted)
+    monkeypatch.setattr("freshviews.engine.views.maintained.hand_over", noted)
     yield found
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshviews.engine.base_table import BaseTable
-from freshviews.engine.batch import CodeBatch
-from freshviews.engine.image import read_table_image, write_table_image
+from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.durable.image import read_table_image, write_table_image
+from freshviews.engine.tables.base_table import BaseTable
 from freshviews.kernel.hash.table import LOOK_AT, PENDING
 from freshviews.kernel.memory.mem import PURE_PYTHON, load, store
 from freshviews.query.block import ColumnDef, TableDef

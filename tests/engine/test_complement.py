@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 import freshviews as fv
-from freshviews.engine.traced import TracedRule
+from freshviews.engine.traces.traced import TracedRule
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.program.incremental.maintenance import Maintained
 from freshviews.program.incremental.rule import Rule

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import freshviews as fv
-from freshviews.engine import commit as commits
-from freshviews.engine.interrupts import Uninterrupted
-from freshviews.engine.maintained import Failure, Maintained
+from freshviews.engine.commit import commit as commits
+from freshviews.engine.commit.interrupts import Uninterrupted
+from freshviews.engine.views.maintained import Failure, Maintained
 from tests.engine.shop import seen, shop
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import freshviews as fv
-from freshviews.engine import image
 from freshviews.engine.database import Database
+from freshviews.engine.durable import image
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.sql import Catalog, Statement, parse_script
 from freshviews.store import array_file
@@ -229,7 +229,7 @@ def test_a_view_that_is_new_or_another_or_kept_by_other_programs_is_filled(
         read.append(view)
         return found
 
-    monkeypatch.setattr("freshviews.engine.maintained.read_image", noted)
+    monkeypatch.setattr("freshviews.engine.views.maintained.read_image", noted)
     # The string of a comparison is no part of the compiled program, the view over it no part of another one's.
     other = SCRIPT.replace("'p3'", "'p4'") + "CREATE MATERIALIZED VIEW late AS SELECT COUNT(*) AS n FROM pairs;"
     with Database.from_image(folder, statements(other)) as db, filled() as never:
@@ -314,7 +314,8 @@ def test_another_process_with_other_hashes_finds_its_views(tmp_path: Path) -> No
         db.write_image(tmp_path / "image")
         expected = contents(db)
     code = f"""
-from freshviews.engine import backfill, draft
+from freshviews.engine.filling import backfill
+from freshviews.engine import draft
 from tests.engine.test_database_image import *
 def never(*given): raise AssertionError
 draft.fill = never

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import freshviews as fv
-from freshviews.engine.maintained import Maintained
+from freshviews.engine.views.maintained import Maintained
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan.planner import may_be_negative
 from freshviews.query.block import ViewDef

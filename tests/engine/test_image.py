@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from freshviews.engine.batch import CodeBatch
-from freshviews.engine.image import OtherProgram
-from freshviews.engine.maintained import Maintained
+from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.durable.image import OtherProgram
+from freshviews.engine.views.maintained import Maintained
 from freshviews.errors import PlanError, StoreError
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan import STRATEGIES

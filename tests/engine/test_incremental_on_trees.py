@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from freshviews.engine.ordered_tree import Differences, OrderedTree, TreeVersion
+from freshviews.engine.traces.ordered_tree import Differences, OrderedTree, TreeVersion
 from freshviews.kernel.btree.pages import PAGES
 from freshviews.kernel.memory.mem import load, release
 from freshviews.kernel.trie.iterator import (

@@ -17,10 +17,10 @@ import pytest
 import freshviews as fv
 from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
-from freshviews.engine.batch import address_of
+from freshviews.engine.codes.code_batch import address_of
 from freshviews.engine.database import Database
-from freshviews.engine.host import lift_program
-from freshviews.engine.runtime import BlockState
+from freshviews.engine.views.host import lift_program
+from freshviews.engine.views.runtime import BlockState
 from freshviews.kernel.hash import table
 from freshviews.kernel.hash.pending import NEVER
 from freshviews.kernel.memory import mem

@@ -12,8 +12,8 @@ import pytest
 from freshviews.codegen import repeated
 from freshviews.codegen.block import CompiledBlock, compile_block
 from freshviews.codegen.layout import STATUS_STEPS
-from freshviews.engine.batch import address_of
-from freshviews.engine.runtime import BlockState
+from freshviews.engine.codes.code_batch import address_of
+from freshviews.engine.views.runtime import BlockState
 from freshviews.expr.nodes import Column
 from freshviews.plan import crown
 from freshviews.program.nodes import Program

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshviews import Database
-from freshviews.engine import recovery
-from freshviews.engine.batch import Codes
-from freshviews.engine.set_rows import Flags, change_of, has, rows_of
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.durable import recovery
+from freshviews.engine.views.set_rows import Flags, change_of, has, rows_of
 from freshviews.query.block import SetOperation, SetTerm
 
 JOINS = """

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import freshviews as fv
-from freshviews.engine.traced import Edits, TracedRule
+from freshviews.engine.traces.traced import Edits, TracedRule
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.kernel.scalar.payload import SUM_OVERFLOW
 from freshviews.program.incremental.maintenance import Derivation, Maintained

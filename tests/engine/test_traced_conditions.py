@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import freshviews as fv
-from freshviews.engine.traced import TracedRule
+from freshviews.engine.traces.traced import TracedRule
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.program.incremental.maintenance import Maintained
 from freshviews.ring import INTEGER

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from freshviews.engine.interval_tree import IntervalTree
+from freshviews.engine.traces.interval_tree import IntervalTree
 from freshviews.kernel.btree.pages import LEVEL
 from freshviews.kernel.memory.mem import PURE_PYTHON, load
 from tests.kernel.tree_model import SMALL_PAGES, Row, apply, check_pages

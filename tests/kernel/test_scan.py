@@ -7,8 +7,8 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from freshviews.engine.batch import address_of
-from freshviews.engine.ordered_tree import Fold, OrderedTree
+from freshviews.engine.codes.code_batch import address_of
+from freshviews.engine.traces.ordered_tree import Fold, OrderedTree
 from freshviews.kernel.btree import folds
 from freshviews.kernel.btree.pages import LEVEL
 from freshviews.kernel.btree.scan import PAGES_SEEN, SCAN_WORDS, fold_interval

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshviews.engine.ordered_tree import Fold, OrderedTree
+from freshviews.engine.traces.ordered_tree import Fold, OrderedTree
 from freshviews.kernel.btree import folds
 from freshviews.kernel.btree.pages import LEVEL, NEWEST
 from freshviews.kernel.memory.mem import PURE_PYTHON, load

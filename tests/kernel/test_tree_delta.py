@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from freshviews.engine.ordered_tree import Difference, Differences, OrderedTree
+from freshviews.engine.traces.ordered_tree import Difference, Differences, OrderedTree
 from freshviews.kernel.btree.pages import LEVEL
 from freshviews.kernel.memory.mem import PURE_PYTHON, load
 from tests.kernel.tree_model import SMALL_PAGES, Row, apply, columns_of, edited, random_rows

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from freshviews.engine.ordered_tree import OrderedTree
+from freshviews.engine.traces.ordered_tree import OrderedTree
 from freshviews.kernel.btree.pages import LEVEL
 from freshviews.kernel.memory.mem import PURE_PYTHON, load, release
 from freshviews.kernel.trie.iterator import (

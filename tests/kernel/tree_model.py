@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from freshviews.engine.batch import Codes
-from freshviews.engine.ordered_tree import OrderedTree, TreeVersion
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.traces.ordered_tree import OrderedTree, TreeVersion
 from freshviews.kernel.btree.folds import WORD, fold_at, fold_words
 from freshviews.kernel.btree.pages import COUNT, DEAD, LEVEL, NEWEST, OLDER, ROOM, TOP, child_at, column, word_at
 from freshviews.kernel.memory.mem import load

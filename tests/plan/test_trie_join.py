@@ -11,7 +11,7 @@ import pytest
 import freshviews as fv
 from benchmarks.moves import count_of, counted
 from benchmarks.worst_cases import LOOMIS_WHITNEY, TRIANGLE, slope, worst_case
-from freshviews.engine.runtime import BlockState
+from freshviews.engine.views.runtime import BlockState
 from freshviews.plan import first_order, trie_join
 from freshviews.plan.key_order import best_key_order
 from freshviews.program.interpreter import State

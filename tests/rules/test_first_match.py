@@ -8,8 +8,8 @@ import pytest
 import freshviews as fv
 from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
-from freshviews.engine.batch import address_of
-from freshviews.engine.runtime import BlockState
+from freshviews.engine.codes.code_batch import address_of
+from freshviews.engine.views.runtime import BlockState
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program
 from freshviews.query.block import Block, ViewDef

@@ -16,8 +16,8 @@ import pyarrow.parquet
 
 from freshviews.cli.bag_updates import updates_of
 from freshviews.cli.script import PlannedScript
-from freshviews.engine.batch import CodeBatch, Codes
-from freshviews.engine.encoding import MULTIPLICITY, TableEncoder
+from freshviews.engine.codes.code_batch import CodeBatch, Codes
+from freshviews.engine.codes.encoding import MULTIPLICITY, TableEncoder
 from freshviews.errors import FreshviewsError
 from freshviews.expr.nodes import Column
 from freshviews.plan.crown_query import graph_of, prepared

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from freshviews.engine.batch import CodeBatch, Codes
-from freshviews.engine.maintained import Maintained
+from freshviews.engine.codes.code_batch import CodeBatch, Codes
+from freshviews.engine.views.maintained import Maintained
 from freshviews.expr.nodes import Column
 from freshviews.plan.crown_query import BagQuery
 from freshviews.query.block import Block, ColumnDef, Output, TableDef, ViewDef

@@ -1,48 +1,57 @@
-"""Code batches: what flows between ingestion, views and readers, columns of int64 codes."""
+"""A batch over several tables, which becomes one version."""
 
 from __future__ import annotations
 
-from ctypes import addressof, c_char
-from dataclasses import dataclass
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from freshviews.engine.codes.encoding import Encoded, joined
+from freshviews.engine.relations import TableState
+from freshviews.engine.tables.base_check import Changes
+from freshviews.errors import FreshviewsError
 
-Codes = NDArray[np.int64]
+Encode = Callable[[str, Any, int], tuple[TableState, Encoded]]
 
 
-@dataclass(frozen=True)
-class CodeBatch:
-    """Updates of one relation: ``columns[name]`` are codes, ``multiplicities`` signed, all of one length.
+class Batch:
+    """What ``Database.batch`` gives: rows collect here and are committed where its block ends.
 
-    Columns that nobody reads may be absent. Arrays may be strided views of wider buffers; they are not
-    written to after the batch is made.
+    Rows are checked against the schema at once, against stored rows at the commit, on the net effect of the
+    whole batch. Row numbers in errors count within the call that gave the rows.
     """
 
-    relation: str
-    columns: dict[str, Codes]
-    multiplicities: Codes
+    def __init__(self, encode: Encode, commit: Callable[[Changes], int]) -> None:
+        self._encode = encode
+        self._commit = commit
+        self._parts: dict[TableState, list[Encoded]] | None = {}
+        self.version: int | None = None
+        """The version that the batch became, None before."""
 
-    def __len__(self) -> int:
-        return len(self.multiplicities)
+    def insert(self, table: str, rows: Any) -> None:
+        """As ``Database.insert``, at the commit."""
+        self._add(table, rows, 1)
 
-    def negated(self) -> CodeBatch:
-        """The batch that takes this one back."""
-        return CodeBatch(self.relation, self.columns, -self.multiplicities)
+    def delete(self, table: str, rows: Any) -> None:
+        """As ``Database.delete``, at the commit."""
+        self._add(table, rows, -1)
 
-    def between(self, first: int, end: int) -> CodeBatch:
-        """The rows from one position to before another."""
-        columns = {name: column[first:end] for name, column in self.columns.items()}
-        return CodeBatch(self.relation, columns, self.multiplicities[first:end])
+    def apply(self, table: str, changes: Any) -> None:
+        """As ``Database.apply``, at the commit."""
+        self._add(table, changes, 0)
 
+    def _add(self, table: str, rows: Any, sign: int) -> None:
+        if self._parts is None:
+            raise FreshviewsError("the batch has ended; begin another with db.batch()")
+        state, encoded = self._encode(table, rows, sign)
+        self._parts.setdefault(state, []).append(encoded)
 
-def address_of(array: Codes) -> tuple[int, int]:
-    """Address of the first word and the stride in words."""
-    stride = array.strides[0] >> 3
-    if stride == 1:
-        # NumPy takes four times as long to tell, which a batch of one row would feel.
-        try:
-            return addressof(c_char.from_buffer(array.data)), 1
-        except (TypeError, ValueError):  # arrays that are empty or not to be written
-            pass
-    return array.ctypes.data, stride
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        parts, self._parts = self._parts, None
+        if kind is None and parts is not None:
+            self.version = self._commit([(table, joined(pieces)) for table, pieces in parts.items()])

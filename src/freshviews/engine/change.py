@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from freshviews.engine.batch import CodeBatch
-from freshviews.engine.decoding import Decoder
+from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.decoding import Decoder
 
 
 class Change:

@@ -14,24 +14,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from freshviews.engine.base_check import Changes
-from freshviews.engine.batch import CodeBatch, Codes
-from freshviews.engine.batches import Batch
+from freshviews.engine.batch import Batch
 from freshviews.engine.change import Change
-from freshviews.engine.commit import Broken, Followed, commit
-from freshviews.engine.database_image import read_database, write_database
+from freshviews.engine.codes.code_batch import CodeBatch, Codes
+from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.codes.inputs import accepted
+from freshviews.engine.commit.commit import Broken, Followed, commit
+from freshviews.engine.commit.failures import encoded_rows
+from freshviews.engine.commit.interrupts import Uninterrupted
+from freshviews.engine.commit.notices import Notices
 from freshviews.engine.draft import Draft, better_for, measurable, statement_of
-from freshviews.engine.durability import batch_payload, snapshot_records, write_state
-from freshviews.engine.encoding import Encoded
-from freshviews.engine.failures import encoded_rows
-from freshviews.engine.in_order import CommitPiece, in_order, net_change
-from freshviews.engine.inputs import accepted
-from freshviews.engine.interrupts import Uninterrupted
-from freshviews.engine.notices import Notices
-from freshviews.engine.recovery import Recovery, recover
+from freshviews.engine.durable.database_image import read_database, write_database
+from freshviews.engine.durable.durability import batch_payload, snapshot_records, write_state
+from freshviews.engine.durable.recovery import Recovery, recover
 from freshviews.engine.relations import Relation, Relations, TableState, ViewState
+from freshviews.engine.tables.base_check import Changes
+from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.view import ROWS, Table, View
-from freshviews.engine.window import all_windowed
+from freshviews.engine.views.in_order import CommitPiece, in_order, net_change
 from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError
 from freshviews.query.block import TableDef
 from freshviews.rules import script_of

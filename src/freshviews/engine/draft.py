@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
-from freshviews.engine.backfill import ROWS, fill
-from freshviews.engine.base_table import BaseTable
-from freshviews.engine.decoding import Decoder
-from freshviews.engine.encoding import TableEncoder
-from freshviews.engine.foreign_keys import links_of
-from freshviews.engine.maintained import Maintained
+from freshviews.engine.codes.decoding import Decoder
+from freshviews.engine.codes.encoding import TableEncoder
+from freshviews.engine.filling.backfill import ROWS, fill
 from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relation, Relations, TableState, ViewState
+from freshviews.engine.tables.base_table import BaseTable
+from freshviews.engine.tables.foreign_keys import links_of
+from freshviews.engine.views.maintained import Maintained
 from freshviews.errors import CatalogError
 from freshviews.plan.crown_updates import NAMED, better_updates, may_be_measured
 from freshviews.plan.planner import plan_block

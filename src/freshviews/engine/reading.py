@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from threading import RLock
 from weakref import WeakSet
 
-from freshviews.engine.batch import CodeBatch
+from freshviews.engine.codes.code_batch import CodeBatch
 
 
 class Reader:

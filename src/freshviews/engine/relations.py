@@ -8,15 +8,15 @@ from functools import cached_property
 from typing import Any, ClassVar
 from weakref import WeakSet
 
-from freshviews.engine.base_table import BaseTable
-from freshviews.engine.batch import CodeBatch
 from freshviews.engine.change import Subscription
-from freshviews.engine.decoding import Decoder
-from freshviews.engine.encoding import TableEncoder
-from freshviews.engine.failures import contents_of
-from freshviews.engine.foreign_keys import Link
-from freshviews.engine.maintained import Maintained
+from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.decoding import Decoder
+from freshviews.engine.codes.encoding import TableEncoder
+from freshviews.engine.commit.failures import contents_of
 from freshviews.engine.reading import Reader, drain_all
+from freshviews.engine.tables.base_table import BaseTable
+from freshviews.engine.tables.foreign_keys import Link
+from freshviews.engine.views.maintained import Maintained
 from freshviews.errors import EvaluationError
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.query.window import PROPERTY
@@ -46,7 +46,7 @@ class TableState:
     seconds: float = 0.0
     closed: bool = False
     held: Any = None
-    """The rows in the table's window; see ``freshviews.engine.window``."""
+    """The rows in the table's window; see ``freshviews.engine.tables.window``."""
     changes_of: ClassVar[str] = "table"
     """What an error calls it, before its name."""
 
@@ -56,7 +56,7 @@ class TableState:
 
     @cached_property
     def has_window(self) -> bool:
-        """Whether rows leave by themselves; see ``freshviews.engine.window``."""
+        """Whether rows leave by themselves; see ``freshviews.engine.tables.window``."""
         return PROPERTY in dict(self.definition.properties)
 
     @property

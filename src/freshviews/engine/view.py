@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from freshviews.engine.batch import CodeBatch
 from freshviews.engine.change import Change, Subscription
-from freshviews.engine.decoding import repeated
-from freshviews.engine.failures import not_readable
-from freshviews.engine.key_codes import key_codes
-from freshviews.engine.maintained import Failure
+from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.decoding import repeated
+from freshviews.engine.codes.key_codes import key_codes
+from freshviews.engine.commit.failures import not_readable
 from freshviews.engine.reading import Reader
 from freshviews.engine.relations import Relation, TableState, ViewState
+from freshviews.engine.views.maintained import Failure
 from freshviews.errors import CatalogError
 from freshviews.expr.host import HostFailure
 from freshviews.types.values import encoder_for

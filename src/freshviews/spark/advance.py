@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from freshviews.engine.change import Change
-from freshviews.engine.encoding import MULTIPLICITY
+from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.spark.arrow_files import net, write_arrow
 from freshviews.spark.state import Cell, Entry, Segment, appended, keep, new_token
 from freshviews.spark.steps import reach

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshviews.engine.encoding import MULTIPLICITY
+from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.store.files import sync_directory
 
 # To pack integers takes less time than to have the disk take them as they are.

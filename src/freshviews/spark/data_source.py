@@ -22,7 +22,7 @@ from pyspark.sql import types as T
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from freshviews.engine.encoding import MULTIPLICITY
+from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.errors import FreshviewsError
 from freshviews.spark import reading
 from freshviews.spark.checkpoint import checkpoint_path

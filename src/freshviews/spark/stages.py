@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from freshviews.engine.image import OtherProgram
+from freshviews.engine.durable.image import OtherProgram
 from freshviews.spark.advance import Wanted, advanced, listening
 from freshviews.spark.arrow_files import read_all
 from freshviews.spark.layout import MERGE, Layout

@@ -13,7 +13,8 @@ logarithm of it.
 
 When the log has as many rows as the image, a child of the worker writes a new image from the memory it
 inherits, while versions go on: it is ``pending`` until it is whole, which its name tells (see
-``engine.database_image``); the first version to see that makes it the image and drops the log up to it. Of a child
+``engine.durable.database_image``); the first version to see that makes it the image and drops the log up to it. Of a
+child
 that is killed files remain that do not count, and another is begun once nothing was written for ``STALLED`` seconds.
 While views that come later are filled (see ``filling``), the log only grows.
 
@@ -33,8 +34,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.engine.database import Database
-from freshviews.engine.encoding import MULTIPLICITY
 from freshviews.errors import StoreError
 from freshviews.kernel.hash.image import compile_writer
 from freshviews.query.block import TableDef

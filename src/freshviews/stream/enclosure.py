@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from freshviews.engine.batch import Codes
+from freshviews.engine.codes.code_batch import Codes
 from freshviews.query.acyclic import JoinTree
 
 FOREVER = np.iinfo(np.int64).max

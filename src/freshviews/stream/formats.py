@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from freshviews.engine.encoding import MULTIPLICITY
+from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.errors import FreshviewsError
 from freshviews.query.block import TableDef
 from freshviews.stream.connect import Unit

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshviews.engine.encoding import MULTIPLICITY
+from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.query.block import ColumnDef, TableDef
 from freshviews.stream.conform import Mask, conformed
 from freshviews.stream.debezium import envelope_events

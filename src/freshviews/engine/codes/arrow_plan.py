@@ -1,0 +1,148 @@
+"""How the columns of an Arrow schema become codes in one compiled pass over a record batch.
+
+A plan is made once per schema. It covers what needs no more than widening, scaling and a check of the range;
+``plan_of`` is None where a schema has anything else, and ``read`` where a value is refused: the general way, column
+by column (``freshviews.types.columns``), then takes the batch, and words the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from freshviews.engine.codes.code_batch import Codes, address_of
+from freshviews.engine.codes.string_codes import StringCodes
+from freshviews.kernel.codes import ingest
+from freshviews.kernel.codes.string_slots import UNKNOWN
+from freshviews.query.block import ColumnDef
+from freshviews.types import NULL
+from freshviews.types.calendar import MICROS_PER_DAY
+from freshviews.types.dictionary import Dictionary
+from freshviews.types.sqltype import SqlType
+
+_INTEGERS = {
+    pa.int8(): ingest.INT8,
+    pa.int16(): ingest.INT16,
+    pa.int32(): ingest.INT32,
+    pa.int64(): ingest.INT64,
+    pa.uint8(): ingest.UINT8,
+    pa.uint16(): ingest.UINT16,
+    pa.uint32(): ingest.UINT32,
+}
+_STRINGS = {
+    pa.string(): ingest.STRING,
+    pa.large_string(): ingest.LARGE_STRING,
+    pa.string_view(): ingest.STRING_VIEW,
+}
+_PER_UNIT = {"s": 10**6, "ms": 10**3, "us": 1}
+_LEAST, _GREATEST = NULL + 1, 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A column to read: which one of the schema, as what, and whether codes are wanted or only its check."""
+
+    place: int
+    column: ColumnDef
+    wanted: bool
+
+
+@dataclass(frozen=True)
+class ArrowPlan:
+    """The compiled way of a schema. ``targets`` has the row of the codes by the position of the wish."""
+
+    words: Codes
+    columns: int
+    targets: dict[int, int]
+    strings: tuple[tuple[int, int], ...]
+    """(column of the schema, row of the codes) of the strings that become codes."""
+    structure: Codes
+    """Where a batch tells of itself while it is read, by one thread at a time."""
+    places: tuple[int, int]
+    """Addresses of the words and of the structure: to ask for one takes as long as to read a row."""
+
+    def read(self, batches: Sequence[pa.RecordBatch], codes: StringCodes, dictionary: Dictionary) -> Codes | None:
+        """Codes, shape (rows of targets, rows of all batches), or None where a value is refused."""
+        rows = sum(batch.num_rows for batch in batches)
+        found = np.empty((len(self.targets) + 1, rows), np.int64)
+        target = address_of(found)[0] if rows else 0
+        plan, array = self.places
+        start = 0
+        for batch in batches:
+            if self.strings:
+                codes.refresh()
+            batch._export_to_c(array)
+            unknown = ingest.read_and_release(array, self.columns, plan, codes.address, start, target, rows)
+            if unknown < 0:
+                return None
+            if unknown > 0:
+                self._name(batch, found[:, start : start + batch.num_rows], dictionary)
+            start += batch.num_rows
+        return found
+
+    def _name(self, batch: pa.RecordBatch, found: Codes, dictionary: Dictionary) -> None:
+        """Give the strings of a batch that have no code one."""
+        for place, row in self.strings:
+            new = np.flatnonzero(found[row] == UNKNOWN)
+            if len(new):
+                column = batch.column(place)
+                if pa.types.is_string_view(column.type):  # of which Arrow takes no rows
+                    column = column.cast(pa.large_string())
+                texts = column.take(pa.array(new)).to_pylist()
+                found[row, new] = dictionary.encode_valid(texts)
+
+
+def plan_of(schema: pa.Schema, wishes: Sequence[Wish]) -> ArrowPlan | None:
+    """The compiled way to read a schema, each column of which has one wish."""
+    words = np.zeros((len(wishes), ingest.PLAN_WORDS), np.int64)
+    targets: dict[int, int] = {}
+    strings = []
+    for number, wish in enumerate(wishes):
+        way = _way(wish.column.type, schema.field(wish.place).type)
+        if way is None:
+            return None
+        kind, factor, least, greatest = way
+        row = len(wishes)
+        if wish.wanted:
+            row = targets[number] = len(targets)
+        if kind in _STRINGS.values():
+            if wish.wanted:
+                strings.append((wish.place, row))
+            else:
+                kind = ingest.CHECK_NULLS
+        words[wish.place] = kind, factor, least, greatest, wish.column.nullable, row
+    # What is checked and not wanted is written to one row after the others.
+    words[words[:, ingest.TARGET] == len(wishes), ingest.TARGET] = len(targets)
+    structure = np.empty(ingest.ARRAY_WORDS, np.int64)
+    places = address_of(words)[0], address_of(structure)[0]
+    return ArrowPlan(words, len(wishes), targets, tuple(strings), structure, places)
+
+
+def _way(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] | None:
+    """Kind, factor, and bounds before the factor, for a column; None where it takes more than that."""
+    if kind.name == "STRING":
+        return (_STRINGS[given], 1, 0, 0) if given in _STRINGS else None
+    if kind.name == "BOOLEAN":
+        return (ingest.BOOLEAN, 1, 0, 1) if pa.types.is_boolean(given) else None
+    if kind.name == "DOUBLE":
+        return (ingest.DOUBLE, 1, 0, 0) if pa.types.is_float64(given) else None
+    if (kind.is_integer or kind.is_decimal) and given in _INTEGERS:
+        return _scaled(_INTEGERS[given], 10**kind.scale if kind.is_decimal else 1, *kind.bounds)
+    if kind.is_decimal and pa.types.is_decimal128(given) and given.scale <= kind.scale:
+        return _scaled(ingest.DECIMAL128, 10 ** (kind.scale - given.scale), *kind.bounds)
+    if kind.name == "DATE" and pa.types.is_date32(given):
+        return ingest.INT32, 1, _LEAST, _GREATEST
+    if kind.name == "TIMESTAMP" and pa.types.is_date32(given):
+        return _scaled(ingest.INT32, MICROS_PER_DAY, _LEAST, _GREATEST)
+    if kind.name == "TIMESTAMP" and pa.types.is_timestamp(given) and given.unit in _PER_UNIT:
+        return _scaled(ingest.INT64, _PER_UNIT[given.unit], _LEAST, _GREATEST)
+    return None
+
+
+def _scaled(kind: int, factor: int, low: int, high: int) -> tuple[int, int, int, int] | None:
+    if factor > _GREATEST:
+        return None
+    return kind, factor, -(-max(low, _LEAST) // factor), min(high, _GREATEST) // factor

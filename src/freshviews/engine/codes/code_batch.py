@@ -1,0 +1,48 @@
+"""Code batches: what flows between ingestion, views and readers, columns of int64 codes."""
+
+from __future__ import annotations
+
+from ctypes import addressof, c_char
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CodeBatch:
+    """Updates of one relation: ``columns[name]`` are codes, ``multiplicities`` signed, all of one length.
+
+    Columns that nobody reads may be absent. Arrays may be strided views of wider buffers; they are not
+    written to after the batch is made.
+    """
+
+    relation: str
+    columns: dict[str, Codes]
+    multiplicities: Codes
+
+    def __len__(self) -> int:
+        return len(self.multiplicities)
+
+    def negated(self) -> CodeBatch:
+        """The batch that takes this one back."""
+        return CodeBatch(self.relation, self.columns, -self.multiplicities)
+
+    def between(self, first: int, end: int) -> CodeBatch:
+        """The rows from one position to before another."""
+        columns = {name: column[first:end] for name, column in self.columns.items()}
+        return CodeBatch(self.relation, columns, self.multiplicities[first:end])
+
+
+def address_of(array: Codes) -> tuple[int, int]:
+    """Address of the first word and the stride in words."""
+    stride = array.strides[0] >> 3
+    if stride == 1:
+        # NumPy takes four times as long to tell, which a batch of one row would feel.
+        try:
+            return addressof(c_char.from_buffer(array.data)), 1
+        except (TypeError, ValueError):  # arrays that are empty or not to be written
+            pass
+    return array.ctypes.data, stride

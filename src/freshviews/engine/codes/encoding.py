@@ -1,0 +1,360 @@
+"""From rows to codes: the checks that need no stored rows, column by column.
+
+A ``TableEncoder`` is made once per table, so that a batch of one row meets only what it needs. Arity, names,
+types, ranges and NULLs are checked for every column; codes are made for the wanted ones alone, and strings
+of others never enter the dictionary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+
+from freshviews.engine.codes.arrow_plan import ArrowPlan, Wish, plan_of
+from freshviews.engine.codes.code_batch import CodeBatch, Codes
+from freshviews.engine.codes.string_codes import codes_of
+from freshviews.errors import BatchError
+from freshviews.query.block import ColumnDef, TableDef
+from freshviews.types import BIGINT, NULL
+from freshviews.types.columns import encode_arrow
+from freshviews.types.dictionary import Dictionary
+from freshviews.types.values import BadValue, Encoder, encoder_for
+
+MULTIPLICITY = "_multiplicity"
+"""Name of the column that holds signed multiplicities, going in and coming out."""
+
+_SIGNS = {sign: np.full(4096, sign, np.int64) for sign in (1, -1)}
+"""Multiplicities of what is inserted or deleted; nobody writes to those of a batch."""
+_REFUSED = (TypeError, ValueError, OverflowError)
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """An encoded batch, and the position in what was given of each of its rows (None: the same)."""
+
+    batch: CodeBatch
+    positions: Codes | None = None
+
+    def position(self, row: int) -> int:
+        """The row's 0-based position in what the user gave."""
+        return row if self.positions is None else int(self.positions[row])
+
+    def row_with(self, values: Mapping[str, int], sign: int = 0) -> int | None:
+        """Position of the last given row with these codes, of a positive or negative multiplicity if asked.
+
+        Columns that were not encoded are not compared.
+        """
+        found = np.ones(len(self.batch), bool)
+        for name, code in values.items():
+            if name in self.batch.columns:
+                found &= self.batch.columns[name] == code
+        if sign:
+            found &= (self.batch.multiplicities > 0) == (sign > 0)
+        rows = np.flatnonzero(found)
+        return self.position(int(rows[-1])) if len(rows) else None
+
+
+class _Unstored(Dictionary):
+    """Checks that strings are strings, and keeps none of them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encode = self._check
+
+    def _check(self, text: object) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"a str is accepted, not {type(text).__name__}")
+        return 0
+
+    def encode_arrow(self, array: pa.Array) -> Codes:
+        return np.zeros(len(array), np.int64)
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """The compiled way of a schema: the row of codes by column, -1 where it is not given, and of multiplicities."""
+
+    plan: ArrowPlan
+    columns: tuple[tuple[str, int], ...]
+    multiplicity: int
+
+
+class TableEncoder:
+    """The encoder of one table. ``want`` says which columns are to become codes; at first, all."""
+
+    def __init__(self, definition: TableDef, dictionary: Dictionary) -> None:
+        self._definition = definition
+        self._table = definition.name
+        self._columns = definition.columns
+        self._dictionary = dictionary
+        self._places = {column.name.lower(): i for i, column in enumerate(definition.columns)}
+        self._multiplicity = encoder_for(BIGINT, False, dictionary)
+        self._string_codes = codes_of(dictionary)
+        self._whole: TableEncoder | None = None
+        self.want(frozenset(column.name for column in definition.columns))
+
+    def want(self, names: frozenset[str]) -> None:
+        """Make codes for these columns only."""
+        self.wanted = names
+        self._plans: dict[bool, tuple[pa.Schema, _Planned | None]] = {}
+        unstored = _Unstored()
+        self._dictionaries = [self._dictionary if column.name in names else unstored for column in self._columns]
+        self._encoders: list[Encoder] = [
+            encoder_for(column.type, column.nullable, dictionary)
+            for column, dictionary in zip(self._columns, self._dictionaries, strict=True)
+        ]
+        self._kept = [(i, column.name) for i, column in enumerate(self._columns) if column.name in names]
+
+    def whole(self) -> TableEncoder:
+        """An encoder of the table that makes codes of every column."""
+        if len(self.wanted) == len(self._columns):
+            return self
+        if self._whole is None:
+            self._whole = TableEncoder(self._definition, self._dictionary)
+        return self._whole
+
+    def encode(self, rows: list[Any] | pa.Table | pa.RecordBatch, sign: int) -> Encoded:
+        """Encode a batch; ``sign`` is 1 for insert, -1 for delete, 0 where rows carry multiplicities.
+
+        Raises BatchError that names the row, the column, the value and the rule.
+        """
+        if isinstance(rows, list):
+            if len(rows) == 1 and sign and type(rows[0]) is tuple:
+                return self._one_row(rows[0], sign)
+            return self._rows(rows, sign)
+        return self._arrow(rows, sign)
+
+    def _one_row(self, row: tuple[Any, ...], sign: int) -> Encoded:
+        encoders = self._encoders
+        if len(row) != len(encoders):
+            self._wrong_arity(0, row, len(encoders))
+        codes = []
+        for encode, value in zip(encoders, row, strict=True):
+            try:
+                codes.append(encode(value))
+            except _REFUSED as error:
+                self._refuse(0, len(codes), value, error)
+        kept = np.array(codes, np.int64)
+        columns = {name: kept[i : i + 1] for i, name in self._kept}
+        return Encoded(CodeBatch(self._table, columns, _same(sign, 1)))
+
+    def _rows(self, rows: list[Any], sign: int) -> Encoded:
+        width = len(self._columns) + (sign == 0)
+        kinds = set(map(type, rows))
+        if not kinds <= {tuple, list}:
+            rows = [self._as_tuple(i, row, sign) for i, row in enumerate(rows)]
+        if not set(map(len, rows)) <= {width}:
+            wrong = next(i for i, row in enumerate(rows) if len(row) != width)
+            self._wrong_arity(wrong, rows[wrong], width)
+        values: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [()] * width
+        codes = [self._column(i, encode, values[i]) for i, encode in enumerate(self._encoders)]
+        if sign:
+            multiplicities = _same(sign, len(rows))
+        else:
+            multiplicities = self._column(-1, self._multiplicity, values[-1])
+        return self._encoded(codes, multiplicities)
+
+    def _column(self, place: int, encode: Encoder, values: Sequence[Any]) -> Codes:
+        try:
+            return np.array([encode(value) for value in values], np.int64)
+        except _REFUSED:
+            for row, value in enumerate(values):
+                try:
+                    encode(value)
+                except _REFUSED as error:
+                    self._refuse(row, place, value, error)
+            raise
+
+    def _as_tuple(self, number: int, row: Any, sign: int) -> Sequence[Any]:
+        if isinstance(row, tuple | list):
+            return row
+        if not isinstance(row, Mapping):
+            raise BatchError(
+                f"table {self._table}, row {number}: a row is a tuple, a list or a dict, not {type(row).__name__}",
+                table=self._table,
+                row=number,
+                value=row,
+                rule="a row is a tuple, a list or a dict",
+            )
+        values: list[Any] = [None] * (len(self._columns) + (sign == 0))
+        for name, value in row.items():
+            if sign == 0 and name == MULTIPLICITY:
+                values[-1] = value
+            else:
+                place = self._places.get(name.lower()) if isinstance(name, str) else None
+                if place is None:
+                    self._unknown_column(name, number)
+                values[place] = value
+        return values
+
+    def _arrow(self, rows: pa.Table | pa.RecordBatch, sign: int) -> Encoded:
+        planned = self._planned(rows.schema, sign == 0)
+        if planned is not None:
+            found = self._compiled(planned, rows, sign)
+            if found is not None:
+                return found
+        return self._general(rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows]), sign)
+
+    def _planned(self, schema: pa.Schema, signed: bool) -> _Planned | None:
+        """How rows of a schema are read in one compiled pass; None where they are not."""
+        known = self._plans.get(signed)
+        if known is None or not schema.equals(known[0], check_metadata=True):
+            known = self._plans[signed] = (schema, self._plan(schema, signed))
+        return known[1]
+
+    def _plan(self, schema: pa.Schema, signed: bool) -> _Planned | None:
+        wishes = []
+        places = []
+        for i, name in enumerate(schema.names):
+            if signed and name == MULTIPLICITY:
+                place, column = -1, ColumnDef(MULTIPLICITY, BIGINT, nullable=False)
+            else:
+                place = self._places.get(name.lower(), -2)
+                column = self._columns[place]
+            if place == -2 or place in places:
+                return None
+            places.append(place)
+            wishes.append(Wish(i, column, place == -1 or column.name in self.wanted))
+        absent = [column for i, column in enumerate(self._columns) if i not in places]
+        if (signed and -1 not in places) or not all(column.nullable for column in absent):
+            return None
+        plan = plan_of(schema, wishes)
+        if plan is None:
+            return None
+        rows = {places[number]: row for number, row in plan.targets.items()}
+        kept = tuple((name, rows.get(place, -1)) for place, name in self._kept)
+        return _Planned(plan, kept, rows.get(-1, -1))
+
+    def _compiled(self, planned: _Planned, rows: pa.Table | pa.RecordBatch, sign: int) -> Encoded | None:
+        batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches()
+        codes = planned.plan.read(batches, self._string_codes, self._dictionary)
+        if codes is None:
+            return None
+        count = rows.num_rows
+        columns = {name: codes[row] if row >= 0 else np.full(count, NULL, np.int64) for name, row in planned.columns}
+        if sign:
+            return Encoded(CodeBatch(self._table, columns, _same(sign, count)))
+        return self._present(columns, codes[planned.multiplicity])
+
+    def _general(self, table: pa.Table, sign: int) -> Encoded:
+        """Column by column: types that are converted, and the wording of every refusal."""
+        given: dict[int, pa.ChunkedArray] = {}
+        from_pandas = b"pandas" in (table.schema.metadata or {})
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            place = -1 if sign == 0 and name == MULTIPLICITY else self._places.get(name.lower())
+            if place is None:
+                self._unknown_column(name)
+            if place in given:
+                self._refuse_whole(name, "a column is given once", f"column {name} is given twice")
+            if from_pandas and place >= 0 and self._columns[place].type.is_integer:
+                column = _integers(column)
+            given[place] = column
+        codes = [self._arrow_column(i, column, given.get(i), table.num_rows) for i, column in enumerate(self._columns)]
+        if sign:
+            multiplicities = _same(sign, table.num_rows)
+        elif -1 not in given:
+            rule = f"apply needs a BIGINT column {MULTIPLICITY}"
+            self._refuse_whole(MULTIPLICITY, rule, rule)
+        else:
+            column = ColumnDef(MULTIPLICITY, BIGINT, nullable=False)
+            multiplicities = self._arrow_column(-1, column, given[-1], table.num_rows)
+        return self._encoded(codes, multiplicities)
+
+    def _arrow_column(self, place: int, column: ColumnDef, given: pa.ChunkedArray | None, rows: int) -> Codes:
+        if given is None:
+            if not column.nullable and rows:
+                self._refuse_whole(column.name, "NOT NULL", f"NOT NULL column {column.name} is not given")
+            return np.full(rows, NULL, np.int64)
+        dictionary = self._dictionaries[place] if place >= 0 else self._dictionary
+        try:
+            return encode_arrow(column.type, given, dictionary, nullable=column.nullable)
+        except BadValue as error:
+            self._refuse(error.row, place, error.value, error.reason)
+        except (*_REFUSED, pa.ArrowException) as error:
+            self._refuse(None, place, str(given.type), error)
+
+    def _encoded(self, codes: list[Codes], multiplicities: Codes) -> Encoded:
+        return self._present({name: codes[i] for i, name in self._kept}, multiplicities)
+
+    def _present(self, columns: dict[str, Codes], multiplicities: Codes) -> Encoded:
+        """Without the rows of multiplicity zero."""
+        if multiplicities.all():
+            return Encoded(CodeBatch(self._table, columns, multiplicities))
+        positions = np.flatnonzero(multiplicities)
+        columns = {name: column[positions] for name, column in columns.items()}
+        return Encoded(CodeBatch(self._table, columns, multiplicities[positions]), positions)
+
+    def _refuse(self, row: int | None, place: int, value: Any, reason: object) -> NoReturn:
+        if place < 0:
+            name, kind = MULTIPLICITY, "BIGINT NOT NULL"
+        else:
+            column = self._columns[place]
+            name, kind = column.name, str(column.type) + ("" if column.nullable else " NOT NULL")
+        where = f"table {self._table}, " + ("" if row is None else f"row {row}, ") + f"column {name}"
+        raise BatchError(
+            f"{where}: {'NULL' if value is None else repr(value)}: {reason}",
+            table=self._table,
+            row=row,
+            column=name,
+            value=value,
+            rule=kind,
+        ) from None
+
+    def _refuse_whole(self, column: str, rule: str, message: str) -> NoReturn:
+        raise BatchError(f"table {self._table}: {message}", table=self._table, column=column, rule=rule)
+
+    def _wrong_arity(self, number: int, row: Sequence[Any], width: int) -> NoReturn:
+        names = [column.name for column in self._columns]
+        if width > len(names):
+            names.append(MULTIPLICITY)
+        rule = f"a row has {width} values: {', '.join(names)}"
+        raise BatchError(
+            f"table {self._table}, row {number}: {rule}; this one has {len(row)}",
+            table=self._table,
+            row=number,
+            value=row,
+            rule=rule,
+        )
+
+    def _unknown_column(self, name: object, row: int | None = None) -> NoReturn:
+        names = ", ".join(column.name for column in self._columns)
+        hint = "; multiplicities are taken by apply" if name == MULTIPLICITY else ""
+        where = f"table {self._table}" + ("" if row is None else f", row {row}")
+        raise BatchError(
+            f"{where}: there is no column {name}; the columns are {names}{hint}",
+            table=self._table,
+            row=row,
+            column=str(name),
+            rule="columns are known",
+        )
+
+
+def _same(sign: int, rows: int) -> Codes:
+    """So many times +1 or -1."""
+    known = _SIGNS[sign]
+    return known[:rows] if rows <= len(known) else np.full(rows, sign, np.int64)
+
+
+def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """pandas makes floats of integers when some are missing; this takes that back where it is exact."""
+    if not pa.types.is_floating(column.type):
+        return column
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return column
+
+
+def joined(parts: list[Encoded]) -> Encoded:
+    """Several batches of one relation as one."""
+    if len(parts) == 1:
+        return parts[0]
+    first = parts[0].batch
+    columns = {name: np.concatenate([part.batch.columns[name] for part in parts]) for name in first.columns}
+    positions = np.concatenate([np.arange(len(p.batch)) if p.positions is None else p.positions for p in parts])
+    multiplicities = np.concatenate([part.batch.multiplicities for part in parts])
+    return Encoded(CodeBatch(first.relation, columns, multiplicities), positions)

@@ -1,0 +1,86 @@
+"""The codes of keys that rows are looked up by. No string is added to the dictionary for being asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from freshviews.engine.codes.code_batch import Codes, address_of
+from freshviews.engine.codes.string_codes import codes_of
+from freshviews.errors import BatchError
+from freshviews.kernel.codes.string_search import search_codes
+from freshviews.kernel.codes.string_slots import UNKNOWN
+from freshviews.query.block import ColumnDef, TableDef
+from freshviews.types.columns import encode_arrow
+from freshviews.types.dictionary import Dictionary
+from freshviews.types.values import BadValue
+
+
+def key_codes(
+    table: TableDef, names: Sequence[str], keys: pa.RecordBatch | pa.Table, dictionary: Dictionary
+) -> list[Codes]:
+    """Codes of the columns ``names`` of the table, found in ``keys`` by name in any case; others are passed over.
+
+    A string that the dictionary does not have becomes UNKNOWN, which no row has. BatchError where a column is not
+    there or given twice, or cannot be of the column's type.
+    """
+    columns = {column.name: column for column in table.columns}
+    given = [name.lower() for name in keys.schema.names]
+    found = []
+    for name in names:
+        if given.count(name.lower()) != 1:
+            many = "no column" if name.lower() not in given else "more than one column"
+            rule = f"its primary key is ({', '.join(names)})"
+            raise BatchError(
+                f"table {table.name}: the keys to look up have {many} {name}; {rule}",
+                table=table.name,
+                column=name,
+                rule=rule,
+            )
+        found.append(_codes(table.name, columns[name], keys.column(given.index(name.lower())), dictionary))
+    return found
+
+
+def _codes(table: str, column: ColumnDef, given: pa.Array | pa.ChunkedArray, dictionary: Dictionary) -> Codes:
+    row, value, reason = None, str(given.type), ""
+    try:
+        if column.type.name == "STRING" and not pa.types.is_null(given.type):
+            # Encoding none of it checks the type.
+            encode_arrow(column.type, given.slice(0, 0), dictionary)
+            return _strings(given, dictionary)
+        return encode_arrow(column.type, given, dictionary)
+    except BadValue as error:
+        row, value, reason = error.row, repr(error.value), error.reason
+    except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+        reason = str(error)
+    raise BatchError(
+        f"table {table}, {'' if row is None else f'key {row}, '}column {column.name}: {value}: {reason}",
+        table=table,
+        row=row,
+        column=column.name,
+        value=value,
+        rule=str(column.type),
+    )
+
+
+def _strings(given: pa.Array | pa.ChunkedArray, dictionary: Dictionary) -> Codes:
+    chunks = given.chunks if isinstance(given, pa.ChunkedArray) else [given]
+    known = codes_of(dictionary)
+    known.refresh()
+    codes = np.full(len(given), UNKNOWN, np.int64)
+    at = 0
+    for chunk in chunks:
+        texts = chunk.cast(pa.large_string())
+        _, offsets, data = texts.buffers()
+        if len(texts):
+            # The data of nothing but empty strings may be no buffer at all; none of it is read then.
+            bytes_at = 0 if data is None else data.address
+            search_codes(
+                known.address, offsets.address + 8 * texts.offset, bytes_at, len(texts), address_of(codes[at:])[0]
+            )
+        if texts.null_count:
+            codes[at : at + len(texts)][texts.is_null().to_numpy(zero_copy_only=False)] = UNKNOWN
+        at += len(texts)
+    return codes

@@ -1,0 +1,190 @@
+"""The image of a database: a folder with its strings, its tables and its views, each a file of arrays.
+
+::
+
+    contents     what there is: tables and views by name, each with its file and a print of its definition
+    strings      the dictionary
+    table-1 ...  base tables, those that are stored
+    window-1 ... the rows in a table's window, in the order in which they leave
+    view-1 ...   views, internal ones too
+
+The folder is written under another name and renamed when all of it is there, so one that has its name is whole.
+To open it is to map its files: nothing is done per row. It is for the same tables; a view that is another by now,
+or is kept by other programs, is filled from its inputs as a new one is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.draft import Draft
+from freshviews.engine.durable.image import OtherProgram, read_table_image, write_table_image
+from freshviews.engine.relations import Relations, TableState, ViewState
+from freshviews.engine.tables.window import held_of, put_back
+from freshviews.engine.views.native import address, words_at
+from freshviews.errors import StoreError
+from freshviews.kernel.hash.image import plain_array
+from freshviews.kernel.memory.mapping import unmap
+from freshviews.query.block import TableDef, ViewDef
+from freshviews.sql.catalog import Catalog, Statement
+from freshviews.store.array_file import ArrayFile, write_arrays
+from freshviews.store.files import TEMPORARY, sync_directory
+from freshviews.store.strings import read_strings, write_strings
+from freshviews.types.dictionary import Dictionary
+
+KIND = "database"
+WINDOW = "window"
+CONTENTS = "contents"
+STRINGS = "strings"
+
+
+def write_database(folder: Path, relations: Relations, dictionary: Dictionary, sync: bool) -> None:
+    """Write the image of a database, whole or not at all; ``sync``: it is on the disk before this returns.
+
+    Raises StoreError, also where the folder is there already.
+    """
+    aside = folder.with_name(folder.name + TEMPORARY)
+    if folder.exists():
+        raise StoreError(f"{folder} is there already; an image is never written over another one")
+    try:
+        aside.mkdir(parents=True, exist_ok=True)
+        write_strings(aside / STRINGS, dictionary, 0, sync=sync)
+        tables = {}
+        prints = _prints(relations.catalog)
+        for i, table in enumerate(relations.tables.values(), 1):
+            tables[table.name] = {"file": None, "print": prints[table.name.lower()], "written": table.written}
+            if table.stored is not None:
+                write_table_image(aside / f"table-{i}", table.name, table.stored, dictionary, sync)
+                tables[table.name]["file"] = f"table-{i}"
+            if table.has_window:
+                rows = np.ascontiguousarray(held_of(table).rows)
+                about = {"kind": WINDOW, "table": table.name, "shape": rows.shape}
+                write_arrays(aside / f"window-{i}", about, [plain_array(address(rows), rows.size, rows.size)], sync)
+                tables[table.name]["window"] = f"window-{i}"
+        views = {}
+        for i, view in enumerate(relations.views.values(), 1):
+            view.maintained.write_image(aside / f"view-{i}", sync=sync)
+            views[view.name] = {"file": f"view-{i}", "print": prints[view.name.lower()]}
+        write_arrays(aside / CONTENTS, {"kind": KIND, "tables": tables, "views": views}, [], sync)
+        os.rename(aside, folder)
+        if sync:
+            sync_directory(folder.parent)
+    except OSError as error:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise StoreError(f"{folder} could not be written: {error}") from error
+    except BaseException:
+        shutil.rmtree(aside, ignore_errors=True)
+        raise
+
+
+def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dictionary, verify: bool) -> Relations:
+    """The relations of an image. ``dictionary`` is empty; ``statements`` make what is to be there.
+
+    Tables and views that the image lacks are new: the tables empty, the views filled. What it has besides is left
+    out. ``verify``: see ``ArrayFile.map``. Raises StoreError where something is damaged or a table is not what it
+    was, OtherProgram where a view cannot be filled, as rows of a trusted table are not stored.
+    """
+    with ArrayFile(folder / CONTENTS) as file:
+        about = file.about
+    if about.get("kind") != KIND:
+        raise StoreError(f"{folder} holds no image of a database")
+    catalog = Catalog()
+    for statement in statements:
+        catalog = catalog.after(statement)
+    prints = _prints(catalog)
+    read_strings(folder / STRINGS, dictionary)
+
+    def load(relations: Relations) -> None:
+        for table in relations.tables.values():
+            part = about["tables"].get(table.name)
+            if part is None:
+                continue
+            if part["print"] != prints[table.name.lower()]:
+                raise StoreError(
+                    f"{folder}: table {table.name} has other columns or keys than when the image was written; "
+                    "define it as it was"
+                )
+            if table.stored is not None:
+                read_table_image(folder / part["file"], table.name, table.stored, dictionary, verify)
+                table.written = part["written"]
+            if table.has_window and "window" in part:
+                put_back(table, _window_rows(folder / part["window"], verify))
+            elif table.has_window and part["written"]:
+                raise StoreError(
+                    f"{folder}: table {table.name} had no window when the image was written, and so the order of its "
+                    "rows is not there; define it without one, or feed it again"
+                )
+
+    def restore(view: ViewState, relations: Relations) -> bool:
+        part = about["views"].get(view.name)
+        if part is not None and part["print"] == prints[view.name.lower()]:
+            try:
+                view.maintained.read_image(folder / part["file"], verify=verify)
+                return True
+            except OtherProgram:
+                pass
+        for name in view.maintained.inputs:
+            table = relations.get(name)
+            if isinstance(table, TableState) and not table.is_stored and _written(about, table):
+                raise OtherProgram(
+                    f"{folder}: view {view.name} is not kept there by the programs that keep it now, and cannot be "
+                    f"filled, as the rows of table {table.name}, which is trusted, are not stored; feed them again"
+                )
+        return False
+
+    draft = Draft(Relations(), dictionary, nullcontext, everything=False)
+    try:
+        draft.remake(catalog, {name: i for i, name in enumerate(catalog.tables, 1)}, load, restore)
+        relations = draft.finish()
+    except BaseException:
+        draft.abandon()
+        raise
+    for table in relations.tables.values():
+        table.written = _written(about, table)
+    return relations
+
+
+def _window_rows(path: Path, verify: bool) -> Codes:
+    with ArrayFile(path) as file:
+        if file.about.get("kind") != WINDOW:
+            raise StoreError(f"{path} holds no rows of a window")
+        rows, width = file.about["shape"]
+        mapping = file.map(0, 1, verify)
+        try:
+            return words_at(mapping.places[0], rows, width)
+        finally:
+            unmap(mapping.low, mapping.high - mapping.low)
+
+
+def _written(about: Mapping[str, Any], table: TableState) -> bool:
+    return bool(about["tables"].get(table.name, {}).get("written", False))
+
+
+def _prints(catalog: Catalog) -> dict[str, str]:
+    """By lower-case name, what tells a relation from one that holds, or may hold, something else.
+
+    A view's print has those of its inputs in it: the same SELECT over another view is another view.
+    """
+    found: dict[str, str] = {}
+    for table in catalog.tables.values():
+        found[table.name.lower()] = _print(replace(table, properties=()), [])
+    for view in catalog.views.values():
+        plain = replace(view, properties=(), sql="")
+        combined = [] if view.combined is None else [str(view.combined)]
+        found[view.name.lower()] = _print(plain, [*combined, *(found[name.lower()] for name in view.inputs)])
+    return found
+
+
+def _print(definition: TableDef | ViewDef, inputs: list[str]) -> str:
+    # Definitions are made of tuples, strings and numbers, whose repr is the same in every process.
+    return hashlib.sha256("\n".join([repr(definition), *inputs]).encode()).hexdigest()[:32]

@@ -1,0 +1,96 @@
+"""What goes into the log and into snapshots."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.relations import Relations, TableState
+from freshviews.engine.tables.base_check import Changes
+from freshviews.engine.tables.window import held_of
+from freshviews.errors import FreshviewsError, StoreError
+from freshviews.store.payload import Part, parts_of, parts_to_bytes
+from freshviews.store.record import IMAGES, SCRIPT, TABLE, Record
+from freshviews.store.steps import reach
+from freshviews.store.strings import write_strings
+from freshviews.types.dictionary import Dictionary
+
+ROWS = 1 << 16
+"""Rows of a table in one record of a snapshot."""
+
+STRINGS = "strings"
+"""Name of the file of strings beside the images."""
+
+
+def batch_payload(changes: Changes) -> bytes:
+    """The payload of the record of a batch. Every column must have been encoded."""
+    parts = [
+        Part(table.number, table.name, table.decoder.change(encoded.batch))
+        for table, encoded in changes
+        if len(encoded.batch)
+    ]
+    return parts_to_bytes(parts)
+
+
+def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple[int, bytes]]:
+    """Kinds and payloads of a snapshot of now."""
+    for script in scripts:
+        yield SCRIPT, script.encode()
+    unstored = [table.number for table in relations.tables.values() if table.stored is None and table.written]
+    yield IMAGES, json.dumps({"views": _image_names(relations), "unstored": unstored}).encode()
+    for table in relations.tables.values():
+        for batch in _rows_of(table):
+            rows = table.decoder.change(batch)
+            yield TABLE, parts_to_bytes([Part(table.number, table.name, rows)])
+
+
+def _rows_of(table: TableState) -> Iterator[CodeBatch]:
+    """The rows of a table that a snapshot has: those that are stored; of one with a window, each in its turn."""
+    if not table.has_window:
+        yield from table.stored.batches(ROWS) if table.stored is not None else ()
+        return
+    held = held_of(table)
+    for start in range(0, len(held.rows), ROWS):
+        rows = held.rows[start : start + ROWS]
+        columns = {name: rows[:, i] for i, name in enumerate(held.columns)}
+        yield CodeBatch(table.name, columns, np.ones(len(rows), np.int64))
+
+
+def write_state(folder: Path, relations: Relations, dictionary: Dictionary) -> None:
+    """Write the strings and the image of every view into the folder of a snapshot of now."""
+    write_strings(folder / STRINGS, dictionary, 0)
+    reach("strings written")
+    names = _image_names(relations)
+    for view in relations.views.values():
+        view.maintained.write_image(folder / names[view.name])
+        reach("image written")
+
+
+def _image_names(relations: Relations) -> dict[str, str]:
+    """The file of each view's image."""
+    return {view.name: f"view-{i}" for i, view in enumerate(relations.views.values(), 1)}
+
+
+def changes_of(record: Record, relations: Relations) -> list[tuple[TableState, Encoded]]:
+    """The changes a record holds, encoded again; rows of tables dropped since are left out.
+
+    Raises StoreError where the record does not fit the tables.
+    """
+    by_number = {table.number: table for table in relations.tables.values()}
+    changes: list[tuple[TableState, Encoded]] = []
+    try:
+        for part in parts_of(record.payload):
+            table = by_number.get(part.number)
+            if table is None:
+                continue
+            rows = pa.Table.from_batches([part.rows])
+            changes.append((table, table.encoder.encode(rows, 0)))
+    except (FreshviewsError, pa.ArrowException, ValueError) as error:
+        raise StoreError(f"record {record.sequence} of the log cannot be read back: {error}") from error
+    return changes

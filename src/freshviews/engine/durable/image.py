@@ -1,0 +1,184 @@
+"""Images of views and base tables: the native state of one in one file, and back.
+
+An image of a view is the arrays of every table of every block of the view, as they lie in memory (see
+kernel/hash/image.py), and the stored rows where the view is recomputed. It is good for a view kept by the same
+programs, which the hash of their generated source tells. An image of a base table is the arrays of its rows and of the
+counts by its keys. Images hold codes alone, so they are good for a dictionary that has the same strings under the
+same codes.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from freshviews.codegen.module import hash_of
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.tables.base_table import BaseTable
+from freshviews.engine.views.native import address, words_at
+from freshviews.engine.views.runtime import BlockState
+from freshviews.errors import StoreError
+from freshviews.kernel.hash.image import Array, array_count, image_of, plain_array, shape_of
+from freshviews.kernel.memory.mapping import unmap
+from freshviews.store.array_file import ArrayFile, write_arrays
+from freshviews.types.dictionary import Dictionary
+
+KIND = "view"
+TABLE_KIND = "table"
+_MARKED = 16
+"""How many of the last strings tell one dictionary from another."""
+
+
+class OtherProgram(StoreError):
+    """An image was written by a view that was kept by other programs, or by a base table kept in another way."""
+
+
+def write_image(
+    path: Path, view: str, states: Sequence[BlockState], stored: dict[str, Codes], dictionary: Dictionary, sync: bool
+) -> None:
+    """Write the image of a view, whole or not at all. ``stored``: rows of words by name.
+
+    Raises StoreError; ValueError where a change was not taken, which an image would lose.
+    """
+    for state in states:
+        if state.failed():
+            raise StoreError(f"{path} was not written: memory ran out in view {view}; clear and fill it first")
+        if state.has_changes():
+            raise ValueError(f"view {view} has a change: take it, or discard it, before an image is written")
+    arrays: list[Array] = []
+    parts = []
+    for state in states:
+        images = [image_of(handle) for handle in state.tables]
+        tables = [
+            {"name": name.name, "shape": image.shape, "kept": image.kept}
+            for name, image in zip(state.program.views, images, strict=True)
+        ]
+        part: dict[str, Any] = {"source": hash_of(state.compiled.source), "tables": tables}
+        if state.program.balancing is not None:
+            part["balance"] = state.balance
+        parts.append(part)
+        arrays += [array for image in images for array in image.arrays]
+    rows = {name: np.ascontiguousarray(found) for name, found in stored.items()}
+    arrays += [plain_array(address(found), found.size, found.size) for found in rows.values()]
+    size = len(dictionary)
+    about = {
+        "kind": KIND,
+        "view": view,
+        "strings": [size, _mark(dictionary, size)],
+        "parts": parts,
+        "stored": [[name, *found.shape] for name, found in rows.items()],
+    }
+    write_arrays(path, about, arrays, sync)
+
+
+def read_image(
+    path: Path, view: str, states: Sequence[BlockState], dictionary: Dictionary, verify: bool
+) -> dict[str, Codes]:
+    """Have the blocks of a view go on where the writer of an image was; the stored rows come back.
+
+    ``verify``: see ``ArrayFile.map``. Raises StoreError, OtherProgram where the view's programs are others;
+    the state is as before then.
+    """
+    with ArrayFile(path) as file:
+        about = file.about
+        _check(path, about, view, states, dictionary)
+        mappings = []
+        first = 0
+        try:
+            for state in states:
+                count = sum(map(array_count, state.tables))
+                mappings.append(file.map(first, count, verify))
+                first += count
+            stored = dict(_stored_rows(file, about, first, verify))
+        except BaseException:
+            for mapping in mappings:
+                unmap(mapping.low, mapping.high - mapping.low)
+            raise
+    for state, part, mapping in zip(states, about["parts"], mappings, strict=True):
+        state.take_image([table["kept"] for table in part["tables"]], mapping, part.get("balance", ()))
+    return stored
+
+
+def write_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictionary, sync: bool) -> None:
+    """Write the image of a settled base table, whole or not at all. Raises StoreError."""
+    images = [image_of(handle) for handle in table.handles]
+    size = len(dictionary)
+    about = {
+        "kind": TABLE_KIND,
+        "table": name,
+        "strings": [size, _mark(dictionary, size)],
+        "tables": [{"shape": image.shape, "kept": image.kept} for image in images],
+    }
+    write_arrays(path, about, [array for image in images for array in image.arrays], sync)
+
+
+def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictionary, verify: bool) -> None:
+    """Have a base table, empty so far, go on where the writer of an image was.
+
+    ``verify``: see ``ArrayFile.map``. Raises StoreError, OtherProgram where the table is kept in another way; it
+    is as before then.
+    """
+    with ArrayFile(path) as file:
+        about = file.about
+        if about.get("kind") != TABLE_KIND:
+            raise StoreError(f"{path} is no image of a table")
+        if about["table"] != name:
+            raise StoreError(f"{path} is an image of table {about['table']}, not of {name}")
+        if [part["shape"] for part in about["tables"]] != [list(shape_of(handle)) for handle in table.handles]:
+            raise OtherProgram(
+                f"{path}: the image of table {name} was written by a table of other columns or keys, or by another "
+                "freshviews that keeps them in another way; open it with what wrote it"
+            )
+        _check_strings(path, f"table {name}", about, dictionary)
+        table.take_image([part["kept"] for part in about["tables"]], file.map(0, len(file), verify))
+
+
+def _check(
+    path: Path, about: dict[str, Any], view: str, states: Sequence[BlockState], dictionary: Dictionary
+) -> None:
+    if about.get("kind") != KIND:
+        raise StoreError(f"{path} is no image of a view")
+    if about["view"] != view:
+        raise StoreError(f"{path} is an image of view {about['view']}, not of {view}")
+    sources = [hash_of(state.compiled.source) for state in states]
+    shapes = [[list(shape_of(handle)) for handle in state.tables] for state in states]
+    if [part["source"] for part in about["parts"]] != sources or shapes != [
+        [table["shape"] for table in part["tables"]] for part in about["parts"]
+    ]:
+        raise OtherProgram(
+            f"{path}: the image of view {view} was written by other programs than keep the view now, as its SQL, its "
+            "inputs or freshviews have changed; delete the image and fill the view from its inputs, or open it with "
+            "what wrote it"
+        )
+    _check_strings(path, f"view {view}", about, dictionary)
+
+
+def _check_strings(path: Path, what: str, about: dict[str, Any], dictionary: Dictionary) -> None:
+    size, mark = about["strings"]
+    if len(dictionary) < size or _mark(dictionary, size) != mark:
+        raise StoreError(
+            f"{path}: the image of {what} goes with a dictionary of {size} strings, which is not the one at hand "
+            f"with {len(dictionary)}; read the strings that were written with the image first"
+        )
+
+
+def _mark(dictionary: Dictionary, size: int) -> int:
+    """What tells whether two dictionaries have the same first ``size`` strings, most likely."""
+    last = islice(dictionary.entries_since(max(size - _MARKED, 0)), min(size, _MARKED))
+    return zlib.crc32("\0".join(last).encode())
+
+
+def _stored_rows(
+    file: ArrayFile, about: dict[str, Any], first: int, verify: bool
+) -> Iterator[tuple[str, Codes]]:
+    for i, (name, rows, width) in enumerate(about["stored"]):
+        mapping = file.map(first + i, 1, verify)
+        try:
+            yield name, words_at(mapping.places[0], rows, width)
+        finally:
+            unmap(mapping.low, mapping.high - mapping.low)

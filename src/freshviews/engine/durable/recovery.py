@@ -1,0 +1,166 @@
+"""How a durable database comes back: from its newest snapshot, and what the log has beyond it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from freshviews.engine.commit.commit import commit
+from freshviews.engine.draft import Draft
+from freshviews.engine.durable.durability import STRINGS, changes_of
+from freshviews.engine.durable.image import OtherProgram
+from freshviews.engine.relations import Relations, ViewState
+from freshviews.engine.tables.window import follow, put_back
+from freshviews.errors import FreshviewsError, StoreError
+from freshviews.sql.script import parse_script
+from freshviews.store.directory import Directory
+from freshviews.store.record import IMAGES, SCRIPT, Record
+from freshviews.store.strings import read_strings
+from freshviews.types.dictionary import Dictionary
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What opening a durable database found."""
+
+    version: int
+    """The version it is at."""
+    snapshot_version: int | None
+    """The version of the snapshot it started from, None where there was none."""
+    replayed: int
+    """Batches replayed from the log."""
+    dropped_bytes: int
+    """Bytes of a torn tail that were cut off the log."""
+    dropped: str | None
+    """The message about them, None where there were none."""
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """The state a directory holds."""
+
+    relations: Relations
+    scripts: list[str]
+    report: Recovery
+
+
+def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
+    """Read a directory back. Raises StoreError where it is corrupt, or its SQL can no longer be executed."""
+    relations = Relations()
+    scripts: list[str] = []
+    snapshot_version: int | None = None
+    version = replayed = 0
+    try:
+        if directory.snapshot is not None:
+            images = _Images(directory.snapshot.state)
+            records = list[Record]()
+            for record in directory.snapshot.records():
+                snapshot_version = version = record.version
+                if record.kind == SCRIPT:
+                    scripts.append(record.payload.decode())
+                elif record.kind == IMAGES:
+                    images = _Images(directory.snapshot.state, **json.loads(record.payload))
+                else:
+                    records.append(record)
+            relations = _from_snapshot(scripts, records, images, dictionary)
+        for record in directory.records():
+            if record.kind == SCRIPT:
+                scripts.append(record.payload.decode())
+                relations = _executed(scripts[-1], relations, dictionary)
+            else:
+                changes = changes_of(record, relations)
+                commit(changes, relations, _no_log)
+                for table, encoded in changes:
+                    if table.has_window:
+                        follow(table, encoded.batch)
+                replayed += 1
+            version = max(version, record.version)
+    except StoreError:
+        relations.close()
+        raise
+    except FreshviewsError as error:
+        relations.close()
+        raise StoreError(f"{directory.path} cannot be read back: {error}") from error
+    except BaseException:
+        relations.close()
+        raise
+    report = Recovery(version, snapshot_version, replayed, directory.log.dropped_bytes, directory.log.dropped)
+    return Recovered(relations, scripts, report)
+
+
+def _no_log() -> None:
+    """What is replayed is in the log."""
+
+
+@dataclass(frozen=True)
+class _Images:
+    """The images of a snapshot: their folder, file by view, and the numbers of trusted tables that had rows."""
+
+    folder: Path
+    views: dict[str, str] = field(default_factory=dict)
+    unstored: tuple[int, ...] = ()
+
+
+def _from_snapshot(
+    scripts: list[str], records: list[Record], images: _Images, dictionary: Dictionary
+) -> Relations:
+    """The relations a snapshot holds. Its rows were checked when they came, so they are just stored.
+
+    A view that other programs keep by now is filled from its inputs, if these are stored.
+    """
+
+    def load(relations: Relations) -> None:
+        for record in records:
+            for table, encoded in changes_of(record, relations):
+                if table.has_window:
+                    columns = [encoded.batch.columns[column.name] for column in table.definition.columns]
+                    put_back(table, np.column_stack(columns))
+                if table.stored is None:
+                    continue
+                if table.stored.add(encoded.batch) is not None:
+                    raise StoreError(f"memory ran out while table {table.name} was loaded")
+                table.stored.settle()
+                table.written = True
+
+    def restore(view: ViewState, relations: Relations) -> bool:
+        try:
+            if view.name not in images.views:
+                raise OtherProgram(
+                    f"{images.folder} has no image of view {view.name}, which is made of the SQL by now, and it cannot "
+                    "be filled, as rows of a trusted table are not stored; open it with what wrote it"
+                )
+            view.maintained.read_image(images.folder / images.views[view.name], verify=True)
+        except OtherProgram:
+            for name in view.maintained.inputs:
+                table = relations.tables.get(name.lower())
+                if table is not None and table.number in images.unstored:
+                    raise
+            return False
+        return True
+
+    if images.views:
+        read_strings(images.folder / STRINGS, dictionary)
+    draft = Draft(Relations(), dictionary, nullcontext, everything=True)
+    try:
+        draft.replay(scripts, load, restore)
+        relations = draft.finish()
+        for table in relations.tables.values():
+            table.written = table.written or table.number in images.unstored
+        return relations
+    except BaseException:
+        draft.abandon()
+        raise
+
+
+def _executed(script: str, relations: Relations, dictionary: Dictionary) -> Relations:
+    draft = Draft(relations, dictionary, nullcontext, everything=True)
+    try:
+        draft.run(parse_script(script, relations.catalog))
+        return draft.finish()
+    except BaseException:
+        draft.abandon()
+        raise

@@ -1,0 +1,78 @@
+"""Filling views at once: rows are stored, then joined, instead of a delta each, for a cyclic view under ``first_order``
+by a join of its own (``plan.at_once``), and where a join is kept by its trace, by walking that once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from freshviews.codegen.block import compile_block
+from freshviews.engine.views.host import lift_program
+from freshviews.engine.views.runtime import BlockState
+from freshviews.plan import at_once
+from freshviews.plan.first_order import update_exponents
+from freshviews.plan.planner import Plan
+from freshviews.program.intersections import is_intersection
+from freshviews.program.nodes import Loop, Program, Smaller
+from freshviews.program.rewrite import visit
+from freshviews.query.block import Block
+from freshviews.query.query import Query
+from freshviews.types.dictionary import Dictionary
+
+WORTH = 2e8
+"""Steps of deltas from which on it is worth it to compile the join."""
+TOGETHER = 8
+"""Digests that an intersection compares at a time (``kernel.hash.index.position_of``)."""
+
+
+def state_at_once(plan: Plan, block: Block, sizes: Mapping[str, float], dictionary: Dictionary) -> BlockState | None:
+    """The state to be fed in the place of a block's own, and handed over; None where deltas are as good, and where
+    functions of strings are computed before the triggers run. ``sizes``: rows by relation."""
+    if plan.strategy != "first_order" or plan.kind.acyclic or _steps(plan.program, block.query, sizes) < WORTH:
+        return None
+    program = at_once.plan(plan.program, block, sizes)
+    if program is None or any(host.found for host in lift_program(plan.program)[1].values()):
+        return None
+    compiled = compile_block(program, block, (), (), None)
+    width = len(block.free) + len(block.results) + 1
+    return BlockState(program, compiled, width, dictionary, heir=plan.program)
+
+
+def _steps(program: Program, query: Query, sizes: Mapping[str, float]) -> float:
+    """What deltas take in all, about: a loop that is not over a key has as many turns as the root of the rows, and an
+    intersection of two slices compares ``TOGETHER`` of them in a step."""
+    rows = sum(sizes.get(name, 0.0) for name in {atom.relation for atom in query.atoms})
+    steps = float(rows ** (1 + max(update_exponents(query).values()) / 2))
+    return steps / TOGETHER if _only_intersects(program) else steps
+
+
+def _only_intersects(program: Program) -> bool:
+    """Whether the loops of the triggers are intersections of two slices, none within another, as for triangles."""
+    for trigger in program.triggers:
+        intersections = [s for s in visit(trigger.body) if isinstance(s, Smaller) and is_intersection(s)]
+        loops = [s for s in visit(trigger.body) if isinstance(s, Loop)]
+        if len(loops) != 2 * len(intersections):
+            return False
+        if any(isinstance(inner, Loop) for s in intersections for inner in visit(s.left.body)):
+            return False
+    return True
+
+
+def hand_over(made: BlockState, state: BlockState) -> bool:
+    """Join what was fed, and give all of it to an empty state; whether that could be done. What was made is closed."""
+    made.evaluate()
+    try:
+        made.enter_pending()
+        whole = not made.failed() and int(made.status[0]) == 0
+    except MemoryError:
+        whole = False
+    if whole:
+        state.exchange(made)
+    made.close()
+    return whole
+
+
+def walked(state: BlockState) -> bool:
+    """Walk the joins that a state keeps by their traces, over all that it was fed; whether that could be done. From
+    empty tables this is a leapfrog triejoin."""
+    state.walk()
+    return not state.program.traced or (not state.failed() and int(state.status[0]) == 0)

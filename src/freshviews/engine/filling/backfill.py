@@ -1,0 +1,94 @@
+"""A view is filled from what its inputs hold, in batches of bounded size."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, closing, nullcontext
+
+from freshviews.engine.commit.failures import OutOfMemory, evaluation_error
+from freshviews.engine.commit.fault import with_row
+from freshviews.engine.relations import Relations, TableState, ViewState
+from freshviews.errors import EvaluationError
+
+ROWS = 1 << 16
+"""Rows of a batch."""
+
+
+def fill(
+    view: ViewState,
+    relations: Relations,
+    whole: Callable[[], AbstractContextManager[None]] = nullcontext,
+    at_once: bool = False,
+) -> None:
+    """Fill an empty view. Rows of trusted tables are not stored and take no part.
+
+    ``whole`` guards each batch: between batches the caller may be interrupted. ``at_once``: what the rows come to may
+    be joined, where that is cheaper, and what is kept by its trace is walked once for all rows, which takes the memory
+    of the join, or of its derivations, beside. Raises EvaluationError, OutOfMemory; the view is then to be cleared or
+    closed.
+    """
+    view.maintained.filling = True
+    try:
+        sizes = _sizes(view, relations)
+        _fill(view, view.maintained.passes(sizes, at_once), relations, whole, more=at_once)
+        with whole():
+            done = view.maintained.joined()
+        if not done:  # deltas tell which row is at fault
+            _fill(view, view.maintained.passes(sizes), relations, whole)
+    finally:
+        view.maintained.filling = False
+    with whole():
+        failure = view.maintained.failure()
+    if failure is not None:
+        name = view.name.split("#")[0]
+        if failure.kind == "memory":
+            raise OutOfMemory(f"memory ran out while view {name} was filled")
+        raise EvaluationError(f"view {name} cannot be computed: {failure.message}", table=name, rule=failure.message)
+
+
+def _sizes(view: ViewState, relations: Relations) -> dict[str, float]:
+    """Rows of the inputs as they lie."""
+    sizes = {}
+    for name in view.maintained.inputs:
+        source = relations.get(name)
+        if isinstance(source, TableState):
+            sizes[name] = float(source.stored.rows if source.stored is not None else 0)
+        elif source is not None:
+            sizes[name] = float(sum(rows for rows, _ in source.maintained.sizes().values()))
+    return sizes
+
+
+def _fill(
+    view: ViewState,
+    names: Generator[str, None, None],
+    relations: Relations,
+    whole: Callable[[], AbstractContextManager[None]],
+    more: bool = False,
+) -> None:
+    """Feed relations to a view, one after the other; ``names`` is closed in the end. ``more`` as in ``apply``."""
+    with closing(names):
+        for name in names:
+            source = relations.get(name)
+            assert source is not None
+            if source.is_stored:
+                _feed(view, source, whole, more)
+
+
+def _feed(
+    view: ViewState, source: TableState | ViewState, whole: Callable[[], AbstractContextManager[None]], more: bool
+) -> None:
+    batches = source.batches(ROWS)
+    while True:
+        with whole():
+            batch = next(batches, None)
+            if batch is None:
+                break
+            view.maintained.apply(batch, more)
+            failure = view.maintained.failure()
+        if failure is None:
+            continue
+        if failure.kind == "memory":
+            raise OutOfMemory(f"memory ran out while view {view.name.split('#')[0]} was filled")
+        with whole():
+            failure = with_row(failure, view.maintained, batch)
+        raise evaluation_error(view, failure, source, batch, None)

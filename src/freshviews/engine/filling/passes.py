@@ -1,0 +1,35 @@
+"""Empty states are fed their tables in passes, each through some of the triggers (``plan.passes``)."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+
+from freshviews.engine.views.runtime import BlockState
+from freshviews.plan.passes import passes
+
+
+def relations_to_feed(
+    states: Sequence[BlockState], relations: Sequence[str], sizes: Mapping[str, float]
+) -> Generator[str, None, None]:
+    """The relations whose rows are to be run, all of one before the next is asked for, some several times, until there
+    is none. Meanwhile states run what is to run on these rows alone; afterwards, or when the iterator is closed, all.
+
+    ``sizes``: rows by relation.
+    """
+    orders = [passes(state.program, relations, sizes) for state in states]
+    if not any(orders):
+        yield from relations
+        return
+    try:
+        for state, order in zip(states, orders, strict=True):
+            for other in states:
+                other.choose(())
+            if order is None:
+                state.choose()
+                yield from relations
+            for one in order or ():
+                state.choose(one.triggers)
+                yield one.relation
+    finally:
+        for state in states:
+            state.choose()

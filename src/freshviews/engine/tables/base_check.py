@@ -1,0 +1,131 @@
+"""Base tables take a batch, provisionally, and the rules that need stored rows are checked on its net effect.
+
+Rules, in the order they are looked at: no row is deleted more often than it is there; no two rows have one
+PRIMARY KEY or UNIQUE value; every FOREIGN KEY value of a child has its parent.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.commit.failures import OutOfMemory
+from freshviews.engine.relations import TableState
+from freshviews.engine.tables.foreign_keys import Link
+from freshviews.errors import BatchError
+
+Changes = Sequence[tuple[TableState, Encoded]]
+"""A batch: each table once, and its rows."""
+
+
+def add_to_base(changes: Changes, tables: Mapping[str, TableState]) -> None:
+    """Add a batch to the stored tables and check it; on an error every table is as before."""
+    try:
+        for table, encoded in changes:
+            if table.stored is not None:
+                start = time.perf_counter()
+                _add(table, encoded)
+                table.seconds += time.perf_counter() - start
+        for table, encoded in changes:
+            if table.stored is not None:
+                _check_rows(table, encoded)
+        for table, _ in changes:
+            for link in table.links:
+                _check_link(link, {t.name: e for t, e in changes}, tables)
+    except BaseException:
+        undo_base(changes)
+        raise
+
+
+def undo_base(changes: Changes) -> None:
+    """Take a batch back from the stored tables."""
+    for table, _ in changes:
+        if table.stored is not None:
+            table.stored.undo()
+
+
+def settle_base(changes: Changes) -> None:
+    """Make a batch permanent in the stored tables."""
+    for table, _ in changes:
+        if table.stored is not None:
+            table.stored.settle()
+
+
+def _add(table: TableState, encoded: Encoded) -> None:
+    assert table.stored is not None
+    stopped = table.stored.add(encoded.batch)
+    if stopped is None:
+        return
+    row = encoded.position(stopped.row)
+    if stopped.out_of_memory:
+        raise OutOfMemory(f"table {table.name}, row {row}: memory ran out; the batch is refused")
+    raise _refusal(table, row, None, None, "multiplicities fit BIGINT", "its multiplicity leaves BIGINT")
+
+
+def _check_rows(table: TableState, encoded: Encoded) -> None:
+    stored = table.stored
+    assert stored is not None
+    missing = stored.missing()
+    if missing is not None:
+        row = encoded.row_with(dict(zip(stored.columns, missing, strict=True)), -1)
+        value = table.decoder.row(missing)
+        rule = "a deleted row is there"
+        raise _refusal(table, row, None, value, rule, f"delete of a row that is not there: {value!r}")
+    duplicate = stored.duplicate() if stored.keys else None
+    if duplicate is not None:
+        raise _duplicate(table, encoded, *duplicate)
+
+
+def _duplicate(table: TableState, encoded: Encoded, number: int, values: tuple[int, ...]) -> BatchError:
+    stored = table.stored
+    assert stored is not None
+    side = stored.keys[number]
+    primary = number == 0 and table.definition.has_primary_key
+    rule = f"{'PRIMARY KEY' if primary else 'UNIQUE'} ({', '.join(side.columns)})"
+    row = encoded.row_with(dict(zip(side.columns, values, strict=True)), 1)
+    value = _values(table, side.columns, values)
+    both = []
+    for found in stored.rows_with(side, values):
+        both.append(repr(table.decoder.row(found)))
+        if len(both) == 2:
+            break
+    told = f"rows {both[0]} and {both[1]}" if len(both) == 2 else f"row {both[0]} twice"
+    name = ", ".join(side.columns)
+    return _refusal(table, row, name, value, rule, f"{rule} would have {told}")
+
+
+def _check_link(link: Link, batches: Mapping[str, Encoded], tables: Mapping[str, TableState]) -> None:
+    child, parent = tables[link.child.lower()], tables[link.parent.lower()]
+    columns = link.child_side.columns
+    referenced = tuple(link.parent_side.columns[link.positions.tolist().index(i)] for i in range(len(columns)))
+    rule = f"FOREIGN KEY ({', '.join(columns)}) REFERENCES {parent.name} ({', '.join(referenced)})"
+    for values in (link.orphan(), link.deserted()):
+        if values is None:
+            continue
+        value = _values(child, columns, values)
+        if child.name in batches:
+            row = batches[child.name].row_with(dict(zip(columns, values, strict=True)), 1)
+            if row is not None:
+                raise _refusal(child, row, ", ".join(columns), value, rule, f"{rule}: there is no row for {value!r}")
+        row = None
+        if parent.name in batches:
+            row = batches[parent.name].row_with(dict(zip(referenced, values, strict=True)), -1)
+        message = f"{rule} of {child.name}: rows of {child.name} still refer to {value!r}"
+        raise _refusal(parent, row, ", ".join(referenced), value, rule, message)
+
+
+def _values(table: TableState, columns: Sequence[str], codes: Sequence[int]) -> Any:
+    """The value of one column, or the tuple of several."""
+    types = {column.name: column for column in table.definition.columns}
+    values = tuple(table.decoder.value(types[c], code) for c, code in zip(columns, codes, strict=True))
+    return values[0] if len(values) == 1 else values
+
+
+def _refusal(
+    table: TableState, row: int | None, column: str | None, value: object, rule: str, message: str
+) -> BatchError:
+    where = f"table {table.name}" + ("" if row is None else f", row {row}")
+    where += "" if column is None else f", column {column}"
+    return BatchError(f"{where}: {message}", table=table.name, row=row, column=column, value=value, rule=rule)

@@ -1,0 +1,226 @@
+"""A stored base table: its rows with multiplicities, and the counts that its checks need.
+
+Changes come in with ``add`` and stay provisional until ``settle``; ``undo`` takes back exactly what came
+since the last ``settle``. The rules of keys and deletes are asked for with ``missing`` and ``duplicate``
+once the whole batch is in, so that they hold for its net effect.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
+from freshviews.kernel.hash import base_store as kernel
+from freshviews.kernel.hash.image import Mapping, array_count, take_image
+from freshviews.kernel.hash.table import free_table, new_table
+from freshviews.kernel.memory.mapping import unmap
+from freshviews.kernel.memory.mem import allocate, load, release
+from freshviews.query.block import TableDef
+
+_MOST = 2**63 - 1
+
+
+@dataclass(frozen=True)
+class Side:
+    """Rows counted by the values of some columns; rows with a NULL there do not count."""
+
+    columns: tuple[str, ...]
+    handle: int
+    positions: Codes
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Why ``add`` stopped: the position of the row in its batch, and whether memory ran out there.
+
+    Where it did not, the multiplicity of the row left int64.
+    """
+
+    row: int
+    out_of_memory: bool
+
+
+class BaseTable:
+    """The stored rows of a table, all columns, as codes."""
+
+    def __init__(self, definition: TableDef) -> None:
+        self.name = definition.name
+        self.columns = tuple(column.name for column in definition.columns)
+        words = len(self.columns)
+        self._words = words
+        self._rows = new_table(words, 1, 0, 0, 1)
+        kernel.start_journal(self._rows)
+        whole_rows = not any(column.nullable for column in definition.columns)
+        counted: list[Side] = []
+        keys: list[Side] = []
+        for number, key in enumerate(definition.keys):
+            # A key of all columns of a table without NULLs is what the row table counts already.
+            if whole_rows and set(key) == set(self.columns):
+                positions = np.arange(words, dtype=np.int64)
+                keys.append(Side(self.columns, self._rows, positions))
+            else:
+                keys.append(self._side(key, counted, locates=number == 0 and definition.has_primary_key))
+        self.keys = tuple(keys)
+        self.primary_key = keys[0] if definition.has_primary_key else None
+        self.foreign = tuple(self._side(key.columns, counted) for key in definition.foreign_keys)
+        if keys or counted:
+            kernel.enter_at_once(self._rows)
+        self._scratch = allocate(2 * words)
+        width = kernel.SIDE_POSITIONS + words
+        spec = np.zeros(kernel.FIRST_SIDE + len(counted) * width, np.int64)
+        spec[kernel.ROW_TABLE] = self._rows
+        spec[kernel.COLUMNS] = words
+        spec[kernel.SIDES] = len(counted)
+        spec[kernel.SCRATCH_KEY] = self._scratch
+        for i, side in enumerate(counted):
+            at = kernel.FIRST_SIDE + i * width
+            spec[at + kernel.SIDE_TABLE] = side.handle
+            spec[at + kernel.SIDE_COUNT] = len(side.positions)
+            spec[at + kernel.SIDE_POSITIONS : at + kernel.SIDE_POSITIONS + len(side.positions)] = side.positions
+        self._spec_words = spec
+        self._spec = address_of(spec)[0]
+        self._places = np.zeros(2 * words, np.int64)
+        self._places_address = address_of(self._places)[0]
+        self.handles = (self._rows, *(side.handle for side in counted))
+        """Its native tables; together they are all that an image of it needs."""
+        self._mappings: list[Mapping] = []
+        self._free = weakref.finalize(self, _free, self.handles, self._scratch, self._mappings)
+
+    def _side(self, columns: tuple[str, ...], counted: list[Side], locates: bool = False) -> Side:
+        handle = new_table(len(columns), 1 + locates, 0, 0, 1)
+        kernel.start_journal(handle)
+        positions = np.array([self.columns.index(name) for name in columns], np.int64)
+        side = Side(columns, handle, positions)
+        counted.append(side)
+        return side
+
+    def add(self, batch: CodeBatch) -> Stopped | None:
+        """Add a batch with every column of the table; after a ``Stopped``, ``undo`` is due."""
+        places: list[int] = []
+        for name in self.columns:
+            places += address_of(batch.columns[name])
+        self._places[:] = places
+        address, stride = address_of(batch.multiplicities)
+        result = kernel.add_rows(self._spec, self._places_address, address, stride, len(batch))
+        if result == 0:
+            return None
+        return Stopped(result >> 2, result & 3 == kernel.OUT_OF_MEMORY)
+
+    def missing(self) -> tuple[int, ...] | None:
+        """Codes of a row that was deleted more often than it was there, or None."""
+        row = kernel.beyond(self._rows, 0, _MOST)
+        return _words_at(row, self._words) if row else None
+
+    def duplicate(self) -> tuple[int, tuple[int, ...]] | None:
+        """Number of a key and its values that more than one row has now, or None."""
+        for number, key in enumerate(self.keys):
+            row = kernel.beyond(key.handle, -_MOST, 1)
+            if row:
+                return number, _words_at(row, len(key.positions))
+        return None
+
+    def rows_with(self, side: Side, values: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+        """Codes of the rows that have the values in the columns of a side; scans the table."""
+        wanted = np.array(values, np.int64)
+        number = -1
+        while True:
+            number = kernel.matching_row(
+                self._rows, address_of(side.positions)[0], len(values), address_of(wanted)[0], number + 1
+            )
+            if number < 0:
+                return
+            row = np.empty(self._words + 1, np.int64)
+            kernel.copy_rows(self._rows, number, number + 1, address_of(row)[0])
+            yield tuple(row[:-1].tolist())
+
+    def with_keys(self, keys: Sequence[Codes]) -> CodeBatch:
+        """The rows that have one of the keys, each once. The table is settled and has a primary key.
+
+        ``keys`` are codes of the columns of ``primary_key``, in its order. Costs by the keys, not by the table.
+        """
+        side = self.primary_key
+        if side is None:
+            raise ValueError(f"table {self.name} has no primary key")
+        count = len(keys[0])
+        where = np.array([address_of(column) for column in keys], np.int64)
+        places = np.empty(count, np.int64)
+        found = kernel.places_of_keys(
+            self._rows, side.handle, address_of(where.ravel())[0], count, self._scratch, address_of(places)[0]
+        )
+        places = np.unique(places[:found])
+        rows = np.empty((len(places), self._words + 1), np.int64)
+        kernel.copy_places(self._rows, address_of(places)[0], len(places), address_of(rows)[0])
+        return self._batch(rows)
+
+    def net(self) -> CodeBatch | None:
+        """The batch with what cancels out left out; None where nothing does, as far as is known cheaply."""
+        if not self._spec_words[kernel.MIXED]:
+            return None
+        rows = np.empty((kernel.journal_length(self._rows), self._words + 1), np.int64)
+        return self._batch(rows[: kernel.copy_net(self._rows, address_of(rows)[0])])
+
+    def undo(self) -> None:
+        """Take back what came since the last ``settle``."""
+        kernel.undo_base(self._spec)
+
+    def settle(self) -> None:
+        """Make what came permanent."""
+        kernel.settle_base(self._spec)
+
+    def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping) -> None:
+        """Go on, empty so far, as the table whose kept words and arrays these are; see ``kernel.hash.image``.
+
+        The mapping becomes the table's own.
+        """
+        self._mappings.append(mapping)
+        places = iter(mapping.places)
+        for handle, words in zip(self.handles, kept, strict=True):
+            own = tuple(next(places) for _ in range(array_count(handle)))
+            take_image(handle, words, replace(mapping, places=own))
+
+    def batches(self, rows: int) -> Iterator[CodeBatch]:
+        """The contents, in batches of at most ``rows`` rows; the table must not change meanwhile.
+
+        A row that came several times may come several times, its multiplicities adding up to its own.
+        """
+        for start in range(0, kernel.used_rows(self._rows), rows):
+            buffer = np.empty((rows, self._words + 1), np.int64)
+            count = kernel.copy_rows(self._rows, start, start + rows, address_of(buffer)[0])
+            if count:
+                yield self._batch(buffer[:count])
+
+    def _batch(self, rows: Codes) -> CodeBatch:
+        columns = {name: rows[:, i] for i, name in enumerate(self.columns)}
+        return CodeBatch(self.name, columns, rows[:, self._words])
+
+    @property
+    def rows(self) -> int:
+        """Rows as they are stored; call it on a settled table.
+
+        A row that came several times may be there several times: see ``kernel.hash.base_store``.
+        """
+        return kernel.live_rows(self._rows)
+
+    @property
+    def bytes(self) -> int:
+        return kernel.base_bytes(self._spec)
+
+    def close(self) -> None:
+        """Give the memory back; the table must not be used again."""
+        self._free()
+
+
+def _free(tables: Sequence[int], scratch: int, mappings: list[Mapping]) -> None:
+    for handle in tables:
+        free_table(handle)
+    release(scratch)
+    for mapping in mappings:
+        unmap(mapping.low, mapping.high - mapping.low)
+
+
+def _words_at(address: int, count: int) -> tuple[int, ...]:
+    return tuple(load(address, i) for i in range(count))

@@ -1,0 +1,67 @@
+"""Foreign keys between stored tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from freshviews.engine.codes.code_batch import Codes, address_of
+from freshviews.engine.tables.base_table import BaseTable, Side
+from freshviews.errors import CatalogError
+from freshviews.kernel.hash import base_store as kernel
+from freshviews.kernel.memory.mem import load
+from freshviews.query.block import TableDef
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """A foreign key: the child's counts by value, and the key of the parent it refers to.
+
+    ``positions[i]`` is where word ``i`` of the parent's key lies among the child's foreign-key columns.
+    """
+
+    child: str
+    child_side: Side
+    parent: str
+    parent_side: Side
+    positions: Codes
+
+    def orphan(self) -> tuple[int, ...] | None:
+        """A touched value, in the child's order, that child rows have and no parent has, or None."""
+        return self._found(kernel.orphan, self.child_side, self.parent_side)
+
+    def deserted(self) -> tuple[int, ...] | None:
+        """A touched key that child rows have and no parent has any more, in the child's order, or None."""
+        found = self._found(kernel.deserted, self.parent_side, self.child_side)
+        if found is None:
+            return None
+        values = dict(zip(self.positions.tolist(), found, strict=True))
+        return tuple(values[i] for i in range(len(found)))
+
+    def _found(self, check: Callable[[int, int, int, int], int], touched: Side, other: Side) -> tuple[int, ...] | None:
+        scratch = np.empty(len(self.positions), np.int64)
+        row = check(touched.handle, other.handle, address_of(self.positions)[0], address_of(scratch)[0])
+        return tuple(load(row, i) for i in range(len(self.positions))) if row else None
+
+
+def links_of(
+    child: TableDef, stored: BaseTable, parents: Mapping[str, tuple[TableDef, BaseTable | None]]
+) -> Iterator[Link]:
+    """The links of a stored table's foreign keys; ``parents`` holds every table by lower-case name.
+
+    That they refer to keys, with equal types, is known from their definition. Raises CatalogError where a
+    parent is trusted.
+    """
+    for key, side in zip(child.foreign_keys, stored.foreign, strict=True):
+        parent, parent_stored = parents[key.table.lower()]
+        if parent_stored is None:
+            raise CatalogError(
+                f"table {child.name}, FOREIGN KEY ({', '.join(key.columns)}): {parent.name} is trusted, so its "
+                f"rows are not stored and cannot be checked; declare {child.name} trusted as well, or leave "
+                "the foreign key out"
+            )
+        parent_side = next(s for s in parent_stored.keys if set(s.columns) == set(key.referenced))
+        positions = np.array([key.referenced.index(name) for name in parent_side.columns], np.int64)
+        yield Link(child.name, side, parent.name, parent_side, positions)

@@ -1,0 +1,181 @@
+"""Tables with a window: what comes takes along the deletes of what leaves.
+
+The rows in the window are kept as codes, in the order in which they leave. A batch of rows becomes the batch in
+which, before each arrival, the rows it pushes out are deleted; so every view sees inserts and deletes as of any other
+table, first in, first out. The window moves on once the batch is committed.
+
+A snapshot and an image have the rows in that order, and the log has both arrivals and deletes, from which the window
+follows again (``put_back``, ``follow``). So a window outlives its process, also that of a table that is trusted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from freshviews.engine.codes.code_batch import CodeBatch, Codes
+from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.relations import Relations, TableState
+from freshviews.engine.tables.base_check import Changes
+from freshviews.errors import BatchError
+from freshviews.query.window import Window, window_of
+
+_LEAST = 1024
+
+
+class Held:
+    """Rows in the order in which they leave, shape (n, columns)."""
+
+    def __init__(self, window: Window, columns: tuple[str, ...]) -> None:
+        self.window = window
+        self.columns = columns
+        self.rows: Codes = np.empty((0, len(columns)), np.int64)
+        self.now = -(2**62)
+        """The latest time that came."""
+        self._first = 0
+        self._buffer: Codes = np.empty((_LEAST, len(columns)), np.int64)
+
+    def keep(self, left: int, come: Codes) -> None:
+        """The first rows leave, others come, at the end or, by their time, in between."""
+        count = len(self.rows) - left + len(come)
+        at = self._first + left
+        late = bool(self.window.column) and count > len(come) > 0 and self._earliest(come) < self._time(self.rows[-1])
+        if late or at + count > len(self._buffer):
+            merged = np.concatenate([self.rows[left:], come])
+            if self.window.column:
+                merged = merged[np.argsort(merged[:, self.columns.index(self.window.column)], kind="stable")]
+            self._buffer = np.empty((max(2 * count, _LEAST), len(self.columns)), np.int64)
+            self._buffer[:count] = merged
+            at = 0
+        else:
+            if self.window.column and len(come) > 1:
+                come = come[np.argsort(come[:, self.columns.index(self.window.column)], kind="stable")]
+            self._buffer[at + count - len(come) : at + count] = come
+        self._first = at
+        self.rows = self._buffer[at : at + count]
+
+    def _time(self, row: Codes) -> int:
+        return int(row[self.columns.index(self.window.column)])
+
+    def _earliest(self, rows: Codes) -> int:
+        return int(rows[:, self.columns.index(self.window.column)].min())
+
+
+def windowed(table: TableState, encoded: Encoded) -> tuple[Encoded, Callable[[], None]]:
+    """The batch with the deletes of what leaves the table's window, and what is to be called once it is committed.
+
+    BatchError where a row is deleted by hand, or comes more than once at once.
+    """
+    held = held_of(table)
+    batch = encoded.batch
+    wrong = np.flatnonzero(batch.multiplicities != 1)
+    if len(wrong):
+        row = encoded.position(int(wrong[0]))
+        raise BatchError(
+            f"table {table.name}, row {row}: the table has a window, which deletes its rows by itself; rows are "
+            f"inserted one by one, not with _multiplicity {int(batch.multiplicities[wrong[0]])}",
+            table=table.name,
+            row=row,
+        )
+    come = np.column_stack([batch.columns[name] for name in held.columns])
+    places = np.arange(len(come))
+    now = held.now
+    if held.window.rows:
+        leaving = np.maximum(len(held.rows) + 1 + places - held.window.rows, 0)
+        order = np.concatenate([held.rows, come])[: int(leaving[-1]) if len(come) else 0]
+    else:
+        at = held.columns.index(held.window.column)
+        latest = np.maximum.accumulate(np.concatenate([[now], come[:, at]]))[1:]
+        # What came too late to be in the window at all does not come.
+        places = np.flatnonzero(come[:, at] > latest - held.window.width)
+        come, latest = come[places], latest[places]
+        now = int(latest[-1]) if len(latest) else now
+        everything = np.concatenate([held.rows, come])
+        everything = everything[np.argsort(everything[:, at], kind="stable")]
+        leaving = np.searchsorted(everything[:, at], latest - held.window.width, side="right")
+        order = everything[: int(leaving[-1]) if len(leaving) else 0]
+    positions = places if encoded.positions is None else encoded.positions[places]
+    made = _interleaved(batch.relation, held.columns, come, order, leaving, positions)
+
+    def move() -> None:
+        held.now = now
+        _move(held, order, come)
+
+    return made, move
+
+
+def all_windowed(changes: Changes) -> tuple[Changes, list[Callable[[], None]]]:
+    """As ``windowed``, of the changes of several tables, of which some have windows."""
+    made, moves = list(changes), []
+    for i, (table, encoded) in enumerate(changes):
+        if table.has_window:
+            batch, move = windowed(table, encoded)
+            made[i] = (table, batch)
+            moves.append(move)
+    return made, moves
+
+
+def _interleaved(
+    relation: str, columns: tuple[str, ...], come: Codes, order: Codes, leaving: Codes, positions: Codes
+) -> Encoded:
+    """Before arrival i, as many rows of ``order`` are deleted as ``leaving[i]`` exceeds ``leaving[i - 1]``."""
+    deletes = np.diff(leaving, prepend=0)
+    ends = np.cumsum(deletes + 1)
+    total = int(ends[-1]) if len(ends) else 0
+    rows = np.empty((total, len(columns)), np.int64)
+    signs = np.full(total, -1, np.int64)
+    signs[ends - 1] = 1
+    rows[ends - 1] = come
+    rows[signs < 0] = order
+    codes = {name: np.ascontiguousarray(rows[:, i]) for i, name in enumerate(columns)}
+    return Encoded(CodeBatch(relation, codes, signs), np.repeat(positions, deletes + 1))
+
+
+def _move(held: Held, order: Codes, come: Codes) -> None:
+    """Rows that came and went within the batch are among those that come and among those that leave."""
+    left = min(len(order), len(held.rows))
+    if len(order) <= len(held.rows) and np.array_equal(order, held.rows[:left]):
+        held.keep(left, come)
+        return
+    everything = np.concatenate([held.rows, come])
+    if held.window.column:
+        at = held.columns.index(held.window.column)
+        everything = everything[np.argsort(everything[:, at], kind="stable")]
+    held.keep(len(held.rows), everything[len(order) :])
+
+
+def held_of(table: TableState) -> Held:
+    """The window of a table; that of a table that has had no rows is made."""
+    if table.held is None:
+        window = window_of(table.definition)
+        assert window is not None
+        table.held = Held(window, tuple(column.name for column in table.definition.columns))
+    held: Held = table.held
+    return held
+
+
+def windows_of(relations: Relations) -> dict[str, Held]:
+    """The windows of tables, by name."""
+    return {table.name: held_of(table) for table in relations.tables.values() if table.has_window}
+
+
+def put_back(table: TableState, rows: Codes) -> None:
+    """Rows that were kept, in the order in which they leave, are in the window, after those that are."""
+    held = held_of(table)
+    held.keep(0, rows)
+    if held.window.column and len(rows):
+        held.now = max(held.now, int(rows[:, held.columns.index(held.window.column)].max()))
+
+
+def follow(table: TableState, batch: CodeBatch) -> None:
+    """The window moves as it did when the batch, with the deletes of what left, was committed first."""
+    held = held_of(table)
+    rows = np.column_stack([batch.columns[name] for name in held.columns])
+    come = rows[batch.multiplicities > 0]
+    everything = np.concatenate([held.rows, come])
+    if held.window.column:
+        at = held.columns.index(held.window.column)
+        everything = everything[np.argsort(everything[:, at], kind="stable")]
+        held.now = max([held.now, *everything[-1:, at].tolist()])
+    _move(held, everything[: len(rows) - len(come)], come)

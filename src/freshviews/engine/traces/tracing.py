@@ -1,0 +1,121 @@
+"""Maintenance by trace between the triggers of a block: edits out of tables, a batch of derivations in.
+
+``program.traced`` says what takes part; ``engine.traces.traced`` holds the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freshviews.codegen.layout import STATUS_ERROR, STATUS_ROW, STATUS_STEPS
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.traces.traced import TracedRule
+from freshviews.engine.views.native import address, words_in
+from freshviews.errors import OutOfMemory
+from freshviews.kernel.hash import renew, table
+from freshviews.kernel.memory import mem
+from freshviews.program.traced import Traced
+from freshviews.types.dictionary import Dictionary
+
+Run = Callable[[str, dict[str, tuple[int, int]], tuple[int, int], int], None]
+"""Runs the triggers of a relation: columns and multiplicities by address and stride in words, rows."""
+
+
+class Tracing:
+    """The traces of the joins of a block. ``lost``: memory ran out, and the block has to be made anew."""
+
+    def __init__(self, traced: tuple[Traced, ...], dictionary: Dictionary) -> None:
+        self._traced = traced
+        self._dictionary = dictionary
+        self._rules = [TracedRule(one.rule, dictionary) for one in traced]
+        self.lost = False
+
+    def run(self, status: Codes, tables: Mapping[str, int], run: Run) -> None:
+        """Take the edits in, and hand on what that erases and inserts. Operations of iterators are steps."""
+        if not self._traced:
+            return
+        error, row = int(status[STATUS_ERROR]), int(status[STATUS_ROW])
+        for one, rule in zip(self._traced, self._rules, strict=True):
+            before = rule.operations
+            edits = {}
+            for view, edit in one.edits:
+                handle = tables[edit]
+                if mem.load(handle, table.USED) == 0:
+                    continue
+                rows = live_rows(handle)
+                if len(rows):
+                    edits[view] = columns_of(rows)
+                renew.reset_table(handle)
+            if not edits:
+                continue
+            try:
+                erased, inserted = rule.apply(edits)
+            except OutOfMemory:
+                self.lost = True
+                return
+            if rule.failure and not status[STATUS_ERROR]:
+                status[STATUS_ERROR] = rule.failure
+            erased[:, -1] *= -1
+            for rows in (erased, inserted):
+                _hand_on(one, rows, run)
+            status[STATUS_STEPS] += rule.operations - before
+        # A derivation is no row of the batch.
+        status[STATUS_ROW] = row if error else -1
+
+    def fill(self, tables: Mapping[str, int]) -> None:
+        """Make tries and records for rows whose derivations are in the result already."""
+        self.clear()
+        for one, rule in zip(self._traced, self._rules, strict=True):
+            rule.apply({view: columns_of(live_rows(tables[view])) for view, _ in one.edits})
+
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.close()
+        self._rules = [TracedRule(one.rule, self._dictionary) for one in self._traced]
+        self.lost = False
+
+    def close(self) -> None:
+        """Give all memory back; without ``clear`` this must not be used any more."""
+        for rule in self._rules:
+            rule.close()
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Rows and bytes of tries, and of sensitivity indices."""
+        return {name: size for rule in self._rules for name, size in rule.sizes().items()}
+
+    def described(self) -> list[str]:
+        """The traces as they are, and what keeping them took, for a person."""
+        lines = []
+        for one, rule in zip(self._traced, self._rules, strict=True):
+            found = rule.counters
+            lines.append(
+                f"trace of {one.derivations.removeprefix('#')}: {found.trace:,} operations, {rule.held:,} intervals "
+                f"held; {found.edits:,} operations were edited in it so far, by {found.operations:,} operations"
+            )
+        return lines
+
+
+def _hand_on(traced: Traced, rows: Codes, run: Run) -> None:
+    """Run the triggers of derivations."""
+    if len(rows) == 0:
+        return
+    first, width = address(rows), rows.shape[1]
+    columns = {name: (first + 8 * i, width) for i, name in enumerate(traced.rule.order)}
+    run(traced.derivations, columns, (first + 8 * (width - 1), width), len(rows))
+
+
+def live_rows(handle: int) -> Codes:
+    """The rows of a table whose payload is one count, as they lie; some may be there in parts that add up."""
+    rows = words_in(mem.load(handle, table.ROWS), mem.load(handle, table.USED), mem.load(handle, table.WIDTH))
+    there: NDArray[np.bool_] = rows[:, mem.load(handle, table.KEY)] != 0
+    return np.compress(there, rows, axis=0)
+
+
+def columns_of(rows: Codes) -> tuple[list[Codes], Codes]:
+    """The columns of rows of a key and a count."""
+    key = rows.shape[1] - 1
+    columns = np.ascontiguousarray(rows.T)
+    return [columns[i] for i in range(key)], columns[key]

@@ -1,0 +1,36 @@
+"""Compiled triggers as they are called: with the addresses of a batch's columns in a block of words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from freshviews.codegen.block import CompiledTrigger
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.views.native import address
+
+
+@dataclass(frozen=True)
+class Call:
+    """A trigger of a relation: its function, its batch block and the address of that, and the columns it reads."""
+
+    relation: str
+    run: Any
+    block: Codes
+    place: int
+    columns: tuple[str, ...]
+
+    def over(self, columns: Mapping[str, tuple[int, int]], m: tuple[int, int]) -> None:
+        """Have the block name columns and multiplicities, as (address, stride in words)."""
+        self.block[0], self.block[1] = m
+        for i, name in enumerate(self.columns, 1):
+            self.block[2 * i], self.block[2 * i + 1] = columns[name]
+
+
+def call_of(trigger: CompiledTrigger) -> Call:
+    """The call of a trigger, with a block of its own."""
+    block = np.zeros(2 + 2 * len(trigger.columns), np.int64)
+    return Call(trigger.relation, trigger.run, block, address(block), trigger.columns)

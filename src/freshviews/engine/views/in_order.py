@@ -1,0 +1,150 @@
+"""The change of a view that each update makes, in order, in Arrow batches of bounded size.
+
+Updates are committed a few at a time: each piece is a version, and its changes are handed out before the next piece
+is begun, so that a slow reader stops the producer. How many make a piece follows from how many rows of change they
+make. Where the view's result is enumerated, updates run one after the other within a piece, and one that turns out to
+change too much is taken back and cut; elsewhere a piece is one update. So what is held is bounded by a few batches and
+the change of one update.
+
+The change of many updates together is told so, too, without being held: their net effect is applied, deletes first.
+A row of a join that is lost has a deleted row in it, so that no insert brings it back; it is lost with the first of
+these, and one that is gained comes with the last. So each comes once, where a row of the result tells those of the
+tables. Where it does not, as in a projection, a row may be lost with one derivation and come with another, and that
+is known only at the end: to tell it once, what was lost would have to be held, or the state as it was before.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from freshviews.engine.codes.code_batch import CodeBatch, Codes
+from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.commit.commit import PieceTooLarge
+from freshviews.engine.relations import TableState, ViewState
+from freshviews.engine.views.output import consolidate
+
+UPDATE = "_update"
+"""Name of the column with the position of the update, among those given, behind a row of the change."""
+
+MOST = 1 << 14
+"""Updates of a piece, at most."""
+
+BATCHES = 4
+"""Batches of change that a piece may make, beyond the change of its last update."""
+
+CommitPiece = Callable[[Encoded, int], tuple[CodeBatch, Codes]]
+"""Commits a piece whose change has so many rows at most, but for its last update; the changes of the view and, per
+row, the position of the update in what was given. Raises PieceTooLarge."""
+
+
+def in_order(
+    encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Commit updates piece by piece; record batches of at most ``rows`` rows of change come of it."""
+    schema = view.decoder.change_schema.append(pa.field(UPDATE, pa.int64(), False))
+    for change, numbers in _pieces(encoded, commit, view, table, rows):
+        for start in range(0, len(change), rows):
+            told = view.decoder.change(_cut(change, start, rows))
+            behind = pa.array(numbers[start : start + rows], pa.int64())
+            yield pa.RecordBatch.from_arrays([*told.columns, behind], schema=schema)
+
+
+def net_change(
+    encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Commit the net effect of updates piece by piece; record batches of at most ``rows`` rows of change come of it."""
+    for change, _ in _pieces(_net(encoded), commit, view, table, rows):
+        merged = consolidate(np.column_stack([*change.columns.values(), change.multiplicities]))
+        columns = {name: merged[:, i] for i, name in enumerate(change.columns)}
+        net = CodeBatch(change.relation, columns, merged[:, -1])
+        for start in range(0, len(net), rows):
+            yield view.decoder.change(_cut(net, start, rows))
+
+
+def _cut(change: CodeBatch, start: int, rows: int) -> CodeBatch:
+    columns = {name: column[start : start + rows] for name, column in change.columns.items()}
+    return CodeBatch(change.relation, columns, change.multiplicities[start : start + rows])
+
+
+def _net(encoded: Encoded) -> Encoded:
+    """The net effect of updates, deletes first, each with the position of the last update of its row."""
+    batch = encoded.batch
+    if len(batch) == 0:
+        return encoded
+    positions = np.arange(len(batch)) if encoded.positions is None else encoded.positions
+    order = np.lexsort((positions, *batch.columns.values()))
+    columns = {name: column[order] for name, column in batch.columns.items()}
+    new = np.zeros(len(order), bool)
+    new[0] = True
+    for column in columns.values():
+        new[1:] |= column[1:] != column[:-1]
+    first = np.flatnonzero(new)
+    net = np.add.reduceat(batch.multiplicities[order], first)
+    last = np.append(first[1:], len(order)) - 1
+    at = np.flatnonzero(net)
+    at = at[np.lexsort((positions[order][last[at]], net[at] > 0))]
+    columns = {name: column[first[at]] for name, column in columns.items()}
+    return Encoded(CodeBatch(batch.relation, columns, net[at]), positions[order][last[at]])
+
+
+def _pieces(
+    encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, rows: int
+) -> Iterator[tuple[CodeBatch, Codes]]:
+    """Commit updates piece by piece: what each changes, in order, and the position of the update behind each row."""
+    # What comes to the view by way of another is not told update by update.
+    direct = not any(one.name in view.maintained.inputs for one in table.downstream)
+    view.followers += 1
+    view.want_change()
+    try:
+        batch = encoded.batch
+        at, size = 0, 1
+        while at < len(batch):
+            end = min(at + size, len(batch))
+            columns = {name: column[at:end] for name, column in batch.columns.items()}
+            positions = np.arange(at, end) if encoded.positions is None else encoded.positions[at:end]
+            if end - at > 1 and table.is_stored and not table.has_window:
+                end = at + _valid(columns, batch.multiplicities[at:end])
+                columns = {name: column[: end - at] for name, column in columns.items()}
+                positions = positions[: end - at]
+            piece = Encoded(CodeBatch(batch.relation, columns, batch.multiplicities[at:end]), positions)
+            try:
+                change, numbers = commit(piece, BATCHES * rows if size > 1 else sys.maxsize)
+            except PieceTooLarge as error:
+                size = max(int(np.searchsorted(positions, error.position)), 1)
+                continue
+            yield change, numbers
+            at = end
+            if not (direct and view.maintained.tells_order(table.name)):
+                size = 1
+            elif len(change) < rows:
+                size = min(2 * size, MOST)
+            elif len(change) > BATCHES * rows:
+                size = max(size // 2, 1)
+    finally:
+        view.followers -= 1
+        if not view.closed:
+            view.want_change()
+
+
+def _valid(columns: dict[str, Codes], multiplicities: Codes) -> int:
+    """How many updates come before the first insert of a row that was deleted among them.
+
+    A version is checked as a whole. Where inserts of a row come before its deletes, what holds for all updates holds
+    after each. Rows are compared by a hash: where two are the same by chance, the piece is shorter than need be.
+    """
+    deletes = np.flatnonzero(multiplicities < 0)
+    if not len(deletes):
+        return len(multiplicities)
+    mixed = np.zeros(len(multiplicities), np.uint64)
+    for column in columns.values():
+        mixed = (mixed ^ column.view(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    gone, first = np.unique(mixed[deletes], return_index=True)
+    inserts = np.flatnonzero(multiplicities > 0)
+    at = np.minimum(np.searchsorted(gone, mixed[inserts]), len(gone) - 1)
+    again = inserts[(gone[at] == mixed[inserts]) & (deletes[first[at]] < inserts)]
+    return int(again[0]) if len(again) else len(multiplicities)

@@ -1,0 +1,78 @@
+"""Native memory as arrays, and the tables of views in it."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freshviews.codegen.layout import row_layout
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.kernel.btree import folds
+from freshviews.kernel.hash import index as indexes
+from freshviews.kernel.hash import table
+from freshviews.kernel.memory import mem
+from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.ordered.folds import ordered_fold_at
+from freshviews.program.nodes import View
+from freshviews.program.order import Order
+
+_FOLDS = {"bit_and": folds.BIT_AND, "bit_or": folds.BIT_OR, "min": folds.LEAST, "max": folds.GREATEST}
+
+
+def words_in(address: int, rows: int, width: int) -> Codes:
+    """Rows of words as they lie in native memory, shape (rows, width)."""
+    if rows == 0:
+        return np.empty((0, width), np.int64)
+    block: Any = (ctypes.c_int64 * (rows * width)).from_address(address)
+    return np.frombuffer(block, np.int64).reshape(rows, width)
+
+
+def words_at(address: int, rows: int, width: int) -> Codes:
+    """A copy of rows of words that lie in native memory, shape (rows, width)."""
+    return words_in(address, rows, width).copy()
+
+
+def address(array: NDArray[Any]) -> int:
+    """Address of an array's first word."""
+    return array.ctypes.data
+
+
+def group_sizes(index: int) -> Codes:
+    """The number of rows of each group of an index; zeros for free ones."""
+    width = mem.load(index, indexes.COUNT) + indexes.GROUP_EXTRA
+    groups = words_in(mem.load(index, indexes.GROUPS), mem.load(index, indexes.USED), width)
+    return groups[:, mem.load(index, indexes.COUNT) + indexes.ROWS_COUNT].copy()
+
+
+def _kind(order: Order) -> int:
+    kind = ordered.STRING_ORDER if order.type.name == "STRING" else ordered.INTEGER_ORDER
+    if order.type.is_float:
+        kind = ordered.DOUBLE_ORDER
+    return kind | order.descending * ordered.DESCENDING | order.nulls_last * ordered.NULLS_LAST
+
+
+def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) -> int:
+    """The handle of an empty table for a view, with its indexes; those on ``digested`` positions keep digests."""
+    layout = row_layout(view)
+    of_all = len(view.indexes) + sum(len(subset.indexes) for subset in view.subsets)
+    handle: int = table.new_table(
+        layout.key, layout.payload, of_all, int(bool(view.ordered)) + len(view.folds), int(view.journal)
+    )
+    for positions in view.indexes:
+        words = np.array(positions, np.int64)
+        left_over = set(range(len(view.key))).difference(positions) if positions in digested else {-1}
+        table.add_index(handle, address(words), len(positions), 1 + left_over.pop())
+    for subset in view.subsets:
+        for positions in subset.indexes:
+            words = np.array(positions or (0,), np.int64)
+            table.add_subset_index(handle, address(words), len(positions))
+    if view.ordered:
+        index = ordered.new_ordered(handle, len(view.ordered), len(view.folds))
+        for i, order in enumerate(view.ordered):
+            mem.store(index, ordered.KINDS + i, _kind(order))
+        for f, fold in enumerate(view.folds):
+            mem.store(ordered_fold_at(index, handle, f), folds.KIND, _FOLDS[fold])
+    return handle

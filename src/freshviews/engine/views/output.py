@@ -1,0 +1,118 @@
+"""From raw rows (free variables, results, multiplicity) to the rows of a view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from freshviews.codegen.block import CompiledBlock
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.commit.two_values import two_values_of
+from freshviews.engine.views.host import HostColumns
+from freshviews.engine.views.native import address, words_at
+from freshviews.engine.views.runtime import BlockState
+from freshviews.expr.host import Evaluator, HostFailure
+from freshviews.expr.nodes import Column, Expr
+from freshviews.kernel.memory import buffer as buffers
+from freshviews.kernel.memory import mem
+from freshviews.kernel.memory.output import append_rows
+from freshviews.query.block import Block
+from freshviews.types.dictionary import Dictionary
+
+
+@dataclass(frozen=True)
+class Projection:
+    """How raw rows become output rows.
+
+    ``raw`` names the words of a raw row; ``places[i]`` says where output ``i`` comes from: ("raw", word), or
+    ("compiled", position in ``compiled``). Host subexpressions stand in further raw words, ``#1``, ...
+    ``injective``: different raw rows give different output rows. ``two_values`` words what ONLY_VALUE cannot answer.
+    """
+
+    raw: tuple[str, ...]
+    places: tuple[tuple[str, int], ...]
+    compiled: tuple[Expr, ...]
+    having: Expr | None
+    host: dict[str, Evaluator]
+    injective: bool
+    two_values: Callable[[Codes], str]
+
+
+def projection_of(block: Block, dictionary: Dictionary) -> Projection:
+    """Plan the output of a block."""
+    host = HostColumns()
+    names = (*block.free, *(r.name for r in block.results))
+    having = None if block.having is None else host.lift(block.having)
+    exprs = [host.lift(output.expr) for output in block.outputs]
+    raw = (*names, *host.found)
+    if having is None and all(isinstance(e, Column) for e in exprs):
+        compiled: tuple[Expr, ...] = ()
+        places = tuple(("raw", raw.index(e.name)) for e in exprs if isinstance(e, Column))
+    else:
+        compiled = tuple(exprs)
+        places = tuple(("compiled", i) for i in range(len(exprs)))
+    kept = {e.name for e in (o.expr for o in block.outputs) if isinstance(e, Column)}
+    injective, told = kept.issuperset(names), two_values_of(block, dictionary)
+    return Projection(raw, places, compiled, having, host.evaluators(dictionary), injective, told)
+
+
+def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Codes) -> Codes:
+    """Output rows, shape (n, outputs + 1), of raw rows, or these themselves; the last column is the multiplicity."""
+    rows, width = raw.shape
+    if rows and projection.host:
+        columns = {name: raw[:, i] for i, name in enumerate(projection.raw) if i < width - 1}
+        try:
+            computed = [evaluate(columns) for evaluate in projection.host.values()]
+        except HostFailure as failure:
+            if failure.call.op == "only_value":
+                failure.reason = projection.two_values(raw[failure.row : failure.row + 1])
+            raise
+        raw = np.column_stack([raw[:, :-1], *computed, raw[:, -1]])
+        width = raw.shape[1]
+    if compiled.project is None:
+        order = [place for _, place in projection.places]
+        if order == list(range(width - 1)):
+            return raw
+        return raw[:, [*order, width - 1]] if rows else np.empty((0, len(order) + 1), np.int64)
+    out_width = len(projection.compiled) + 1
+    if rows == 0:
+        return np.empty((0, out_width), np.int64)
+    out = buffers.new_buffer(out_width)
+    try:
+        raw = np.ascontiguousarray(raw)
+        compiled.project(address(raw), rows, width, out, state)
+        return words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), out_width)
+    finally:
+        buffers.free_buffer(out)
+
+
+def two_values(projection: Projection, compiled: CompiledBlock, state: BlockState, raw: Codes) -> str:
+    """What tells of the first row for which ``project`` has just failed, as ONLY_VALUE had no answer.
+
+    Others with two values may need none, as CASE and HAVING say; so the row is found by halves.
+    """
+    while len(raw) > 1:
+        half = len(raw) // 2
+        state.reset_status()
+        project(projection, compiled, state.state, raw[:half])
+        raw = raw[half:] if state.status[0] == 0 else raw[:half]
+    state.reset_status()
+    project(projection, compiled, state.state, raw)
+    return projection.two_values(raw)
+
+
+def consolidate(rows: Codes) -> Codes:
+    """Rows that agree in all but the multiplicity merged; those of multiplicity zero dropped."""
+    if len(rows) < 2:
+        return rows if len(rows) == 0 or rows[0, -1] != 0 else rows[:0]
+    width = rows.shape[1]
+    out = buffers.new_buffer(width)
+    try:
+        for_all = np.ascontiguousarray(rows)
+        append_rows(out, address(for_all), len(rows))
+        buffers.consolidate(out)
+        return words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), width)
+    finally:
+        buffers.free_buffer(out)

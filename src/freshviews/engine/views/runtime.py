@@ -1,0 +1,501 @@
+"""A compiled block and its native state: tables, buffers, the status word."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freshviews.codegen import enumeration, listing
+from freshviews.codegen.block import CompiledBlock
+from freshviews.codegen.layout import (
+    FIRST_TABLE,
+    STATUS_WORDS,
+    balance_word,
+    emitted_integers,
+    emitted_row,
+    real_scratch,
+    row_layout,
+)
+from freshviews.engine.codes.code_batch import Codes, address_of
+from freshviews.engine.traces.tracing import Tracing
+from freshviews.engine.views import exponent
+from freshviews.engine.views.calls import Call, call_of
+from freshviews.engine.views.native import address, group_sizes, new_table, words_at, words_in
+from freshviews.kernel.hash import balance as balances
+from freshviews.kernel.hash import pending, renew, table
+from freshviews.kernel.hash.image import Mapping, array_count, take_image
+from freshviews.kernel.memory import buffer as buffers
+from freshviews.kernel.memory import mem
+from freshviews.kernel.memory.mapping import unmap
+from freshviews.kernel.memory.output import any_failed
+from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.scalar.real import REAL_WORDS
+from freshviews.plan.explain import BalanceSize, PartSize
+from freshviews.program.intersections import digested
+from freshviews.program.nodes import Program
+from freshviews.program.parts import Partition
+from freshviews.program.rewrite import made_anew
+from freshviews.types.dictionary import Dictionary
+
+_SLICE = 1 << 12
+"""Updates after which a change that is emitted may be merged."""
+
+_MERGED = 1 << 18
+"""Rows of a change from which on it is merged while a batch runs."""
+
+
+class BlockState:
+    """The native state of one block, for ``heir`` if its tables go to another program's. All memory is given back when
+    the object is collected."""
+
+    def __init__(
+        self, program: Program, compiled: CompiledBlock, width: int, dictionary: Dictionary, heir: Program | None = None
+    ) -> None:
+        self.program = program
+        self.compiled = compiled
+        self.width = width
+        self._dictionary = dictionary
+        scratch = len(set(real_scratch(program).values()))
+        self._state = np.zeros(FIRST_TABLE + len(program.views) + scratch + 1, np.int64)
+        self.status = np.zeros(STATUS_WORDS, np.int64)
+        self._constants = np.array([dictionary.encode(text) for text in compiled.constants] or [0], np.int64)
+        self._scratch = np.zeros((max(scratch, 1), REAL_WORDS), np.int64)
+        self._strings: tuple[Codes, NDArray[Any]] | None = None
+        self._orders_strings = any(o.type.name == "STRING" for view in program.views for o in view.ordered)
+        self.state = address(self._state)
+        self._state[0] = address(self.status)
+        # Groups that are enumerated have their changes emitted as payloads, of which raw rows are made.
+        self._grouped = compiled.enumerate is not None and compiled.read_change is not None
+        layout = row_layout(emitted_row(program))
+        self.changes = buffers.new_buffer(layout.key + layout.payload if self._grouped else width)
+        self.raw = buffers.new_buffer(width) if self._grouped else self.changes
+        self._state[1] = self.changes
+        self._state[3] = address(self._constants)
+        for i in range(scratch):
+            self._state[FIRST_TABLE + len(program.views) + i] = address(self._scratch[i])
+        self._digested = digested(heir or program)
+        self.tables = [new_table(view, self._digested.get(view.name, frozenset())) for view in program.views]
+        self._state[FIRST_TABLE : FIRST_TABLE + len(self.tables)] = self.tables
+        partitions = () if program.balancing is None else program.balancing.partitions
+        words = balances.FIRST_PARTITION + len(partitions) * balances.PARTITION_WORDS
+        self._balance = np.zeros(words, np.int64)
+        self._state[balance_word(program)] = address(self._balance)
+        self._updates = self._rows_read = 0
+        self._reset_balance()
+        self._calls = [call_of(trigger) for trigger in compiled.triggers]
+        self.choose()
+        self._tracing = Tracing(program.traced, dictionary)
+        self._asleep = True
+        self._mappings: list[Mapping] = []
+        self._chooses = program.balancing is not None and bool(program.balancing.choices)
+        self._free = weakref.finalize(self, _free, self.tables, {self.changes, self.raw}, self._mappings)
+        self.reset_status()
+
+    def close(self) -> None:
+        """Give all memory back; the state must not be used any more."""
+        self._free()
+        self._tracing.close()
+
+    def choose(self, numbers: Iterable[int] | None = None) -> None:
+        """Run these triggers of the program from now on, and no other; None: all."""
+        self._by_relation: dict[str, list[Call]] = {}
+        for call in self._calls if numbers is None else (self._calls[number] for number in numbers):
+            self._by_relation.setdefault(call.relation, []).append(call)
+
+    def reset_status(self) -> None:
+        self.status[0] = 0
+        self.status[1] = -1
+
+    def _reset_balance(self) -> None:
+        """The balance of empty tables."""
+        if self.program.balancing is None:
+            return
+        partitions = self.program.balancing.partitions
+        self._balance[:] = 0
+        for i, partition in enumerate(partitions):
+            at = balances.FIRST_PARTITION + i * balances.PARTITION_WORDS
+            self._balance[at + balances.EPSILON] = mem.bits(partition.epsilon)
+        balances.set_base(address(self._balance), 1, len(partitions))
+        self._looked = 0
+        self._exponents = [partition.epsilon for partition in partitions]
+
+    def _look(self, updates: int) -> None:
+        """After a batch: where a major rebalancing was in it, the exponent for the next one is chosen."""
+        self._updates += updates
+        balancing = self.program.balancing
+        if balancing is None or self._balance[balances.MAJOR] == self._looked:
+            return
+        self._looked = int(self._balance[balances.MAJOR])
+        self._exponents = [mem.f64(int(self._balance[at + balances.EPSILON])) for at in self._partition_words()]
+        constant = dict(self.program.bounds)["delay"].startswith("O(1)")
+        reads = 0.0 if constant else self._rows_read / max(self._updates, 1)
+        degrees = [self._degrees(partition) for partition in balancing.partitions if partition.by]
+        base = int(self._balance[balances.BASE])
+        best = exponent.chosen(degrees, base, balancing.choices, self._exponents[0], reads)
+        for at in self._partition_words():
+            self._balance[at + balances.EPSILON] = mem.bits(best)
+        self._updates = self._rows_read = 0
+
+    def _partition_words(self) -> list[int]:
+        """Where the words of each partition begin in the balance."""
+        return list(range(balances.FIRST_PARTITION, len(self._balance), balances.PARTITION_WORDS))
+
+    def _degrees(self, partition: Partition) -> Codes:
+        """The number of rows of each value of a partition, and zeros where an index has free groups."""
+        view = self.program.view(partition.view)
+        handle = self.tables[[v.name for v in self.program.views].index(partition.view)]
+        return group_sizes(mem.load(mem.load(handle, table.INDEX_LIST), view.place_of_index(partition.by)))
+
+    @property
+    def balance(self) -> list[int]:
+        """The words of the balance (``kernel.hash.balance``), to be kept with an image."""
+        return [int(word) for word in self._balance]
+
+    def want_changes(self, wanted: bool) -> None:
+        """Keep the change of each batch from now on, or no longer."""
+        self._state[2] = int(wanted)
+        self._asleep = True
+        for view, handle in zip(self.program.views, self.tables, strict=True):
+            if view.journal:
+                # Of a result that is made anew the change is what it is against what it was.
+                mem.store(handle, table.JOURNALING, int(wanted and not self.program.evaluate))
+
+    def run(self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int) -> None:
+        """Run the relation's triggers over ``n`` rows; columns are (address, stride in words). Then comes ``walk``."""
+        if self._orders_strings:
+            self._refresh_strings()
+        if self._asleep and self._state[2]:
+            self._awake()
+        self._run_triggers(relation, columns, m, n)
+        if self._chooses:
+            self._look(n)
+
+    def walk(self) -> None:
+        """Maintain what is kept by its trace, for all rows that have come since the last time."""
+        if self.program.traced:
+            self._tracing.run(self.status, self._by_view(), self._run_triggers)
+
+    def _by_view(self) -> dict[str, int]:
+        """Tables by the names of their views."""
+        return dict(zip((view.name for view in self.program.views), self.tables, strict=True))
+
+    def _run_triggers(
+        self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int
+    ) -> None:
+        size = _SLICE if self._state[2] and self.compiled.enumerate is not None else n
+        for call in self._by_relation.get(relation, ()):
+            call.over(columns, m)
+            if n <= size:
+                call.run(self.state, call.place, n)
+            else:
+                self._run_slices(call, n)
+
+    def _run_slices(self, call: Call, n: int) -> None:
+        """Run a trigger over ``n`` rows, a slice at a time. What it emits is merged meanwhile, so that it takes memory
+        by the change of the batch and not by the changes of its updates, which may cancel out."""
+        most = _MERGED
+        for start in range(0, n, _SLICE):
+            failed = self.status[0] != 0
+            call.run(self.state, call.place, min(_SLICE, n - start))
+            if self.status[0] != 0 and not failed and self.status[1] >= 0:
+                self.status[1] += start
+            if mem.load(self.changes, buffers.COUNT) > most:
+                buffers.consolidate_payloads(self.changes, len(self.program.free), emitted_integers(self.program))
+                most = max(_MERGED, 2 * mem.load(self.changes, buffers.COUNT))
+            call.block[0::2] += 8 * _SLICE * call.block[1::2]
+
+    def each(
+        self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int, limit: int
+    ) -> Iterator[tuple[Codes, Codes, int]]:
+        """Run ``n`` updates one by one, each through all triggers of the relation before the next, and hand out raw
+        rows of the changes in order wherever there are ``limit`` of them or more after an update, with the number of
+        the update behind each, and how many updates have run.
+
+        What is handed out must be used up before the next is asked for: it lies in native memory. Only where changes
+        are wanted, and for a result that is enumerated. Updates that are not asked for do not run.
+        """
+        if self._asleep:
+            self._awake()
+        calls = self._by_relation.get(relation, ())
+        for call in calls:
+            call.over(columns, m)
+        blocks = np.array([call.place for call in calls], np.int64)
+        ends = np.zeros(n, np.int64)
+        at = 0
+        while calls and at < n:
+            first = at
+            at = self.compiled.each[relation](self.state, address(blocks), address(ends), first, n, limit, self.raw)
+            rows = mem.load(self.raw, buffers.COUNT)
+            numbers = np.repeat(np.arange(first, at), np.diff(ends[first:at], prepend=0))
+            yield words_in(mem.load(self.raw, buffers.ROWS), rows, self.width), numbers, at
+            buffers.clear_buffer(self.raw)
+
+    def _awake(self) -> None:
+        """Bring up to date what is kept only while changes are wanted."""
+        if self.compiled.awake is not None:
+            self.compiled.awake(self.state)
+        self._asleep = False
+
+    def failed(self) -> bool:
+        """Whether memory ran out since the state was made."""
+        if self._tracing.lost or mem.load(self.changes, buffers.FAILED) or mem.load(self.raw, buffers.FAILED):
+            return True
+        return bool(any_failed(self.state, FIRST_TABLE, len(self.tables)))
+
+    def has_changes(self) -> bool:
+        """Whether something of the change was not taken."""
+        journaled = any(mem.load(handle, table.JOURNALED) for handle in self.tables)
+        gathered = self._delta is not None and mem.load(self._delta, table.LIVE) != 0
+        return journaled or gathered or mem.load(self.changes, buffers.COUNT) != 0
+
+    @property
+    def _delta(self) -> int | None:
+        """The table in which the change of a result that is listed is gathered."""
+        names = [view.name for view in self.program.views]
+        return self.tables[names.index(self.program.delta)] if self.program.delta else None
+
+    def take_changes(self) -> Codes:
+        """Raw rows of the change since the last call, shape (n, width)."""
+        if self.program.delta:
+            self.enter_pending()
+        if self.compiled.read_change is not None:
+            self.compiled.read_change(self.state, self.raw)
+        return self._drain()
+
+    def forget_changes(self) -> None:
+        """Have the change begin here."""
+        if self._grouped:
+            buffers.clear_buffer(self.changes)
+            buffers.clear_buffer(self.raw)
+        elif self._delta is not None:
+            renew.reset_table(self._delta)
+        else:
+            self.take_changes()
+
+    def _drain(self) -> Codes:
+        rows = mem.load(self.raw, buffers.COUNT)
+        raw = words_at(mem.load(self.raw, buffers.ROWS), rows, self.width)
+        failed = mem.load(self.raw, buffers.FAILED)
+        buffers.clear_buffer(self.raw)
+        if failed:
+            raise MemoryError("memory ran out while rows were read")
+        return raw
+
+    def rows(self, limit: int) -> Iterator[Codes]:
+        """Raw rows of the contents, at most ``limit`` at a time; the state must not change meanwhile."""
+        if self.compiled.enumerate is not None:
+            self.enter_pending()
+            yield from self._enumerated(limit)
+            return
+        if self.compiled.read_listed is not None:
+            self.enter_pending()
+            yield from self._listed(limit)
+            return
+        assert self.compiled.read_rows is not None
+        out = buffers.new_buffer(self.width)
+        try:
+            start = 0
+            while start >= 0:
+                buffers.clear_buffer(out)
+                start = self.compiled.read_rows(self.state, start, limit, out)
+                yield words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), self.width)
+        finally:
+            buffers.free_buffer(out)
+
+    def enter_pending(self) -> None:
+        """Enter all pending rows; see ``kernel.hash.pending``. MemoryError where memory is out; nothing is lost
+        then."""
+        for handle in self.tables:
+            if mem.load(handle, table.PENDING) and pending.enter_pending(handle, address(self.status)) < 0:
+                mem.store(handle, table.FAILED, 0)
+                raise MemoryError("memory ran out while rows were entered")
+
+    def _enumerated(self, limit: int) -> Iterator[Codes]:
+        """As ``rows``, of a result that is not held; columns lie one after the other in memory, but of groups rows
+        do. An overflow of a group's payload is in the status word then."""
+        assert self.compiled.enumerate is not None
+        frame = np.zeros(enumeration.frame_words(self.program), np.int64)
+        going = True
+        while going:
+            out = np.empty((limit, self.width) if self._grouped else (self.width, limit), np.int64)
+            found = self.compiled.enumerate(self.state, address(frame), limit, address(out))
+            going = bool(frame[0])
+            self._rows_read += found
+            yield out[:found] if self._grouped else out[:, :found].T
+
+    def _listed(self, limit: int) -> Iterator[Codes]:
+        """As ``rows``, of a result that is listed."""
+        assert self.compiled.read_listed is not None and self.compiled.close_listed is not None
+        frame = np.zeros(listing.frame_words(self.program), np.int64)
+        out = buffers.new_buffer(self.width)
+        try:
+            going = True
+            while going:
+                buffers.clear_buffer(out)
+                going = bool(self.compiled.read_listed(self.state, address(frame), limit, out))
+                if mem.load(out, buffers.FAILED) or mem.load(self.changes, buffers.FAILED):
+                    mem.store(self.changes, buffers.FAILED, 0)
+                    raise MemoryError("memory ran out while rows were listed")
+                self._rows_read += mem.load(out, buffers.COUNT)
+                yield words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), self.width)
+        finally:
+            self.compiled.close_listed(address(frame))
+            buffers.free_buffer(out)
+
+    def group(self, key: tuple[int, ...]) -> Codes:
+        """Raw rows of one group: one row or none."""
+        assert self.compiled.read_group is not None
+        if self.program.delta:
+            self.enter_pending()
+        words = np.array(key or (0,), np.int64)
+        self.compiled.read_group(self.state, address(words), self.raw)
+        return self._drain()
+
+    def groups(self, keys: Sequence[Codes], n: int) -> tuple[NDArray[np.bool_], Codes]:
+        """Which of ``n`` keys, given as columns, there are, and the raw rows of these."""
+        assert self.compiled.read_groups is not None
+        self.enter_pending()
+        columns = np.array([word for column in keys for word in address_of(column)] or [0], np.int64)
+        key = np.empty(max(len(keys), 1), np.int64)
+        found = np.empty(n, np.int64)
+        out = buffers.new_buffer(self.width)
+        try:
+            self.compiled.read_groups(self.state, address(columns), n, address(key), address(found), out)
+            if mem.load(out, buffers.FAILED):
+                raise MemoryError("memory ran out while rows were looked up")
+            return found > 0, words_at(mem.load(out, buffers.ROWS), mem.load(out, buffers.COUNT), self.width)
+        finally:
+            buffers.free_buffer(out)
+
+    def evaluate(self) -> None:
+        """Make anew what triggers do not keep."""
+        assert self.compiled.evaluate is not None
+        for view in made_anew(self.program.evaluate):
+            self._empty([v.name for v in self.program.views].index(view))
+        if self._orders_strings:
+            self._strings = None
+            self._refresh_strings()
+        self.compiled.evaluate(self.state)
+
+    def _empty(self, number: int) -> None:
+        """Empty one table."""
+        handle = self.tables[number]
+        journaling = mem.load(handle, table.JOURNALING)
+        table.free_table(handle)
+        view = self.program.views[number]
+        self.tables[number] = new_table(view, self._digested.get(view.name, frozenset()))
+        self._state[FIRST_TABLE + number] = self.tables[number]
+        mem.store(self.tables[number], table.JOURNALING, journaling)
+
+    def clear(self) -> None:
+        """Empty every table."""
+        for number in range(len(self.tables)):
+            self._empty(number)
+        self._tracing.clear()
+        self._reset_balance()
+        self._asleep = True
+        _unmap(self._mappings)
+        buffers.clear_buffer(self.changes)
+        buffers.clear_buffer(self.raw)
+        self.reset_status()
+        self._strings = None
+
+    def exchange(self, other: BlockState) -> None:
+        """Give the tables to another state of the same views, none of which is mapped, and take its own."""
+        self._strings = other._strings = None
+        for i, (mine, its) in enumerate(zip(self.tables, other.tables, strict=True)):
+            self.tables[i], other.tables[i] = its, mine
+            for state, handle in ((self, its), (other, mine)):
+                state._state[FIRST_TABLE + i] = handle
+
+    def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping, balance: Sequence[int] = ()) -> None:
+        """Go on as the state whose tables' kept words and arrays, and balance, these are; see ``kernel.hash.image``.
+
+        The mapping becomes the state's own.
+        """
+        self.clear()
+        self._mappings.append(mapping)
+        places = iter(mapping.places)
+        for handle, words in zip(self.tables, kept, strict=True):
+            own = tuple(next(places) for _ in range(array_count(handle)))
+            take_image(handle, words, replace(mapping, places=own))
+        self._balance[: len(balance)] = balance
+        self._looked = int(self._balance[balances.MAJOR])
+        self._exponents = [mem.f64(int(self._balance[at + balances.EPSILON])) for at in self._partition_words()]
+        self._tracing.fill(self._by_view())
+        self._asleep = True
+
+    def sizes(self) -> dict[str, tuple[int, int]]:
+        """Rows and bytes by view, pending rows as they lie."""
+        found = {
+            view.name: (mem.load(handle, table.LIVE) + mem.load(handle, table.PENDING), table.table_bytes(handle))
+            for view, handle in zip(self.program.views, self.tables, strict=True)
+        }
+        return found | self._tracing.sizes()
+
+    def traces(self) -> list[str]:
+        """What is to be said of the traces that are kept."""
+        return self._tracing.described()
+
+    def balance_size(self) -> BalanceSize | None:
+        """The parts of the views, where there are any."""
+        if self.program.balancing is None:
+            return None
+        handles = self._by_view()
+        parts = []
+        for i, one in enumerate(self.program.balancing.partitions):
+            at = balances.FIRST_PARTITION + i * balances.PARTITION_WORDS
+            store = handles[one.view]
+            parts.append(
+                PartSize(
+                    one.heavy,
+                    one.view,
+                    self._exponents[i],
+                    int(self._balance[at + balances.STRICT]),
+                    mem.load(handles[one.heavy], table.LIVE),
+                    self._heavy_rows(one),
+                    mem.load(store, table.LIVE),
+                )
+            )
+        base, _, major, minor = (int(word) for word in self._balance[: balances.FIRST_PARTITION])
+        return BalanceSize(base, major, minor, tuple(parts))
+
+    def _heavy_rows(self, partition: Partition) -> int:
+        """The rows that heavy values have in the view of a partition."""
+        handles = self._by_view()
+        values, store = handles[partition.heavy], handles[partition.view]
+        if not partition.by:
+            return int(mem.load(store, table.LIVE) * mem.load(values, table.LIVE))
+        view = self.program.view(partition.view)
+        index = mem.load(mem.load(store, table.INDEX_LIST), view.place_of_index(partition.by))
+        return int(balances.rows_of_values(index, values))
+
+    def _refresh_strings(self) -> None:
+        """Give ordered indexes over strings the texts of all codes, where they have moved."""
+        offsets, data = self._dictionary.heap()
+        if self._strings is not None and offsets is self._strings[0] and data is self._strings[1]:
+            return
+        self._strings = (offsets, data)
+        for view, handle in zip(self.program.views, self.tables, strict=True):
+            if any(order.type.name == "STRING" for order in view.ordered):
+                index = mem.load(mem.load(handle, table.ORDERED_LIST), 0)
+                ordered.set_strings(index, address(offsets), address(data))
+
+
+def _free(tables: list[int], emitted: set[int], mappings: list[Mapping]) -> None:
+    for handle in tables:
+        table.free_table(handle)
+    for handle in emitted:
+        buffers.free_buffer(handle)
+    _unmap(mappings)
+
+
+def _unmap(mappings: list[Mapping]) -> None:
+    for mapping in mappings:
+        unmap(mapping.low, mapping.high - mapping.low)
+    mappings.clear()
