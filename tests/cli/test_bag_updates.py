@@ -10,7 +10,7 @@ import pytest
 
 from freshviews.cli.bag_updates import updates_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
-from freshviews.plan.crown_query import BagQuery, prepared
+from freshviews.plan.crown.query import BagQuery, prepared
 from freshviews.query.block import ColumnDef, TableDef
 from freshviews.query.query import Atom
 from freshviews.stream.enclosure import Spans, lives_of

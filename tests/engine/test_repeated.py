@@ -15,7 +15,7 @@ from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.codes.code_batch import address_of
 from freshviews.engine.views.runtime import BlockState
 from freshviews.expr.nodes import Column
-from freshviews.plan import crown
+from freshviews.plan.crown import strategy as crown
 from freshviews.program.nodes import Program
 from freshviews.query.block import Block, Output
 from freshviews.query.query import Query

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from freshviews.plan import change_propagation
+from freshviews.plan.delta import change_propagation
 from tests.query.notation import query
 
 

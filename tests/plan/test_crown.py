@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from freshviews.errors import PlanError
-from freshviews.plan import crown
+from freshviews.plan.crown import strategy as crown
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import COUNT, Program
 from freshviews.program.printer import print_program

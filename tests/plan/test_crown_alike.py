@@ -6,9 +6,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from freshviews.plan import crown
-from freshviews.plan.crown_alike import Kept, kept_of
-from freshviews.plan.crown_query import prepared
+from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown.alike import Kept, kept_of
+from freshviews.plan.crown.query import prepared
 from freshviews.plan.planner import BAG_STRATEGIES, keeper_of_bags
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import Loop

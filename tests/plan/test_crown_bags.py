@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 from freshviews import Database
 from freshviews.cli.script import ScriptError, plan_script
 from freshviews.errors import PlanError
-from freshviews.plan import STRATEGIES, crown, ivm_eps_linear, trie_join
-from freshviews.plan.crown_alike import Inner
-from freshviews.plan.crown_query import prepared
+from freshviews.plan import STRATEGIES
+from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown.alike import Inner
+from freshviews.plan.crown.query import prepared
+from freshviews.plan.eps import linear as ivm_eps_linear
 from freshviews.plan.planner import BAG_STRATEGIES, keeper_of_bags
+from freshviews.plan.trie import trie_join
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import COUNT
 from freshviews.query.acyclic import is_acyclic

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from freshviews.plan import crown
+from freshviews.plan.crown import strategy as crown
 from freshviews.program.printer import print_program
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.free_connex import is_free_connex

@@ -10,8 +10,8 @@ from collections import Counter
 
 import pytest
 
-from freshviews.plan import crown
-from freshviews.plan.crown_nodes import JOINED, JOINS, LIVE
+from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE
 from freshviews.program.interpreter import State
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.hypergraph import hypergraph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from freshviews.plan import first_order
+from freshviews.plan.delta import first_order
 from freshviews.plan.planner import plan_block
 from freshviews.program.nodes import Program
 from freshviews.query.dependencies import from_keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freshviews.errors import PlanError
-from freshviews.plan import higher_order
+from freshviews.plan.delta import higher_order
 from freshviews.program.interpreter import State
 from tests.plan.cases import CASES
 from tests.query.notation import query

@@ -10,7 +10,9 @@ import pytest
 
 from benchmarks.hard import Update, oumv_stream
 from freshviews.errors import PlanError
-from freshviews.plan import first_order, ivm_eps, ivm_eps_linear
+from freshviews.plan.delta import first_order
+from freshviews.plan.eps import linear as ivm_eps_linear
+from freshviews.plan.eps import three as ivm_eps
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import Balance, Program
 from freshviews.program.rewrite import visit

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from freshviews.errors import PlanError
-from freshviews.plan import first_order, ivm_eps, ivm_eps_four
-from freshviews.plan.eps_cases import Auxiliary, Where
+from freshviews.plan.delta import first_order
+from freshviews.plan.eps import four as ivm_eps_four
+from freshviews.plan.eps import three as ivm_eps
+from freshviews.plan.eps.cases import Auxiliary, Where
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program
 from freshviews.query.query import Query

@@ -10,9 +10,10 @@ from dataclasses import replace
 import pytest
 
 from freshviews.errors import PlanError
-from freshviews.plan import ivm_eps_hierarchical, view_tree
-from freshviews.plan.eps_cycle import forgotten
-from freshviews.plan.eps_tree import Node, tree_of
+from freshviews.plan.delta import view_tree
+from freshviews.plan.eps import hierarchical as ivm_eps_hierarchical
+from freshviews.plan.eps.cycle import forgotten
+from freshviews.plan.eps.tree import Node, tree_of
 from freshviews.plan.naming import joined_name
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.hard import oumv_stream
-from freshviews.plan import ivm_eps_listing
+from freshviews.plan.eps import listing as ivm_eps_listing
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program
 from freshviews.query.query import Query

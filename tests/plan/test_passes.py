@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from freshviews.errors import PlanError
-from freshviews.plan import STRATEGIES, first_order, view_tree
+from freshviews.plan import STRATEGIES
+from freshviews.plan.delta import first_order, view_tree
 from freshviews.plan.passes import EXHAUSTIVE, Pass, _Costs, _in_order, passes
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from freshviews.errors import PlanError
-from freshviews.plan import STRATEGIES, ivm_eps_hierarchical
+from freshviews.plan import STRATEGIES
+from freshviews.plan.eps import hierarchical as ivm_eps_hierarchical
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import Component, Program
 from freshviews.program.printer import print_program

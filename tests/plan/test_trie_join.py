@@ -12,8 +12,9 @@ import freshviews as fv
 from benchmarks.moves import count_of, counted
 from benchmarks.worst_cases import LOOMIS_WHITNEY, TRIANGLE, slope, worst_case
 from freshviews.engine.views.runtime import BlockState
-from freshviews.plan import first_order, trie_join
-from freshviews.plan.key_order import best_key_order
+from freshviews.plan.delta import first_order
+from freshviews.plan.trie import trie_join
+from freshviews.plan.trie.key_order import best_key_order
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import Add, Leap, Lookup, Statement, Sum, bodies
 from freshviews.program.printer import print_program

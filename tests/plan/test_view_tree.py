@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from freshviews.expr.nodes import Column
-from freshviews.plan.view_tree import plan_factorised
+from freshviews.plan.delta.view_tree import plan_factorised
 from freshviews.program.interpreter import State
 from freshviews.program.nodes import COUNT
 from freshviews.program.printer import print_program

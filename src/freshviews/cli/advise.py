@@ -20,7 +20,7 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import MULTIPLICITY, TableEncoder
 from freshviews.errors import FreshviewsError
 from freshviews.expr.nodes import Column
-from freshviews.plan.crown_query import graph_of, prepared
+from freshviews.plan.crown.query import graph_of, prepared
 from freshviews.program.scalars import evaluate
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.block import TableDef

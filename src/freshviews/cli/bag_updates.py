@@ -14,7 +14,7 @@ import numpy as np
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.views.maintained import Maintained
 from freshviews.expr.nodes import Column
-from freshviews.plan.crown_query import BagQuery
+from freshviews.plan.crown.query import BagQuery
 from freshviews.query.block import Block, ColumnDef, Output, TableDef, ViewDef
 from freshviews.query.query import Aggregate, Atom
 from freshviews.stream.enclosure import FOREVER, Spans

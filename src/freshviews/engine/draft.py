@@ -20,7 +20,7 @@ from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.tables.foreign_keys import links_of
 from freshviews.engine.views.maintained import Maintained
 from freshviews.errors import CatalogError
-from freshviews.plan.crown_updates import NAMED, better_updates, may_be_measured
+from freshviews.plan.crown.updates import NAMED, better_updates, may_be_measured
 from freshviews.plan.planner import plan_block
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.catalog import AlterView, Catalog, DropTable, Statement, ViewDefs

@@ -6,25 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from freshviews.errors import PlanError
-from freshviews.plan import (
-    STRATEGIES,
-    crown,
-    first_order,
-    incremental_trie_join,
-    ivm_eps,
-    ivm_eps_four,
-    ivm_eps_hierarchical,
-    ivm_eps_linear,
-    ivm_eps_listing,
-    key_order,
-    top_k,
-    trie_join,
-    view_tree,
-)
+from freshviews.plan import STRATEGIES, top_k
 from freshviews.plan.assemble import assemble
-from freshviews.plan.crown_alike import FIRST_ORDER, Inner
-from freshviews.plan.crown_query import prepared
-from freshviews.plan.crown_updates import named_updates, rates_of
+from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown.alike import FIRST_ORDER, Inner
+from freshviews.plan.crown.query import prepared
+from freshviews.plan.crown.updates import named_updates, rates_of
+from freshviews.plan.delta import first_order, view_tree
+from freshviews.plan.eps import four as ivm_eps_four
+from freshviews.plan.eps import hierarchical as ivm_eps_hierarchical
+from freshviews.plan.eps import linear as ivm_eps_linear
+from freshviews.plan.eps import listing as ivm_eps_listing
+from freshviews.plan.eps import three as ivm_eps
+from freshviews.plan.trie import incremental_trie_join, key_order, trie_join
 from freshviews.program.nodes import Program
 from freshviews.query.block import Block, TableDef, ViewDef
 from freshviews.query.dependencies import FD, closure, from_keys

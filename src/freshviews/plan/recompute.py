@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from freshviews.plan import first_order
+from freshviews.plan.delta import first_order
 from freshviews.program.nodes import Program
 from freshviews.query.query import Query
 

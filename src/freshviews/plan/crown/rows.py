@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import columns_of
-from freshviews.plan.crown_nodes import JOINED, LIVE, Node
+from freshviews.plan.crown.nodes import JOINED, LIVE, Node
+from freshviews.plan.delta.nest import Pending
 from freshviews.plan.leaves import Carrier, row_carrier, spanning_lifts
-from freshviews.plan.nest import Pending
 from freshviews.program.nodes import Exists, If, Lookup, Loop, Statement, Tally
 from freshviews.query.query import Query
 

@@ -41,8 +41,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of, substitute
-from freshviews.plan.eps_cycle import Role, cycle_of, stores_of
-from freshviews.plan.first_order import Store, canonical, non_empty_subsets, shared_name, term
+from freshviews.plan.delta.first_order import Store, canonical, non_empty_subsets, shared_name, term
+from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
+from freshviews.plan.eps.cycle import Role, cycle_of, stores_of
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
@@ -54,7 +55,6 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
-from freshviews.plan.nest import Indexes, Join, Pending, Step, nest
 from freshviews.program.nodes import (
     COUNT,
     Add,

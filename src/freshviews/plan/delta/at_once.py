@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from freshviews.plan import trie_join
 from freshviews.plan.assemble import assemble
+from freshviews.plan.trie import trie_join
 from freshviews.program.nodes import Program, View
 from freshviews.query.block import Block
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from freshviews.plan import first_order
-from freshviews.plan.crown_query import BagQuery
+from freshviews.plan.crown.query import BagQuery
+from freshviews.plan.delta import first_order
 from freshviews.program.nodes import If, Program, Statement
 from freshviews.program.rewrite import rename
 from freshviews.query.query import Atom, Query

@@ -16,7 +16,7 @@ key order. Departures:
   to its values. In a cycle a, b, c, d, that is, once a is bound, the ways back to it from every c.
 - Where only the presence of a row is asked for, a part that is not in the result ends with its first match.
 - Atoms that share relation, order and variables so far share a cursor.
-- The key order is chosen by estimated cost (``plan.key_order``); 'freshviews.key_order' overrides it.
+- The key order is chosen by estimated cost (``plan.trie.key_order``); 'freshviews.key_order' overrides it.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
@@ -42,8 +42,8 @@ from fractions import Fraction
 from itertools import chain
 
 from freshviews.expr.nodes import columns_of
-from freshviews.plan.first_order import RESULT, Store, stores_of
-from freshviews.plan.key_order import Estimates, best_key_order, parts
+from freshviews.plan.delta.first_order import RESULT, Store, stores_of
+from freshviews.plan.delta.nest import Pending
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
@@ -54,7 +54,7 @@ from freshviews.plan.leaves import (
     spanning_lifts,
     update_carrier,
 )
-from freshviews.plan.nest import Pending
+from freshviews.plan.trie.key_order import Estimates, best_key_order, parts
 from freshviews.program.nodes import (
     COUNT,
     Add,

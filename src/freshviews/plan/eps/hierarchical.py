@@ -48,8 +48,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from freshviews.errors import PlanError
-from freshviews.plan.eps_cycle import forgotten
-from freshviews.plan.eps_tree import Node, most_covering, settled, tree_of
+from freshviews.plan.delta.nest import Indexes, Join, Step, nest
+from freshviews.plan.eps.cycle import forgotten
+from freshviews.plan.eps.tree import Node, most_covering, settled, tree_of
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
@@ -61,7 +62,6 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import Namer, joined_name
-from freshviews.plan.nest import Indexes, Join, Step, nest
 from freshviews.program.nodes import (
     COUNT,
     Add,

@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from freshviews.expr.nodes import Call, Column, Expr, substitute
+from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
@@ -41,7 +42,6 @@ from freshviews.plan.leaves import (
     spanning_lifts,
     update_carrier,
 )
-from freshviews.plan.nest import Indexes, Join, Pending, Step, nest
 from freshviews.program.nodes import (
     MULTIPLICITY,
     Add,

@@ -6,7 +6,7 @@ program adds to its result, the payload is summed up and handed to the node, as 
     Q[v1, v2] += m * s          becomes          delta = sum: delta += m * s
                                                  if delta: let a = v1, b = v2; what the node does with (a, b) += delta
 
-Where several bags are kept by one program (``freshviews.plan.crown_alike``), each of their nodes reads it: what is
+Where several bags are kept by one program (``freshviews.plan.crown.alike``), each of their nodes reads it: what is
 found is handed to one after the other, as if the rows of one bag changed before those of the next. Such a program may
 have more variables in its output than a node has. Where a node's are bound before a loop, what the loop finds is
 summed up for it. Of triangles over one table, at one node known by their last corner, at the other by their first::

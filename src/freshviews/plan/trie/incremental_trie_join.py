@@ -41,10 +41,10 @@ from dataclasses import replace
 
 from freshviews.expr.nodes import Column, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
-from freshviews.plan import first_order
-from freshviews.plan.first_order import RESULT, stores_of
-from freshviews.plan.key_order import best_key_order
+from freshviews.plan.delta import first_order
+from freshviews.plan.delta.first_order import RESULT, stores_of
 from freshviews.plan.leaves import parameters_of
+from freshviews.plan.trie.key_order import best_key_order
 from freshviews.program.incremental.rule import Atom as RuleAtom
 from freshviews.program.incremental.rule import Rule
 from freshviews.program.nodes import COUNT, MULTIPLICITY, Add, Monomial, Program, Trigger, View

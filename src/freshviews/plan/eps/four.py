@@ -41,8 +41,8 @@ from collections.abc import Callable, Mapping
 from itertools import combinations, permutations
 
 from freshviews.errors import PlanError
-from freshviews.plan.eps_cases import Auxiliary, Case, Cases, Key, Table
-from freshviews.plan.eps_cycle import forgotten
+from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Key, Table
+from freshviews.plan.eps.cycle import forgotten
 from freshviews.plan.leaves import all_components, spanning_lifts
 from freshviews.plan.naming import RESULT, Namer, joined_name
 from freshviews.program.nodes import Program, View

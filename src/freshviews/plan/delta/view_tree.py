@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
@@ -42,7 +43,6 @@ from freshviews.plan.leaves import (
     trigger,
     update_carrier,
 )
-from freshviews.plan.nest import Indexes, Join, Pending, Step, nest
 from freshviews.program.nodes import (
     COUNT,
     Add,

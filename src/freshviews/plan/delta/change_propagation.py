@@ -25,6 +25,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from freshviews.expr.nodes import columns_of
+from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
@@ -37,7 +38,6 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
-from freshviews.plan.nest import Indexes, Join, Pending, Step, nest
 from freshviews.program.nodes import Add, Loop, Program, Statement, Trigger, View
 from freshviews.program.rewrite import visit
 from freshviews.query.query import Atom, Query

@@ -40,8 +40,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from freshviews.errors import PlanError
-from freshviews.plan.eps_cases import Auxiliary, Case, Cases, Table
-from freshviews.plan.eps_cycle import Role, cycle_of
+from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Table
+from freshviews.plan.eps.cycle import Role, cycle_of
 from freshviews.plan.leaves import Carrier, product, row_carrier, spanning_lifts
 from freshviews.plan.naming import Namer, joined_name
 from freshviews.program.nodes import (

@@ -7,7 +7,7 @@ are enumerated with constant delay.
 
 A row of a node carries ``joins``, the number of children whose projection has its key (the horizontal count of
 Algorithm 3). Where that is full, the row is in V_s(R_e), the subset ``joined``; the slices of that subset by the key
-shared with the parent are V_p(R_e), see ``freshviews.plan.crown_nodes``. V_l(R_e), the subset ``live``, has the rows
+shared with the parent are V_p(R_e), see ``freshviews.plan.crown.nodes``. V_l(R_e), the subset ``live``, has the rows
 that are in the result. The plan of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
 
         V_s[b]               on T(c, d) += m:
@@ -24,9 +24,9 @@ Departures. The paper propagates first and then enumerates from witnesses; here 
 ends, which is as if its rows came in one after the other. Live rows are kept top-down by the slices of ``live``, only
 while changes are wanted. Instead of set semantics there are payloads (``counted``): nodes with bound variables hand
 up sums, which propagate at every change, while free nodes are there or not. DISTINCT counts rows as the paper does.
-What a query goes through to have such a tree is in ``freshviews.plan.crown_query``, bags of cyclic ones are kept by
-``freshviews.plan.crown_bags``, alike ones together (``freshviews.plan.crown_alike``), and the numbers of updates that
-choose it come from ``freshviews.plan.crown_updates``.
+What a query goes through to have such a tree is in ``freshviews.plan.crown.query``, bags of cyclic ones are kept by
+``freshviews.plan.crown.bags``, alike ones together (``freshviews.plan.crown.alike``), and the numbers of updates that
+choose it come from ``freshviews.plan.crown.updates``.
 ``plan`` holds the result in a view; ``plan_enumerated`` holds none, nor does ``plan_groups``: over a free-connex
 query the payload of a group is the product of those of its rows in free nodes; its change, of the update's with these.
 """
@@ -36,13 +36,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from freshviews.plan.crown_alike import FIRST_ORDER, Inner, Kept, kept_of
-from freshviews.plan.crown_bags import Reader, hung
-from freshviews.plan.crown_bounds import bounds_of
-from freshviews.plan.crown_names import names_of
-from freshviews.plan.crown_nodes import JOINED, JOINS, LIVE, Node, nodes_of
-from freshviews.plan.crown_query import Prepared, prepared, tree_of
-from freshviews.plan.crown_rows import Carriers, Chain, Finish, Link, Rows
+from freshviews.plan.crown.alike import FIRST_ORDER, Inner, Kept, kept_of
+from freshviews.plan.crown.bags import Reader, hung
+from freshviews.plan.crown.bounds import bounds_of
+from freshviews.plan.crown.names import names_of
+from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE, Node, nodes_of
+from freshviews.plan.crown.query import Prepared, prepared, tree_of
+from freshviews.plan.crown.rows import Carriers, Chain, Finish, Link, Rows
 from freshviews.plan.leaves import (
     Carrier,
     all_components,

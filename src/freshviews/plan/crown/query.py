@@ -4,7 +4,7 @@ which it is free-connex, and a join tree.
 A condition on the variables of one atom becomes a filter of the atom. Where the query is cyclic, atoms are grouped
 into the *bags* of a generalised hypertree decomposition of least width (``freshviews.query.hypertree``). A bag is an
 atom of the query from then on: the join of its atoms, projected on what other bags, conditions and the output need;
-its rows are kept by a strategy of their own (``freshviews.plan.crown_bags``). A *guard* of a bag is an atom of the
+its rows are kept by a strategy of their own (``freshviews.plan.crown.bags``). A *guard* of a bag is an atom of the
 bag's query that has each row of another atom, or of a projection of it, once: it restricts the bag, and its payload is
 counted where it is at home. Where the query is not free-connex
 (Section 7), variables are added to the output until it is.

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from freshviews.errors import PlanError
-from freshviews.plan.first_order import Store
+from freshviews.plan.delta.first_order import Store
 from freshviews.plan.leaves import leaf_view
 from freshviews.plan.naming import Namer
 from freshviews.query.query import Atom, Query

@@ -35,6 +35,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import columns_of
+from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     all_components,
     product,
@@ -44,7 +45,6 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
-from freshviews.plan.nest import Indexes, Join, Pending, Step, nest
 from freshviews.program.nodes import (
     COUNT,
     Add,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from freshviews.plan.crown_alike import Kept
-from freshviews.plan.crown_query import Prepared
+from freshviews.plan.crown.alike import Kept
+from freshviews.plan.crown.query import Prepared
 from freshviews.program.nodes import Program
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom

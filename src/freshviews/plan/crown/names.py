@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from freshviews.plan.crown_nodes import Node
+from freshviews.plan.crown.nodes import Node
 from freshviews.plan.leaves import parameters_of, spanning_lifts
 from freshviews.query.query import Query
 
