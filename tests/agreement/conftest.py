@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from freshviews.codegen import ahead
+from freshviews.codegen.writing import ahead
 from freshviews.kernel.hash import table
 
 

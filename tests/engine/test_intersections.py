@@ -7,7 +7,7 @@ import random
 import pytest
 
 import freshviews as fv
-from freshviews.codegen import ahead
+from freshviews.codegen.writing import ahead
 from freshviews.kernel.hash.index import EIGHT, INLINE, SCANNED
 
 LENGTHS = (SCANNED + 3 * EIGHT, EIGHT, INLINE + 1, 1)

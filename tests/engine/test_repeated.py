@@ -9,9 +9,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from freshviews.codegen import repeated
 from freshviews.codegen.block import CompiledBlock, compile_block
 from freshviews.codegen.layout import STATUS_STEPS
+from freshviews.codegen.writing import repeated
 from freshviews.engine.codes.code_batch import address_of
 from freshviews.engine.views.runtime import BlockState
 from freshviews.expr.nodes import Column

@@ -17,7 +17,8 @@ from tests.program.incremental.rules import rule
 from tests.two_processes import told_by_two
 
 SCRIPT = """
-from freshviews.codegen import conditions, module
+from freshviews.codegen.writing import conditions
+from freshviews.codegen import module
 from freshviews.expr.nodes import Call, Column
 from freshviews.types import BIGINT, BOOLEAN
 a, b = Column("a", BIGINT), Column("b", BIGINT)

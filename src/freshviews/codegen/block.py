@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from freshviews.codegen.enumeration import write_awake, write_enumeration, write_member, write_payload_reader
-from freshviews.codegen.evaluation import write_evaluate
 from freshviews.codegen.imports import import_lines
 from freshviews.codegen.layout import emitted_row
-from freshviews.codegen.listing import write_listing
 from freshviews.codegen.module import Function, build
-from freshviews.codegen.outlined import write_outlined
-from freshviews.codegen.projection import write_projection
-from freshviews.codegen.readers import raw_width, write_finish, write_group_readers, write_lookups, write_readers
-from freshviews.codegen.rebalancing import write_rebalancing
-from freshviews.codegen.repeated import repeated_in
-from freshviews.codegen.statements import StatementWriter
-from freshviews.codegen.triggers import columns_read, write_each, write_trigger
+from freshviews.codegen.reading.enumeration import write_awake, write_enumeration, write_member, write_payload_reader
+from freshviews.codegen.reading.evaluation import write_evaluate
+from freshviews.codegen.reading.listing import write_listing
+from freshviews.codegen.reading.projection import write_projection
+from freshviews.codegen.reading.readers import (
+    raw_width,
+    write_finish,
+    write_group_readers,
+    write_lookups,
+    write_readers,
+)
 from freshviews.codegen.writer import Names, Writer
+from freshviews.codegen.writing.outlined import write_outlined
+from freshviews.codegen.writing.rebalancing import write_rebalancing
+from freshviews.codegen.writing.repeated import repeated_in
+from freshviews.codegen.writing.statements import StatementWriter
+from freshviews.codegen.writing.triggers import columns_read, write_each, write_trigger
 from freshviews.expr.nodes import Expr
 from freshviews.program.nodes import Program
 from freshviews.program.printer import print_trigger

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from freshviews.codegen import enumeration, listing
 from freshviews.codegen.block import CompiledBlock
 from freshviews.codegen.layout import (
     FIRST_TABLE,
@@ -21,6 +20,7 @@ from freshviews.codegen.layout import (
     real_scratch,
     row_layout,
 )
+from freshviews.codegen.reading import enumeration, listing
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.traces.tracing import Tracing
 from freshviews.engine.views import exponent

@@ -14,7 +14,7 @@ calls ``enter_pending`` first, which enters them all. No row is entered twice, s
 - Sums do not overflow when rows are merged: while rows may be appended, no component of an entered row is as
   large as ``LARGE``, and those of all pending rows add up to less (``ROOM``). A table that once had a larger one
   is never appended to again. So an overflow shows in the batch that makes it.
-- Who appends: ``base_store`` and triggers, see ``codegen.appending``. Tables with a journal or an ordered index
+- Who appends: ``base_store`` and triggers, see ``codegen.writing.appending``. Tables with a journal or an ordered index
   are none of theirs, but for the rows of a base table, which are entered before any of them is journaled.
 
 Where memory is out, entering stops between two rows: the table is whole, with the rest still pending.

@@ -10,7 +10,8 @@ The operations of the paper (Veldhuizen, Leapfrog Triejoin, ICDT 2014, sections 
 O(k log(n / k)) steps. The first level has a table of jumps by the leading bits of a value: where keys are dense, a
 seek there is one load.
 
-Departure: positions are local variables of generated code (``codegen.leapfrog``), not objects; *up* is leaving a loop.
+Departure: positions are local variables of generated code (``codegen.writing.leapfrog``), not objects; *up* is
+leaving a loop.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from freshviews.codegen.prologue import write_prologue
 from freshviews.codegen.writer import RESERVED, Names, Writer
+from freshviews.codegen.writing.prologue import write_prologue
 from freshviews.expr.nodes import columns_of
 from freshviews.program.nodes import (
     Add,
@@ -43,7 +43,7 @@ from freshviews.program.order import Scan, Top
 from freshviews.program.rewrite import Body, visit
 
 if TYPE_CHECKING:
-    from freshviews.codegen.statements import StatementWriter
+    from freshviews.codegen.writing.statements import StatementWriter
 
 LONG = 100
 """Lookups, loops and additions of a function beyond which they are calls."""

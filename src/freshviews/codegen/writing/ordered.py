@@ -11,7 +11,7 @@ from freshviews.program.nodes import Statement, View
 from freshviews.program.order import Scan, Top
 
 if TYPE_CHECKING:
-    from freshviews.codegen.statements import StatementWriter
+    from freshviews.codegen.writing.statements import StatementWriter
 
 
 def write_order(writer: StatementWriter, view: View, row: str, action: str) -> None:

@@ -5,14 +5,14 @@ The views that are made anew are empty when it is called. Where memory runs out,
 
 from __future__ import annotations
 
-from freshviews.codegen.appending import touched
 from freshviews.codegen.layout import STATUS_STEPS, table_word, words_of
-from freshviews.codegen.leapfrog import TrieNames
-from freshviews.codegen.prologue import write_prologue
-from freshviews.codegen.statements import StatementWriter
-from freshviews.codegen.tabulated import write_freed
-from freshviews.codegen.tabulated import write_made as write_tables_made
 from freshviews.codegen.writer import RESERVED, Names, Writer
+from freshviews.codegen.writing.appending import touched
+from freshviews.codegen.writing.leapfrog import TrieNames
+from freshviews.codegen.writing.prologue import write_prologue
+from freshviews.codegen.writing.statements import StatementWriter
+from freshviews.codegen.writing.tabulated import write_freed
+from freshviews.codegen.writing.tabulated import write_made as write_tables_made
 from freshviews.kernel.trie import flat as tries_kernel
 from freshviews.program.nodes import Program, Sum
 from freshviews.program.printer import print_statements

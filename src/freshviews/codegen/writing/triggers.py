@@ -3,19 +3,19 @@
 One function per trigger, ``(state, batch, n)``: for each of ``n`` rows it reads the columns it needs (address
 and stride per column in ``batch``, the multiplicity first), computes parameters and filters, and runs the
 body. The printed trigger stands in the docstring. Before the first row, pending rows that the body would miss are
-entered, and it is decided whether this batch leaves rows pending: see ``codegen.appending``.
+entered, and it is decided whether this batch leaves rows pending: see ``codegen.writing.appending``.
 """
 
 from __future__ import annotations
 
-from freshviews.codegen.ahead import write_ahead, write_until
-from freshviews.codegen.appending import appended, entered, touched
 from freshviews.codegen.layout import STATUS, STATUS_ERROR, STATUS_ROW, STATUS_STEPS
-from freshviews.codegen.prologue import write_prologue
-from freshviews.codegen.rebalancing import write_expecting, write_settling
-from freshviews.codegen.repeated import LONG, Repeated
-from freshviews.codegen.statements import StatementWriter
 from freshviews.codegen.writer import RESERVED, Names, Writer
+from freshviews.codegen.writing.ahead import write_ahead, write_until
+from freshviews.codegen.writing.appending import appended, entered, touched
+from freshviews.codegen.writing.prologue import write_prologue
+from freshviews.codegen.writing.rebalancing import write_expecting, write_settling
+from freshviews.codegen.writing.repeated import LONG, Repeated
+from freshviews.codegen.writing.statements import StatementWriter
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.kernel.memory.buffer import COUNT as BUFFER_COUNT
 from freshviews.program.nodes import (

@@ -19,7 +19,7 @@ from freshviews.program.intersections import is_intersection
 from freshviews.program.nodes import Add, Exists, If, Lookup, Loop, Smaller, Statement, Trigger, bodies
 
 if TYPE_CHECKING:
-    from freshviews.codegen.statements import StatementWriter
+    from freshviews.codegen.writing.statements import StatementWriter
 
 SLOT, FOUND, BLOCK, ROWS, PAIRS = 12, 8, 5, 3, 1
 """How many updates ahead it is fetched: the slot of a key, what it names, the ends of a block of rows, the first of

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from freshviews.codegen.appending import views_in
 from freshviews.codegen.layout import CHANGES, CONSTANTS, STATUS, real_scratch, row_layout, table_word
-from freshviews.codegen.readers import write_finish
-from freshviews.codegen.statements import StatementWriter
+from freshviews.codegen.reading.readers import write_finish
 from freshviews.codegen.writer import RESERVED, Names, Writer
+from freshviews.codegen.writing.appending import views_in
+from freshviews.codegen.writing.statements import StatementWriter
 from freshviews.kernel.memory import buffer
 from freshviews.kernel.scalar.real import REAL_WORDS
 from freshviews.program.nodes import COUNT, Emit, Part, Program, Rows, Source, Statement, Sum, Union

@@ -6,8 +6,8 @@ the compiler takes seconds over it then, not minutes. See ``StatementWriter.by_k
 
 from __future__ import annotations
 
-from freshviews.codegen.statements import OUTLINED
 from freshviews.codegen.writer import Writer
+from freshviews.codegen.writing.statements import OUTLINED
 
 
 def write_outlined(used: set[str]) -> list[str]:

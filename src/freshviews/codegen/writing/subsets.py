@@ -8,7 +8,7 @@ from freshviews.codegen.layout import row_layout
 from freshviews.program.nodes import Enter, Event, Leave, Tally, View
 
 if TYPE_CHECKING:
-    from freshviews.codegen.statements import StatementWriter
+    from freshviews.codegen.writing.statements import StatementWriter
 
 
 def write_tally(writer: StatementWriter, statement: Tally) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from freshviews.codegen.appending import touched
 from freshviews.codegen.layout import CHANGES, CONSTANTS, STATUS, WANTED, real_scratch, table_word
+from freshviews.codegen.writing.appending import touched
 from freshviews.program.nodes import Sum
 from freshviews.program.rewrite import Body, visit
 
 if TYPE_CHECKING:
-    from freshviews.codegen.statements import StatementWriter
+    from freshviews.codegen.writing.statements import StatementWriter
 
 
 def write_prologue(statements: StatementWriter, body: Body) -> None:

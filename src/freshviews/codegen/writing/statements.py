@@ -6,19 +6,19 @@ local variable, a real one the address of a scratch block.
 
 from __future__ import annotations
 
-from freshviews.codegen.ahead import Place
-from freshviews.codegen.appending import with_pending
 from freshviews.codegen.layout import row_layout
-from freshviews.codegen.leapfrog import TrieNames, write_leap
-from freshviews.codegen.ordered import write_always, write_order, write_scan, write_top
-from freshviews.codegen.rebalancing import write_balance, write_perform
-from freshviews.codegen.remembered import write_remembered
-from freshviews.codegen.repeated import Repeated, after_lets, write_call
 from freshviews.codegen.scalars import ScalarWriter
-from freshviews.codegen.slices import foresee, write_emit_slice, write_scanning, write_skipping, write_smaller
-from freshviews.codegen.subsets import write_enter, write_leave, write_tally
-from freshviews.codegen.tabulated import write_clear, write_tabulated
 from freshviews.codegen.writer import Names, Writer
+from freshviews.codegen.writing.ahead import Place
+from freshviews.codegen.writing.appending import with_pending
+from freshviews.codegen.writing.leapfrog import TrieNames, write_leap
+from freshviews.codegen.writing.ordered import write_always, write_order, write_scan, write_top
+from freshviews.codegen.writing.rebalancing import write_balance, write_perform
+from freshviews.codegen.writing.remembered import write_remembered
+from freshviews.codegen.writing.repeated import Repeated, after_lets, write_call
+from freshviews.codegen.writing.slices import foresee, write_emit_slice, write_scanning, write_skipping, write_smaller
+from freshviews.codegen.writing.subsets import write_enter, write_leave, write_tally
+from freshviews.codegen.writing.tabulated import write_clear, write_tabulated
 from freshviews.program.nodes import (
     MULTIPLICITY,
     Add,

@@ -2,7 +2,7 @@
 
 Three generated functions per block whose result is held in one view. All write *raw rows* into a buffer: the
 free variables, the values of the aggregates, the multiplicity. Output expressions and HAVING are applied to raw
-rows by ``freshviews.codegen.projection``.
+rows by ``freshviews.codegen.reading.projection``.
 
 - ``read_change(state, out)`` walks the journal: per touched row the raw row before, times -1, and after, times 1
   (for a bag: one row with the difference); an unchanged raw row is left out. Clears the journal.

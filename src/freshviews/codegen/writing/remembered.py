@@ -8,7 +8,7 @@ from freshviews.codegen.layout import words_of
 from freshviews.program.nodes import Sum
 
 if TYPE_CHECKING:
-    from freshviews.codegen.statements import StatementWriter
+    from freshviews.codegen.writing.statements import StatementWriter
 
 
 def write_remembered(statements: StatementWriter, statement: Sum) -> None:

@@ -31,7 +31,7 @@ from freshviews.codegen.writer import Names, Writer
 from freshviews.program.nodes import Cursor, Leap, Program, Trie
 
 if TYPE_CHECKING:
-    from freshviews.codegen.statements import StatementWriter
+    from freshviews.codegen.writing.statements import StatementWriter
 
 
 @dataclass

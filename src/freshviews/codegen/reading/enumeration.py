@@ -11,8 +11,8 @@ groups, raw rows are written, one after the other; each is put together in the l
 from __future__ import annotations
 
 from freshviews.codegen.layout import CONSTANTS, STATUS, emitted_row, row_layout, table_word
-from freshviews.codegen.statements import StatementWriter
 from freshviews.codegen.writer import RESERVED, Names, Writer
+from freshviews.codegen.writing.statements import StatementWriter
 from freshviews.program.nodes import COUNT, Emit, Exists, Lookup, Loop, Part, Program, Statement
 from freshviews.program.rewrite import visit
 

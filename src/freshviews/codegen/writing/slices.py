@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from freshviews.codegen.ahead import PAIRS, ROWS, place_of
+from freshviews.codegen.writing.ahead import PAIRS, ROWS, place_of
 from freshviews.program.intersections import is_intersection, open_position
 from freshviews.program.nodes import Emit, Lookup, Loop, Part, Smaller
 
 if TYPE_CHECKING:
-    from freshviews.codegen.statements import StatementWriter
+    from freshviews.codegen.writing.statements import StatementWriter
 
 
 def write_emit_slice(statements: StatementWriter, loop: Loop, statement: Emit, places: tuple[str, str, str]) -> None:

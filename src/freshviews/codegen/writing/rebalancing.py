@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from freshviews.codegen.appending import views_in
 from freshviews.codegen.layout import CONSTANTS, STATUS, STATUS_STEPS, balance_word, table_word
 from freshviews.codegen.writer import Names, Writer
+from freshviews.codegen.writing.appending import views_in
 from freshviews.kernel.hash.balance import FIRST_PARTITION, PARTITION_WORDS, RISE, SINK, STRICT
 from freshviews.program.nodes import Balance, Loop, Perform, Program
 from freshviews.program.parts import Balancing, Partition, Procedure
@@ -22,7 +22,7 @@ from freshviews.program.rewrite import visit
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from freshviews.codegen.statements import StatementWriter
+    from freshviews.codegen.writing.statements import StatementWriter
 
     Make = Callable[[Writer, Names], StatementWriter]
 
