@@ -38,7 +38,7 @@ from freshviews.plan.planner import plan_block
 from freshviews.program.nodes import Program
 from freshviews.query.block import Block, TableDef, ViewDef
 from freshviews.sql.catalog import Catalog, ViewDefs
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
 
 TITLE = "hard stream"

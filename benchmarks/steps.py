@@ -19,7 +19,7 @@ from freshviews.engine.views.runtime import BlockState
 from freshviews.plan.planner import plan_block
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.catalog import Catalog, ViewDefs
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
 
 TITLE = "steps"

@@ -9,7 +9,7 @@ import numpy as np
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.catalog import Catalog, ViewDefs
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import decode_value, encode_value
 from tests.agreement.scenario import Row, Scenario, Update

@@ -9,7 +9,7 @@ from benchmarks import flights, graph, orderbook, oumv, snb, star, tpch, tpch_qu
 from benchmarks.stream import Relation
 from freshviews.errors import SqlError
 from freshviews.sql.catalog import Catalog
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 
 EDGE = (Relation("edge", "src BIGINT, dst BIGINT", ("src", "dst")),)
 STAR = tuple(

@@ -13,7 +13,7 @@ from freshviews.cells import CellPlan, cell_statements, cells_of, merge_inputs, 
 from freshviews.engine.change import Change
 from freshviews.query.block import TableDef
 from freshviews.sql.catalog import Catalog, Statement, ViewDefs
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 from tests.agreement.duckdb_peer import exact
 from tests.agreement.scenario import Row, Version
 

@@ -22,7 +22,7 @@ from freshviews.cells import (
 from freshviews.errors import PlanError
 from freshviews.query.block import TableDef
 from freshviews.sql.catalog import Catalog, ViewDefs
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 from tests.cells.simulated import catalog_of, hashed
 
 SHOP = """

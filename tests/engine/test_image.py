@@ -22,7 +22,7 @@ from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan import STRATEGIES
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.catalog import Catalog, ViewDefs
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 from freshviews.store import array_file
 from freshviews.store.array_file import write_arrays
 from freshviews.store.strings import read_strings, write_strings

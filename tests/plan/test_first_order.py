@@ -9,7 +9,7 @@ from freshviews.plan.planner import plan_block
 from freshviews.program.nodes import Program
 from freshviews.query.dependencies import from_keys
 from freshviews.sql.catalog import Catalog
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 from tests.query.notation import query
 
 STAR = "Q(x, y, z) = F(a, b, c), A(a, x), B(b, y), C(c, z)"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from freshviews.rules import script_of
 from freshviews.sql.catalog import Catalog
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
 
 R = BaseTable("r", (TableColumn("a", "BIGINT"), TableColumn("b", "BIGINT")))

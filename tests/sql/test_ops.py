@@ -10,10 +10,10 @@ from freshviews.errors import SqlError
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.expr.ops import OPS
 from freshviews.query.block import ViewDef
-from freshviews.sql.build import nodes_of
-from freshviews.sql.fold import FOLDS
-from freshviews.sql.functions import FUNCTIONS
-from freshviews.sql.refuse import REFUSED_FUNCTIONS
+from freshviews.sql.expressions.build import nodes_of
+from freshviews.sql.expressions.fold import FOLDS
+from freshviews.sql.expressions.functions import FUNCTIONS
+from freshviews.sql.text.refuse import REFUSED_FUNCTIONS
 from tests.sql.printed import view
 from tests.sql.test_types import AGGREGATES, SCALARS
 

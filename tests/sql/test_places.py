@@ -6,7 +6,7 @@ import pytest
 
 from freshviews.errors import CatalogError, SqlError, UnsupportedSql
 from freshviews.sql import parse_script
-from freshviews.sql.parse import SqlText, parse
+from freshviews.sql.text.parse import SqlText, parse
 from tests.sql.printed import catalog
 
 WRONG = [

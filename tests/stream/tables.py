@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from freshviews.query.block import TableDef
 from freshviews.sql.catalog import Catalog
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 from freshviews.stream import SignedRows
 from freshviews.types.columns import arrow_type
 

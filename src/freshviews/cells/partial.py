@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from freshviews.expr.nodes import Call, Column
 from freshviews.query.block import SCANNED, Block, ColumnDef, DistinctAggregate, Output, Result, ViewDef
 from freshviews.query.query import Aggregate, Atom, Lift, Query
-from freshviews.sql.variables import free_name
+from freshviews.sql.blocks.variables import free_name
 from freshviews.types import BIGINT, BOOLEAN
 
 

@@ -25,8 +25,8 @@ from freshviews.errors import PlanError
 from freshviews.query.block import Block, TableDef, ViewDef
 from freshviews.query.grouping_sets import in_each
 from freshviews.query.window import PROPERTY
+from freshviews.sql.blocks.variables import free_name
 from freshviews.sql.catalog import Catalog, column_named
-from freshviews.sql.variables import free_name
 
 Heavy = Mapping[tuple[str, str], Sequence[Value] | Mapping[Value, float]]
 """Per table and column the values that occur too often, with the rows of each, or alone: then they are taken to have

@@ -29,7 +29,7 @@ from freshviews.spark.java import java_process
 from freshviews.spark.manifest import Manifests
 from freshviews.spark.reading import latest, status
 from freshviews.spark.script import read_script
-from freshviews.sql.streaming import plain
+from freshviews.sql.statements.streaming import plain
 
 if TYPE_CHECKING:
     from freshviews.spark.query import Query

@@ -10,7 +10,7 @@ from freshviews.errors import FreshviewsError, PlanError, SqlError
 from freshviews.plan.planner import Plan, plan_block
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
-from freshviews.sql.streaming import plain
+from freshviews.sql.statements.streaming import plain
 
 STANDARD_INPUT = "-"
 

@@ -36,7 +36,7 @@ from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreErro
 from freshviews.query.block import TableDef
 from freshviews.rules import script_of
 from freshviews.sql.catalog import Statement, ViewDefs, near
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 from freshviews.store.directory import Directory
 from freshviews.store.log import LogUncertain
 from freshviews.store.record import BATCH, SCRIPT

@@ -24,7 +24,7 @@ from freshviews.plan.crown.updates import NAMED, better_updates, may_be_measured
 from freshviews.plan.planner import plan_block
 from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql.catalog import AlterView, Catalog, DropTable, Statement, ViewDefs
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from freshviews.errors import SqlError
 from freshviews.query.block import TableDef
 from freshviews.spark.definition import OUTPUTS, Definition, TableSpec, ViewSpec, catalog_of, form_of
-from freshviews.sql.streaming import Option, Split, Using, split_streaming
+from freshviews.sql.statements.streaming import Option, Split, Using, split_streaming
 from freshviews.stream.formats import FormatError, check_format
 
 _FORM_OPTIONS = ("order", "timestamps", "decimals", "column")

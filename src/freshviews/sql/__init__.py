@@ -15,6 +15,6 @@
 """
 
 from freshviews.sql.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 
 __all__ = ["AlterView", "Catalog", "DropTable", "DropView", "NameProblem", "Statement", "ViewDefs", "parse_script"]

@@ -16,7 +16,7 @@ from freshviews.engine.durable.image import OtherProgram
 from freshviews.engine.relations import Relations, ViewState
 from freshviews.engine.tables.window import follow, put_back
 from freshviews.errors import FreshviewsError, StoreError
-from freshviews.sql.script import parse_script
+from freshviews.sql.statements.script import parse_script
 from freshviews.store.directory import Directory
 from freshviews.store.record import IMAGES, SCRIPT, Record
 from freshviews.store.strings import read_strings

@@ -1,0 +1,421 @@
+"""Stage 4: a bound SELECT to a ``Block``.
+
+Mostly one block. An inner one becomes an internal view where the outer needs an expression over several
+sources at a leaf: a condition with a string function across tables, a GROUP BY expression, an argument of
+MIN, MAX or COUNT(DISTINCT), or what NOT EXISTS compares with, across tables. Then the inner block is the
+join, as a bag of the columns needed, and over its one source every expression is a leaf's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Protocol
+
+from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.query.block import BY, SCANNED, Block, DistinctAggregate, Limit, Output, Result, SortColumn, ViewDef
+from freshviews.query.grouping_sets import each
+from freshviews.query.query import Aggregate, Atom, Lift, Query
+from freshviews.sql.blocks import lifts
+from freshviews.sql.blocks.bound import (
+    Absent,
+    AggregateCall,
+    Bound,
+    Item,
+    Limited,
+    Select,
+    Sort,
+    aggregate_index,
+    group_index,
+)
+from freshviews.sql.blocks.grouping_sets import in_sets
+from freshviews.sql.blocks.join import Join, joined, localised
+from freshviews.sql.blocks.lifts import AcrossWithHost, Lifts
+from freshviews.sql.blocks.variables import Variables, at_leaf, free_name
+from freshviews.sql.expressions.build import (
+    call,
+    has_host,
+    integer,
+    key,
+    nodes_of,
+    null,
+    rejects_null,
+    renamed,
+    replaced,
+    retyped,
+    sharpened,
+)
+from freshviews.sql.names.scope import Source, aliases_in, name_of
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE
+
+
+class Views(Protocol):
+    """Where internal views are made."""
+
+    def internal_view(self, bound: Bound) -> ViewDef: ...
+
+    def source_of(self, view: ViewDef) -> Source: ...
+
+    def is_positive(self, source: Source) -> bool: ...
+
+
+def block_of(select: Select, views: Views) -> Block:
+    """The block of a SELECT; its queries are still unnamed (see ``with_query_names``)."""
+    try:
+        return _Builder(select).block()
+    except AcrossWithHost:
+        return _Builder(_over_inner(select, views)).block()
+
+
+def with_query_names(blocks: Sequence[Block], view: str) -> tuple[Block, ...]:
+    """The blocks with their queries named after the view: v, or v.1, v.2 for the branches of a UNION."""
+    made = []
+    for number, block in enumerate(blocks, 1):
+        name = view if len(blocks) == 1 else f"{view}.{number}"
+        distinct = tuple(replace(one, query=replace(one.query, name=f"{name}.{one.name}")) for one in block.distinct)
+        made.append(replace(block, query=replace(block.query, name=name), distinct=distinct))
+    return tuple(made)
+
+
+def _over_inner(select: Select, views: Views) -> Select:
+    """The SELECT over one internal view that joins its sources."""
+    join = joined(select.sources, select.conjuncts)
+    scratch = Variables(join)
+    outer = [c for c in join.conditions if has_host(scratch.over(c))]
+    kept = tuple(c for c in select.conjuncts if c not in outer)
+    wanted: list[Expr] = [*outer, *(group.expr for group in select.groups)]
+    wanted += [other for absent in select.absent for _, other in absent.pairs]
+    wanted += [arg for aggregate in select.aggregates for arg in aggregate.args]
+    if select.kind == "bag":
+        wanted += [item.expr for item in select.items]
+    own = {c.name: c for source in select.sources for c in map(source.column, source.columns)}
+    columns: dict[str, Column] = {}
+    for column in (n for expr in wanted for n in nodes_of(expr) if isinstance(n, Column)):
+        # The type is the relation's: a reference may read the code under a wider one.
+        columns.setdefault(column.name, replace(own[column.name], nullable=column.nullable))
+    items: dict[object, Item] = {}
+    place: dict[str, int] = {}
+    for name, column in columns.items():
+        found = scratch.find(column)
+        same = found.name if found is not None else name
+        if same not in items:
+            items[same] = Item(free_name(name_of(name), [item.name for item in items.values()]), column)
+        place[name] = list(items).index(same)
+    view = views.internal_view(Bound((Select("bag", select.sources, kept, tuple(items.values())),)))
+    source = views.source_of(view)
+
+    def moved(expr: Expr) -> Expr:
+        return replaced(expr, lambda n: source.column(source.columns[place[n.name]]) if isinstance(n, Column) else None)
+
+    return replace(
+        select,
+        sources=(source,),
+        conjuncts=tuple(map(moved, outer)),
+        groups=tuple(replace(group, expr=moved(group.expr)) for group in select.groups),
+        aggregates=tuple(replace(a, args=tuple(map(moved, a.args))) for a in select.aggregates),
+        items=tuple(replace(i, expr=moved(i.expr)) for i in select.items) if select.kind == "bag" else select.items,
+        absent=tuple(replace(a, pairs=tuple((own, moved(other)) for own, other in a.pairs)) for a in select.absent),
+    )
+
+
+@dataclass
+class _Builder:
+    """Builds one block; raises AcrossWithHost where that needs an inner block."""
+
+    select: Select
+    join: Join = field(init=False)
+    variables: Variables = field(init=False)
+    free: list[str] = field(default_factory=list)
+    sets: tuple[tuple[str, ...], ...] = ()
+    components: dict[object, Aggregate] = field(default_factory=dict)
+    distinct: dict[object, DistinctAggregate] = field(default_factory=dict)
+    results: list[Result] = field(default_factory=list)
+    values: list[Expr] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.join = joined(self.select.sources, self.select.conjuncts)
+        self.variables = Variables(self.join)
+        self._component("integer", Lifts(()), "count")
+
+    def block(self) -> Block:
+        select = self.select
+        having: Expr | None = None
+        limit: Limit | None = None
+        if select.limit is not None:
+            exprs, limit = self._first_rows(select.limit)
+        elif select.kind == "bag":
+            exprs = self._bag_outputs()
+        else:
+            groups = self._groups()
+            for aggregate in select.aggregates:
+                self.values.append(self._value(aggregate))
+            exprs = [self._resolved(item.expr, groups) for item in select.items]
+            having = None if select.having is None else self._resolved(select.having, groups)
+        conditions = tuple(self._condition(one) for one in self.join.conditions)
+        aggregates = tuple(self.components.values())
+        spanning = [lift.expr for a in aggregates for lift in a.lifts if lift.atom is None]
+        negated = tuple(map(self._negated, select.absent))
+        atoms = self._atoms((*conditions, *spanning), [v for atom in negated for v in atom.variables])
+        query = Query("", tuple(self.free), atoms, aggregates, conditions, negated)
+        distinct = tuple(
+            replace(one, query=self._counting(one, conditions, negated)) for one in self.distinct.values()
+        )
+        outputs = tuple(Output(item.name, expr) for item, expr in zip(select.items, exprs, strict=True))
+        block = Block(select.kind, query, outputs, tuple(self.results), distinct, having, limit, self.sets)
+        block = _named(block, self.variables.naming())
+        return each(block)[0] if len(block.sets) == 1 else block
+
+    def _atoms(self, exprs: Sequence[Expr], more: Sequence[str] = ()) -> tuple[Atom, ...]:
+        used = {n.name for expr in exprs for n in nodes_of(expr) if isinstance(n, Column)}
+        return self.variables.atoms({*self.free, *used, *more})
+
+    def _condition(self, condition: Expr) -> Expr:
+        made = self.variables.over(condition)
+        if has_host(made):
+            raise AcrossWithHost
+        return made
+
+    def _negated(self, absent: Absent) -> Atom:
+        """What is absent as an atom; of two values that equal one variable, a filter makes them equal."""
+        own: dict[str, Expr] = {}
+        filters = [*absent.filters]
+        for value, around in absent.pairs:
+            other = localised(around, self.join.shared)
+            if len(aliases_in(other)) > 1:
+                raise AcrossWithHost
+            first = own.setdefault(self.variables.of(other).name, value)
+            if first is not value:
+                filters.append(call("null_safe_eq", (first, value), BOOLEAN))
+        columns = tuple(map(at_leaf, own.values()))
+        return Atom(absent.source.alias, absent.source.relation, tuple(own), columns, tuple(map(at_leaf, filters)))
+
+    def _bag_outputs(self) -> list[Expr]:
+        made: dict[int, Expr] = {}
+        for i, item in enumerate(self.select.items):
+            if isinstance(item.expr, Column):
+                made[i] = self.variables.of(item.expr)
+        for i, item in enumerate(self.select.items):
+            if i not in made:
+                made[i] = retyped(self.variables.over(item.expr, wish=item.name), item.expr.type)
+        exprs = [made[i] for i in range(len(made))]
+        names = (n.name for expr in exprs for n in nodes_of(expr) if isinstance(n, Column))
+        self.free = list(dict.fromkeys(names))
+        return exprs
+
+    def _first_rows(self, limited: Limited) -> tuple[list[Expr], Limit]:
+        """What each column is over free variables, which have all that rows are ordered by: over one source, each is a
+        variable of its own."""
+        assert len(self.select.sources) == 1
+        order: dict[str, SortColumn] = {}
+        exprs: list[Expr] = []
+        items = (Sort(item.expr, False, False) for item in self.select.items)
+        for place, sort in enumerate((*limited.order, *items), -len(limited.order)):
+            made = sort.expr
+            # Constants order nothing; where there is nothing else, one of them is what rows have.
+            if not isinstance(made, Literal) or (place == len(self.select.items) - 1 and not order):
+                made = self.variables.of(made, "" if place < 0 else self.select.items[place].name)
+                column = SortColumn(made.name, made.type, sort.descending, sort.nulls_last)
+                order.setdefault(made.name, column)
+            if place >= 0:
+                exprs.append(made)
+        self.free = list(order)
+        return exprs, Limit(tuple(order.values()), limited.limit, limited.offset)
+
+    def _groups(self) -> list[Expr]:
+        """What each group is over free variables. The variables become the query's free ones; of grouping sets, those
+        first that are in most of them."""
+        sets = self.select.sets
+        exprs = [localised(group.expr, self.join.shared) for group in self.select.groups]
+        made: dict[int, Expr] = {}
+        for i, (group, expr) in enumerate(zip(self.select.groups, exprs, strict=True)):
+            if isinstance(expr, Literal):
+                made[i] = expr
+            elif len(aliases_in(expr)) <= 1:
+                known = self.variables.find(group.expr)
+                wish = "" if isinstance(expr, Column) else group.name
+                made[i] = known or self.variables.of(expr, wish)
+        self.free = list(dict.fromkeys(one.name for one in made.values() if isinstance(one, Column)))
+        if sets:
+            if len(made) < len(exprs):
+                raise AcrossWithHost
+            grouped = [{one.name for one in map(made.__getitem__, s) if isinstance(one, Column)} for s in sets]
+            number = {v: sum(v in s for s in grouped) for v in self.free}
+            self.free = sorted((v for v in self.free if number[v]), key=lambda v: -number[v])
+            self.sets = tuple(tuple(v for v in self.free if v in s) for s in grouped)
+        for i, expr in enumerate(exprs):
+            if i not in made:
+                made[i] = self._from_free(expr)
+        values = [retyped(made[i], group.expr.type) for i, group in enumerate(self.select.groups)]
+        return [in_sets(i, value, sets) for i, value in enumerate(values)] if sets else values
+
+    def _from_free(self, expr: Expr) -> Expr:
+        """A group over several sources is computed from the free variables, where they hold its columns."""
+        for node in nodes_of(expr):
+            if isinstance(node, Column):
+                found = self.variables.find(node)
+                if found is None or found.name not in self.free:
+                    raise AcrossWithHost
+        return replaced(expr, lambda n: self.variables.find(n) if isinstance(n, Column) else None)
+
+    def _resolved(self, expr: Expr, groups: Sequence[Expr]) -> Expr:
+        """An item or HAVING over free variables and results."""
+
+        def value(part: Expr) -> Expr | None:
+            if not isinstance(part, Column):
+                return None
+            group, aggregate = group_index(part.name), aggregate_index(part.name)
+            if group is not None:
+                return groups[group]
+            if aggregate is not None:
+                return self.values[aggregate]
+            return None
+
+        return replaced(expr, value)
+
+    def _value(self, call_: AggregateCall) -> Expr:
+        """The aggregate over results, mostly one."""
+        args = call_.args
+        if call_.function in SCANNED:
+            return self._result(call_, (self._distinct(call_.function, call_),))
+        if call_.distinct:
+            count = self._distinct("count", call_)
+            if call_.function == "count":
+                return self._result(call_, (count,))
+            return self._result(call_, (self._distinct("sum", call_), count))
+        if call_.function == "avg":
+            terms = [lifts.of_one_count(args[0], self.variables)]
+        else:
+            terms = lifts.of_count(args, self.variables)
+        counts = [self._component("integer", term, _label("n", call_)) for term in terms]
+        if call_.function == "count":
+            return self._added([self._result(call_, (count,)) for count in counts])
+        if args[0].type.is_float:
+            total = self._component("real", lifts.of_real_sum(args[0], self.variables), _label("sum", call_))
+        else:
+            total = self._component("integer", lifts.of_sum(args[0], self.variables), _label("sum", call_))
+        if len(counts) == 1:
+            return self._result(call_, (total, counts[0]))
+        # Several components count the rows that are not NULL: the sum is NULL where all of them are 0.
+        number = AggregateCall("count", args, False, BIGINT)
+        rows = self._added([self._result(number, (count,)) for count in counts])
+        value = self._result(call_, (total, "count"))
+        return call("case", (call("gt", (rows, integer(0)), BOOLEAN), value, null(value.type)), value.type)
+
+    def _added(self, counts: Sequence[Expr]) -> Expr:
+        """Their sum; there are none for an argument that is NULL in every row."""
+        return reduce(lambda a, b: call("add_int", (a, b), BIGINT), counts) if counts else integer(0)
+
+    def _result(self, call_: AggregateCall, components: tuple[str, ...]) -> Column:
+        name = free_name(call_.label, [result.name for result in self.results])
+        argument = call_.args[0].type if call_.args else BIGINT
+        nullable = call_.nullable and (self.select.kind == "global" or any(arg.nullable for arg in call_.args))
+        self.results.append(Result(name, call_.function, components, argument, call_.type, nullable))
+        return Column(name, call_.type, nullable)
+
+    def _component(self, ring: str, made: Lifts, wish: str) -> str:
+        identity = (ring, made.identity)
+        known = self.components.get(identity)
+        if known is None:
+            name = free_name(wish, [one.name for one in self.components.values()])
+            known = self.components[identity] = Aggregate(name, ring, made.lifts)
+        return known.name
+
+    def _distinct(self, kind: str, call_: AggregateCall) -> str:
+        """The name of a distinct aggregate; its query is completed by ``_counting``."""
+        args = [localised(arg, self.join.shared) for arg in call_.args]
+        if any(len(aliases_in(arg)) > 1 for arg in args):
+            raise AcrossWithHost
+        real = kind == "sum" and args[0].type.is_float
+        args = [retyped(arg, DOUBLE) if real else arg for arg in args]
+        identity = (kind, *map(key, args))
+        known = self.distinct.get(identity)
+        if known is not None:
+            return known.name
+        chosen: list[str] = []
+        # What is ordered by comes before the value.
+        pairs = [*zip(call_.args, args, strict=True)][:: -1 if kind in BY else 1]
+        for original, arg in pairs:
+            variable = self.variables.find(original) or self.variables.of(arg, _wish(kind, arg))
+            if variable.name in self.free or variable.name in chosen:
+                variable = self.variables.again(arg, f"{kind}_argument")
+            chosen.append(variable.name)
+        taken = [*(d.name for d in self.distinct.values()), *(c.name for c in self.components.values())]
+        name = free_name(_label(kind if kind in SCANNED else f"{kind}_distinct", call_), taken)
+        kind_type = BIGINT if kind == "count" else call_.args[0].type if kind in SCANNED else call_.type
+        if kind == "sum" and call_.function == "avg":
+            kind_type = DOUBLE if real else args[0].type
+        # Atoms wait until every variable of the block is known; free holds the arguments meanwhile.
+        query, ring = Query("", tuple(chosen), ()), "real" if real else "integer"
+        by = call_.args[1].type if kind in BY else None
+        self.distinct[identity] = DistinctAggregate(name, kind, query, kind_type, ring, by)
+        return name
+
+    def _counting(self, one: DistinctAggregate, conditions: tuple[Expr, ...], negated: tuple[Atom, ...]) -> Query:
+        """The query of a distinct aggregate: groups and arguments free, NULL arguments left out."""
+        query = one.query
+        extra: dict[str, tuple[Expr, ...]] = {}
+        for variable in query.free if one.by is None else query.free[:1]:
+            alias, expr = self.variables.member(variable)
+            filters = (*self.join.filters[alias], *extra.get(alias, ()))
+            if sharpened(expr, frozenset[str]().union(*map(rejects_null, filters))).nullable:
+                extra[alias] = (*extra.get(alias, ()), call("is_not_null", (expr,), BOOLEAN))
+        used = {n.name for expr in conditions for n in nodes_of(expr) if isinstance(n, Column)}
+        used.update(v for atom in negated for v in atom.variables)
+        atoms = self.variables.atoms({*self.free, *query.free, *used}, extra)
+        return Query("", (*self.free, *query.free), atoms, conditions=conditions, negated=negated)
+
+
+def _label(prefix: str, call_: AggregateCall) -> str:
+    names = [name_of(n.name) for arg in call_.args for n in nodes_of(arg) if isinstance(n, Column)]
+    return "_".join([prefix, *dict.fromkeys(names)][:4])
+
+
+def _wish(kind: str, arg: Expr) -> str:
+    return f"{kind}_argument" if isinstance(arg, Literal) else ""
+
+
+def _named(block: Block, name: Callable[[str], str]) -> Block:
+    """The block with final names: of variables everywhere, and of results that would hide one."""
+    variables = {name(v) for one in (block.query, *(d.query for d in block.distinct)) for v in one.variables}
+    results: dict[str, str] = {}
+    for result in block.results:
+        results[result.name] = free_name(result.name, [*variables, *results.values()])
+
+    def final(column: str) -> str:
+        return results.get(column, name(column))
+
+    return Block(
+        block.kind,
+        _named_query(block.query, name),
+        tuple(Output(o.name, renamed(o.expr, final)) for o in block.outputs),
+        tuple(replace(result, name=results[result.name]) for result in block.results),
+        tuple(replace(one, query=_named_query(one.query, name)) for one in block.distinct),
+        None if block.having is None else renamed(block.having, final),
+        None if block.limit is None else _named_limit(block.limit, name),
+        tuple(tuple(map(name, one)) for one in block.sets),
+    )
+
+
+def _named_limit(limit: Limit, name: Callable[[str], str]) -> Limit:
+    return replace(limit, order=tuple(replace(one, variable=name(one.variable)) for one in limit.order))
+
+
+def _named_query(query: Query, name: Callable[[str], str]) -> Query:
+    def named(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        return tuple(replace(atom, variables=tuple(map(name, atom.variables))) for atom in atoms)
+
+    return replace(
+        query,
+        free=tuple(map(name, query.free)),
+        atoms=named(query.atoms),
+        negated=named(query.negated),
+        aggregates=tuple(
+            replace(a, lifts=tuple(_named_lift(lift, name) for lift in a.lifts)) for a in query.aggregates
+        ),
+        conditions=tuple(renamed(condition, name) for condition in query.conditions),
+    )
+
+
+def _named_lift(lift: Lift, name: Callable[[str], str]) -> Lift:
+    return lift if lift.atom is not None else Lift(None, renamed(lift.expr, name))

@@ -1,0 +1,180 @@
+"""The bound SELECT: what stage 2 hands to stage 4.
+
+Expressions are over column keys of the sources (``freshviews.sql.names.scope``). Where rows are grouped, items
+and HAVING are instead over references to the groups and aggregates, so that nothing outside them is
+left to check.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from freshviews.expr.nodes import Call, Column, Expr
+from freshviews.query.block import SET, ColumnDef, SetOperation
+from freshviews.sql.expressions.build import key, nodes_of, replaced
+from freshviews.sql.names.scope import Source, name_of
+from freshviews.types import BIGINT, SqlType
+
+_GROUP = "\x1dgroup"
+_AGGREGATE = "\x1daggregate"
+
+
+@dataclass(frozen=True)
+class AggregateCall:
+    """An aggregate function over expressions: ``count`` (of rows without arguments, else of rows where
+    none is NULL), ``sum``, ``avg``, or one of ``SCANNED``."""
+
+    function: str
+    args: tuple[Expr, ...]
+    distinct: bool
+    type: SqlType
+
+    @property
+    def nullable(self) -> bool:
+        return self.function != "count"
+
+    @property
+    def label(self) -> str:
+        """A readable name: sum_qty, count_distinct_part."""
+        names = [name_of(n.name) for arg in self.args for n in nodes_of(arg) if isinstance(n, Column)]
+        words = [self.function, *(["distinct"] if self.distinct else []), *dict.fromkeys(names)]
+        return "_".join(words[:4])
+
+
+@dataclass(frozen=True)
+class Item:
+    """A column of the SELECT list."""
+
+    name: str
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Absent:
+    """NOT EXISTS: no row of the source that passes the filters may have, for each pair, its own value equal to that of
+    the query around it."""
+
+    source: Source
+    filters: tuple[Expr, ...]
+    pairs: tuple[tuple[Expr, Expr], ...]
+
+
+@dataclass(frozen=True)
+class Sort:
+    """An expression that rows are ordered by."""
+
+    expr: Expr
+    descending: bool
+    nulls_last: bool
+
+
+@dataclass(frozen=True)
+class Limited:
+    """ORDER BY ... LIMIT ... OFFSET of a bag over one source."""
+
+    order: tuple[Sort, ...]
+    limit: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Select:
+    """One SELECT: ``kind`` as in ``freshviews.query.block``."""
+
+    kind: str
+    sources: tuple[Source, ...]
+    conjuncts: tuple[Expr, ...]
+    items: tuple[Item, ...]
+    groups: tuple[Item, ...] = ()
+    aggregates: tuple[AggregateCall, ...] = ()
+    having: Expr | None = None
+    absent: tuple[Absent, ...] = ()
+    limit: Limited | None = None
+    sets: tuple[tuple[int, ...], ...] = ()
+    """Grouping sets: of each the positions of its groups; () where all groups are those of each row."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it only selects, projects and joins, so that it dissolves into the join around it."""
+        return self.kind == "bag" and self.limit is None
+
+    @property
+    def columns(self) -> tuple[ColumnDef, ...]:
+        return tuple(ColumnDef(item.name, item.expr.type, item.expr.nullable) for item in self.items)
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A query: its SELECTs, and how their rows are put together; None: all of them, as UNION ALL does."""
+
+    selects: tuple[Select, ...]
+    combined: SetOperation | None = None
+
+    @property
+    def columns(self) -> tuple[ColumnDef, ...]:
+        """Name, type and nullability of the columns."""
+        columns = [select.columns for select in self.selects]
+        return tuple(
+            replace(column, nullable=any(others[i].nullable for others in columns))
+            for i, column in enumerate(columns[0])
+        )
+
+
+def group_ref(index: int, group: Expr) -> Column:
+    return Column(f"{_GROUP}{index}", group.type, group.nullable)
+
+
+def aggregate_ref(index: int, call: AggregateCall, grouped: bool) -> Column:
+    nullable = call.nullable and (not grouped or any(arg.nullable for arg in call.args))
+    return Column(f"{_AGGREGATE}{index}", call.type, nullable)
+
+
+def grouping_ref() -> Column:
+    """What GROUPING tells, until the groups are known."""
+    return Column(f"{_AGGREGATE}0", BIGINT, False)
+
+
+def is_ref(expr: Expr) -> bool:
+    """Whether it refers to a group or an aggregate, or is the grouping set."""
+    return isinstance(expr, Column) and (expr.name.startswith((_GROUP, _AGGREGATE)) or expr.name == SET)
+
+
+def group_index(name: str) -> int | None:
+    return int(name[len(_GROUP) :]) if name.startswith(_GROUP) else None
+
+
+def aggregate_index(name: str) -> int | None:
+    return int(name[len(_AGGREGATE) :]) if name.startswith(_AGGREGATE) else None
+
+
+def has_aggregate(expr: Expr) -> bool:
+    return any(isinstance(n, Column) and n.name.startswith(_AGGREGATE) for n in nodes_of(expr))
+
+
+def over_groups(expr: Expr, groups: tuple[Item, ...]) -> Expr:
+    """The expression with every part that equals a group expression replaced by a reference to it."""
+    places = {key(group.expr): i for i, group in enumerate(groups)}
+
+    def reference(part: Expr) -> Expr | None:
+        if is_ref(part):
+            return part
+        place = places.get(key(part))
+        return None if place is None else group_ref(place, part)
+
+    return replaced(expr, reference)
+
+
+def ungrouped(expr: Expr) -> Column | None:
+    """A column that is neither grouped nor aggregated, after ``over_groups``."""
+    return next((n for n in nodes_of(expr) if isinstance(n, Column) and not is_ref(n)), None)
+
+
+def distinct_over(select: Select) -> Select:
+    """SELECT DISTINCT: the bag's items become groups."""
+    groups: dict[tuple[object, ...], Item] = {}
+    for item in select.items:
+        if any(isinstance(n, (Column, Call)) for n in nodes_of(item.expr)):
+            groups.setdefault(key(item.expr), item)
+    chosen = tuple(groups.values())
+    items = tuple(replace(item, expr=over_groups(item.expr, chosen)) for item in select.items)
+    return replace(select, kind="groups", groups=chosen, items=items)

@@ -1,0 +1,307 @@
+"""Stage 2e: ROLLUP, CUBE and GROUPING SETS: the sets that GROUP BY writes, and what a group is in a row of one.
+
+What is a group is told by how it is written, over the columns of FROM, as in Spark: of ``(SELECT a AS x, a AS y ...)``
+x and y are two groups, and a row may have the one and not the other; and ``COALESCE(a, 0)`` is none where a is one,
+though a column be NOT NULL. So a list is bound twice: for the groups that its aliases and numbers are, then with a
+reference wherever a group stands, which may be NULL where some set lacks the group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+from math import prod
+from types import MappingProxyType
+from typing import Any
+
+from sqlglot import exp
+
+from freshviews.errors import SqlError
+from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.query.block import SET
+from freshviews.sql.blocks.bound import Item, group_ref, has_aggregate
+from freshviews.sql.expressions import logic
+from freshviews.sql.expressions.build import call, integer, key, null, retyped
+from freshviews.sql.names.scope import Entry, Scope
+from freshviews.sql.names.star import columns_of, is_star
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.types import BIGINT, BOOLEAN, TINYINT, SqlType
+
+MOST = 64
+"""Grouping sets of a SELECT."""
+
+Sets = tuple[tuple[int, ...], ...]
+"""Of each grouping set the positions of its groups, in their order."""
+
+_COMMUTATIVE = (exp.Add, exp.Mul, exp.And, exp.Or, exp.EQ, exp.NEQ, exp.NullSafeEQ)
+_TURNED: dict[type[Node], type[Node]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
+_BINARY = (*_COMMUTATIVE, *_TURNED, *_TURNED.values())
+_NONE: Mapping[str, Any] = MappingProxyType({})
+_WORDS: dict[type[Node], str] = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.GroupingSets: "GROUPING SETS"}
+
+
+@dataclass(frozen=True)
+class Written:
+    """GROUP BY as it is written: expressions, in the order in which they first stand, maybe equal ones; and the sets of
+    their positions, None where it writes none."""
+
+    nodes: tuple[Node, ...]
+    sets: Sets | None = None
+
+    @property
+    def is_global(self) -> bool:
+        """Whether it says that all rows are one group, which is there without rows too."""
+        return self.sets == ((),) and not self.nodes
+
+
+def written(text: SqlText, group: exp.Group) -> Written:
+    """The expressions and grouping sets of GROUP BY. Raises SqlError with the place."""
+    behind = [one for name in ("rollup", "cube", "grouping_sets") for one in group.args.get(name) or ()]
+    parts = [part for part in group.expressions if type(part) in _WORDS]
+    if not behind and not parts:
+        return Written(tuple(group.expressions))
+    clause = (behind or parts)[0]
+    if group.args.get("all"):
+        raise text.error(clause, f"{_WORDS[type(clause)]} takes its groups by name; GROUP BY ALL has none")
+    if behind:
+        last = group.expressions[-1] if group.expressions else clause
+        if parts or len(behind) > 1 or text.at(clause) < text.at(last):
+            what = f"{_WORDS[type(clause)]} after the groups stands alone and last"
+            raise text.error(clause, f"{what}; GROUP BY ROLLUP (a), CUBE (b) puts several together")
+    nodes: list[Node] = []
+    if behind:
+        if isinstance(clause, exp.GroupingSets):
+            nodes += group.expressions
+            elements = [_sets_of(text, clause, nodes)]
+        else:
+            elements = [_levels(text, clause, group.expressions, nodes)]
+    else:
+        # Parentheses are of a set only within one.
+        elements = [
+            _sets_of(text, part, nodes) if type(part) in _WORDS else [_placed([part], nodes)]
+            for part in group.expressions
+        ]
+    number = prod(map(len, elements))
+    if number > MOST:
+        raise _too_many(text, clause, number)
+    sets = [tuple(sorted({i for part in parts for i in part})) for parts in product(*elements)]
+    return Written(tuple(nodes), tuple(sets))
+
+
+def _sets_of(text: SqlText, part: Node, nodes: list[Node]) -> list[tuple[int, ...]]:
+    """The sets that a part of GROUP BY, or of GROUPING SETS, makes by itself, its expressions put to ``nodes``."""
+    if isinstance(part, exp.GroupingSets):
+        return [one for inner in part.expressions for one in _sets_of(text, inner, nodes)]
+    if isinstance(part, (exp.Rollup, exp.Cube)):
+        return _levels(text, part, part.expressions, nodes)
+    return [_unit(part, nodes)]
+
+
+def _levels(text: SqlText, clause: Node, written: Sequence[Node], nodes: list[Node]) -> list[tuple[int, ...]]:
+    """The sets of ROLLUP or CUBE of the expressions, the largest first."""
+    count, is_cube = len(written), isinstance(clause, exp.Cube)
+    if not written:
+        raise text.error(clause, f"{_WORDS[type(clause)]} needs columns or expressions")
+    if is_cube and 2**count > MOST:
+        raise _too_many(text, clause, 2**count)
+    units = [_unit(one, nodes) for one in written]
+    sizes = range(count, -1, -1)
+    chosen = [some for n in sizes for some in combinations(units, n)] if is_cube else [units[:n] for n in sizes]
+    return [tuple(i for unit in some for i in unit) for some in chosen]
+
+
+def _unit(node: Node, nodes: list[Node]) -> tuple[int, ...]:
+    """The positions of an expression, or of those in parentheses."""
+    return _placed(node.expressions if isinstance(node, exp.Tuple) else [node.unnest()], nodes)
+
+
+def _placed(written: Sequence[Node], nodes: list[Node]) -> tuple[int, ...]:
+    nodes += written
+    return tuple(range(len(nodes) - len(written), len(nodes)))
+
+
+def _too_many(text: SqlText, place: Node, number: int) -> SqlError:
+    return text.error(
+        place,
+        f"this GROUP BY makes {number} grouping sets; {MOST} are accepted, as CUBE of {MOST.bit_length() - 1} columns "
+        "makes; list those that are wanted: GROUPING SETS ((a, b), (a), ())",
+    )
+
+
+Form = tuple[Any, ...]
+"""An expression as it is written, a column of FROM as its entry: equal where Spark takes two to be the same, as it does
+``a + b`` and ``b + a``."""
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Forms of the expressions of a SELECT: of its list, and of what the list's aliases mean."""
+
+    scope: Scope
+    items: tuple[Form | None, ...]
+    aliases: Mapping[str, Form | None]
+
+    def of(self, node: Node, shown: Mapping[str, int] = _NONE) -> Form | None:
+        """The form of an expression; None where it has a name that means no column. ``shown``: names that mean a column
+        of the list, by position, before one of FROM."""
+        return form_of(node, self.scope, self.aliases, {name: self.items[i] for name, i in shown.items()})
+
+
+def forms_of(text: SqlText, listed: Sequence[Node], scope: Scope) -> Forms:
+    """The forms of a SELECT list."""
+    items: list[Form | None] = []
+    aliases: dict[str, Form | None] = {}
+    for node in listed:
+        if is_star(node):
+            items += map(column_form, columns_of(text, node, scope))
+            continue
+        items.append(form_of(node, scope, aliases))
+        if isinstance(node, exp.Alias):
+            aliases.setdefault(node.alias.lower(), items[-1])
+    return Forms(scope, tuple(items), aliases)
+
+
+def form_of(
+    node: Any, scope: Scope, aliases: Mapping[str, Form | None], shown: Mapping[str, Form | None] = _NONE
+) -> Form | None:
+    """The form of a node, or of what a node has; ``aliases`` mean something where FROM has no such name, ``shown``
+    before it."""
+    if isinstance(node, (exp.Paren, exp.Alias)):
+        return form_of(node.this, scope, aliases, shown)
+    if isinstance(node, exp.Column):
+        name = "" if node.table else node.name.lower()
+        if name in shown:
+            return shown[name]
+        entry = scope.find(node)
+        return aliases.get(name) if entry is None else column_form(entry)
+    if isinstance(node, exp.Literal):
+        return (exp.Literal, node.is_string, node.this)
+    if type(node) in _BINARY:
+        left, right = (form_of(one, scope, aliases, shown) for one in (node.this, node.expression))
+        return None if left is None or right is None else _in_order(type(node), left, right)
+    if isinstance(node, Node):
+        parts = [(name, form_of(value, scope, aliases, shown)) for name, value in node.args.items() if value]
+        return None if any(part is None for _, part in parts) else (type(node), *parts)
+    if isinstance(node, list):
+        forms = [form_of(one, scope, aliases, shown) for one in node]
+        return None if None in forms else tuple(forms)
+    return (node.lower() if isinstance(node, str) else node,)
+
+
+def _in_order(kind: type[Node], left: Form, right: Form) -> Form:
+    """The form of an operation, the same for operands in another order; of several in a row, in any other."""
+    if kind in _TURNED:
+        return (_TURNED[kind], right, left)
+    if kind not in _COMMUTATIVE:
+        return (kind, left, right)
+    chained = kind in (exp.Add, exp.Mul, exp.And, exp.Or)
+    parts = [part for one in (left, right) for part in (one[1:] if chained and one[0] is kind else (one,))]
+    return (kind, *sorted(parts, key=repr))
+
+
+def column_form(entry: Entry) -> Form:
+    return (exp.Column, entry)
+
+
+def _has_column(form: Any) -> bool:
+    return isinstance(form, tuple) and (exp.Column in form[:1] or any(map(_has_column, form)))
+
+
+@dataclass(frozen=True)
+class GroupingSets:
+    """The grouping sets of a SELECT. ``groups`` are over columns of the sources; ``places``: which of them has a
+    form."""
+
+    text: SqlText
+    forms: Forms
+    groups: tuple[Item, ...]
+    sets: Sets
+    places: Mapping[Form, int]
+
+    def reference(self, form: Form | None) -> Expr | None:
+        """What stands for an expression that is a group."""
+        place = None if form is None else self.places.get(form)
+        if place is None:
+            return None
+        group = self.groups[place].expr
+        ref = group_ref(place, group)
+        return replace(ref, nullable=group.nullable or any(place not in one for one in self.sets))
+
+    def of(self, node: Node, shown: Mapping[str, int] = _NONE) -> Expr | None:
+        """What stands for a node that is a group as a whole; ``shown`` as in ``Forms.of``."""
+        return self.reference(self.forms.of(node, shown))
+
+    def tells(self, node: Node) -> Expr:
+        """GROUPING and GROUPING_ID: which of groups a row's set lacks, 1 each, as bits, the last group's the lowest."""
+        name, arguments = node.name.upper(), list(node.expressions)
+        if name == "GROUPING" and len(arguments) != 1:
+            raise self.text.error(node, f"GROUPING takes 1 argument, not {len(arguments)}; GROUPING_ID takes several")
+        places = [self._place(one, name) for one in arguments] or list(range(len(self.groups)))
+        of = TINYINT if name == "GROUPING" else BIGINT
+        return by_set([Literal(_bits(p not in one for p in places), of) for one in self.sets], of)
+
+    def _place(self, node: Node, name: str) -> int:
+        form = self.forms.of(node)
+        place = None if form is None else self.places.get(form)
+        if place is None:
+            known = ", ".join(dict.fromkeys(group.name for group in self.groups)) or "there are none"
+            raise self.text.error(node, f"{name} takes groups of this GROUP BY ({known}); {self.text.of(node)} is none")
+        return place
+
+
+def grouping_sets(
+    text: SqlText, by: Written, forms: Forms, bound: Sequence[tuple[Item, Node, Form | None]]
+) -> GroupingSets:
+    """The grouping sets of the expressions of GROUP BY, each group once."""
+    chosen: dict[Form, Item] = {}
+    found: list[Form] = []
+    for item, node, form in bound:
+        check_group(text, item, node)
+        assert form is not None, text.of(node)
+        if not _has_column(form):
+            raise text.error(node, f"{text.of(node)} is a constant, which is no group of a grouping set; leave it out")
+        chosen.setdefault(form, item)
+        found.append(form)
+    places = {form: i for i, form in enumerate(chosen)}
+    sets = tuple(tuple(sorted({places[found[i]] for i in one})) for one in by.sets or ())
+    return GroupingSets(text, forms, tuple(chosen.values()), sets, places)
+
+
+def check_group(text: SqlText, item: Item, node: Node) -> None:
+    """Raises SqlError where a group has an aggregate."""
+    if has_aggregate(item.expr):
+        raise text.error(node, f"GROUP BY {text.of(node)} is an aggregate; group by columns and expressions")
+
+
+def _bits(flags: Iterable[bool]) -> int:
+    value = 0
+    for flag in flags:
+        value = 2 * value + flag
+    return value
+
+
+def by_set(values: Sequence[Expr], of: SqlType) -> Expr:
+    """The value that a row has by its grouping set."""
+    distinct = {key(value): value for value in values}
+    *first, last = distinct
+    args: list[Expr] = []
+    for one in first:
+        args += [_within([i for i, value in enumerate(values) if key(value) == one], len(values)), distinct[one]]
+    return call("case", (*args, distinct[last]), of) if args else retyped(distinct[last], of)
+
+
+def _within(positions: Sequence[int], count: int) -> Expr:
+    """Whether a row's set is one of these, of so many."""
+    position = Column(SET, BIGINT, False)
+    if positions == list(range(len(positions))):
+        return call("lt", (position, integer(len(positions))), BOOLEAN)
+    if positions == list(range(count - len(positions), count)):
+        return call("ge", (position, integer(count - len(positions))), BOOLEAN)
+    return logic.any_of([call("eq", (position, integer(i)), BOOLEAN) for i in positions])
+
+
+def in_sets(group: int, value: Expr, sets: Sets) -> Expr:
+    """A group's value in a row: NULL where the row's set lacks the group."""
+    absent = null(value.type)
+    return by_set([value if group in one else absent for one in sets], value.type)

@@ -1,0 +1,200 @@
+"""Stage 4a: the predicates of a join, each where it belongs.
+
+- a predicate of one source filters it at the leaf
+- ``=`` and ``<=>`` between expressions of two sources join them; the classes of what is equal are
+  closed under transitivity
+- the rest are conditions over several sources, unless the equalities let one source decide them
+
+A filter on a joined column is repeated on every source that has the column, so that each stores only
+what can find a partner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.sql.expressions.build import (
+    TRUE,
+    call,
+    has_host,
+    is_guarded,
+    key,
+    nodes_of,
+    rejects_null,
+    replaced,
+    sharpened,
+)
+from freshviews.sql.names.scope import Source, alias_of, aliases_in
+from freshviews.types import BOOLEAN
+
+_Key = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Expressions that are equal in every row of the join: one of each source, by alias.
+
+    ``others`` are further expressions of sources that have one already; filters make them equal to it.
+    """
+
+    members: Mapping[str, Expr]
+    others: tuple[Expr, ...] = ()
+
+    @property
+    def terms(self) -> tuple[Expr, ...]:
+        return (*self.members.values(), *self.others)
+
+
+@dataclass(frozen=True)
+class Join:
+    """A join with its predicates placed: filters by alias, shared variables, conditions across sources."""
+
+    sources: tuple[Source, ...]
+    filters: Mapping[str, tuple[Expr, ...]]
+    shared: tuple[Shared, ...]
+    conditions: tuple[Expr, ...]
+
+    def never_null(self, alias: str) -> frozenset[str]:
+        """Columns of a source that its filters keep from being NULL."""
+        return frozenset[str]().union(*map(rejects_null, self.filters[alias]))
+
+
+def joined(sources: tuple[Source, ...], conjuncts: Iterable[Expr]) -> Join:
+    """Places every conjunct of WHERE and ON."""
+    filters: dict[str, list[Expr]] = {source.alias: [] for source in sources}
+    equalities: list[Call] = []
+    across: list[Expr] = []
+    for conjunct in conjuncts:
+        aliases = aliases_in(conjunct)
+        if conjunct == TRUE:
+            continue
+        if len(aliases) <= 1:
+            # A constant condition may as well be the first source's.
+            filters[next(iter(aliases), sources[0].alias)].append(conjunct)
+        elif isinstance(conjunct, Call) and _joins(conjunct):
+            equalities.append(conjunct)
+        else:
+            across.append(conjunct)
+    shared = _classes(equalities, filters, [source.alias for source in sources])
+    conditions = []
+    for conjunct in across:
+        made = localised(conjunct, shared)
+        aliases = aliases_in(made)
+        if len(aliases) == 1:
+            filters[next(iter(aliases))].append(made)
+        else:
+            conditions.append(conjunct)
+    _repeat_filters(filters, shared)
+    for condition in conditions:
+        # What is computed at a leaf is computed before the condition is: it must not meet the NULLs that the
+        # rest of the query is told cannot occur.
+        rejected = rejects_null(condition)
+        for node in nodes_of(condition):
+            if isinstance(node, Column) and node.name in rejected:
+                _keep_known(filters[alias_of(node.name)], node)
+    for one in _strict(equalities, shared):
+        for alias, term in one.members.items():
+            _keep_known(filters[alias], term)
+    return Join(sources, {alias: tuple(found) for alias, found in filters.items()}, shared, tuple(conditions))
+
+
+def _keep_known(filters: list[Expr], term: Expr) -> None:
+    """Add a filter that the term is not NULL, unless the source's filters say so already."""
+    known = frozenset[str]().union(*map(rejects_null, filters))
+    if sharpened(term, known).nullable:
+        filters.append(call("is_not_null", (term,), BOOLEAN))
+
+
+def _joins(conjunct: Call) -> bool:
+    if conjunct.op not in ("eq", "eq_float", "null_safe_eq"):
+        return False
+    left, right = map(aliases_in, conjunct.args)
+    return len(left) == 1 and len(right) == 1
+
+
+def _classes(equalities: Sequence[Call], filters: dict[str, list[Expr]], order: list[str]) -> tuple[Shared, ...]:
+    """Classes of equal terms (union-find). Two terms of one source become a filter on it."""
+    parent: dict[_Key, _Key] = {}
+    terms: dict[_Key, Expr] = {}
+
+    def root(of: _Key) -> _Key:
+        while parent[of] != of:
+            of = parent[of]
+        return of
+
+    for equality in equalities:
+        for term in equality.args:
+            terms.setdefault(key(term), term)
+            parent.setdefault(key(term), key(term))
+        left, right = (root(key(term)) for term in equality.args)
+        parent[right] = left
+    strict = {root(key(e.args[0])) for e in equalities if e.op != "null_safe_eq"}
+    classes: list[Shared] = []
+    for start in [known for known in parent if root(known) == known]:
+        members: dict[str, Expr] = {}
+        others: list[Expr] = []
+        found = [term for known, term in terms.items() if root(known) == start]
+        for term in sorted(found, key=lambda t: order.index(next(iter(aliases_in(t))))):
+            (alias,) = aliases_in(term)
+            if alias in members:
+                others.append(term)
+                filters[alias].append(_equal(members[alias], term, start in strict))
+            else:
+                members[alias] = term
+        classes.append(Shared(members, tuple(others)))
+    return tuple(classes)
+
+
+def _equal(a: Expr, b: Expr, strict: bool) -> Expr:
+    if not strict:
+        return call("null_safe_eq", (a, b), BOOLEAN)
+    return call("eq_float" if a.type.is_float else "eq", (a, b), BOOLEAN)
+
+
+def _strict(equalities: Sequence[Call], shared: tuple[Shared, ...]) -> list[Shared]:
+    """The classes with a ``=`` in them: no member is NULL. Those of ``<=>`` alone join NULL to NULL."""
+    plain = {key(arg) for e in equalities if e.op != "null_safe_eq" for arg in e.args}
+    return [one for one in shared if any(key(term) in plain for term in one.terms)]
+
+
+def localised(expr: Expr, shared: tuple[Shared, ...]) -> Expr:
+    """The expression rewritten over one source, where equalities allow; else as it is."""
+    aliases = aliases_in(expr)
+    if len(aliases) <= 1:
+        return expr
+    for target in sorted(aliases):
+        made = _moved(expr, target, shared)
+        if made is not None:
+            return made
+    return expr
+
+
+def _moved(expr: Expr, target: str, shared: tuple[Shared, ...]) -> Expr | None:
+    """The expression with each column replaced by its equal in ``target``; None if one has none."""
+    equal: dict[str, Expr] = {}
+    for node in nodes_of(expr):
+        if isinstance(node, Column) and alias_of(node.name) != target:
+            one = next((s for s in shared if target in s.members and key(node) in map(key, s.terms)), None)
+            if one is None:
+                return None
+            equal[node.name] = one.members[target]
+    return replaced(expr, lambda part: equal.get(part.name) if isinstance(part, Column) else None)
+
+
+def _repeat_filters(filters: dict[str, list[Expr]], shared: tuple[Shared, ...]) -> None:
+    original = {alias: tuple(found) for alias, found in filters.items()}
+    for alias, found in original.items():
+        for one in found:
+            if isinstance(one, Literal) or _is_presence(one) or has_host(one) or is_guarded(one) or not aliases_in(one):
+                continue
+            for target in filters:
+                made = _moved(one, target, shared) if target != alias else None
+                if made is not None and key(made) not in map(key, filters[target]):
+                    filters[target].append(made)
+
+
+def _is_presence(condition: Expr) -> bool:
+    """``x IS NOT NULL``, which joining by = says of both sides anyway."""
+    return isinstance(condition, Call) and condition.op == "is_not_null"

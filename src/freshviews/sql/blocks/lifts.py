@@ -1,0 +1,194 @@
+"""Stage 4c: the argument of a linear aggregate as a product of lifts.
+
+``SUM(o.discount * i.price)`` is the sum over derivations of a factor of o times a factor of i, so that a
+view tree can push each to its leaf. Factors are found in products, in a change of sign, in scaling by a
+constant and in ``CASE WHEN c THEN v ELSE 0 END``, which is 1 or 0 for c times v. A factorised product of
+several tables is exact; that an INT product of theirs fits an INT is then not checked, only the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from freshviews.expr.nodes import Call, Expr, Literal
+from freshviews.expr.ops import OPS
+from freshviews.query.query import Lift
+from freshviews.sql.blocks.join import localised
+from freshviews.sql.blocks.variables import Variables, at_leaf
+from freshviews.sql.expressions import logic
+from freshviews.sql.expressions.build import call, has_host, integer, is_guarded, key, retyped
+from freshviews.sql.names.scope import aliases_in
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE
+
+
+class AcrossWithHost(Exception):
+    """An expression over several sources is computed outside compiled code: the block needs an inner one."""
+
+
+@dataclass(frozen=True)
+class Lifts:
+    """Lifts in terms of the block's variables, ready for an Aggregate."""
+
+    lifts: tuple[Lift, ...]
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return tuple((lift.atom, key(lift.expr)) for lift in self.lifts)
+
+
+def of_sum(argument: Expr, variables: Variables) -> Lifts:
+    """The lifts of SUM(argument) for exact types; NULL counts as 0."""
+    return _placed([_zero_for_null(factor) for factor in _factors(argument)], variables)
+
+
+def of_real_sum(argument: Expr, variables: Variables) -> Lifts:
+    """The one lift of SUM over DOUBLE."""
+    argument = localised(argument, variables.join.shared)
+    double = retyped(argument, DOUBLE)
+    value = call("coalesce", (double, Literal(0.0, DOUBLE)), DOUBLE) if double.nullable else double
+    aliases = aliases_in(value)
+    if len(aliases) <= 1:
+        return Lifts((Lift(next(iter(aliases), variables.join.sources[0].alias), at_leaf(value)),))
+    return Lifts((Lift(None, _compiled(value, variables)),))
+
+
+def of_count(args: Sequence[Expr], variables: Variables) -> list[Lifts]:
+    """Lifts whose sums add up to COUNT(args), the rows where no argument is NULL. Mostly one."""
+    terms: list[list[Expr]] = [[]]
+    for arg in args:
+        terms = [[*one, *other] for one in terms for other in _presence(arg)]
+    return [_placed(list({key(f): f for f in term}.values()), variables) for term in terms]
+
+
+def of_one_count(arg: Expr, variables: Variables) -> Lifts:
+    """The lifts of COUNT(arg) as one sum, even where that keeps it from being a product."""
+    terms = of_count([arg], variables)
+    return terms[0] if len(terms) == 1 else _placed([_flag("is_not_null", arg)], variables)
+
+
+def _placed(factors: Sequence[Expr], variables: Variables) -> Lifts:
+    """A lift per source, and one over variables for what spans several."""
+    by_alias: dict[str, Expr] = {}
+    constant, spanning = None, None
+    for one in factors:
+        factor = localised(one, variables.join.shared)
+        aliases = aliases_in(factor)
+        if not aliases:
+            constant = factor if constant is None else _times(constant, factor)
+        elif len(aliases) == 1:
+            (alias,) = aliases
+            by_alias[alias] = factor if alias not in by_alias else _times(by_alias[alias], factor)
+        else:
+            spanning = factor if spanning is None else _times(spanning, factor)
+    if constant is not None and not (isinstance(constant, Literal) and constant.value == 1):
+        alias = next(iter(by_alias), variables.join.sources[0].alias)
+        by_alias[alias] = constant if alias not in by_alias else _times(constant, by_alias[alias])
+    order = [source.alias for source in variables.join.sources if source.alias in by_alias]
+    lifts = [Lift(alias, at_leaf(by_alias[alias])) for alias in order]
+    if spanning is not None:
+        lifts.append(Lift(None, _compiled(spanning, variables)))
+    return Lifts(tuple(lifts))
+
+
+def _compiled(expr: Expr, variables: Variables) -> Expr:
+    made = variables.over(expr)
+    if has_host(made):
+        raise AcrossWithHost
+    return made
+
+
+def _times(a: Expr, b: Expr) -> Expr:
+    if _is_flag(a) and _is_flag(b):
+        return call("and", (a, b), BIGINT)
+    return call("mul_int", (a, b), b.type if b.type.is_decimal else a.type if a.type.is_decimal else BIGINT)
+
+
+def _zero_for_null(factor: Expr) -> Expr:
+    if not factor.nullable:
+        return factor
+    return logic.first_of((factor, Literal(0, factor.type)))
+
+
+def _factors(expr: Expr) -> list[Expr]:
+    """Expressions whose codes multiply to the code of ``expr`` (0 standing for NULL)."""
+    if len(aliases_in(expr)) <= 1 or not isinstance(expr, Call):
+        return [expr]
+    args = expr.args
+    if expr.op == "mul_int":
+        return [*_factors(args[0]), *_factors(args[1])]
+    if expr.op == "check_range" and isinstance(args[0], Call) and args[0].op == "mul_int":
+        return _factors(args[0])
+    if expr.op == "neg_int":
+        return [integer(-1), *_factors(args[0])]
+    if expr.op == "scale_up":
+        return [args[1], *_factors(args[0])]
+    chosen = _chosen(expr)
+    if chosen is not None and not any(map(is_guarded, args)):
+        flags, value = chosen
+        return [*flags, *_factors(value)]
+    return [expr]
+
+
+def _presence(expr: Expr) -> list[list[Expr]]:
+    """Products of 0 or 1 factors that add up to 1 where the expression is not NULL, else to 0."""
+    if not expr.nullable:
+        return [[]]
+    if isinstance(expr, Call) and OPS[expr.op].null == "strict":
+        terms: list[list[Expr]] = [[]]
+        for arg in expr.args:
+            terms = [[*one, *other] for one in terms for other in _presence(arg)]
+        return terms
+    if isinstance(expr, Call) and expr.op == "case" and len(expr.args) == 3:
+        test, then, otherwise = expr.args
+        if _is_null(otherwise) and not then.nullable and not is_guarded(test):
+            return [_taken(test)]
+        if len(aliases_in(expr)) > 1 and not any(map(is_guarded, expr.args)):
+            taken = [[*_taken(test), *term] for term in _presence(then) if not _is_null(then)]
+            left = [[_not_taken(test), *term] for term in _presence(otherwise) if not _is_null(otherwise)]
+            return taken + left
+    return [[_flag("is_not_null", expr)]]
+
+
+def _is_null(value: Expr) -> bool:
+    return isinstance(value, Literal) and value.value is None
+
+
+def _flag(op: str, expr: Expr) -> Expr:
+    made = call(op, (expr,), BOOLEAN)
+    return integer(int(bool(made.value))) if isinstance(made, Literal) else retyped(made, BIGINT)
+
+
+def _taken(test: Expr) -> list[Expr]:
+    """Factors that are 1 where the test is TRUE, one per conjunct."""
+    return [logic.as_boolean_code(term, BIGINT) for term in logic.conjuncts_of(test)]
+
+
+def _not_taken(test: Expr) -> Expr:
+    """1 where the test is FALSE or NULL."""
+    taken = call("is_true", (test,), BOOLEAN) if test.nullable else test
+    return _flag("not", taken)
+
+
+def _chosen(expr: Call) -> tuple[list[Expr], Expr] | None:
+    """Of a CASE with one branch and 0 or NULL on the other side: the factors that say it is taken, and
+    its value."""
+    if expr.op != "case" or len(expr.args) != 3:
+        return None
+    test, then, otherwise = expr.args
+    if _is_nothing(otherwise):
+        return _taken(test), then
+    if _is_nothing(then):
+        return [_not_taken(test)], otherwise
+    return None
+
+
+def _is_nothing(value: Expr) -> bool:
+    return isinstance(value, Literal) and (value.value is None or value.value == 0)
+
+
+def _is_flag(factor: Expr) -> bool:
+    """Whether its code is 0 or 1 and never NULL."""
+    return isinstance(factor, Call) and (
+        factor.op in ("is_not_null", "is_true") or (factor.op == "and" and all(map(_is_flag, factor.args)))
+    )

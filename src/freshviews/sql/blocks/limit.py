@@ -1,0 +1,132 @@
+"""``ORDER BY ... LIMIT`` of a query: what the clause says, and the SELECT that keeps the rows it leaves.
+
+Rows that are equal in the columns of ORDER BY are ordered by all columns of the list, from left to right, so that the
+rows of a view depend on those of its tables alone. An expression that is not in the list is a further column of what is
+ordered, which the view does not show. Where the query is more than the rows of one relation, the ordered rows are those
+of an internal view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from freshviews.expr.nodes import Literal
+from freshviews.sql.blocks.bound import Bound, Item, Limited, Select, Sort
+from freshviews.sql.expressions.build import key
+from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.text.parse import Node, SqlText
+
+MOST = 2**31 - 1
+"""The largest LIMIT or OFFSET, as in Spark."""
+_PARTS = ("order", "limit", "offset")
+_ADVICE = "a view is a bag without order; order what you read from it, or keep the first rows with LIMIT"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """ORDER BY, LIMIT and OFFSET as they are written."""
+
+    order: tuple[exp.Ordered, ...]
+    limit: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """The column that rows are ordered by, as a position of the list, and how."""
+
+    column: int
+    descending: bool
+    nulls_last: bool
+
+
+def clause_of(text: SqlText, node: Node) -> Clause | None:
+    """The clause of a query; None where it has none. Raises UnsupportedSql where one part needs another, or stands in
+    another's place."""
+    order, limit, offset = (node.args.get(name) for name in _PARTS)
+    if limit is None:
+        if order is not None:
+            raise text.unsupported(order, "ORDER BY without LIMIT", _ADVICE)
+        if offset is not None:
+            raise text.unsupported(offset, "OFFSET without LIMIT", "ORDER BY ... LIMIT n OFFSET m is accepted")
+        return None
+    if order is None:
+        raise text.unsupported(
+            limit, "LIMIT without ORDER BY", "which rows it keeps must be told; ORDER BY ... LIMIT n is accepted"
+        )
+    plain = isinstance(limit, exp.Limit) and not limit.args.get("limit_options") and not limit.expressions
+    if not plain:
+        raise text.unsupported(limit, "this LIMIT", "LIMIT n, a number of rows, is accepted")
+    for before, after in ((order, limit), (limit, offset)):
+        if after is not None and text.at(after) < text.at(before):
+            what = f"{_word(before)} after {_word(after)}"
+            raise text.unsupported(before, what, "ORDER BY ... LIMIT n OFFSET m is accepted")
+    if offset is not None and text.at(offset.expression) < text.at(limit.expression):
+        raise text.unsupported(limit, "LIMIT of two numbers", "ORDER BY ... LIMIT n OFFSET m is accepted")
+    rows = _number(text, limit, "LIMIT")
+    return Clause(tuple(order.expressions), rows, 0 if offset is None else _number(text, offset, "OFFSET"))
+
+
+def has_limit(node: Node) -> bool:
+    """Whether a query has a LIMIT, within its parentheses or behind them."""
+    return node.args.get("limit") is not None or (isinstance(node, exp.Subquery) and has_limit(node.this))
+
+
+def check_operand(text: SqlText, node: Node, word: str) -> None:
+    """Raises UnsupportedSql where a SELECT beside UNION, EXCEPT or INTERSECT has a clause that would be the whole
+    query's, had it stood at its end."""
+    found = [node.args[name] for name in _PARTS if node.args.get(name) is not None]
+    if isinstance(node, exp.Select) and found:
+        clause = min(found, key=text.at)
+        what = f"{_word(clause)} in a SELECT of {word}, without parentheses,"
+        raise text.unsupported(clause, what, "put that SELECT in parentheses")
+
+
+def _word(clause: Node) -> str:
+    return type(clause).__name__.upper().replace("ORDER", "ORDER BY")
+
+
+def _number(text: SqlText, node: Node, word: str) -> int:
+    value = node.args.get("expression")
+    if not isinstance(value, exp.Literal) or value.is_string or not value.name.isdigit() or int(value.name) > MOST:
+        raise text.error(value or node, f"{word} takes a whole number from 0 to {MOST}")
+    return int(value.name)
+
+
+def places_of(
+    clause: Clause, items: tuple[Item, ...], binder: Binder, position: Callable[[exp.Literal], int]
+) -> tuple[tuple[Place, ...], tuple[Item, ...], tuple[Node, ...]]:
+    """Where each column of the order stands in the list; what is to be added to the list for it, and its nodes."""
+    every = list(items)
+    places: list[Place] = []
+    nodes: list[Node] = []
+    for ordered in clause.order:
+        node = ordered.this
+        if isinstance(node, exp.Var) and node.name.upper() == "ALL":
+            if len(clause.order) > 1:
+                raise binder.text.unsupported(node, "ORDER BY ALL with more", "write ALL alone, or the columns")
+            found = list(range(len(items)))
+        elif isinstance(node, exp.Literal) and not node.is_string:
+            found = [position(node)]
+        else:
+            expr = binder.bind(node)
+            if isinstance(expr, Literal):
+                continue
+            found = [i for i, item in enumerate(every) if key(item.expr) == key(expr)][:1]
+            if not found:
+                found = [len(every)]
+                every.append(Item(f"order_{len(every) - len(items) + 1}", expr))
+                nodes.append(node)
+        descending, nulls_last = bool(ordered.args.get("desc")), not ordered.args.get("nulls_first")
+        places += [Place(i, descending, nulls_last) for i in found]
+    return tuple(places), tuple(every[len(items) :]), tuple(nodes)
+
+
+def limited(select: Select, clause: Clause, places: tuple[Place, ...], columns: int) -> Bound:
+    """The first rows of a bag over one source, of which the first so many columns are shown."""
+    order = tuple(Sort(select.items[p.column].expr, p.descending, p.nulls_last) for p in places)
+    made = Limited(order, clause.limit, clause.offset)
+    return Bound((replace(select, items=select.items[:columns], limit=made),))

@@ -1,0 +1,483 @@
+"""Stage 2: a query expression to bound SELECTs and the internal views they need.
+
+A query is SELECTs under set operations, mostly one alone. Every clause is looked at: what is not understood is
+refused, never passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from sqlglot import exp
+
+from freshviews.errors import SqlError, UnsupportedSql
+from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.query.block import ColumnDef, TableDef, ViewDef
+from freshviews.sql.blocks.block import with_query_names
+from freshviews.sql.blocks.bound import (
+    Bound,
+    Item,
+    Select,
+    distinct_over,
+    grouping_ref,
+    has_aggregate,
+    over_groups,
+    ungrouped,
+)
+from freshviews.sql.blocks.grouping_sets import (
+    GroupingSets,
+    Written,
+    check_group,
+    column_form,
+    forms_of,
+    grouping_sets,
+    written,
+)
+from freshviews.sql.blocks.limit import Clause, Place, check_operand, clause_of, limited, places_of
+from freshviews.sql.blocks.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
+from freshviews.sql.blocks.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
+from freshviews.sql.catalog import Catalog, NameProblem, near
+from freshviews.sql.expressions import logic
+from freshviews.sql.expressions.aggregates import Collector
+from freshviews.sql.expressions.build import VOID, Fault, key, rejects_null
+from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.names.from_clause import FromBinder, Joined
+from freshviews.sql.names.scope import Entry, Scope, Source, name_of
+from freshviews.sql.names.star import columns_of, is_star
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.refuse import check_select, check_set_operation
+
+_SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
+
+
+@dataclass
+class _Cte:
+    """A WITH query: bound anew where it dissolves, once where it needs an internal view."""
+
+    node: exp.CTE
+    outer: Mapping[str, _Cte]
+    view: ViewDef | None = None
+
+
+@dataclass
+class ViewBinder:
+    """Binds the query of one view, gathering the internal views it needs in ``internal``."""
+
+    text: SqlText
+    catalog: Catalog
+    view: str
+    named: bool = False
+    """Whether the view has a LIMIT, and says how the rows are to be kept that it orders."""
+    internal: list[ViewDef] = field(default_factory=list)
+
+    def bind(self, node: Node, ctes: Mapping[str, _Cte] | None = None, around: Names | None = None) -> Bound:
+        """The SELECTs of a query. ``around``: names of the query around it, for WHERE. Raises SqlError or
+        UnsupportedSql with the place."""
+        ctes = self._with(node, ctes or {})
+        if isinstance(node, (exp.Subquery, exp.SetOperation)):
+            check_set_operation(self.text, node)
+            clause = clause_of(self.text, node)
+            if isinstance(node, exp.Subquery):
+                bound = self.bind(node.this, ctes, around)
+            else:
+                bound = self._set_operation(node, ctes, around)
+            return bound if clause is None else self._first_of(bound, clause, node)
+        if isinstance(node, exp.Select):
+            check_select(self.text, node)
+            clause = clause_of(self.text, node)
+            select, places, columns = _SelectBinder(self, node, ctes, around).bind(clause)
+            bound = Bound((select,))
+            return bound if clause is None else self._limited(bound, clause, places, columns, node)
+        what = type(node).__name__.upper()
+        raise self.text.unsupported(node, what, "SELECT and UNION [ALL], EXCEPT and INTERSECT of SELECTs are accepted")
+
+    def internal_view(self, bound: Bound) -> ViewDef:
+        """The query as an internal view of its own."""
+        blocks = blocks_of(bound, self)
+        name = f"{self.view}#{len(self.internal) + 1}"
+        view = ViewDef(name, bound.columns, with_query_names(blocks, name), internal=True, combined=bound.combined)
+        self.internal.append(view)
+        return view
+
+    def source_of(self, view: ViewDef) -> Source:
+        """An internal view as a source; the alias is for whoever names it."""
+        return Source(view.name.split("#")[0], view.name, view.columns)
+
+    def is_positive(self, source: Source) -> bool:
+        """Whether the source is a table of whose rows none has a negative multiplicity."""
+        found = self.catalog.relation(source.relation)
+        return isinstance(found, TableDef) and not found.trusted
+
+    def _with(self, node: Node, outer: Mapping[str, _Cte]) -> Mapping[str, _Cte]:
+        clause = node.args.get("with_")
+        if clause is None:
+            return outer
+        if clause.args.get("recursive"):
+            raise self.text.unsupported(clause, "WITH RECURSIVE", "WITH queries that do not refer to themselves")
+        known = dict(outer)
+        for cte in clause.expressions:
+            known[cte.alias.lower()] = _Cte(cte, dict(known))
+        return known
+
+    def _first_of(self, bound: Bound, clause: Clause, node: Node) -> Bound:
+        """The first rows of a query that is no SELECT by itself, in an order over its columns."""
+        whole = self._whole(bound, node)
+        entries = tuple(Entry("", item.name, item.expr) for item in whole.items)
+        scope = Scope(entries, entries)
+        binder = Binder(self.text, lambda c: scope.resolve(self.text, c), "ORDER BY")
+        places, added, _ = places_of(clause, whole.items, binder, lambda n: self.position(n, whole.items, "ORDER BY"))
+        made = Bound((replace(whole, items=(*whole.items, *added)),))
+        return self._limited(made, clause, places, len(whole.items), node)
+
+    def _limited(self, bound: Bound, clause: Clause, places: tuple[Place, ...], columns: int, node: Node) -> Bound:
+        """The first rows of a query: of one relation, or else of an internal view, which holds all of them.
+
+        Where a view with a LIMIT names how it is kept, that is of the internal view."""
+        select = bound.selects[0]
+        if names_around(bound):
+            what = "LIMIT in a subquery that names columns of the query around it"
+            raise self.text.unsupported(node, what, "leave it out, or take MIN or MAX")
+        direct = select.is_plain and not select.absent and len(bound.selects) == len(select.sources) == 1
+        if not direct or (self.named and "#" not in select.sources[0].relation):
+            select = self._whole(bound, node)
+        return limited(select, clause, places, columns)
+
+    def _whole(self, bound: Bound, node: Node) -> Select:
+        """All rows of a query as those of an internal view."""
+        self.check_types(bound, node)
+        return everything(self.source_of(self.internal_view(uniquely_named(bound))), bound)
+
+    def position(self, node: exp.Literal, items: tuple[Item, ...], clause: str) -> int:
+        """The column of the list that a number in GROUP BY or ORDER BY means, counted from 0."""
+        place = int(node.name) if node.name.isdigit() else 0
+        if not 1 <= place <= len(items):
+            raise self.text.error(node, f"{clause} {node.name}: the list has columns 1 to {len(items)}")
+        return place - 1
+
+    def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, _Cte], around: Names | None) -> Bound:
+        kind = _SET_OPERATIONS[type(node)]
+        word = kind.upper()
+        for operand in (node.this, node.expression):
+            check_operand(self.text, operand, word)
+        left, right = (self._operand(one, ctes, around) for one in (node.this, node.expression))
+        for one in (left, right):
+            check_own(self.text, one, node)
+        distinct = bool(node.args.get("distinct"))
+        if not distinct and kind != "union":
+            place = self.text.before(node.expression, word)
+            raise UnsupportedSql(f"{word} ALL is not supported; {word}, of distinct rows, is accepted", *place)
+        counts = len(left.columns), len(right.columns)
+        if counts[0] != counts[1]:
+            raise self.text.error(
+                node.expression,
+                f"{word} joins queries of as many columns; here they have {counts[0]} and {counts[1]}",
+            )
+        try:
+            made = set_operation(kind if distinct else ALL, left, right, self)
+        except Fault as fault:
+            raise self.text.error(node.expression, str(fault)) from None
+        if distinct:
+            self.check_types(made, node)
+        return made
+
+    def _operand(self, node: Node, ctes: Mapping[str, _Cte], around: Names | None) -> Bound:
+        """A query below a set operation; the first rows of one are those of an internal view."""
+        bound = self.bind(node, ctes, around)
+        return bound if bound.selects[0].limit is None else Bound((self._whole(bound, node),))
+
+    def check_types(self, bound: Bound, node: Node) -> None:
+        """Every column has a type; a bare NULL has none."""
+        for column in bound.columns:
+            if column.type == VOID:
+                raise self.text.error(
+                    node,
+                    f"column {column.name} is NULL without a type; write CAST(NULL AS INT) or another type",
+                )
+
+    def relation(self, table: exp.Table, ctes: Mapping[str, _Cte]) -> Select | Source:
+        cte = ctes.get(table.name.lower())
+        if cte is not None:
+            return self._of_cte(cte)
+        found = self.catalog.relation(table.name)
+        if found is None or (isinstance(found, ViewDef) and found.internal):
+            known = (*self.catalog.names, *(one.node.alias for one in ctes.values()))
+            raise NameProblem(f"unknown table or view {table.name}{near(table.name, known)}", *self.text.at(table))
+        return Source(table.name, found.name, found.columns)
+
+    def _of_cte(self, cte: _Cte) -> Select | Source:
+        if cte.view is not None:
+            return self.source_of(cte.view)
+        made = self.subquery(cte.node.this, cte.outer)
+        names = tuple(c.name for c in cte.node.args["alias"].columns)
+        if names and len(names) != len(made.columns):
+            raise self.text.error(
+                cte.node, f"{cte.node.alias} lists {len(names)} columns, its query {len(made.columns)}"
+            )
+        if isinstance(made, Source):
+            view = self.internal[-1]
+            if names:
+                columns = tuple(replace(c, name=n) for c, n in zip(view.columns, names, strict=True))
+                view = self.internal[-1] = _with_names(view, columns)
+            cte.view = view
+            return self.source_of(view)
+        if names:
+            made = replace(made, items=tuple(replace(i, name=n) for i, n in zip(made.items, names, strict=True)))
+        return made
+
+    def subquery(self, node: Node, ctes: Mapping[str, _Cte]) -> Select | Source:
+        """A query in FROM: as it is where it only selects, projects and joins, else an internal view."""
+        bound = self.bind(node, ctes)
+        if len(bound.selects) == 1 and bound.selects[0].is_plain and not bound.selects[0].absent:
+            return bound.selects[0]
+        self.check_types(bound, node)
+        names = [column.name.lower() for column in bound.columns]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise self.text.error(node, f"column {twice} stands twice in the subquery; give one another name with AS")
+        return self.source_of(self.internal_view(bound))
+
+
+@dataclass
+class _SelectBinder:
+    """Binds one SELECT: FROM, WHERE, the list, GROUP BY and HAVING, in the order in which names need."""
+
+    views: ViewBinder
+    node: exp.Select
+    ctes: Mapping[str, _Cte]
+    around: Names | None = None
+
+    def bind(self, clause: Clause | None) -> tuple[Select, tuple[Place, ...], int]:
+        """The SELECT, of the columns of its list and of those more that it is ordered by; where in it each column of
+        the order stands; and how many columns the list has."""
+        text, node = self.views.text, self.node
+        joined = self._from()
+        group = node.args.get("group")
+        having = node.args.get("having")
+        by = None if group is None else written(text, group)
+        sets = None if by is None or by.sets is None else self._sets(by, joined.scope)
+        kind = "groups" if by is not None and not by.is_global else "global"
+        collector = self._collector(joined.scope, kind == "groups", _no_sets(text) if sets is None else sets.tells)
+        items, nodes = self._items(joined.scope, collector, sets)
+        named = _aliases(items, nodes)
+        groups = self._groups(by, joined.scope, items, nodes) if sets is None else sets.groups
+        # Of grouping sets, what is a group was told where it was bound.
+        known = groups if sets is None else ()
+        columns = len(items)
+        places: tuple[Place, ...] = ()
+        if clause is not None:
+            places, items, nodes = self._order(clause, joined.scope, items, nodes, collector, sets)
+        test = None
+        if having is not None:
+            scope = joined.scope.with_aliases(named)
+            whole = None if sets is None else sets.of
+            binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind, group=whole)
+            test = self._grouped(binder.condition(having.this), known, having.this, scope)
+        if not (collector.calls or group is not None or having is not None):
+            select = Select("bag", joined.sources, joined.conjuncts, items, absent=joined.absent)
+            return distinct_over(select) if node.args.get("distinct") else select, places, columns
+        over = tuple(
+            replace(item, expr=self._grouped(item.expr, known, one, joined.scope))
+            for item, one in zip(items, nodes, strict=True)
+        )
+        calls = tuple(collector.calls)
+        select = Select(kind, joined.sources, joined.conjuncts, over, groups, calls, test, joined.absent)
+        if sets is not None and kind == "groups":
+            select = replace(select, sets=sets.sets)
+        if not node.args.get("distinct"):
+            return select, places, columns
+        grouped = Bound((select,))
+        check_own(text, grouped, node)
+        self.views.check_types(grouped, node)
+        return distinct_rows(grouped, self.views), places, columns
+
+    def _order(
+        self,
+        clause: Clause,
+        scope: Scope,
+        items: tuple[Item, ...],
+        nodes: tuple[Node, ...],
+        collector: Collector,
+        sets: GroupingSets | None,
+    ) -> tuple[tuple[Place, ...], tuple[Item, ...], tuple[Node, ...]]:
+        """Where in the list each column of ORDER BY stands, and the list and its nodes with those that it lacked. A
+        name means a column of the list before one of FROM."""
+        text = self.views.text
+        names = [item.name.lower() for item in items]
+        shown = {name: i for i, name in enumerate(names) if names.count(name) == 1}
+
+        def resolve(column: exp.Column) -> Expr:
+            place = None if column.table else shown.get(column.name.lower())
+            return scope.resolve(text, column) if place is None else items[place].expr
+
+        whole = None if sets is None else partial(sets.of, shown=shown)
+        binder = Binder(text, resolve, "ORDER BY", collector.bind, group=whole)
+        places, added, more = places_of(clause, items, binder, lambda n: self.views.position(n, items, "ORDER BY"))
+        if added and self.node.args.get("distinct"):
+            raise text.error(more[0], "SELECT DISTINCT is ordered by columns of its list; add this one, or GROUP BY")
+        return places, (*items, *added), (*nodes, *more)
+
+    def _from(self) -> Joined:
+        binder = FromBinder(
+            self.views.text,
+            lambda table: self.views.relation(table, self.ctes),
+            lambda query: self.views.subquery(query, self.ctes),
+        )
+        joined = binder.bind(self.node)
+        where = self.node.args.get("where")
+        if where is not None:
+            joined = self._where(joined, where.this)
+        never_null = frozenset[str]().union(*map(rejects_null, joined.conjuncts))
+        return replace(joined, scope=joined.scope.knowing(never_null))
+
+    def _where(self, joined: Joined, where: Node) -> Joined:
+        """The join with the predicates of WHERE, and what its subqueries become."""
+        text = self.views.text
+        names = Names(text, joined.scope, self.around)
+        asking = [term for term in terms_of(where) if has_subquery(term)]
+        conjuncts: list[Expr] = []
+        for term in [one for one in terms_of(where) if one not in asking] if asking else [where]:
+            conjuncts += logic.conjuncts_of(Binder(text, names, "WHERE").condition(term))
+        if asking:
+            known = frozenset[str]().union(*map(rejects_null, (*joined.conjuncts, *conjuncts)))
+            bound = SubqueryBinder(
+                text, self.views, lambda q, n: self.views.bind(q, self.ctes, n), names, joined, known
+            )
+            for term in asking:
+                bound.bind(term)
+            joined = bound.joined
+        return replace(joined, conjuncts=(*joined.conjuncts, *conjuncts))
+
+    def _collector(self, scope: Scope, grouped: bool, tells: Callable[[Node], Expr]) -> Collector:
+        text = self.views.text
+        return Collector(Binder(text, lambda c: scope.resolve(text, c), "SELECT"), grouped, tells)
+
+    def _sets(self, by: Written, scope: Scope) -> GroupingSets:
+        """The grouping sets, of what GROUP BY means by the list without them."""
+        items, nodes = self._items(scope, self._collector(scope, True, lambda _: grouping_ref()), None)
+        forms = forms_of(self.views.text, self.node.expressions, scope)
+        bound = self._bound_groups(by, scope, items, nodes)
+        found = [(i, node, forms.of(node) if place is None else forms.items[place]) for i, node, place in bound]
+        return grouping_sets(self.views.text, by, forms, found)
+
+    def _items(
+        self, scope: Scope, collector: Collector, sets: GroupingSets | None
+    ) -> tuple[tuple[Item, ...], tuple[Node, ...]]:
+        """The SELECT list with ``*`` spelt out, and the node behind each item."""
+        whole = None if sets is None else sets.of
+        text = self.views.text
+        items: list[Item] = []
+        nodes: list[Node] = []
+        aliases: dict[str, Expr] = {}
+        for node in self.node.expressions:
+            if is_star(node):
+                for entry in columns_of(text, node, scope):
+                    found = None if sets is None else sets.reference(column_form(entry))
+                    items.append(Item(entry.name, found or entry.expr))
+                    nodes.append(node)
+                continue
+            # A name that FROM lacks may be an alias further left in the list.
+            within = scope.with_aliases(dict(aliases))
+            resolve = partial(within.resolve, text)
+            binder = Binder(text, resolve, "SELECT", collector.bind, group=whole)
+            name = node.alias if isinstance(node, exp.Alias) else _own_name(text, node)
+            items.append(Item(name, binder.bind(node)))
+            nodes.append(node)
+            if isinstance(node, exp.Alias):
+                aliases.setdefault(name.lower(), items[-1].expr)
+        return tuple(items), tuple(nodes)
+
+    def _groups(
+        self, by: Written | None, scope: Scope, items: tuple[Item, ...], nodes: tuple[Node, ...]
+    ) -> tuple[Item, ...]:
+        """The groups, each once; constants are none."""
+        chosen: dict[tuple[object, ...], Item] = {}
+        for item, node, _ in () if by is None else self._bound_groups(by, scope, items, nodes):
+            check_group(self.views.text, item, node)
+            if not isinstance(item.expr, Literal):
+                chosen.setdefault(key(item.expr), item)
+        return tuple(chosen.values())
+
+    def _bound_groups(
+        self, by: Written, scope: Scope, items: tuple[Item, ...], nodes: tuple[Node, ...]
+    ) -> list[tuple[Item, Node, int | None]]:
+        """The expressions of GROUP BY, and which column of the list each is that is given by its number."""
+        text = self.views.text
+        group = self.node.args["group"]
+        if group.args.get("all"):
+            listed = enumerate(zip(items, nodes, strict=True))
+            return [(item, node, i) for i, (item, node) in listed if not has_aggregate(item.expr)]
+        if not group.expressions:
+            raise text.error(group, "GROUP BY needs columns or expressions")
+        within = scope.with_aliases(_aliases(items, nodes))
+        binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY")
+        bound: list[tuple[Item, Node, int | None]] = []
+        for node in by.nodes:
+            if isinstance(node, exp.Literal) and not node.is_string:
+                place = self.views.position(node, items, "GROUP BY")
+                bound.append((items[place], node, place))
+            else:
+                expr = binder.bind(node)
+                names = [i.name for i in items if key(i.expr) == key(expr)]
+                bound.append((Item(names[0] if names else text.of(node), expr), node, None))
+        return bound
+
+    def _grouped(self, expr: Expr, groups: tuple[Item, ...], node: Node, scope: Scope) -> Expr:
+        made = over_groups(expr, groups)
+        loose = ungrouped(made)
+        if loose is None:
+            return made
+        text = self.views.text
+        name = name_of(loose.name)
+        raise text.error(
+            self._naming(loose, node, scope),
+            f"column {name} is neither in GROUP BY nor inside an aggregate function; "
+            f"add it to GROUP BY, or take MIN({name})",
+        )
+
+    def _naming(self, column: Column, node: Node, scope: Scope) -> Node:
+        """The part of the text that names the column."""
+        for part in node.find_all(exp.Column):
+            if isinstance(part.this, exp.Identifier):
+                try:
+                    if any(n == column.name for n in _names_in(scope.resolve(self.views.text, part))):
+                        return part
+                except SqlError:
+                    continue
+        return node
+
+
+def _with_names(view: ViewDef, columns: tuple[ColumnDef, ...]) -> ViewDef:
+    blocks = tuple(
+        replace(block, outputs=tuple(replace(o, name=c.name) for o, c in zip(block.outputs, columns, strict=True)))
+        for block in view.blocks
+    )
+    return replace(view, columns=columns, blocks=blocks)
+
+
+def _aliases(items: Sequence[Item], nodes: Sequence[Node]) -> dict[str, Expr]:
+    """What the names of AS mean; the first of several that are the same."""
+    named = reversed([(item, one) for item, one in zip(items, nodes, strict=True) if isinstance(one, exp.Alias)])
+    return {item.name.lower(): item.expr for item, _ in named}
+
+
+def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
+    """GROUPING where there are no grouping sets."""
+
+    def refused(node: Node) -> Expr:
+        name = node.name.upper()
+        raise text.error(node, f"{name} tells of grouping sets; GROUP BY ROLLUP, CUBE or GROUPING SETS makes them")
+
+    return refused
+
+
+def _own_name(text: SqlText, node: Node) -> str:
+    """The name of a column without AS: its own, or the text of the expression."""
+    return node.name if isinstance(node, exp.Column) else text.of(node)
+
+
+def _names_in(expr: Expr) -> list[str]:
+    if isinstance(expr, Column):
+        return [expr.name]
+    return [] if isinstance(expr, Literal) else [n for arg in expr.args for n in _names_in(arg)]

@@ -1,0 +1,146 @@
+"""UNION, EXCEPT and INTERSECT of queries: every SELECT below them becomes the distinct rows of a join.
+
+What is above sees rows that come once each, so a UNION ALL below an operation on sets is a UNION. A SELECT is left as
+it is where its rows are distinct and found by their values; of others the distinct rows are taken, where they are
+grouped or computed from what is not in the row through an internal view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from freshviews.expr.nodes import Column
+from freshviews.query.block import Block, SetOperation, SetTerm
+from freshviews.sql.blocks.block import Views, block_of
+from freshviews.sql.blocks.bound import Bound, Item, Select, distinct_over, group_index
+from freshviews.sql.expressions import logic
+from freshviews.sql.expressions.cast import cast
+from freshviews.sql.names.scope import Source
+from freshviews.types import SqlType
+
+ALL = "all"
+
+
+def set_operation(kind: str, left: Bound, right: Bound, views: Views) -> Bound:
+    """Two queries of as many columns under an operation; its ``kind`` as in SetOperation. Raises Fault where columns
+    have no common type."""
+    selects = (*left.selects, *right.selects)
+    word = "UNION" if kind == ALL else kind.upper()
+    types = [
+        logic.common_type([select.items[i].expr for select in selects], f"column {i + 1} of {word}")
+        for i in range(len(left.columns))
+    ]
+    left, right = _cast(left, types, views), _cast(right, types, views)
+    if kind == ALL and left.combined is None and right.combined is None:
+        return Bound((*left.selects, *right.selects))
+    if kind != ALL:
+        left, right = _as_set(left, views), _as_set(right, views)
+    combined = SetOperation(kind, _term(left, kind), _shifted(_term(right, kind), len(left.selects)))
+    return Bound((*left.selects, *right.selects), combined)
+
+
+def distinct_rows(bound: Bound, views: Views) -> Select:
+    """SELECT DISTINCT * over an internal view of the query, under its names."""
+    names = [column.name for column in bound.columns]
+    source = views.source_of(views.internal_view(uniquely_named(bound)))
+    items = tuple(Item(name, source.column(c)) for name, c in zip(names, source.columns, strict=True))
+    return distinct_over(Select("bag", (source,), (), items))
+
+
+def uniquely_named(bound: Bound) -> Bound:
+    """The query with columns of names that are all different, as those of a relation must be."""
+    names: list[str] = []
+    for column in bound.columns:
+        name, number = column.name, 2
+        while name.lower() in (one.lower() for one in names):
+            name, number = f"{column.name}_{number}", number + 1
+        names.append(name)
+
+    def named(select: Select) -> Select:
+        return replace(select, items=tuple(replace(i, name=n) for i, n in zip(select.items, names, strict=True)))
+
+    return replace(bound, selects=tuple(map(named, bound.selects)))
+
+
+def blocks_of(bound: Bound, views: Views) -> list[Block]:
+    """The block of each SELECT. Below an operation on sets, every row is found by its values."""
+    sets = set(_below_sets(bound.combined)) if bound.combined is not None else set()
+    blocks = []
+    for i, select in enumerate(bound.selects):
+        block = block_of(select, views)
+        if i in sets and not block.found_by_row:
+            block = block_of(distinct_rows(Bound((select,)), views), views)
+        blocks.append(block)
+    return blocks
+
+
+def _below_sets(term: SetTerm, inside: bool = False) -> Iterator[int]:
+    """The SELECTs below an operation on sets."""
+    if isinstance(term, SetOperation):
+        yield from _below_sets(term.left, inside or term.kind != ALL)
+        yield from _below_sets(term.right, inside or term.kind != ALL)
+    elif inside:
+        yield term
+
+
+def _cast(bound: Bound, types: list[SqlType], views: Views) -> Bound:
+    """The query with columns of these types. Rows that differ may be equal then: what was decided over the set
+    operations of the query is decided before."""
+    if [c.type for c in bound.columns] == types:
+        return bound
+    if bound.combined is None:
+        return Bound(tuple(_cast_items(select, types) for select in bound.selects))
+    source = views.source_of(views.internal_view(uniquely_named(bound)))
+    return Bound((_cast_items(everything(source, bound), types),))
+
+
+def everything(source: Source, named: Bound) -> Select:
+    """All rows of an internal view of a query, under its names."""
+    items = zip(named.columns, source.columns, strict=True)
+    return Select("bag", (source,), (), tuple(Item(one.name, source.column(c)) for one, c in items))
+
+
+def _cast_items(select: Select, types: list[SqlType]) -> Select:
+    items = zip(select.items, types, strict=True)
+    return replace(select, items=tuple(replace(item, expr=cast(item.expr, to)) for item, to in items))
+
+
+def _as_set(bound: Bound, views: Views) -> Bound:
+    """The query with the distinct rows of each SELECT."""
+    return replace(bound, selects=tuple(_distinct(select, views) for select in bound.selects))
+
+
+def _distinct(select: Select, views: Views) -> Select:
+    if select.kind == "bag":
+        return distinct_over(select)
+    groups = {group_index(item.expr.name) for item in select.items if isinstance(item.expr, Column)}
+    plain = select.kind == "groups" and not (select.aggregates or select.sets) and select.having is None
+    if plain and groups.issuperset(range(len(select.groups))):
+        return select
+    return distinct_rows(Bound((select,)), views)
+
+
+def _term(bound: Bound, kind: str) -> SetTerm:
+    """How the query's rows are put together, as a part of a term of a ``kind``."""
+    below: SetTerm
+    if bound.combined is not None:
+        below = bound.combined
+    else:
+        below = 0
+        for i in range(1, len(bound.selects)):
+            below = SetOperation(ALL, below, i)
+    return below if kind == ALL else _of_sets(below)
+
+
+def _of_sets(term: SetTerm) -> SetTerm:
+    if isinstance(term, int):
+        return term
+    kind = "union" if term.kind == ALL else term.kind
+    return SetOperation(kind, _of_sets(term.left), _of_sets(term.right))
+
+
+def _shifted(term: SetTerm, by: int) -> SetTerm:
+    if isinstance(term, int):
+        return term + by
+    return SetOperation(term.kind, _shifted(term.left, by), _shifted(term.right, by))

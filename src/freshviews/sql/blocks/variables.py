@@ -1,0 +1,174 @@
+"""Stage 4b: the variables of a block, and the atoms they live in.
+
+Variables are made when something asks for them: an expression of one source becomes a column of its
+atom; expressions that a join makes equal are one variable. Until the block is complete they go by
+numbers; then each gets a name that reads well, its column's where no other variable has that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.query.query import Atom
+from freshviews.sql.blocks.join import Join
+from freshviews.sql.expressions.build import has_host, is_guarded, key, nodes_of, renamed
+from freshviews.sql.names.scope import aliases_in, name_of
+
+_NUMBER = "\x1c"
+_LONGEST = 32
+
+
+@dataclass(frozen=True)
+class Variable:
+    """``members``: what it is in each atom, by alias. ``wish``: the name it would like."""
+
+    members: Mapping[str, Expr]
+    wish: str
+
+
+class Variables:
+    """The variables of one block, in the order in which they were asked for."""
+
+    def __init__(self, join: Join) -> None:
+        self.join = join
+        self._made: list[Variable] = []
+        self._by_key: dict[tuple[object, ...], int] = {}
+        for shared in join.shared:
+            place = self._add(Variable(shared.members, _wish(next(iter(shared.members.values())))))
+            for term in shared.terms:
+                self._by_key[key(term)] = place
+
+    def of(self, expr: Expr, wish: str = "") -> Column:
+        """The variable that is this expression, which reads at most one source."""
+        place = self._by_key.get(key(expr))
+        if place is None:
+            place = self._by_key[key(expr)] = self._add(Variable({self._home(expr): expr}, _wish(expr, wish)))
+        return _reference(place, expr)
+
+    def again(self, expr: Expr, wish: str = "") -> Column:
+        """A second variable for an expression that has one already."""
+        return _reference(self._add(Variable({self._home(expr): expr}, _wish(expr, wish))), expr)
+
+    def find(self, expr: Expr) -> Column | None:
+        place = self._by_key.get(key(expr))
+        return None if place is None else _reference(place, expr)
+
+    def over(self, expr: Expr, lazily: bool = False, wish: str = "") -> Expr:
+        """The expression over variables.
+
+        The largest parts that read one source become variables of their own, unless their columns are
+        variables already. Where a CASE may keep a part from being computed (``lazily``), parts that
+        can fail stay in place.
+        """
+        found = self.find(expr)
+        if found is not None or isinstance(expr, Literal):
+            return found or expr
+        if isinstance(expr, Column):
+            return self.of(expr)
+        aliases = aliases_in(expr)
+        known = all(self.find(n) for n in nodes_of(expr) if isinstance(n, Column)) and not has_host(expr)
+        if len(aliases) == 1 and not known and not (lazily and is_guarded(expr)):
+            return self.of(expr, wish)
+        args = tuple(self.over(arg, lazily or _is_lazy(expr.op, i)) for i, arg in enumerate(expr.args))
+        return replace(expr, args=args)
+
+    def _add(self, variable: Variable) -> int:
+        self._made.append(variable)
+        return len(self._made) - 1
+
+    def _home(self, expr: Expr) -> str:
+        """The source an expression reads; a constant may live anywhere."""
+        return next(iter(aliases_in(expr)), self.join.sources[0].alias)
+
+    def atoms(self, needed: Collection[str], extra: Mapping[str, tuple[Expr, ...]] | None = None) -> tuple[Atom, ...]:
+        """An atom per source with its shared variables and those of the ``needed``; variables stand in
+        the order of the relation's columns. ``extra`` are further filters by alias."""
+        return tuple(self._atom(source.alias, needed, extra or {}) for source in self.join.sources)
+
+    def _atom(self, alias: str, needed: Collection[str], extra: Mapping[str, tuple[Expr, ...]]) -> Atom:
+        source = next(s for s in self.join.sources if s.alias == alias)
+        order = [source.column(column).name for column in source.columns]
+        places = [
+            place
+            for place, variable in enumerate(self._made)
+            if alias in variable.members and (len(variable.members) > 1 or _id(place) in needed)
+        ]
+
+        def first_column(place: int) -> int:
+            names = (n.name for n in nodes_of(self._made[place].members[alias]) if isinstance(n, Column))
+            return min((order.index(name) for name in names), default=len(order))
+
+        places.sort(key=first_column)
+        filters = (*self.join.filters[alias], *extra.get(alias, ()))
+        return Atom(
+            alias,
+            source.relation,
+            tuple(_id(place) for place in places),
+            tuple(at_leaf(self._made[place].members[alias]) for place in places),
+            tuple(at_leaf(one) for one in filters),
+        )
+
+    def member(self, variable: str) -> tuple[str, Expr]:
+        """An alias and expression that the variable is."""
+        return next(iter(self._made[int(variable[len(_NUMBER) :])].members.items()))
+
+    def naming(self) -> Callable[[str], str]:
+        """The final name of every variable; other names stay."""
+        homes: dict[str, set[str]] = {}
+        for variable in self._made:
+            homes.setdefault(variable.wish.lower(), set()).add(next(iter(variable.members)))
+        names: dict[str, str] = {}
+        for place, variable in enumerate(self._made):
+            name = variable.wish
+            if len(homes[name.lower()]) > 1:
+                name = f"{_word(next(iter(variable.members)))}_{name}"
+            names[_id(place)] = free_name(name, names.values())
+        return lambda name: names.get(name, name)
+
+
+def free_name(wish: str, taken: Collection[str]) -> str:
+    """The wish, with a number after it where it is taken."""
+    used = {name.lower() for name in taken}
+    name, number = wish, 2
+    while name.lower() in used:
+        name, number = f"{wish}_{number}", number + 1
+    return name
+
+
+def at_leaf(expr: Expr) -> Expr:
+    """An expression over one source, over the relation's own columns."""
+    return renamed(expr, name_of)
+
+
+def _id(place: int) -> str:
+    return f"{_NUMBER}{place}"
+
+
+def _reference(place: int, expr: Expr) -> Column:
+    return Column(_id(place), expr.type, expr.nullable)
+
+
+def _is_lazy(op: str, argument: int) -> bool:
+    return op in ("case", "coalesce", "and", "or") and argument > 0
+
+
+def _wish(expr: Expr, wish: str = "") -> str:
+    if wish:
+        return _word(wish)
+    if isinstance(expr, Column):
+        return _word(name_of(expr.name))
+    columns = dict.fromkeys(_word(name_of(n.name)) for n in nodes_of(expr) if isinstance(n, Column))
+    if isinstance(expr, Call) and expr.op in ("check_range", "scale_up", "int_to_float", "coalesce"):
+        return _wish(expr.args[0])
+    if isinstance(expr, Call):
+        return "_".join([expr.op.removesuffix("_int").removesuffix("_float"), *columns][:3])
+    return "constant"
+
+
+def _word(name: str) -> str:
+    """The name as an identifier of the printed program."""
+    word = re.sub(r"\W+", "_", name)[:_LONGEST].strip("_") or "column"
+    return f"_{word}" if word[0].isdigit() else word

@@ -1,0 +1,148 @@
+"""Stage 2c: aggregate calls of SQL to ``AggregateCall``.
+
+``FILTER (WHERE c)`` becomes a CASE around the arguments; COUNT_IF(c) counts ``CASE WHEN c THEN 1 END``;
+BOOL_OR and BOOL_AND are MAX and MIN. MAX_BY(x, y) passes over rows where y is NULL. ONLY_VALUE(x) is the least and the
+greatest x, NULL included, which must be the same. Equal calls are one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from freshviews.expr.nodes import Expr, Literal
+from freshviews.query.block import BY, FOLDED, SCANNED
+from freshviews.sql.blocks.bound import AggregateCall, aggregate_ref
+from freshviews.sql.expressions import coerce, logic
+from freshviews.sql.expressions.build import VOID, Fault, key, null
+from freshviews.sql.expressions.build import call as expression
+from freshviews.sql.expressions.cast import cast
+from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.text.parse import Node
+from freshviews.sql.text.refuse import GROUPINGS
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
+
+_SYNONYMS = {"mean": "avg", "any": "max", "some": "max", "bool_or": "max", "every": "min", "bool_and": "min"}
+_LOGICAL = ("any", "some", "bool_or", "every", "bool_and")
+
+
+class Collector:
+    """Gathers the aggregate calls of one SELECT, giving out references to them."""
+
+    def __init__(self, scalar: Binder, grouped: bool, grouping: Callable[[Node], Expr]) -> None:
+        self.calls: list[AggregateCall] = []
+        self._scalar = replace(scalar, clause="an aggregate function")
+        self._grouped = grouped
+        self._grouping = grouping
+
+    def bind(self, node: Node) -> Expr:
+        """The reference that stands for ``node``, an aggregate call with or without FILTER; or what GROUPING tells."""
+        if node.name.lower() in GROUPINGS:
+            return self._grouping(node)
+        try:
+            call = self._call(node)
+        except Fault as fault:
+            raise self._scalar.text.error(node, str(fault)) from None
+        least = self._reference(call)
+        if call.function == "min_by" and _called(node) == "only_value":
+            return expression("only_value", (least, self._reference(replace(call, function="max_by"))), call.type)
+        return least
+
+    def _reference(self, call: AggregateCall) -> Expr:
+        return aggregate_ref(self._place(call), call, self._grouped)
+
+    def _place(self, call: AggregateCall) -> int:
+        wanted = _identity(call)
+        for index, known in enumerate(self.calls):
+            if _identity(known) == wanted:
+                return index
+        self.calls.append(call)
+        return len(self.calls) - 1
+
+    def _call(self, node: Node) -> AggregateCall:
+        keep: Callable[[Expr], Expr] = _as_is
+        if isinstance(node, exp.Filter):
+            test = replace(self._scalar, clause="FILTER").condition(node.expression.this)
+            keep = _only_where(test)
+            node = node.this
+        name = node.name.lower()
+        arguments = list(node.expressions)
+        distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
+        if distinct:
+            arguments = list(arguments[0].expressions)
+        if name == "count":
+            return self._count(arguments, distinct, keep)
+        if name in BY:
+            if len(arguments) != 2:
+                raise Fault(f"{name} takes 2 arguments, the value and what it is ordered by, not {len(arguments)}")
+            value, by = (self._typed(self._scalar.bind(argument)) for argument in arguments)
+            return AggregateCall(name, (value, keep(by)), False, value.type)
+        if len(arguments) != 1:
+            raise Fault(f"{name} takes 1 argument, not {len(arguments)}")
+        argument = self._scalar.bind(arguments[0])
+        if name == "only_value":
+            value = self._typed(argument)
+            return AggregateCall("min_by", (value, keep(Literal(1, INT))), False, value.type)
+        if name == "count_if":
+            if distinct:
+                raise Fault("count_if takes no DISTINCT")
+            return self._counting(logic.condition(argument, "count_if"), keep)
+        return _over_one(name, argument, distinct, keep)
+
+    def _count(self, arguments: list[Node], distinct: bool, keep: Callable[[Expr], Expr]) -> AggregateCall:
+        if not arguments:
+            raise Fault("count takes * or at least 1 argument")
+        if len(arguments) == 1 and isinstance(arguments[0], exp.Star) and not distinct:
+            bound: list[Expr] = [Literal(1, INT)]
+        else:
+            bound = [self._typed(self._scalar.bind(argument)) for argument in arguments]
+        args = tuple(keep(arg) for arg in bound)
+        if not distinct:
+            # An argument that is never NULL leaves nothing to test; COUNT(1) and COUNT(*) are one.
+            args = tuple(arg for arg in args if arg.nullable)
+        return AggregateCall("count", args, distinct, BIGINT)
+
+    def _counting(self, test: Expr, keep: Callable[[Expr], Expr]) -> AggregateCall:
+        arg = keep(logic.choose([(test, Literal(1, INT))], null(VOID)))
+        return AggregateCall("count", (arg,) if arg.nullable else (), False, BIGINT)
+
+    def _typed(self, argument: Expr) -> Expr:
+        return null(INT) if argument.type == VOID else argument
+
+
+def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], Expr]) -> AggregateCall:
+    function = _SYNONYMS.get(name, name)
+    if name in _LOGICAL:
+        argument = logic.condition(argument, name)
+    if argument.type == VOID:
+        argument = null(BOOLEAN if name in _LOGICAL else INT)
+    if name in FOLDED and not argument.type.is_integer:
+        raise Fault(f"{name} takes integers, not {argument.type}")
+    if function in SCANNED:
+        # DISTINCT changes nothing here.
+        return AggregateCall(function, (keep(argument),), False, argument.type)
+    result = coerce.total_of(argument.type) if function == "sum" else coerce.mean_of(argument.type)
+    if result is None:
+        raise Fault(f"{name} takes numbers, not {argument.type}")
+    if argument.type == STRING:
+        argument = cast(argument, DOUBLE)
+    return AggregateCall(function, (keep(argument),), distinct, result)
+
+
+def _called(node: Node) -> str:
+    return (node.this if isinstance(node, exp.Filter) else node).name.lower()
+
+
+def _as_is(argument: Expr) -> Expr:
+    return argument
+
+
+def _only_where(test: Expr) -> Callable[[Expr], Expr]:
+    return lambda argument: logic.choose([(test, argument)], null(argument.type))
+
+
+def _identity(call: AggregateCall) -> tuple[object, ...]:
+    kinds = tuple(arg.type for arg in call.args) if call.function != "count" else ()
+    return (call.function, call.distinct, kinds, *map(key, call.args))

@@ -1,0 +1,268 @@
+"""Stage 3c: + - * / % div and unary minus, over numbers, dates and intervals.
+
+``INT + INT`` is an INT and checked as one; ``/`` of integers is a DOUBLE; decimals follow the rules of
+``freshviews.sql.expressions.coerce``. Division by zero is an error, as everywhere in ANSI mode.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from freshviews.expr.nodes import Expr, Literal
+from freshviews.sql.expressions.build import VOID, Fault, call, integer, null, retyped
+from freshviews.sql.expressions.cast import cast, checked, power_of_ten, scaled
+from freshviews.sql.expressions.coerce import (
+    as_decimal,
+    common,
+    product_of,
+    quotient_of,
+    remainder_of,
+    sum_of,
+    wider,
+)
+from freshviews.types import BIGINT, DATE, DOUBLE, INT, STRING, TIMESTAMP, SqlType, decimal
+
+MICROS_PER_DAY = 86_400_000_000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A constant INTERVAL. ``whole_days``: its smallest unit is a day, so that a DATE stays a DATE."""
+
+    months: int = 0
+    micros: int = 0
+    whole_days: bool = True
+
+    def times(self, factor: int) -> Interval:
+        return Interval(self.months * factor, self.micros * factor, self.whole_days)
+
+    def plus(self, other: Interval) -> Interval:
+        if bool(self.months) != bool(other.months) and (self.months or self.micros):
+            raise Fault("an INTERVAL has years and months, or days and smaller units, not both")
+        return Interval(self.months + other.months, self.micros + other.micros, self.whole_days and other.whole_days)
+
+
+_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_MICROS = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": 1_000_000,
+    "MINUTE": 60_000_000,
+    "HOUR": 3_600_000_000,
+    "DAY": MICROS_PER_DAY,
+    "WEEK": 7 * MICROS_PER_DAY,
+}
+
+
+def interval_of(amount: str, unit: str) -> Interval:
+    """``INTERVAL 'amount' unit``. Raises ``Fault`` for an unknown unit or an amount that is no number."""
+    name = unit.upper()
+    name = name[:-1] if name.endswith("S") and name[:-1] in {**_MONTHS, **_MICROS} else name
+    try:
+        if name in _MONTHS:
+            return Interval(months=int(amount) * _MONTHS[name])
+        if name in _MICROS:
+            whole, _, fraction = amount.strip().partition(".")
+            if not fraction:
+                return Interval(micros=int(whole) * _MICROS[name], whole_days=name in ("DAY", "WEEK"))
+            if name == "SECOND" and len(fraction) <= 6:
+                sign = -1 if whole.startswith("-") else 1
+                micros = int(whole or "0") * 1_000_000 + sign * int(fraction.ljust(6, "0"))
+                return Interval(micros=micros, whole_days=False)
+    except ValueError:
+        pass
+    else:
+        if name not in _MICROS:
+            raise Fault(
+                f"INTERVAL unit {unit} is not known; YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, "
+                "SECOND, MILLISECOND, MICROSECOND are"
+            )
+    raise Fault(f"INTERVAL '{amount}' {unit} is not a number of {name.lower()}s")
+
+
+def shifted(moment: Expr, by: Interval) -> Expr:
+    """DATE or TIMESTAMP plus an interval; a DATE stays one unless the interval has hours or less."""
+    if moment.type == STRING:
+        moment = cast(moment, TIMESTAMP)
+    if moment.type == VOID:
+        return null(DATE)
+    if moment.type == DATE:
+        if by.months:
+            return call("add_months", (moment, integer(by.months)), DATE)
+        if by.whole_days:
+            return call("date_add_days", (moment, integer(by.micros // MICROS_PER_DAY)), DATE)
+        moment = cast(moment, TIMESTAMP)
+    if moment.type != TIMESTAMP:
+        raise Fault(f"an INTERVAL is added to a DATE or TIMESTAMP, not {moment.type}")
+    if by.months:
+        return call("add_months_timestamp", (moment, integer(by.months)), TIMESTAMP)
+    return call("add_micros", (moment, integer(by.micros)), TIMESTAMP)
+
+
+def add(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
+    if isinstance(a, Interval) and isinstance(b, Interval):
+        return a.plus(b)
+    if isinstance(a, Interval):
+        a, b = b, a
+    assert not isinstance(a, Interval)
+    if isinstance(b, Interval):
+        return shifted(a, b)
+    if b.type == DATE and a.type.is_integer:
+        a, b = b, a
+    if a.type == DATE and b.type.is_integer:
+        return call("date_add_days", (a, _day_count(b)), DATE)
+    return _sum("+", a, b)
+
+
+def subtract(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
+    if isinstance(b, Interval):
+        return add(a, b.times(-1))
+    if isinstance(a, Interval):
+        raise Fault(f"{b.type} cannot be subtracted from an INTERVAL")
+    if a.type == DATE and b.type.is_integer:
+        return call("date_add_days", (a, negative(_day_count(b))), DATE)
+    if a.type in (DATE, TIMESTAMP) and b.type in (DATE, TIMESTAMP):
+        raise Fault(f"{a.type} - {b.type} is an INTERVAL, which is no column type; use datediff(a, b)")
+    return _sum("-", a, b)
+
+
+def _day_count(days: Expr) -> Expr:
+    if days.type == BIGINT:
+        raise Fault("a DATE takes an INT number of days; CAST the BIGINT to INT")
+    return retyped(days, INT)
+
+
+def multiply(a: Expr | Interval, b: Expr | Interval) -> Expr | Interval:
+    if isinstance(a, Interval):
+        a, b = b, a
+    if isinstance(b, Interval):
+        if isinstance(a, Literal) and a.type.is_integer and isinstance(a.value, int):
+            return b.times(a.value)
+        raise Fault("an INTERVAL is multiplied by a constant integer only")
+    assert not isinstance(a, Interval)
+    a, b, to = _operands("*", a, b)
+    if to.is_float:
+        return _float("mul_float", a, b, to)
+    if to.is_integer:
+        return checked(call("mul_int", (a, b), BIGINT), to)
+    result = product_of(a.type, b.type)
+    lost = a.type.scale + b.type.scale - result.scale
+    if lost == 0:
+        return call("mul_int", (a, b), result)
+    return call("mul_decimal", (a, b, power_of_ten(lost)), result)
+
+
+def divide(a: Expr, b: Expr) -> Expr:
+    """``/``: DOUBLE for integers and floats, a decimal where a decimal meets an integer or decimal."""
+    a, b, to = _operands("/", a, b)
+    if not to.is_decimal:
+        return call("div_float", (cast(a, DOUBLE), cast(b, DOUBLE)), DOUBLE)
+    result = quotient_of(a.type, b.type)
+    up = result.scale - a.type.scale + b.type.scale
+    if up < 0:
+        # The result keeps fewer digits than the operands: scale the divisor instead.
+        return call("div_decimal", (a, call("scale_up", (b, power_of_ten(-up)), b.type), integer(1)), result)
+    return call("div_decimal", (a, b, power_of_ten(up)), result)
+
+
+def integral_divide(a: Expr, b: Expr) -> Expr:
+    """``div``: a BIGINT, truncated."""
+    a, b, to = _operands("div", a, b)
+    if to.is_float:
+        raise Fault("div takes integers and decimals; use / for DOUBLE")
+    if to.is_decimal:
+        level = wider(a.type, b.type)
+        a, b = scaled(a, level), scaled(b, level)
+    return call("div_int", (a, b), BIGINT)
+
+
+def remainder(a: Expr, b: Expr, op: str = "mod") -> Expr:
+    """``%`` and mod (the sign of a), or pmod (never negative for a positive b)."""
+    a, b, to = _operands("%", a, b)
+    if to.is_float:
+        if op == "pmod":
+            raise Fault("pmod takes integers and decimals")
+        return _float("mod_float", a, b, to)
+    if to.is_decimal:
+        result = remainder_of(a.type, b.type)
+        level = wider(a.type, b.type)
+        return scaled(call(f"{op}_int", (scaled(a, level), scaled(b, level)), level), result)
+    return call(f"{op}_int", (a, b), to)
+
+
+def negate(a: Expr | Interval) -> Expr | Interval:
+    if isinstance(a, Interval):
+        return a.times(-1)
+    return negative(a)
+
+
+def negative(a: Expr) -> Expr:
+    a = numeric("-", a)
+    if a.type.is_float:
+        return call("neg_float", (a,), a.type)
+    value = call("neg_int", (a,), a.type if a.type.is_decimal else BIGINT)
+    return value if a.type.is_decimal else checked(value, a.type)
+
+
+def absolute(a: Expr) -> Expr:
+    a = numeric("abs", a)
+    if a.type.is_float:
+        return call("abs_float", (a,), a.type)
+    positive = call("abs_int", (a,), a.type if a.type.is_decimal else BIGINT)
+    return positive if a.type.is_decimal else checked(positive, a.type)
+
+
+def numeric(what: str, a: Expr) -> Expr:
+    """The operand as a number: a string counts as a DOUBLE, a bare NULL as an INT."""
+    if a.type == VOID:
+        return null(INT)
+    if a.type == STRING:
+        return cast(a, DOUBLE)
+    if not a.type.is_numeric:
+        raise Fault(f"{what} takes numbers, not {a.type}")
+    return a
+
+
+def _sum(sign: str, a: Expr, b: Expr) -> Expr:
+    a, b, to = _operands(sign, a, b)
+    op = "add" if sign == "+" else "sub"
+    if to.is_float:
+        return _float(f"{op}_float", a, b, to)
+    if to.is_integer:
+        return checked(call(f"{op}_int", (a, b), BIGINT), to)
+    result = sum_of(a.type, b.type)
+    scale = max(a.type.scale, b.type.scale)
+    level = decimal(38, scale)
+    exact = call(f"{op}_int", (scaled(a, level), scaled(b, level)), decimal(result.precision, scale))
+    return scaled(exact, result)
+
+
+def _float(op: str, a: Expr, b: Expr, to: SqlType) -> Expr:
+    value = call(op, (a, b), DOUBLE)
+    # FLOAT arithmetic is double arithmetic rounded once more, which is exact for + - * (IEEE 754).
+    return value if to == DOUBLE else call("float_to_float32", (value,), to)
+
+
+def _operands(sign: str, a: Expr, b: Expr) -> tuple[Expr, Expr, SqlType]:
+    """Both operands at their common type, which is returned; two decimals keep their own scales."""
+    if a.type == VOID and b.type == VOID:
+        a, b = null(INT), null(INT)
+    to = common(a.type, b.type)
+    if STRING in (a.type, b.type) and to == STRING:
+        to = DOUBLE
+    if to is None or not to.is_numeric:
+        raise Fault(f"{a.type} {sign} {b.type} is not defined; + - * / % take numbers")
+    if to.is_decimal:
+        return _exact(a), _exact(b), to
+    return cast(a, to), cast(b, to), to
+
+
+def _exact(operand: Expr) -> Expr:
+    """An operand beside a decimal. Spark gives an integer constant just the digits it has."""
+    if operand.type.is_decimal:
+        return operand
+    if operand.type == VOID:
+        return null(decimal(1, 0))
+    if isinstance(operand, Literal) and isinstance(operand.value, int):
+        return retyped(operand, decimal(len(str(abs(operand.value))), 0))
+    return cast(operand, as_decimal(operand.type))

@@ -1,0 +1,196 @@
+"""Making expression nodes: nullability, constants, and what a node needs of its columns.
+
+``call`` is the one way the front end makes a ``Call``: it works out whether the result may be NULL and
+computes the value where every argument is a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.expr.ops import OPS
+from freshviews.sql.expressions.fold import FOLDS
+from freshviews.types import BIGINT, BOOLEAN, STRING, SqlType
+
+VOID = SqlType("VOID")
+"""The type of a bare NULL until it meets another type; never leaves the front end."""
+
+
+class Fault(Exception):
+    """What is wrong with an expression; whoever knows the place turns it into a SqlError."""
+
+
+class Refusal(Fault):
+    """A function or form that is not supported, and what would be accepted."""
+
+    def __init__(self, what: str, instead: str) -> None:
+        super().__init__(f"{what} is not supported; {instead}")
+        self.what = what
+        self.instead = instead
+
+
+def integer(value: int) -> Literal:
+    return Literal(value, BIGINT)
+
+
+def text(value: str) -> Literal:
+    return Literal(value, STRING)
+
+
+TRUE = Literal(True, BOOLEAN)
+FALSE = Literal(False, BOOLEAN)
+
+
+def null(of: SqlType) -> Literal:
+    return Literal(None, of)
+
+
+def call(op: str, args: tuple[Expr, ...], result: SqlType) -> Expr:
+    """The operation applied to the arguments; a literal where all of them are constants.
+
+    Raises ``Fault`` where computing the constant fails (overflow, division by zero, bad text).
+    """
+    how = OPS[op]
+    if how.null == "strict" and any(isinstance(a, Literal) and a.value is None for a in args):
+        return null(result)
+    values = [a.value for a in args if isinstance(a, Literal)]
+    if len(values) == len(args):
+        compute = how.host or FOLDS.get(op)
+        if compute is not None and (None not in values or op in FOLDS):
+            return Literal(_computed(compute, values), result)
+    return Call(op, args, result, _nullable(op, args))
+
+
+def _computed(compute: Callable[..., Any], values: list[Any]) -> Any:
+    try:
+        return compute(*values)
+    except (ValueError, ArithmeticError) as error:
+        raise Fault(str(error)) from None
+
+
+def _nullable(op: str, args: tuple[Expr, ...]) -> bool:
+    null = OPS[op].null
+    if null == "never":
+        return False
+    if op == "coalesce" or op.startswith(("greatest_", "least_")):
+        return all(arg.nullable for arg in args)
+    if op == "case":
+        return any(value.nullable for value in (*args[1::2], args[-1]))
+    if op == "concat_ws":
+        return args[0].nullable
+    if op in ("ln", "log10"):
+        return True
+    return any(arg.nullable for arg in args)
+
+
+def retyped(expr: Expr, to: SqlType) -> Expr:
+    """The same code under another type: INT as BIGINT, FLOAT as DOUBLE, INT as DECIMAL(10, 0)."""
+    return expr if expr.type == to else replace(expr, type=to)
+
+
+def key(expr: Expr) -> tuple[Any, ...]:
+    """Equal for expressions that give the same codes; types and nullability do not count."""
+    if isinstance(expr, Column):
+        return ("column", expr.name)
+    if isinstance(expr, Literal):
+        return ("literal", type(expr.value).__name__, expr.value)
+    return (expr.op, *map(key, expr.args))
+
+
+def nodes_of(expr: Expr) -> Iterator[Expr]:
+    """The node and everything below it."""
+    yield expr
+    if isinstance(expr, Call):
+        for arg in expr.args:
+            yield from nodes_of(arg)
+
+
+def renamed(expr: Expr, names: Callable[[str], str]) -> Expr:
+    """The expression with each column's name changed, types and nullability as they are."""
+    if isinstance(expr, Column):
+        return replace(expr, name=names(expr.name))
+    if isinstance(expr, Literal):
+        return expr
+    return replace(expr, args=tuple(renamed(arg, names) for arg in expr.args))
+
+
+def replaced(expr: Expr, by: Callable[[Expr], Expr | None]) -> Expr:
+    """The expression with the topmost nodes for which ``by`` answers replaced by the answer; a
+    replacement takes the type of what it stands for."""
+    found = by(expr)
+    if found is not None:
+        return retyped(found, expr.type)
+    if isinstance(expr, Call):
+        return replace(expr, args=tuple(replaced(arg, by) for arg in expr.args))
+    return expr
+
+
+def has_host(expr: Expr) -> bool:
+    """Whether a part of it is computed outside compiled code."""
+    return any(isinstance(node, Call) and OPS[node.op].host is not None for node in nodes_of(expr))
+
+
+_OVERFLOWING = ("add_int", "sub_int", "mul_int", "neg_int", "abs_int", "scale_up", "mul_decimal")
+
+
+def is_guarded(expr: Expr) -> bool:
+    """Whether it can fail for a value that a CASE around it may be there to exclude.
+
+    Overflow of + - * alone does not count: such an expression may be computed for rows whose result
+    is not needed.
+    """
+    if not isinstance(expr, Call):
+        return False
+    if any(is_guarded(arg) for arg in expr.args):
+        return True
+    if not OPS[expr.op].fallible or expr.op in _OVERFLOWING or expr.op in ("like", "ilike", "rlike"):
+        return False
+    if expr.op == "check_range":
+        inner = expr.args[0]
+        return not (isinstance(inner, Call) and inner.op in _OVERFLOWING)
+    return not expr.op.startswith(("date_", "add_m", "trunc_"))
+
+
+def rejects_null(condition: Expr) -> frozenset[str]:
+    """Columns that cannot be NULL in a row for which the condition is TRUE."""
+    if not isinstance(condition, Call):
+        return _known_with(condition)
+    op, args = condition.op, condition.args
+    if op == "and":
+        return rejects_null(args[0]) | rejects_null(args[1])
+    if op == "or":
+        return rejects_null(args[0]) & rejects_null(args[1])
+    if op == "is_not_null":
+        return _known_with(args[0])
+    if op == "is_true":
+        return rejects_null(args[0])
+    if op == "not":
+        inner = args[0]
+        if isinstance(inner, Call) and inner.op == "is_null":
+            return _known_with(inner.args[0])
+        if isinstance(inner, Call) and inner.op == "not":
+            return rejects_null(inner.args[0])
+        return _known_with(inner)
+    return _known_with(condition)
+
+
+def _known_with(value: Expr) -> frozenset[str]:
+    """Columns that are not NULL where the value is not NULL."""
+    if isinstance(value, Column):
+        return frozenset((value.name,))
+    if isinstance(value, Call) and OPS[value.op].null == "strict":
+        return frozenset().union(*map(_known_with, value.args))
+    return frozenset()
+
+
+def sharpened(expr: Expr, never_null: frozenset[str]) -> Expr:
+    """The expression once some columns are known not to be NULL."""
+    if isinstance(expr, Column):
+        return replace(expr, nullable=False) if expr.name in never_null else expr
+    if isinstance(expr, Literal):
+        return expr
+    args = tuple(sharpened(arg, never_null) for arg in expr.args)
+    return replace(expr, args=args, nullable=_nullable(expr.op, args))

@@ -1,0 +1,158 @@
+"""Stage 3b: CAST, asked for or implied, as operations over codes.
+
+``cast`` makes the code of one type into the code of another. Where the codes agree (INT as BIGINT,
+FLOAT as DOUBLE, INT as DECIMAL(10, 0)) nothing is computed and only the type changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from freshviews.expr.nodes import Expr, Literal
+from freshviews.sql.expressions.build import VOID, Fault, call, integer, null, retyped
+from freshviews.sql.expressions.coerce import as_decimal
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, SqlType, decimal
+
+_INT64 = 2**63 - 1
+
+
+def cast(expr: Expr, to: SqlType) -> Expr:
+    """CAST(expr AS to). Raises ``Fault`` where Spark has no such cast or a constant does not fit."""
+    source = expr.type
+    if source == to:
+        return expr
+    if source == VOID or (isinstance(expr, Literal) and expr.value is None):
+        return null(to)
+    if to == STRING:
+        return _to_string(expr)
+    if source == STRING:
+        return _from_string(expr, to)
+    if to == BOOLEAN and source.is_numeric:
+        return call("float_to_bool" if source.is_float else "int_to_bool", (expr,), BOOLEAN)
+    if source == BOOLEAN and to.is_numeric:
+        whole = _number(expr) if isinstance(expr, Literal) else retyped(expr, BIGINT)
+        return cast(retyped(whole, SqlType("TINYINT")), to)
+    if source.is_integer and to.is_numeric:
+        return _from_integer(expr, to)
+    if source.is_decimal and to.is_numeric:
+        return _from_decimal(expr, to)
+    if source.is_float and to.is_numeric:
+        return _from_float(expr, to)
+    made = _OTHERS.get((source.name, to.name))
+    if made is None:
+        raise Fault(f"{source} cannot be cast to {to}")
+    return made(expr)
+
+
+def _number(literal: Literal) -> Expr:
+    return integer(int(literal.value)) if literal.value is not None else null(BIGINT)
+
+
+def checked(expr: Expr, to: SqlType) -> Expr:
+    """The value as ``to``, an integer or decimal of the same scale, or an error where it does not fit."""
+    low, high = to.bounds
+    if high >= _INT64:
+        return retyped(expr, to)
+    return call("check_range", (expr, integer(low), integer(high)), to)
+
+
+def scaled(expr: Expr, to: SqlType) -> Expr:
+    """A decimal at another scale, rounded HALF_UP where digits go; its precision is not checked."""
+    up = to.scale - expr.type.scale
+    if up > 0:
+        return call("scale_up", (expr, power_of_ten(up)), to)
+    if up < 0:
+        return call("scale_down", (expr, power_of_ten(-up)), to)
+    return retyped(expr, to)
+
+
+def power_of_ten(digits: int) -> Literal:
+    if digits > 18:
+        raise Fault(f"scaling by {digits} decimal digits does not fit; CAST to a smaller scale or to DOUBLE")
+    return integer(10**digits)
+
+
+def _from_integer(expr: Expr, to: SqlType) -> Expr:
+    if to.is_integer:
+        return retyped(expr, to) if to.bounds[1] >= expr.type.bounds[1] else checked(expr, to)
+    if to.is_decimal:
+        return _from_decimal(retyped(expr, as_decimal(expr.type)), to)
+    return _as_float(call("int_to_float", (expr,), DOUBLE), to)
+
+
+def _from_decimal(expr: Expr, to: SqlType) -> Expr:
+    source = expr.type
+    if to.is_decimal:
+        moved = scaled(expr, to)
+        # Rounding may carry into a new integral digit: 9.99 becomes 10.0.
+        carries = 1 if to.scale < source.scale else 0
+        fits = to.precision - to.scale >= source.precision - source.scale + carries
+        return moved if fits else checked(moved, to)
+    if to.is_integer:
+        whole = expr if source.scale == 0 else call("div_int", (expr, power_of_ten(source.scale)), BIGINT)
+        digits = source.precision - source.scale
+        return retyped(whole, to) if digits < as_decimal(to).precision else checked(whole, to)
+    return _as_float(call("decimal_to_float", (expr, power_of_ten(source.scale)), DOUBLE), to)
+
+
+def _from_float(expr: Expr, to: SqlType) -> Expr:
+    if to.is_float:
+        return _as_float(retyped(expr, DOUBLE), to)
+    low, high = to.bounds
+    if to.is_decimal:
+        return call("float_to_decimal", (expr, power_of_ten(to.scale), integer(high)), to)
+    return call("float_to_int", (expr, integer(low), integer(high)), to)
+
+
+def _as_float(double: Expr, to: SqlType) -> Expr:
+    return double if to == DOUBLE else call("float_to_float32", (double,), FLOAT)
+
+
+def _from_string(expr: Expr, to: SqlType) -> Expr:
+    if to.is_integer:
+        low, high = to.bounds
+        return call("string_to_int", (expr, integer(low), integer(high)), to)
+    if to.is_decimal:
+        return call("string_to_decimal", (expr, integer(to.precision), integer(to.scale)), to)
+    if to.is_float:
+        return _as_float(call("string_to_float", (expr,), DOUBLE), to)
+    ops = {"DATE": "string_to_date", "TIMESTAMP": "string_to_timestamp", "BOOLEAN": "string_to_bool"}
+    return call(ops[to.name], (expr,), to)
+
+
+def _to_string(expr: Expr) -> Expr:
+    source = expr.type
+    if source.is_decimal:
+        return call("decimal_to_string", (expr, integer(source.scale)), STRING)
+    if source.is_integer:
+        return call("int_to_string", (expr,), STRING)
+    ops = {
+        "FLOAT": "float32_to_string",
+        "DOUBLE": "float_to_string",
+        "BOOLEAN": "bool_to_string",
+        "DATE": "date_to_string",
+        "TIMESTAMP": "timestamp_to_string",
+    }
+    return call(ops[source.name], (expr,), STRING)
+
+
+_OTHERS: dict[tuple[str, str], Callable[[Expr], Expr]] = {
+    ("DATE", "TIMESTAMP"): lambda e: call("date_to_timestamp", (e,), TIMESTAMP),
+    ("TIMESTAMP", "DATE"): lambda e: call("timestamp_to_date", (e,), DATE),
+    ("TIMESTAMP", "BIGINT"): lambda e: call("unix_timestamp", (e,), BIGINT),
+    **{
+        (name, "TIMESTAMP"): lambda e: call("timestamp_seconds", (e,), TIMESTAMP)
+        for name in ("TINYINT", "SMALLINT", "INT", "BIGINT")
+    },
+}
+
+
+def literal_decimal(digits: str) -> Literal:
+    """A decimal constant as Spark types it: 0.05 is DECIMAL(2, 2), 100.00 is DECIMAL(5, 2)."""
+    whole, _, fraction = digits.partition(".")
+    unscaled = int((whole + fraction) or "0")
+    scale = len(fraction)
+    precision = max(len(str(unscaled)), scale)
+    if precision > 38 or unscaled > _INT64:
+        raise Fault(f"{digits} has more digits than a 64-bit decimal holds")
+    return Literal(unscaled, decimal(precision, scale))

@@ -1,0 +1,107 @@
+"""Stage 3f: functions of dates and timestamps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from freshviews.expr.casts import date_format as formatted
+from freshviews.expr.nodes import Expr, Literal
+from freshviews.expr.ops import DATE_UNITS, TIMESTAMP_UNITS
+from freshviews.sql.expressions import arithmetic
+from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped
+from freshviews.sql.expressions.cast import cast
+from freshviews.types import DATE, INT, STRING, TIMESTAMP
+
+DATE_PARTS = ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear")
+
+
+def part(name: str) -> Callable[[Expr], Expr]:
+    """year(d) and the like: an INT."""
+    return lambda moment: call(name, (cast(moment, DATE),), INT)
+
+
+def clock(name: str) -> Callable[[Expr], Expr]:
+    """hour(t), minute(t), second(t): an INT."""
+    return lambda moment: call(name, (cast(moment, TIMESTAMP),), INT)
+
+
+def last_day(moment: Expr) -> Expr:
+    return call("last_day", (cast(moment, DATE),), DATE)
+
+
+def date_add(*args: Expr) -> Expr:
+    """date_add(date, days), or date_add(UNIT, amount, moment) with a constant amount."""
+    if len(args) == 3:
+        amount = args[1]
+        if not isinstance(amount, Literal) or not isinstance(amount.value, int):
+            raise Refusal("an amount that is not a constant integer", "write the number of units")
+        by = arithmetic.interval_of(str(amount.value), word("date_add", args[0]))
+        return arithmetic.shifted(cast(args[2], DATE) if args[2].type == VOID else args[2], by)
+    return call("date_add_days", (cast(args[0], DATE), _days(args[1])), DATE)
+
+
+def date_sub(moment: Expr, days: Expr) -> Expr:
+    return call("date_add_days", (cast(moment, DATE), arithmetic.negative(_days(days))), DATE)
+
+
+def _days(days: Expr) -> Expr:
+    if days.type == VOID:
+        return null(INT)
+    if not days.type.is_integer or days.type.name == "BIGINT":
+        raise Fault(f"a number of days is an INT, not {days.type}")
+    return retyped(days, INT)
+
+
+def date_diff(*args: Expr) -> Expr:
+    """datediff(end, start) in days, or datediff(DAY, start, end)."""
+    if len(args) == 3:
+        if word("datediff", args[0]).upper() not in ("DAY", "DAYS"):
+            raise Refusal("datediff in units other than DAY", "use datediff(end, start)")
+        args = (args[2], args[1])
+    return call("date_diff_days", (cast(args[0], DATE), cast(args[1], DATE)), INT)
+
+
+def add_months(moment: Expr, months: Expr) -> Expr:
+    """A DATE, also of a TIMESTAMP."""
+    if not months.type.is_integer or months.type.name == "BIGINT":
+        raise Fault(f"a number of months is an INT, not {months.type}")
+    return call("add_months", (cast(moment, DATE), retyped(months, INT)), DATE)
+
+
+_UNIT_NAMES = {"yyyy": "year", "yy": "year", "mm": "month", "mon": "month", "dd": "day"}
+
+
+def _unit(function: str, unit: Expr, known: dict[str, int]) -> Literal:
+    name = word(function, unit).lower()
+    name = _UNIT_NAMES.get(name, name)
+    if name not in known:
+        raise Refusal(f"{function} to {name.upper()}", f"accepted are {', '.join(n.upper() for n in known)}")
+    return integer(known[name])
+
+
+def trunc(moment: Expr, unit: Expr) -> Expr:
+    """trunc(date, 'MONTH'): a DATE."""
+    return call("trunc_date", (cast(moment, DATE), _unit("trunc", unit, dict(DATE_UNITS))), DATE)
+
+
+def date_trunc(unit: Expr, moment: Expr) -> Expr:
+    """date_trunc('MONTH', timestamp): a TIMESTAMP."""
+    code = _unit("date_trunc", unit, dict(TIMESTAMP_UNITS))
+    return call("trunc_timestamp", (cast(moment, TIMESTAMP), code), TIMESTAMP)
+
+
+def date_format(moment: Expr, pattern: Expr) -> Expr:
+    pattern = cast(pattern, STRING)
+    if isinstance(pattern, Literal) and isinstance(pattern.value, str):
+        try:
+            formatted(0, pattern.value)
+        except ValueError as error:
+            raise Fault(str(error)) from None
+    return call("date_format", (cast(moment, TIMESTAMP), pattern), STRING)
+
+
+def word(function: str, value: Expr) -> str:
+    """A constant word: the unit or field of a date function."""
+    if isinstance(value, Literal) and isinstance(value.value, str):
+        return value.value
+    raise Refusal(f"{function} with a unit that is not a constant", "write the unit, as in 'MONTH'")

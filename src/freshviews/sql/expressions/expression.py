@@ -1,0 +1,300 @@
+"""Stage 3: a scalar expression of SQL to a typed ``Expr`` over columns.
+
+``Binder.bind`` walks the tree; names go through ``resolve``, aggregate calls through ``aggregate``
+(absent where SQL allows none). Every ``Fault`` of the type rules gets the place of the innermost node
+it concerns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from freshviews.expr.nodes import Expr, Literal
+from freshviews.sql.expressions import arithmetic, logic
+from freshviews.sql.expressions.arithmetic import Interval
+from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, null, text
+from freshviews.sql.expressions.cast import cast, literal_decimal
+from freshviews.sql.expressions.functions import date_part, scalar, trimmed
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS
+from freshviews.sql.text.typenames import type_of
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
+
+Bound = Expr | Interval
+
+_COMPARISONS: dict[type[Node], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
+
+_ARITHMETIC: dict[type[Node], Callable[[Bound, Bound], Bound]] = {
+    exp.Add: arithmetic.add,
+    exp.Sub: arithmetic.subtract,
+    exp.Mul: arithmetic.multiply,
+}
+
+_DIVISION: dict[type[Node], Callable[[Expr, Expr], Expr]] = {
+    exp.Div: arithmetic.divide,
+    exp.IntDiv: arithmetic.integral_divide,
+    exp.Mod: arithmetic.remainder,
+}
+
+_REFUSED: dict[type[Node], tuple[str, str]] = {
+    exp.Window: ("a window function (OVER)", "aggregate with GROUP BY in a subquery and join it back"),
+    exp.Exists: ("EXISTS here", "WHERE takes it, or NOT of it, as a term of its own"),
+    exp.Subquery: ("a subquery as a value here", "WHERE takes it; or put the subquery in FROM and join it"),
+    exp.Select: ("a subquery as a value here", "WHERE takes it; or put the subquery in FROM and join it"),
+    exp.Any: ("ANY (subquery)", "join with the relation"),
+    exp.All: ("ALL (subquery)", "join with the relation"),
+    exp.CurrentDate: (
+        "current_date, which changes by itself,",
+        "write the date as a constant or join a table that holds it",
+    ),
+    exp.CurrentTimestamp: (
+        "current_timestamp, which changes by itself,",
+        "write the time as a constant or join a table that holds it",
+    ),
+    exp.Star: ("* here", "name the columns; * is accepted in SELECT and in COUNT(*)"),
+    exp.Lambda: ("a lambda", "scalar expressions over columns are accepted"),
+    exp.Bracket: ("an element of an array or map", "columns have plain types"),
+    exp.Placeholder: ("a parameter", "write the value"),
+    exp.Parameter: ("a parameter", "write the value"),
+}
+
+
+@dataclass(frozen=True)
+class Binder:
+    """Binds expressions of one clause. ``clause`` names it in errors; aggregate calls and subqueries go to whoever
+    takes them, and are refused where nobody does."""
+
+    text: SqlText
+    resolve: Callable[[exp.Column], Expr]
+    clause: str
+    aggregate: Callable[[Node], Expr] | None = None
+    subquery: Callable[[Node], Expr] | None = None
+    group: Callable[[Node], Expr | None] | None = None
+    """What stands for a node, where it is not what it says."""
+
+    def bind(self, node: Node) -> Expr:
+        """The expression as a value. Raises SqlError or UnsupportedSql at the node in question."""
+        bound = self.bind_any(node)
+        if isinstance(bound, Interval):
+            raise self.text.error(node, "an INTERVAL stands only beside + or - of a DATE or TIMESTAMP")
+        return bound
+
+    def bind_any(self, node: Node) -> Bound:
+        try:
+            return self._bound(node)
+        except Refusal as refusal:
+            raise self.text.unsupported(node, refusal.what, refusal.instead) from None
+        except Fault as fault:
+            raise self.text.error(node, str(fault)) from None
+
+    def condition(self, node: Node) -> Expr:
+        bound = self.bind(node)
+        try:
+            return logic.condition(bound, self.clause)
+        except Fault as fault:
+            raise self.text.error(node, str(fault)) from None
+
+    def _bound(self, node: Node) -> Bound:
+        found = None if self.group is None else self.group(node)
+        if found is not None:
+            return found
+        if isinstance(node, (exp.Paren, exp.Alias)):
+            return self.bind_any(node.this)
+        if isinstance(node, exp.Column):
+            return self.resolve(node)
+        if isinstance(node, exp.Literal):
+            return _literal(node)
+        if isinstance(node, exp.Boolean):
+            return TRUE if node.this else FALSE
+        if isinstance(node, exp.Null):
+            return null(VOID)
+        if isinstance(node, exp.Interval):
+            return self._interval(node)
+        if type(node) in _ARITHMETIC:
+            return _ARITHMETIC[type(node)](self.bind_any(node.this), self.bind_any(node.expression))
+        if isinstance(node, exp.Neg):
+            return arithmetic.negate(self.bind_any(node.this))
+        if type(node) in _DIVISION:
+            return _DIVISION[type(node)](self.bind(node.this), self.bind(node.expression))
+        if isinstance(node, (exp.Anonymous, exp.Filter)):
+            return self._call(node)
+        if isinstance(node, (exp.Subquery, exp.Select)) and self.subquery is not None:
+            return self.subquery(node)
+        if type(node) in _REFUSED:
+            raise self.text.unsupported(node, *_REFUSED[type(node)])
+        return self._predicate(node)
+
+    def _predicate(self, node: Node) -> Expr:
+        if type(node) in _COMPARISONS:
+            self._refuse_quantified(node)
+            return logic.compare(_COMPARISONS[type(node)], self.bind(node.this), self.bind(node.expression))
+        if isinstance(node, exp.And):
+            return logic.both(self.bind(node.this), self.bind(node.expression))
+        if isinstance(node, exp.Or):
+            return logic.either(self.bind(node.this), self.bind(node.expression))
+        if isinstance(node, exp.Not):
+            return logic.negation(self.bind(node.this))
+        if isinstance(node, exp.Is):
+            return self._is(node)
+        if isinstance(node, exp.NullSafeEQ):
+            return logic.null_safe_equal(self.bind(node.this), self.bind(node.expression))
+        if isinstance(node, exp.NullSafeNEQ):
+            return logic.negation(logic.null_safe_equal(self.bind(node.this), self.bind(node.expression)))
+        if isinstance(node, exp.Between):
+            value = self.bind(node.this)
+            low, high = self.bind(node.args["low"]), self.bind(node.args["high"])
+            return logic.both(logic.compare(">=", value, low), logic.compare("<=", value, high))
+        if isinstance(node, exp.In):
+            return self._in(node)
+        if isinstance(node, (exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)):
+            return self._like(node)
+        return self._special(node)
+
+    def _special(self, node: Node) -> Expr:
+        if isinstance(node, exp.Case):
+            return self._case(node)
+        if isinstance(node, exp.If):
+            otherwise = node.args.get("false")
+            value = self.bind(node.args["true"])
+            return logic.choose(
+                [(self.bind(node.this), value)], self.bind(otherwise) if otherwise is not None else null(VOID)
+            )
+        if isinstance(node, (exp.Cast, exp.TryCast)):
+            if node.args.get("safe"):
+                raise self.text.unsupported(
+                    node, "TRY_CAST", "use CAST, which refuses the batch where a value does not fit"
+                )
+            if node.args.get("format"):
+                raise self.text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
+            return cast(self.bind(node.this), type_of(self.text, node.args["to"]))
+        if isinstance(node, exp.DPipe):
+            parts = (cast(self.bind(node.this), STRING), cast(self.bind(node.expression), STRING))
+            return call("concat", parts, STRING)
+        if isinstance(node, exp.Extract):
+            return date_part(node.this.name, self.bind(node.expression))
+        if isinstance(node, exp.Trim):
+            characters = node.expression
+            side = str(node.args.get("position") or "")
+            return trimmed(side, self.bind(node.this), self.bind(characters) if characters is not None else None)
+        if isinstance(node, exp.Substring):
+            return self._optional("substring", node.this, node.args.get("start"), node.args.get("length"))
+        if isinstance(node, exp.StrPosition):
+            return self._optional("locate", node.args["substr"], node.this, node.args.get("position"))
+        kind = type(node).__name__.upper()
+        raise self.text.unsupported(node, f"{kind}, as in {self.text.of(node)},", "see docs/sql.md for what is")
+
+    def _optional(self, name: str, *parts: Node | None) -> Expr:
+        return scalar(name, [self.bind(part) for part in parts if part is not None])
+
+    def _call(self, node: Node) -> Expr:
+        inner = node.this if isinstance(node, exp.Filter) else node
+        if isinstance(inner, (exp.Window, exp.WithinGroup)):
+            raise self.text.unsupported(node, *_REFUSED[exp.Window])
+        if not isinstance(inner, exp.Anonymous):
+            raise self.text.error(node, "FILTER (WHERE ...) follows an aggregate function")
+        name = inner.name.lower()
+        if name in AGGREGATES or (name in GROUPINGS and inner is node):
+            if self.aggregate is None:
+                what = "an aggregate function" if name in AGGREGATES else name.upper()
+                raise self.text.error(node, f"{what} cannot stand in {self.clause}; SELECT and HAVING take it")
+            return self.aggregate(node)
+        if isinstance(node, exp.Filter):
+            raise self.text.error(node, f"FILTER (WHERE ...) follows an aggregate function, which {name} is not")
+        for argument in inner.expressions:
+            if isinstance(argument, exp.Distinct):
+                raise self.text.error(argument, f"DISTINCT stands in aggregate functions, which {name} is not")
+        return scalar(name, [self._argument(name, i, arg) for i, arg in enumerate(inner.expressions)])
+
+    def _argument(self, function: str, position: int, node: Node) -> Expr:
+        """An argument; the unit of ``timestampadd(MONTH, 1, t)`` and the like is a bare word."""
+        if function in ("date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff"):
+            parent = node.parent
+            three = parent is not None and len(parent.expressions) == 3
+            if three and position == 0 and isinstance(node, exp.Column):
+                return text(node.name)
+        return self.bind(node)
+
+    def _is(self, node: exp.Is) -> Expr:
+        value, what = self.bind(node.this), node.expression
+        if isinstance(what, exp.Null):
+            return call("is_null", (value,), BOOLEAN) if value.nullable else FALSE
+        if isinstance(what, exp.Boolean):
+            flag = logic.condition(value, "IS TRUE")
+            return call("is_true", (flag if what.this else logic.negation(flag),), BOOLEAN)
+        raise Fault("IS takes NULL, TRUE, FALSE or DISTINCT FROM")
+
+    def _in(self, node: exp.In) -> Expr:
+        if node.args.get("query") is not None or node.args.get("unnest") is not None or node.args.get("field"):
+            raise self.text.unsupported(
+                node, "IN (subquery) here", "WHERE takes it, or NOT of it, as a term of its own"
+            )
+        value = self.bind(node.this)
+        members = [self.bind(member) for member in node.expressions]
+        to = logic.common_type([value, *members], "IN")
+        value = cast(value, to)
+        return logic.any_of([logic.compare("=", value, cast(member, to)) for member in members])
+
+    def _like(self, node: Node) -> Expr:
+        escape = None
+        if isinstance(node, exp.Escape):
+            escape = self.bind(node.expression)
+            if not isinstance(escape, Literal) or not isinstance(escape.value, str) or len(escape.value) != 1:
+                raise Fault("ESCAPE takes one character, as in LIKE '10!%' ESCAPE '!'")
+            node = node.this
+        if isinstance(node.expression, (exp.Any, exp.All, exp.Tuple)):
+            raise self.text.unsupported(node, "LIKE ANY and LIKE ALL", "write LIKE once per pattern, with OR or AND")
+        op = "rlike" if isinstance(node, exp.RegexpLike) else "ilike" if isinstance(node, exp.ILike) else "like"
+        args = (cast(self.bind(node.this), STRING), cast(self.bind(node.expression), STRING))
+        matched = call(op, args if escape is None else (*args, escape), BOOLEAN)
+        # The parser wraps NOT RLIKE in NOT, as it does NOT IN, but notes NOT LIKE in the node itself.
+        return logic.negation(matched) if node.args.get("negate") else matched
+
+    def _case(self, node: exp.Case) -> Expr:
+        subject = self.bind(node.this) if node.this is not None else None
+        branches = []
+        for branch in node.args["ifs"]:
+            when = self.bind(branch.this)
+            test = when if subject is None else logic.compare("=", subject, when)
+            branches.append((test, self.bind(branch.args["true"])))
+        otherwise = node.args.get("default")
+        return logic.choose(branches, self.bind(otherwise) if otherwise is not None else null(VOID))
+
+    def _interval(self, node: exp.Interval) -> Interval:
+        unit, amount = node.args.get("unit"), node.this
+        negative = isinstance(amount, exp.Neg)
+        amount = amount.this if isinstance(amount, (exp.Neg, exp.Paren)) else amount
+        if not isinstance(amount, exp.Literal) or not isinstance(unit, exp.Var):
+            raise self.text.unsupported(
+                node, f"{self.text.of(node)}", "write a constant and one unit, as in INTERVAL '90' DAY"
+            )
+        interval = arithmetic.interval_of(str(amount.this), unit.name)
+        return interval.times(-1) if negative else interval
+
+    def _refuse_quantified(self, node: Node) -> None:
+        for side in (node.this, node.expression):
+            if isinstance(side, (exp.Any, exp.All)):
+                raise self.text.unsupported(side, *_REFUSED[type(side)])
+
+
+def _literal(node: exp.Literal) -> Expr:
+    digits = str(node.this)
+    if node.is_string:
+        return text(digits)
+    if "e" in digits.lower():
+        return Literal(float(digits), DOUBLE)
+    if "." in digits:
+        return literal_decimal(digits)
+    value = int(digits)
+    if value < 2**31:
+        return Literal(value, INT)
+    return Literal(value, BIGINT) if value < 2**63 else literal_decimal(digits)

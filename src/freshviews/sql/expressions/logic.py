@@ -1,0 +1,162 @@
+"""Stage 3d: comparison, AND OR NOT, CASE and what is made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from freshviews.expr.nodes import Call, Expr, Literal
+from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, call, null, retyped
+from freshviews.sql.expressions.cast import cast
+from freshviews.sql.expressions.coerce import common
+from freshviews.types import BOOLEAN, DOUBLE, STRING, SqlType
+
+COMPARISONS = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+
+
+def compare(sign: str, a: Expr, b: Expr) -> Expr:
+    """One of = <> < <= > >=. Strings are ordered by their UTF-8 bytes."""
+    a, b, to = alike((a, b), f"{a.type} {sign} {b.type}")
+    op = COMPARISONS[sign]
+    if to.is_float:
+        return call(f"{op}_float", (a, b), BOOLEAN)
+    if to == STRING and op not in ("eq", "ne"):
+        return call(f"{op}_string", (a, b), BOOLEAN)
+    return call(op, (a, b), BOOLEAN)
+
+
+def null_safe_equal(a: Expr, b: Expr) -> Expr:
+    """``<=>``: NULL equals NULL, and the answer is never NULL."""
+    a, b, _ = alike((a, b), f"{a.type} <=> {b.type}")
+    if not a.nullable and not b.nullable:
+        return compare("=", a, b)
+    return call("null_safe_eq", (a, b), BOOLEAN)
+
+
+def alike(values: Sequence[Expr], what: str) -> tuple[Expr, Expr, SqlType]:
+    """Two values and the common type they were cast to."""
+    to = common_type(values, what)
+    return cast(values[0], to), cast(values[1], to), to
+
+
+def common_type(values: Sequence[Expr], what: str) -> SqlType:
+    """The least common type of all values, in order. Raises ``Fault`` where there is none."""
+    to: SqlType = VOID
+    for value in values:
+        wider = common(to, value.type)
+        if wider is None:
+            raise Fault(f"{what}: {to} and {value.type} have no common type; CAST one of them")
+        to = wider
+    return to
+
+
+def condition(expr: Expr, what: str) -> Expr:
+    """The expression as a BOOLEAN."""
+    if expr.type == VOID:
+        return null(BOOLEAN)
+    if expr.type != BOOLEAN:
+        raise Fault(f"{what} takes a BOOLEAN, not {expr.type}")
+    return expr
+
+
+def both(a: Expr, b: Expr) -> Expr:
+    a, b = condition(a, "AND"), condition(b, "AND")
+    if a == TRUE or b == FALSE:
+        return b
+    if b == TRUE or a == FALSE:
+        return a
+    return call("and", (a, b), BOOLEAN)
+
+
+def either(a: Expr, b: Expr) -> Expr:
+    a, b = condition(a, "OR"), condition(b, "OR")
+    if a == FALSE or b == TRUE:
+        return b
+    if b == FALSE or a == TRUE:
+        return a
+    return call("or", (a, b), BOOLEAN)
+
+
+def negation(a: Expr) -> Expr:
+    a = condition(a, "NOT")
+    if isinstance(a, Call) and a.op == "not":
+        return a.args[0]
+    if isinstance(a, Call) and a.op in ("is_null", "is_not_null"):
+        return call("is_null" if a.op == "is_not_null" else "is_not_null", a.args, BOOLEAN)
+    return call("not", (a,), BOOLEAN)
+
+
+def any_of(terms: Sequence[Expr]) -> Expr:
+    """OR of the terms as a balanced tree, so that a long IN list does not nest deeply."""
+    if len(terms) <= 2:
+        return reduce(either, terms) if terms else FALSE
+    middle = len(terms) // 2
+    return either(any_of(terms[:middle]), any_of(terms[middle:]))
+
+
+def conjuncts_of(expr: Expr) -> tuple[Expr, ...]:
+    """The terms of a conjunction; of OR, the conjuncts that every branch has come out in front."""
+    if isinstance(expr, Call) and expr.op == "and":
+        return (*conjuncts_of(expr.args[0]), *conjuncts_of(expr.args[1]))
+    if isinstance(expr, Call) and expr.op == "or":
+        left, right = (conjuncts_of(arg) for arg in expr.args)
+        shared = tuple(term for term in left if term in right)
+        if shared:
+            rest = either(
+                all_of([term for term in left if term not in shared]),
+                all_of([term for term in right if term not in shared]),
+            )
+            return shared if rest == TRUE else (*shared, rest)
+    return (expr,)
+
+
+def all_of(terms: Sequence[Expr]) -> Expr:
+    return reduce(both, terms) if terms else TRUE
+
+
+def choose(branches: Sequence[tuple[Expr, Expr]], otherwise: Expr) -> Expr:
+    """CASE WHEN ... THEN ... ELSE ... END, its values brought to one type."""
+    to = common_type([*(value for _, value in branches), otherwise], "CASE")
+    args: list[Expr] = []
+    last = cast(otherwise, to)
+    for when, value in branches:
+        when = condition(when, "WHEN")
+        if isinstance(when, Literal) and when.value is not True:
+            continue
+        if when == TRUE:
+            last = cast(value, to)
+            break
+        args += [when, cast(value, to)]
+    return call("case", (*args, last), to) if args else last
+
+
+def first_of(values: Sequence[Expr]) -> Expr:
+    """COALESCE."""
+    to = common_type(values, "COALESCE")
+    kept: list[Expr] = []
+    for value in values:
+        made = cast(value, to)
+        if isinstance(made, Literal) and made.value is None:
+            continue
+        kept.append(made)
+        if not made.nullable:
+            break
+    if not kept:
+        return null(to)
+    return kept[0] if len(kept) == 1 else call("coalesce", tuple(kept), to)
+
+
+def extreme(which: str, values: Sequence[Expr]) -> Expr:
+    """GREATEST or LEAST, which skip NULLs."""
+    to = common_type(values, which.upper())
+    kind = "float" if to.is_float else "string" if to == STRING else "int"
+    return reduce(lambda a, b: call(f"{which}_{kind}", (a, b), to), [cast(value, to) for value in values])
+
+
+def as_double(value: Expr) -> Expr:
+    return cast(value, DOUBLE)
+
+
+def as_boolean_code(flag: Expr, to: SqlType) -> Expr:
+    """A condition as 1 where TRUE and 0 where FALSE or NULL."""
+    return retyped(call("is_true", (flag,), BOOLEAN) if flag.nullable else flag, to)

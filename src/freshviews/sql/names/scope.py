@@ -1,0 +1,161 @@
+"""Stage 2a: what a name in a query may mean.
+
+A column of FROM is an expression: of a table or view, ``Column`` with a key made of alias and column
+name; of a flattened subquery, whatever its SELECT list says. So a subquery disappears by substitution.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from freshviews.expr.nodes import Column, Expr
+from freshviews.query.block import ColumnDef
+from freshviews.sql.catalog import near, same
+from freshviews.sql.expressions.build import nodes_of, sharpened
+from freshviews.sql.text.parse import Node, SqlText
+
+_SEPARATOR = "\x1f"
+
+
+@dataclass(frozen=True)
+class Source:
+    """One occurrence of a relation in a join; ``alias`` is unique in it."""
+
+    alias: str
+    relation: str
+    columns: tuple[ColumnDef, ...]
+
+    def column(self, definition: ColumnDef) -> Column:
+        return Column(self.alias + _SEPARATOR + definition.name, definition.type, definition.nullable)
+
+
+def alias_of(column_key: str) -> str:
+    """The alias of the source a column key belongs to."""
+    return column_key.split(_SEPARATOR, 1)[0]
+
+
+def name_of(column_key: str) -> str:
+    """The relation's own name of the column."""
+    return column_key.split(_SEPARATOR, 1)[1]
+
+
+def aliases_in(expr: Expr) -> frozenset[str]:
+    """The sources an expression reads."""
+    return frozenset(alias_of(n.name) for n in nodes_of(expr) if isinstance(n, Column))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A column that a query may name: the table alias it hangs on, its name, its value."""
+
+    alias: str
+    name: str
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The columns of a FROM clause.
+
+    ``entries`` are all of them; ``visible`` those that ``*`` and unqualified names mean, in order: the
+    second of two columns joined by USING or NATURAL is not among them. ``aliases`` are columns of the
+    SELECT list that a name may mean where FROM has none such.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    visible: tuple[Entry, ...] = ()
+    aliases: Mapping[str, Expr] = field(default_factory=dict)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(entry.alias for entry in self.entries if entry.alias))
+
+    def beside(self, other: Scope) -> Scope:
+        return Scope((*self.entries, *other.entries), (*self.visible, *other.visible))
+
+    def merging(self, other: Scope, names: Iterable[str]) -> Scope:
+        """The join USING these names: each once, in front."""
+        shared = {name.lower() for name in names}
+        first = [e for name in names for e in self.visible if same(e.name, name)]
+        left = [e for e in self.visible if e.name.lower() not in shared]
+        right = [e for e in other.visible if e.name.lower() not in shared]
+        return Scope((*self.entries, *other.entries), (*first, *left, *right))
+
+    def with_aliases(self, aliases: Mapping[str, Expr]) -> Scope:
+        return replace(self, aliases=aliases)
+
+    def knowing(self, never_null: frozenset[str]) -> Scope:
+        """The scope once WHERE and ON have excluded NULL from some columns."""
+
+        def sharp(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+            return tuple(replace(e, expr=sharpened(e.expr, never_null)) for e in entries)
+
+        return Scope(sharp(self.entries), sharp(self.visible), self.aliases)
+
+    def find(self, node: exp.Column) -> Entry | None:
+        """The column of FROM that a name means; None where it means none, or several."""
+        if node.table:
+            found = [e for e in self.entries if same(e.alias, node.table) and same(e.name, node.name)]
+        else:
+            found = [e for e in self.visible if same(e.name, node.name)]
+        return found[0] if len(found) == 1 else None
+
+    def has(self, node: exp.Column) -> bool:
+        """Whether a name is one of FROM, or of its tables: what it means is to be asked here, and nowhere else."""
+        if node.table:
+            return any(same(entry.alias, node.table) for entry in self.entries)
+        return any(same(entry.name, node.name) for entry in self.visible)
+
+    def known(self, node: exp.Column) -> tuple[str, ...]:
+        """What might have been meant by a name: tables, where it is qualified, or columns."""
+        return self.tables if node.table else (*(entry.name for entry in self.visible), *self.aliases)
+
+    def resolve(self, text: SqlText, node: exp.Column, further: Iterable[str] = ()) -> Expr:
+        """The value of a name. Raises SqlError where nothing, or more than one thing, has it; ``further``: what else
+        might have been meant."""
+        name, table = node.name, node.table
+        if node.args.get("db") is not None:
+            raise text.error(node, f"{text.of(node)}: names have the form table.column")
+        if table:
+            return self._qualified(text, node, table, name, further)
+        found = [entry for entry in self.visible if same(entry.name, name)]
+        if len(found) == 1:
+            return found[0].expr
+        if found:
+            owners = ", ".join(f"{entry.alias}.{entry.name}" for entry in found)
+            raise text.error(node, f"column {name} is ambiguous: it may be {owners}")
+        if name.lower() in self.aliases:
+            return self.aliases[name.lower()]
+        raise text.error(node, f"unknown column {name}{near(name, (*self.known(node), *further))}")
+
+    def _qualified(self, text: SqlText, node: exp.Column, table: str, name: str, further: Iterable[str]) -> Expr:
+        of_table = [entry for entry in self.entries if same(entry.alias, table)]
+        if not of_table:
+            raise text.error(node, f"unknown table {table} in {text.of(node)}{near(table, (*self.tables, *further))}")
+        found = [entry for entry in of_table if same(entry.name, name)]
+        if len(found) > 1:
+            raise text.error(node, f"column {table}.{name} is ambiguous: {table} has it twice")
+        if not found:
+            raise text.error(node, f"unknown column {table}.{name}{near(name, (entry.name for entry in of_table))}")
+        return found[0].expr
+
+    def star(self, text: SqlText, node: Node, table: str) -> tuple[Entry, ...]:
+        """The columns of ``*`` (``table`` empty) or ``table.*``."""
+        if not table:
+            return self.visible
+        found = tuple(entry for entry in self.entries if same(entry.alias, table))
+        if not found:
+            raise text.error(node, f"unknown table {table}{near(table, self.tables)}")
+        return found
+
+
+def table_scope(source: Source, names: tuple[str, ...] | None = None) -> Scope:
+    """The scope of one relation, its columns renamed where the alias has a column list."""
+    entries = tuple(
+        Entry(source.alias, name, source.column(column))
+        for column, name in zip(source.columns, names or [c.name for c in source.columns], strict=True)
+    )
+    return Scope(entries, entries)

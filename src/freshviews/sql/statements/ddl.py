@@ -1,0 +1,234 @@
+"""Stage 2d: CREATE TABLE to ``TableDef``, and the properties of tables and views."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from freshviews.query.block import ColumnDef, ForeignKey, TableDef
+from freshviews.query.window import window_of
+from freshviews.sql.catalog import Catalog, NameProblem, column_named, near, same
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.typenames import type_of
+
+TABLE_PROPERTIES = ("freshviews.trusted", "freshviews.rows", "freshviews.update_rate", "freshviews.window")
+VIEW_PROPERTIES = (
+    "freshviews.strategy",
+    "freshviews.join_tree",
+    "freshviews.bag_strategy",
+    "freshviews.updates",
+    "freshviews.epsilon",
+    "freshviews.key_order",
+)
+
+_CONSTRAINTS = "accepted are NOT NULL, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
+
+
+@dataclass
+class _Table:
+    """A CREATE TABLE while its parts are read."""
+
+    name: str
+    columns: list[ColumnDef] = field(default_factory=list)
+    primary: tuple[str, ...] | None = None
+    unique: list[tuple[str, ...]] = field(default_factory=list)
+    foreign: list[tuple[Node, tuple[str, ...], exp.Reference]] = field(default_factory=list)
+
+
+def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
+    """The table a CREATE TABLE defines. Raises SqlError with the place of what is wrong."""
+    schema = node.this
+    if node.expression is not None:
+        raise text.unsupported(
+            node.expression, "CREATE TABLE AS SELECT", "CREATE MATERIALIZED VIEW ... AS SELECT is accepted"
+        )
+    if not isinstance(schema, exp.Schema):
+        raise text.error(node, f"table {node.this.name} needs a list of columns in parentheses")
+    table = _Table(schema.this.name)
+    check_name(text, schema.this)
+    for part in schema.expressions:
+        if isinstance(part, exp.ColumnDef):
+            _column(text, table, part)
+        else:
+            _constraint(text, table, part)
+    if not table.columns:
+        raise text.error(node, f"table {table.name} needs at least one column")
+    properties = properties_of(text, node, TABLE_PROPERTIES)
+    keys = ([table.primary] if table.primary else []) + table.unique
+    columns = [
+        replace(column, nullable=column.nullable and not (table.primary and column.name in table.primary))
+        for column in table.columns
+    ]
+    made = TableDef(
+        table.name,
+        tuple(columns),
+        tuple(dict.fromkeys(keys)),
+        table.primary is not None,
+        (),
+        _flag(text, node, properties.get("freshviews.trusted", "false")),
+        tuple(properties.items()),
+    )
+    _check_rows(text, node, properties.get("freshviews.rows", "0"))
+    try:
+        window_of(made)
+    except ValueError as error:
+        raise text.error(node, f"freshviews.window: {error}") from None
+    _check_rate(text, node, properties.get("freshviews.update_rate", "1"))
+    foreign = tuple(_foreign_key(text, made, catalog, *one) for one in table.foreign)
+    return replace(made, foreign_keys=foreign)
+
+
+def check_name(text: SqlText, node: exp.Table) -> None:
+    if node.args.get("db") is not None:
+        raise text.error(node, f"{text.of(node)}: tables and views have one name, without a schema")
+    if "#" in node.name:
+        raise text.error(node, f"{node.name}: a # marks internal views; choose a name without it")
+
+
+def check_column_name(text: SqlText, node: Node, name: str) -> None:
+    if same(name, "_multiplicity"):
+        raise text.error(node, "_multiplicity is the column of signed counts in changes; choose another name")
+
+
+def _column(text: SqlText, table: _Table, node: exp.ColumnDef) -> None:
+    name = node.name
+    check_column_name(text, node, name)
+    if column_named(table.columns, name) is not None:
+        raise text.error(node, f"column {name} stands twice in table {table.name}")
+    if node.kind is None:
+        raise text.error(node, f"column {name} needs a type")
+    nullable = True
+    for constraint in node.constraints:
+        kind = constraint.kind
+        if isinstance(kind, exp.NotNullColumnConstraint):
+            nullable = bool(kind.args.get("allow_null"))
+        elif isinstance(kind, exp.PrimaryKeyColumnConstraint):
+            _set_primary(text, table, constraint, (name,))
+        elif isinstance(kind, exp.UniqueColumnConstraint):
+            table.unique.append((name,))
+        elif isinstance(kind, exp.Reference):
+            table.foreign.append((constraint, (name,), kind))
+        elif not isinstance(kind, exp.CommentColumnConstraint):
+            raise text.unsupported(constraint, f"column constraint {text.of(constraint)}", _CONSTRAINTS)
+    table.columns.append(ColumnDef(name, type_of(text, node.kind), nullable))
+
+
+def _constraint(text: SqlText, table: _Table, node: Node) -> None:
+    if isinstance(node, exp.Constraint):
+        for part in node.expressions:
+            _constraint(text, table, part)
+        return
+    if isinstance(node, exp.PrimaryKey):
+        _set_primary(text, table, node, _own_columns(text, table, node.expressions))
+    elif isinstance(node, exp.UniqueColumnConstraint) and isinstance(node.this, exp.Schema):
+        table.unique.append(_own_columns(text, table, node.this.expressions))
+    elif isinstance(node, exp.ForeignKey):
+        reference = node.args.get("reference")
+        if not isinstance(reference, exp.Reference):
+            raise text.error(node, "FOREIGN KEY needs REFERENCES table (columns)")
+        table.foreign.append((node, _own_columns(text, table, node.expressions), reference))
+    else:
+        raise text.unsupported(node, f"constraint {text.of(node)}", _CONSTRAINTS)
+
+
+def _set_primary(text: SqlText, table: _Table, node: Node, columns: tuple[str, ...]) -> None:
+    if table.primary is not None:
+        raise text.error(node, f"table {table.name} has two primary keys; name all columns in one, or use UNIQUE")
+    table.primary = columns
+
+
+def _own_columns(text: SqlText, table: _Table, nodes: Sequence[Node]) -> tuple[str, ...]:
+    names = []
+    for node in nodes:
+        column = column_named(table.columns, node.name)
+        if column is None:
+            raise text.error(node, f"unknown column {node.name}{near(node.name, (c.name for c in table.columns))}")
+        names.append(column.name)
+    return tuple(names)
+
+
+def _foreign_key(
+    text: SqlText,
+    table: TableDef,
+    catalog: Catalog,
+    node: Node,
+    columns: tuple[str, ...],
+    reference: exp.Reference,
+) -> ForeignKey:
+    target = reference.this.this if isinstance(reference.this, exp.Schema) else reference.this
+    named = reference.this.expressions if isinstance(reference.this, exp.Schema) else []
+    if reference.args.get("options"):
+        raise text.unsupported(reference, "ON DELETE and ON UPDATE of REFERENCES", "delete the referring rows first")
+    other = table if same(target.name, table.name) else catalog.table(target.name)
+    if other is None:
+        names = (known.name for known in catalog.tables.values())
+        raise NameProblem(f"unknown table {target.name}{near(target.name, names)}", *text.at(target))
+    referenced: list[str] = []
+    for one in named:
+        column = column_named(other.columns, one.name)
+        if column is None:
+            known = near(one.name, (c.name for c in other.columns))
+            raise text.error(one, f"unknown column {other.name}.{one.name}{known}")
+        referenced.append(column.name)
+    if not named and other.has_primary_key:
+        referenced = list(other.keys[0])
+    if not any(set(referenced) == set(known) for known in other.keys):
+        keys = " or ".join(f"({', '.join(known)})" for known in other.keys) or "none"
+        raise text.error(target, f"a foreign key refers to a PRIMARY KEY or UNIQUE columns; {other.name} has {keys}")
+    if len(referenced) != len(columns):
+        raise text.error(node, f"the foreign key has {len(columns)} columns and refers to {len(referenced)}")
+    for own, its in zip(columns, referenced, strict=True):
+        types = [column_named(one.columns, name) for one, name in ((table, own), (other, its))]
+        if types[0] is not None and types[1] is not None and types[0].type != types[1].type:
+            raise text.error(node, f"{own} is {types[0].type} but {other.name}.{its} is {types[1].type}")
+    return ForeignKey(columns, other.name, tuple(referenced))
+
+
+def properties_of(text: SqlText, node: exp.Create, known: Sequence[str]) -> dict[str, str]:
+    """TBLPROPERTIES as texts. A freshviews property outside ``known`` is refused; others are kept."""
+    clause = node.args.get("properties")
+    return properties_in(text, clause.expressions if clause is not None else (), known)
+
+
+def properties_in(text: SqlText, parts: Iterable[Node], known: Sequence[str]) -> dict[str, str]:
+    """The parts of TBLPROPERTIES as texts; see ``properties_of``."""
+    found: dict[str, str] = {}
+    for part in parts:
+        if isinstance(part, exp.MaterializedProperty):
+            continue
+        if isinstance(part, exp.SchemaCommentProperty):
+            found["comment"] = part.this.name
+            continue
+        if type(part) is not exp.Property:
+            raise text.unsupported(part, text.of(part), "TBLPROPERTIES ('name' = 'value') is accepted")
+        name = part.this.name if isinstance(part.this, exp.Literal) else text.of(part.this)
+        value = part.args["value"].name
+        if name.lower().startswith("freshviews."):
+            name = name.lower()
+            if name not in known:
+                raise text.error(part, f"unknown property {name}; known are {', '.join(known)}")
+        found[name] = value
+    return found
+
+
+def _check_rows(text: SqlText, node: Node, value: str) -> None:
+    if not value.isdecimal():
+        raise text.error(node, f"freshviews.rows is the expected number of rows, not {value!r}")
+
+
+def _check_rate(text: SqlText, node: Node, value: str) -> None:
+    try:
+        good = 0 <= float(value) < float("inf")
+    except ValueError:
+        good = False
+    if not good:
+        raise text.error(node, f"freshviews.update_rate is the expected number of updates, 0 or more, not {value!r}")
+
+
+def _flag(text: SqlText, node: Node, value: str) -> bool:
+    flags: Mapping[str, bool] = {"true": True, "false": False}
+    if value.lower() not in flags:
+        raise text.error(node, f"freshviews.trusted is 'true' or 'false', not {value!r}")
+    return flags[value.lower()]

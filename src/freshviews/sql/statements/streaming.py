@@ -1,0 +1,203 @@
+"""Streaming SQL: where tables come from and where views go, taken off a script.
+
+::
+
+    CREATE STREAMING TABLE t (a INT) USING csv OPTIONS (path 'in/t', changes 'op');
+    CREATE MATERIALIZED VIEW v USING parquet OPTIONS (path 'out/v') AS SELECT a, COUNT(*) AS n FROM t GROUP BY a
+
+becomes plain SQL, in which every character that was taken off is a blank, so that errors keep their places, and a
+``Using`` per table and view that has one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import TokenError
+
+from freshviews.errors import SqlError
+from freshviews.sql.text.parse import SqlText, parse
+
+_STREAMING = re.compile(r"\bCREATE\s+STREAMING\s+TABLE\b", re.IGNORECASE)
+_ACCEPTED = "CREATE STREAMING TABLE and CREATE MATERIALIZED VIEW are accepted; to drop one, take it out of the file"
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option's value as text, and its place (1-based)."""
+
+    value: str
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Using:
+    """``USING provider OPTIONS (...)``: the provider in lower case, options by name as written."""
+
+    provider: str
+    options: dict[str, Option]
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Split:
+    """A statement of a streaming script.
+
+    ``kind`` is table or view; ``name`` is None where none can be read, which the parser then refuses. ``sql`` is
+    the plain statement; ``line`` and ``column`` are where it begins.
+    """
+
+    kind: str
+    name: str | None
+    sql: str
+    using: Using | None
+    line: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """A script taken apart. ``sql`` is as long as the text and has the same places."""
+
+    sql: str
+    statements: tuple[Split, ...] = field(default=())
+
+
+def split_streaming(text: str) -> Streaming:
+    """Take sources and sinks off a script. Raises SqlError with line and column."""
+    sql = SqlText(text)
+    try:
+        tokens = Spark().tokenize(text)
+    except TokenError:
+        parse(sql)  # raises the same at its place
+        raise
+    plain = list(text)
+    statements: list[Split] = []
+    for tokens_of_one in _statements(tokens):
+        kind, name, using, blanks = _statement(sql, tokens_of_one)
+        for start, end in blanks:
+            plain[start:end] = [char if char == "\n" else " " for char in plain[start:end]]
+        start, end = tokens_of_one[0].start, tokens_of_one[-1].end + 1
+        statements.append(Split(kind, name, "".join(plain[start:end]).strip(), using, *sql.place(start)))
+    return Streaming("".join(plain), tuple(statements))
+
+
+def plain(text: str) -> str:
+    """The text without sources and sinks, where it is a streaming script; else as it is. Raises SqlError."""
+    return split_streaming(text).sql if _STREAMING.search(text) else text
+
+
+def _statements(tokens: Sequence[Any]) -> list[list[Any]]:
+    found: list[list[Any]] = [[]]
+    for token in tokens:
+        if token.text == ";" and token.token_type.name == "SEMICOLON":
+            found.append([])
+        else:
+            found[-1].append(token)
+    return [one for one in found if one]
+
+
+def _statement(sql: SqlText, tokens: list[Any]) -> tuple[str, str | None, Using | None, list[tuple[int, int]]]:
+    words = [token.text.upper() for token in tokens]
+    blanks: list[tuple[int, int]] = []
+    if words[0] != "CREATE":
+        raise SqlError(f"a statement that begins with {words[0]} has no place here; {_ACCEPTED}", *_at(sql, tokens[0]))
+    streaming = len(words) > 1 and words[1] == "STREAMING"
+    if streaming:
+        blanks.append((tokens[1].start, tokens[1].end + 1))
+    kind = "view" if "VIEW" in words[1:4] else "table"
+    depth, at = 0, None
+    for i, token in enumerate(tokens):
+        depth += (_mark(token) == "(") - (_mark(token) == ")")
+        if depth == 0 and words[i] == "AS":
+            break
+        if depth == 0 and words[i] == "USING" and token.token_type.name == "USING":
+            at = i
+            break
+    name = _name(tokens, words)
+    if kind == "table" and not streaming and at is None:
+        raise SqlError(
+            f"table {name} has no source; CREATE STREAMING TABLE {name} (...) USING csv OPTIONS (...) is accepted",
+            *_at(sql, tokens[0]),
+        )
+    if at is None:
+        if streaming:
+            raise SqlError(f"table {name} needs USING and where its rows come from", *_at(sql, tokens[0]))
+        return kind, name, None, blanks
+    using, end = _using(sql, tokens, at)
+    blanks.append((tokens[at].start, tokens[end].end + 1))
+    return kind, name, using, blanks
+
+
+def _name(tokens: list[Any], words: list[str]) -> str | None:
+    for i, word in enumerate(words[:8]):
+        if word in ("TABLE", "VIEW"):
+            skip = 4 if words[i + 1 : i + 4] == ["IF", "NOT", "EXISTS"] else 1
+            return tokens[i + skip].text if i + skip < len(tokens) else None
+    return None
+
+
+def _using(sql: SqlText, tokens: list[Any], at: int) -> tuple[Using, int]:
+    """The clause that begins at a token, and the position of its last token."""
+    if at + 1 >= len(tokens):
+        raise SqlError("USING needs the name of a format, such as csv", *_at(sql, tokens[at]))
+    last = at + 1
+    provider = tokens[last].text
+    while last + 2 < len(tokens) and tokens[last + 1].text == ".":
+        provider += "." + tokens[last + 2].text
+        last += 2
+    options: dict[str, Option] = {}
+    if last + 1 < len(tokens) and tokens[last + 1].text.upper() == "OPTIONS":
+        last = _options(sql, tokens, last + 2, options)
+    return Using(provider.lower() if "." not in provider else provider, options, *_at(sql, tokens[at])), last
+
+
+def _options(sql: SqlText, tokens: list[Any], i: int, options: dict[str, Option]) -> int:
+    """Read ``(key [=] value, ...)`` from token ``i``; the position of the closing parenthesis comes back."""
+
+    def expect(condition: bool, what: str) -> None:
+        if not condition:
+            token = tokens[min(i, len(tokens) - 1)]
+            raise SqlError(f"OPTIONS (name 'value', ...) is accepted; {what} was expected here", *_at(sql, token))
+
+    expect(i < len(tokens) and _mark(tokens[i]) == "(", "(")
+    i += 1
+    while i < len(tokens) and _mark(tokens[i]) != ")":
+        key_token = tokens[i]
+        key = key_token.text
+        expect(key_token.token_type.name == "STRING" or key.replace("_", "a").isalnum(), "the name of an option")
+        i += 1
+        while i + 1 < len(tokens) and _mark(tokens[i]) == ".":
+            key += "." + tokens[i + 1].text
+            i += 2
+        if i < len(tokens) and _mark(tokens[i]) == "=":
+            i += 1
+        sign = ""
+        if i < len(tokens) and _mark(tokens[i]) == "-":
+            sign, i = "-", i + 1
+        good = i < len(tokens) and tokens[i].token_type.name in ("STRING", "NUMBER", "TRUE", "FALSE")
+        expect(good, f"the value of option {key}, in quotes,")
+        if key.lower() in (known.lower() for known in options):
+            raise SqlError(f"option {key} is given twice", *_at(sql, key_token))
+        options[key] = Option(sign + tokens[i].text, *_at(sql, tokens[i]))
+        i += 1
+        expect(i < len(tokens) and _mark(tokens[i]) in (",", ")"), ", or )")
+        if _mark(tokens[i]) == ",":
+            i += 1
+    expect(i < len(tokens), ")")
+    return i
+
+
+def _mark(token: Any) -> str:
+    """The text of a token that is no string: a value such as '.' or '(' is no mark."""
+    return "" if token.token_type.name == "STRING" else str(token.text)
+
+
+def _at(sql: SqlText, token: Any) -> tuple[int, int]:
+    return sql.place(token.start)

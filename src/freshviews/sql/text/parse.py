@@ -1,0 +1,184 @@
+"""Stage 1: SQL text to sqlglot trees in which every node knows its place.
+
+sqlglot keeps positions for identifiers and a few other tokens. Here every parsing method also writes
+the span of characters it consumed on the node it returns, so that an error can point at any construct:
+``SqlText.error(node, ...)`` carries the 1-based line and column of the node's first character.
+
+Ordinary function calls stay as they are written, ``Anonymous(name, arguments)``; their meaning is the
+business of ``freshviews.sql.expressions.functions`` alone. Calls with a syntax of their own (CAST, EXTRACT, TRIM ...)
+keep sqlglot's nodes.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from sqlglot import TokenType, exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ErrorLevel, ParseError, TokenError
+from sqlglot.parsers.spark import SparkParser
+
+from freshviews.errors import SqlError, UnsupportedSql
+
+Node = exp.Expr
+
+_SPAN = "freshviews_span"
+_OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "SUBSTR")
+
+
+class _Parser(SparkParser):
+    """The Spark parser, remembering spans and leaving function calls alone."""
+
+    FUNCTIONS = {}  # noqa: RUF012
+    FUNCTION_PARSERS = {  # noqa: RUF012
+        name: parse for name, parse in SparkParser.FUNCTION_PARSERS.items() if name in _OWN_SYNTAX
+    }
+    NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012
+        name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name in ("CASE", "IF")
+    }
+
+    failed_at: int | None = None
+
+    def raise_error(self, message: str, *args: Any, **options: Any) -> None:
+        token = args[0] if args else options.get("token") or self._curr or self._prev
+        self.failed_at = token.start if token else None
+        super().raise_error(message, *args, **options)
+
+    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
+        """sqlglot takes sums in the parentheses, and no conditions."""
+        kind = exp.Cube if self._match(TokenType.CUBE) else exp.Rollup if self._match(TokenType.ROLLUP) else None
+        if kind is None:
+            return None
+        inside = [] if with_prefix else self._parse_wrapped_csv(self._parse_disjunction)
+        return self.expression(kind(expressions=inside))
+
+    def _parse_grouping_sets(self) -> Any:
+        """sqlglot names its classes where there are none."""
+        if not self._match(TokenType.GROUPING_SETS):
+            return None
+        clause = self._prev
+        sets = self._parse_wrapped_csv(self._parse_grouping_set)
+        if not sets:
+            self.raise_error("GROUPING SETS needs sets, as in GROUPING SETS ((a), ())", clause)
+        return self.expression(exp.GroupingSets(expressions=sets))
+
+    def _parse_grouping_set(self) -> Any:
+        return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
+
+    def _parse_as_command(self, start: Any) -> Any:
+        """sqlglot keeps what it cannot parse as opaque text; here it is an error where it stopped."""
+        self.raise_error("Unexpected token")
+
+
+def _remembering_spans(method: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def parse(self: Any, *args: Any, **options: Any) -> Any:
+        first = self._curr
+        node = method(self, *args, **options)
+        last = self._prev
+        if isinstance(node, Node) and first and last and last.end >= first.start:
+            start, end = node.meta.get(_SPAN, (first.start, last.end))
+            node.meta[_SPAN] = (min(start, first.start), max(end, last.end))
+        return node
+
+    return parse
+
+
+for _name in dir(_Parser):
+    if _name.startswith("_parse_") and callable(getattr(_Parser, _name)):
+        setattr(_Parser, _name, _remembering_spans(getattr(_Parser, _name)))
+
+
+@dataclass(frozen=True)
+class SqlText:
+    """A script's text, and the places of its nodes."""
+
+    text: str
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(i + 1 for i, char in enumerate(self.text) if char == "\n")]
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column, both 1-based, of a character offset."""
+        line = bisect_right(self._line_starts, offset)
+        return line, offset - self._line_starts[line - 1] + 1
+
+    def at(self, node: Node) -> tuple[int, int]:
+        """Line and column of a node's first character; (0, 0) where unknown."""
+        offset = _start(node)
+        return (0, 0) if offset is None else self.place(offset)
+
+    def before(self, node: Node, word: str) -> tuple[int, int]:
+        """Line and column of the keyword that stands before a node."""
+        offset = _start(node) or 0
+        found = self.text.upper().rfind(word, 0, offset)
+        return self.place(found if found >= 0 else offset)
+
+    def of(self, node: Node) -> str:
+        """The node's source text, white space collapsed to single spaces."""
+        span = node.meta.get(_SPAN)
+        if span is None:
+            return str(node.sql(dialect="spark"))
+        return " ".join(self.text[span[0] : span[1] + 1].split())
+
+    def whole(self, node: Node) -> str:
+        """The node's source text as it was written."""
+        start, end = node.meta.get(_SPAN, (0, len(self.text)))
+        return self.text[start : end + 1]
+
+    def error(self, node: Node, message: str) -> SqlError:
+        return SqlError(message, *self.at(node))
+
+    def unsupported(self, node: Node, what: str, instead: str) -> UnsupportedSql:
+        """The refusal of a construct, and what would be accepted in its place."""
+        return UnsupportedSql(f"{what} is not supported; {instead}", *self.at(node))
+
+
+def _start(node: Node) -> int | None:
+    """The first character of anything inside the node, or else of what encloses it."""
+    places = [n.meta[_SPAN][0] for n in node.walk() if _SPAN in n.meta]
+    places += [n.meta["start"] for n in node.walk() if n.meta.get("start") is not None]
+    if places:
+        return int(min(places))
+    return _start(node.parent) if node.parent is not None else None
+
+
+def parse(sql: SqlText) -> list[Node]:
+    """The statements of a script, each a tree with spans.
+
+    Raises SqlError, with line and column, where the text is not SQL.
+    """
+    dialect = Spark()
+    parser = _Parser(dialect=dialect, error_level=ErrorLevel.IMMEDIATE)
+    try:
+        trees = parser.parse(dialect.tokenize(sql.text), sql.text)
+    except TokenError as error:
+        raise _token_error(sql, str(error.__cause__ or error)) from None
+    except ParseError as error:
+        message = error.errors[0]["description"] if error.errors else str(error)
+        place = sql.place(parser.failed_at) if parser.failed_at is not None else (0, 0)
+        near = _word(sql.text, parser.failed_at)
+        raise SqlError(f"{message}, at {near!r}" if near else str(message), *place) from None
+    return [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
+
+
+def _token_error(sql: SqlText, message: str) -> SqlError:
+    """sqlglot says ``Missing ' from line:offset``; the offset is of the opening quote."""
+    found = re.search(r"(Missing \S+) from \d+:(\d+)", message)
+    if found is None:
+        return SqlError(message, *sql.place(max(len(sql.text) - 1, 0)))
+    return SqlError(f"{found.group(1)} to close what begins here", *sql.place(int(found.group(2))))
+
+
+def _word(text: str, offset: int | None) -> str:
+    if offset is None or offset >= len(text):
+        return ""
+    found = re.match(r"\w+|\S", text[offset:])
+    return found.group() if found else ""

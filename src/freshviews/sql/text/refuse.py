@@ -1,0 +1,116 @@
+"""What a query may not contain: every clause that is neither bound nor listed here is refused too.
+
+Nothing sqlglot parses is passed over in silence: ``check_*`` compare the clauses a node has with those
+that the binder reads.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from freshviews.sql.text.parse import Node, SqlText
+
+_CLAUSES: dict[str, tuple[str, str]] = {
+    "sort": ("SORT BY in a view", "a view is a bag without order; order what you read from it"),
+    "qualify": ("QUALIFY", "filter groups with HAVING"),
+    "windows": ("WINDOW", "aggregate with GROUP BY in a subquery and join it back"),
+    "laterals": ("LATERAL VIEW", "FROM takes tables, views and subqueries"),
+    "sample": ("TABLESAMPLE", "name the whole table"),
+    "pivots": ("PIVOT", "SUM(CASE WHEN ... THEN ... END) per column is accepted"),
+    "cluster": ("CLUSTER BY", "leave it out"),
+    "distribute": ("DISTRIBUTE BY", "leave it out"),
+    "into": ("SELECT INTO", "CREATE MATERIALIZED VIEW ... AS SELECT is accepted"),
+    "locks": ("FOR UPDATE", "leave it out"),
+    "by_name": ("BY NAME", "list the columns of each SELECT in one order"),
+    "kind": ("SELECT AS STRUCT", "list the columns"),
+    "totals": ("WITH TOTALS", "GROUP BY ... WITH ROLLUP has a row of the totals"),
+}
+
+_LIMIT = ("order", "limit", "offset")
+_READ = {
+    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "hint", *_LIMIT),
+    exp.SetOperation: ("this", "expression", "distinct", "with_", *_LIMIT),
+    exp.Subquery: ("this", "alias", "with_", *_LIMIT),
+    exp.Group: ("expressions", "all", "rollup", "cube", "grouping_sets"),
+}
+
+AGGREGATES = frozenset(
+    (
+        *("count", "sum", "avg", "mean", "min", "max", "count_if", "any", "some", "bool_or", "every", "bool_and"),
+        *("min_by", "max_by", "bit_and", "bit_or", "only_value"),
+    )
+)
+"""The aggregate functions that are accepted."""
+
+GROUPINGS = frozenset(("grouping", "grouping_id"))
+"""The functions that tell of which grouping set a row is."""
+
+
+def _each(names: str, what: str, instead: str) -> dict[str, tuple[str, str]]:
+    return {name: (what.format(name), instead) for name in names.split()}
+
+
+REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
+    **_each(
+        "current_date curdate current_timestamp now localtimestamp current_timezone",
+        "function {}, which changes by itself,",
+        "write the moment as a constant or join a table that holds it",
+    ),
+    **_each(
+        "rand random randn uuid shuffle monotonically_increasing_id spark_partition_id",
+        "function {}, which is not deterministic,",
+        "the same rows must always give the same view",
+    ),
+    **_each(
+        "first last first_value last_value any_value",
+        "function {}, whose answer depends on the order of rows,",
+        "use MIN or MAX, MIN_BY or MAX_BY, which name the order, or ONLY_VALUE",
+    ),
+    **_each(
+        "stddev stddev_samp stddev_pop variance var_samp var_pop corr covar_pop covar_samp median mode "
+        "percentile percentile_approx approx_percentile approx_count_distinct collect_list collect_set "
+        "array_agg listagg string_agg skewness kurtosis regr_slope regr_intercept bit_xor",
+        "aggregate function {}",
+        "COUNT, COUNT_IF, SUM, AVG, MIN, MAX, MIN_BY, MAX_BY, BOOL_AND, BOOL_OR, BIT_AND, BIT_OR are accepted",
+    ),
+    **_each(
+        "try_add try_subtract try_multiply try_divide try_to_number try_to_timestamp",
+        "function {}",
+        "use the one without try_, which refuses the batch where a value does not fit",
+    ),
+    **_each(
+        "explode explode_outer posexplode inline stack",
+        "the generator {}",
+        "a row of a table gives one row of a join",
+    ),
+}
+"""Functions that are known and refused, with what would be accepted."""
+
+
+def check_select(text: SqlText, node: exp.Select) -> None:
+    """Raises UnsupportedSql for a clause of SELECT that is not accepted."""
+    _check(text, node, exp.Select)
+    distinct = node.args.get("distinct")
+    if distinct is not None and distinct.args.get("on") is not None:
+        raise text.unsupported(distinct, "DISTINCT ON", "SELECT DISTINCT, or GROUP BY with MIN and MAX, is accepted")
+    group = node.args.get("group")
+    if group is not None:
+        if group.args.get("all") is False:
+            raise text.unsupported(group, "GROUP BY DISTINCT", "leave DISTINCT out")
+        _check(text, group, exp.Group)
+
+
+def check_set_operation(text: SqlText, node: Node) -> None:
+    """Raises UnsupportedSql for a clause around a UNION, EXCEPT, INTERSECT or a query in parentheses that is not
+    accepted."""
+    _check(text, node, exp.SetOperation if isinstance(node, exp.SetOperation) else exp.Subquery)
+
+
+def _check(text: SqlText, node: Node, kind: type[Node]) -> None:
+    for name, value in node.args.items():
+        if not value or name in _READ[kind]:
+            continue
+        where = value[0] if isinstance(value, list) else value
+        place = where if isinstance(where, Node) else node
+        what, instead = _CLAUSES.get(name, (name.strip("_").replace("_", " ").upper(), "leave it out"))
+        raise text.unsupported(place, what, instead)

@@ -1,0 +1,71 @@
+"""SQL type names to types."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    SMALLINT,
+    STRING,
+    TIMESTAMP,
+    TINYINT,
+    SqlType,
+    decimal,
+)
+
+_TYPES = {
+    "BOOLEAN": BOOLEAN,
+    "TINYINT": TINYINT,
+    "SMALLINT": SMALLINT,
+    "INT": INT,
+    "BIGINT": BIGINT,
+    "FLOAT": FLOAT,
+    "DOUBLE": DOUBLE,
+    "TEXT": STRING,
+    "DATE": DATE,
+    # sqlglot reads Spark's TIMESTAMP as one with a zone; ours, like TIMESTAMP_NTZ, has none.
+    "TIMESTAMP": TIMESTAMP,
+    "TIMESTAMPTZ": TIMESTAMP,
+    "TIMESTAMPNTZ": TIMESTAMP,
+}
+
+_ACCEPTED = (
+    "accepted are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), STRING, DATE and TIMESTAMP"
+)
+
+
+def type_of(text: SqlText, node: Node) -> SqlType:
+    """The type a DataType node names. Raises UnsupportedSql for the others, SqlError for bad digits."""
+    if not isinstance(node, exp.DataType):
+        raise text.unsupported(node, f"type {text.of(node)}", _ACCEPTED)
+    name = str(getattr(node.this, "value", node.this))
+    if name == "DECIMAL":
+        return _decimal(text, node)
+    if name not in _TYPES or node.expressions:
+        raise text.unsupported(node, f"type {text.of(node)}", _ACCEPTED)
+    return _TYPES[name]
+
+
+def _decimal(text: SqlText, node: exp.DataType) -> SqlType:
+    digits = [int(part.name) for part in node.expressions]
+    precision = digits[0] if digits else 10
+    scale = digits[1] if len(digits) > 1 else 0
+    if not 1 <= precision <= 38 or not 0 <= scale <= precision:
+        raise text.error(
+            node,
+            f"DECIMAL({precision}, {scale}) is no type; the precision is 1 to 38, the scale at most that",
+        )
+    if scale > 18:
+        raise text.unsupported(
+            node,
+            f"DECIMAL({precision}, {scale})",
+            "values are held in 64 bits, so that a scale up to 18 is accepted",
+        )
+    return decimal(precision, scale)
