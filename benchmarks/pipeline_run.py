@@ -163,7 +163,7 @@ def counts_of(versions: Sequence[Version]) -> dict[int, int]:
 def contents_of(script: Path, view: str) -> pa.Table:
     """Contents of a view at the last version, read from the checkpoint."""
     from freshviews.spark.pipeline import default_checkpoint
-    from freshviews.spark.reading import contents, latest
+    from freshviews.spark.state.reading import contents, latest
 
     root = default_checkpoint(script)
     return contents(root, latest(root), view)
@@ -171,7 +171,7 @@ def contents_of(script: Path, view: str) -> pa.Table:
 
 def change_of(script: Path, manifest: Any, view: str) -> pa.Table | None:
     """The change of a view at a version, with ``_multiplicity``; None where it has none."""
-    from freshviews.spark.arrow_files import read_all
     from freshviews.spark.pipeline import default_checkpoint
+    from freshviews.spark.state.arrow_files import read_all
 
     return read_all(default_checkpoint(script), manifest.changes.get(view, []))

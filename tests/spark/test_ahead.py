@@ -15,16 +15,17 @@ import pytest
 
 from freshviews.cells import plan_cells
 from freshviews.engine.database import Database
-from freshviews.spark import ahead, state
-from freshviews.spark.advance import Wanted
-from freshviews.spark.arrow_files import read_arrow
 from freshviews.spark.definition import catalog_of
-from freshviews.spark.intake import Feed
-from freshviews.spark.layout import Layout
-from freshviews.spark.rows import TO, slots_of
+from freshviews.spark.driver.layout import Layout
 from freshviews.spark.script import read_script
-from freshviews.spark.state import EMPTY, load_cell
-from freshviews.spark.worker import Task, load_partition, run_partition
+from freshviews.spark.state import cell as state
+from freshviews.spark.state.arrow_files import read_arrow
+from freshviews.spark.state.cell import EMPTY, load_cell
+from freshviews.spark.worker import ahead
+from freshviews.spark.worker.advance import Wanted
+from freshviews.spark.worker.intake import Feed
+from freshviews.spark.worker.rows import TO, slots_of
+from freshviews.spark.worker.worker import Task, load_partition, run_partition
 
 SCRIPT = """
 CREATE STREAMING TABLE sales (cust BIGINT, qty BIGINT NOT NULL) USING parquet OPTIONS (path 'sales');

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from freshviews.spark.arrow_files import read_change, write_arrow
+from freshviews.spark.state.arrow_files import read_change, write_arrow
 
 
 def test_a_row_that_moves_between_cells_is_no_change(tmp_path: Path) -> None:

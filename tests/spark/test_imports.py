@@ -9,8 +9,8 @@ from pathlib import Path
 WITHOUT = """
 import sys
 sys.modules["pyspark"] = None
-import freshviews, freshviews.spark, freshviews.cli.main, freshviews.spark.script, freshviews.spark.reading
-import freshviews.spark.worker, freshviews.spark.checkpoint
+import freshviews, freshviews.spark, freshviews.cli.main, freshviews.spark.script, freshviews.spark.state.reading
+import freshviews.spark.worker.worker, freshviews.spark.state.checkpoint
 try:
     freshviews.spark.Pipeline
 except ImportError:

@@ -15,10 +15,10 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 import shutil
 
 from freshviews.spark import Pipeline
-from freshviews.spark.checkpoint import CheckpointError
-from freshviews.spark.manifest import Manifest, Manifests
-from freshviews.spark.reading import contents, latest
-from freshviews.spark.version import PipelineError
+from freshviews.spark.driver.version import PipelineError
+from freshviews.spark.state.checkpoint import CheckpointError
+from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.reading import contents, latest
 from tests.spark.shop import SCRIPT, Shop, delivered
 
 pytestmark = pytest.mark.spark

@@ -17,11 +17,22 @@ import pyarrow as pa
 import pytest
 
 from freshviews.engine.database import Database
-from freshviews.spark import forked, state
-from freshviews.spark.checkpoint import collect
 from freshviews.spark.definition import tables_of
-from freshviews.spark.manifest import Manifest, Manifests, VersionExists
-from freshviews.spark.state import EMPTY, Entry, appended, from_image, keep, load_cell, loaded, new_token, segment_of
+from freshviews.spark.state import cell as state
+from freshviews.spark.state.cell import (
+    EMPTY,
+    Entry,
+    appended,
+    from_image,
+    keep,
+    load_cell,
+    loaded,
+    new_token,
+    segment_of,
+)
+from freshviews.spark.state.checkpoint import collect
+from freshviews.spark.state.manifest import Manifest, Manifests, VersionExists
+from freshviews.spark.worker import forked
 from freshviews.sql import Catalog, Statement, parse_script
 
 TABLES = "CREATE TABLE t (a BIGINT, b STRING)"

@@ -23,12 +23,12 @@ from freshviews.cli.report import error_text
 from freshviews.cli.script import ReadError, ScriptError, Source, read
 from freshviews.cli.stopping import Stopping
 from freshviews.errors import FreshviewsError, SqlError
-from freshviews.spark.checkpoint import checkpoint_path
 from freshviews.spark.definition import Definition, catalog_of, declared_rows
 from freshviews.spark.java import java_process
-from freshviews.spark.manifest import Manifests
-from freshviews.spark.reading import latest, status
 from freshviews.spark.script import read_script
+from freshviews.spark.state.checkpoint import checkpoint_path
+from freshviews.spark.state.manifest import Manifests
+from freshviews.spark.state.reading import latest, status
 from freshviews.sql.statements.streaming import plain
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def explain_cells(name: str, cells: int) -> str:
         raise ReadError(_placed(source, error)) from error
     definition = definition_of(name)
     need_spark()
-    from freshviews.spark.explain import explain_cells as explained
+    from freshviews.spark.driver.explain import explain_cells as explained
     from freshviews.spark.session import start_session
 
     spark = start_session("local[*]", quiet=True)
@@ -170,7 +170,7 @@ def _java_is_gone(seconds: float) -> bool:
 
 
 def _java_ended(root: Path, resume: str) -> str:
-    from freshviews.spark.run import note_error
+    from freshviews.spark.driver.run import note_error
 
     message = "Spark's Java process has ended, killed or out of memory; nothing is lost"
     note_error(root, FreshviewsError(message))
@@ -239,7 +239,7 @@ def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> 
     root = checkpoint_of(name, checkpoint)
     latest(root)
     need_spark()
-    from freshviews.spark.select import select
+    from freshviews.spark.state.select import select
 
     found = select(root, sql)
     if as_json:

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 
 from freshviews.spark.definition import Definition, catalog_of
-from freshviews.spark.manifest import Manifest
+from freshviews.spark.state.manifest import Manifest
 
 _CURSOR = b"\x1b[?25h"
 

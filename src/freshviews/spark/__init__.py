@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from freshviews.spark.data_source import register
+    from freshviews.spark.io.data_source import register
     from freshviews.spark.pipeline import Pipeline
     from freshviews.spark.query import Query
     from freshviews.spark.session import start_session

@@ -12,14 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
 from freshviews.errors import SqlError
-from freshviews.spark.checkpoint import checkpoint_path
-from freshviews.spark.data_source import register
 from freshviews.spark.definition import OUTPUTS, Definition, TableSpec, ViewSpec, catalog_of, tables_of
+from freshviews.spark.driver.run import Listener, Run, note_error
+from freshviews.spark.io.data_source import register
+from freshviews.spark.io.sinks import Receiver
+from freshviews.spark.io.sources import Source, SourceError, one_frame, open_source, source_of, sql_type
 from freshviews.spark.query import Query
-from freshviews.spark.run import Listener, Run, note_error
 from freshviews.spark.script import read_script
-from freshviews.spark.sinks import Receiver
-from freshviews.spark.sources import Source, SourceError, one_frame, open_source, source_of, sql_type
+from freshviews.spark.state.checkpoint import checkpoint_path
 from freshviews.store.files import lock
 from freshviews.stream import own_columns
 from freshviews.stream.formats import check_format, format_for

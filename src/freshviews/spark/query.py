@@ -10,8 +10,8 @@ from pyspark import InheritableThread
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming import StreamingQuery
 
-from freshviews.spark.run import Run
-from freshviews.spark.version import PipelineError, cause
+from freshviews.spark.driver.run import Run
+from freshviews.spark.driver.version import PipelineError, cause
 
 
 class Query:

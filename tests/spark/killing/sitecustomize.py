@@ -82,6 +82,6 @@ def fill(path: Path) -> None:
 
 
 if PLACE:
-    from freshviews.spark import steps
+    from freshviews.spark.driver import steps
 
     steps.hook = reached

@@ -13,12 +13,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from freshviews.engine.durable.image import OtherProgram
-from freshviews.spark.advance import Wanted, advanced, listening
-from freshviews.spark.arrow_files import read_all
-from freshviews.spark.layout import MERGE, Layout
-from freshviews.spark.rows import CELL, TABLE, TO, to
-from freshviews.spark.state import Entry, keep, loaded, segment_of
-from freshviews.spark.worker import Task
+from freshviews.spark.driver.layout import MERGE, Layout
+from freshviews.spark.state.arrow_files import read_all
+from freshviews.spark.state.cell import Entry, keep, loaded, segment_of
+from freshviews.spark.worker.advance import Wanted, advanced, listening
+from freshviews.spark.worker.rows import CELL, TABLE, TO, to
+from freshviews.spark.worker.worker import Task
 
 Results = list[dict[str, Any]]
 Run = Callable[[Task, Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]

@@ -14,8 +14,8 @@ import pyarrow as pa
 from freshviews.errors import BatchError, FreshviewsError
 from freshviews.query.block import TableDef
 from freshviews.spark.definition import form_of
-from freshviews.spark.rows import PLACE, UNREADABLE, Place, Slots, place_of, unreadable, unreadable_error, values
-from freshviews.spark.state import Cell, changes_schema
+from freshviews.spark.state.cell import Cell, changes_schema
+from freshviews.spark.worker.rows import PLACE, UNREADABLE, Place, Slots, place_of, unreadable, unreadable_error, values
 from freshviews.stream import signed_rows
 
 Numbers = npt.NDArray[np.int64]

@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from freshviews.query.block import TableDef
 from freshviews.spark.definition import form_of
-from freshviews.spark.intake import Feed, Intake, signed_of
-from freshviews.spark.rows import whole
-from freshviews.spark.state import Cell, Segment
+from freshviews.spark.state.cell import Cell, Segment
+from freshviews.spark.worker.intake import Feed, Intake, signed_of
+from freshviews.spark.worker.rows import whole
 from freshviews.stream import AppendOnly
 
 PIECE = 50_000

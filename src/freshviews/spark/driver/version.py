@@ -17,16 +17,10 @@ from pyspark.sql import functions as F
 
 from freshviews.cells import Role
 from freshviews.errors import FreshviewsError
-from freshviews.spark.advance import Wanted
-from freshviews.spark.arrow_files import write_bytes
 from freshviews.spark.definition import Definition
-from freshviews.spark.intake import Feed
-from freshviews.spark.layout import MERGE, Layout
-from freshviews.spark.manifest import Manifest
-from freshviews.spark.places import numbered, told
-from freshviews.spark.routing import routed
-from freshviews.spark.rows import PLACE, Place
-from freshviews.spark.stages import (
+from freshviews.spark.driver.layout import MERGE, Layout
+from freshviews.spark.driver.routing import routed
+from freshviews.spark.driver.stages import (
     Results,
     files_of,
     forget_told,
@@ -35,9 +29,15 @@ from freshviews.spark.stages import (
     run_merge,
     through_cells,
 )
-from freshviews.spark.state import EMPTY
-from freshviews.spark.steps import reach
-from freshviews.spark.worker import Task, load_partition, run_partition
+from freshviews.spark.driver.steps import reach
+from freshviews.spark.io.places import numbered, told
+from freshviews.spark.state.arrow_files import write_bytes
+from freshviews.spark.state.cell import EMPTY
+from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.worker.advance import Wanted
+from freshviews.spark.worker.intake import Feed
+from freshviews.spark.worker.rows import PLACE, Place
+from freshviews.spark.worker.worker import Task, load_partition, run_partition
 
 
 class PipelineError(FreshviewsError):

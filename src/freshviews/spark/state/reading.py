@@ -14,12 +14,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from freshviews.errors import CatalogError, StoreError
-from freshviews.spark.arrival import waiting
-from freshviews.spark.arrow_files import read_change
 from freshviews.spark.definition import Definition, views_of
-from freshviews.spark.layout import MERGE, layout_of
-from freshviews.spark.manifest import Manifest, Manifests
-from freshviews.spark.state import EMPTY, load_cell
+from freshviews.spark.driver.arrival import waiting
+from freshviews.spark.driver.layout import MERGE, layout_of
+from freshviews.spark.state.arrow_files import read_change
+from freshviews.spark.state.cell import EMPTY, load_cell
+from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.sql.catalog import near
 from freshviews.types.columns import arrow_type
 

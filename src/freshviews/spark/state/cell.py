@@ -39,8 +39,8 @@ from freshviews.engine.database import Database
 from freshviews.errors import StoreError
 from freshviews.kernel.hash.image import compile_writer
 from freshviews.query.block import TableDef
-from freshviews.spark.arrow_files import ArrowWriter, read_all
-from freshviews.spark.forked import can_fork, in_child
+from freshviews.spark.state.arrow_files import ArrowWriter, read_all
+from freshviews.spark.worker.forked import can_fork, in_child
 from freshviews.sql import Statement
 from freshviews.store.files import TEMPORARY
 from freshviews.types.columns import arrow_type

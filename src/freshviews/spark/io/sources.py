@@ -14,8 +14,8 @@ from pyspark.sql import types as T
 from freshviews.errors import FreshviewsError
 from freshviews.query.block import TableDef
 from freshviews.spark.definition import TableSpec, form_of
-from freshviews.spark.intake import Feed
-from freshviews.spark.rows import CORRUPT, PLACE, TABLE, Slots, slots_of
+from freshviews.spark.worker.intake import Feed
+from freshviews.spark.worker.rows import CORRUPT, PLACE, TABLE, Slots, slots_of
 from freshviews.stream import (
     ChangeFormat,
     DebeziumJson,

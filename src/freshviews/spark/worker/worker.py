@@ -20,13 +20,13 @@ import pyarrow as pa
 
 from freshviews.errors import FreshviewsError
 from freshviews.query.block import TableDef
-from freshviews.spark.advance import Wanted, advanced, listening
-from freshviews.spark.ahead import Ahead, Arriving, growing_feeds
-from freshviews.spark.checkpoint import cannot_write
-from freshviews.spark.intake import Feed, Intake, Refusal, bad_rows, take_in
-from freshviews.spark.rows import groups, named, whole
-from freshviews.spark.state import Cell, Entry, Segment, keep, load_cell, loaded, new_image
-from freshviews.spark.steps import reach
+from freshviews.spark.driver.steps import reach
+from freshviews.spark.state.cell import Cell, Entry, Segment, keep, load_cell, loaded, new_image
+from freshviews.spark.state.checkpoint import cannot_write
+from freshviews.spark.worker.advance import Wanted, advanced, listening
+from freshviews.spark.worker.ahead import Ahead, Arriving, growing_feeds
+from freshviews.spark.worker.intake import Feed, Intake, Refusal, bad_rows, take_in
+from freshviews.spark.worker.rows import groups, named, whole
 from freshviews.sql import Statement
 
 RESULT = pa.schema([pa.field("result", pa.string())])

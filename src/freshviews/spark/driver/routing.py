@@ -12,7 +12,7 @@ from itertools import product
 from pyspark.sql import DataFrame
 
 from freshviews.cells import Dim, Role, Values
-from freshviews.spark.rows import CELL, TABLE, Slots
+from freshviews.spark.worker.rows import CELL, TABLE, Slots
 
 _GOES = "_goes"
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from freshviews.cells import CellPlan, Output, Role, cell_statements, extended, merge_inputs, merge_statements, outputs
 from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, catalog_of
-from freshviews.spark.manifest import Manifest
+from freshviews.spark.state.manifest import Manifest
 from freshviews.sql import Catalog, Statement
 
 MERGE = "merge"

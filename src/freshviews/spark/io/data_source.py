@@ -24,9 +24,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.errors import FreshviewsError
-from freshviews.spark import reading
-from freshviews.spark.checkpoint import checkpoint_path
-from freshviews.spark.manifest import Manifests
+from freshviews.spark.state import reading
+from freshviews.spark.state.checkpoint import checkpoint_path
+from freshviews.spark.state.manifest import Manifests
 
 VERSION = "_version"
 

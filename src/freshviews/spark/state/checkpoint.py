@@ -19,8 +19,8 @@ from pathlib import Path
 
 from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, tables_of, views_of
-from freshviews.spark.manifest import Manifest, Manifests
-from freshviews.spark.state import IMAGE
+from freshviews.spark.state.cell import IMAGE
+from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.store.files import TEMPORARY
 
 KEEP_VERSIONS = 200

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from freshviews.spark.rows import PLACE, Place
+from freshviews.spark.worker.rows import PLACE, Place
 
 _TIME, _FILE, _AT, _ID = PLACE
 
