@@ -9,8 +9,8 @@ from typing import Any
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.views.maintained import Maintained
 from freshviews.plan.assemble import number_of
-from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program
+from freshviews.program.reference.interpreter import State
 from freshviews.query.block import SCANNED, Block
 from freshviews.query.grouping_sets import each
 from freshviews.ring import RINGS

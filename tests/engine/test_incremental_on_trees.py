@@ -24,8 +24,8 @@ from freshviews.kernel.trie.iterator import (
     trie_row,
     trie_seek_lub,
 )
-from freshviews.program.incremental.maintenance import Maintained
-from freshviews.program.incremental.versions import END, Change, Row
+from freshviews.program.reference.incremental.maintenance import Maintained
+from freshviews.program.reference.incremental.versions import END, Change, Row
 from freshviews.ring import INTEGER
 from tests.program.incremental.rules import RULES, Relations, shuffled, taken_in
 

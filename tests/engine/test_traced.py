@@ -14,11 +14,11 @@ import freshviews as fv
 from freshviews.engine.traces.traced import Edits, TracedRule
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.kernel.scalar.payload import SUM_OVERFLOW
-from freshviews.program.incremental.maintenance import Derivation, Maintained
-from freshviews.program.incremental.rule import Rule
-from freshviews.program.scalars import ScalarError, encode
+from freshviews.program.reference.incremental.maintenance import Derivation, Maintained
+from freshviews.program.reference.incremental.rule import Rule
+from freshviews.program.reference.scalars import ScalarError, encode
+from freshviews.program.reference.tracing import Tracing
 from freshviews.program.traced import Traced
-from freshviews.program.tracing import Tracing
 from freshviews.ring import INTEGER
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL, SqlType
 from tests.program.incremental.rules import RULES, Relations, Row, rule, shuffled

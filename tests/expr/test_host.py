@@ -12,7 +12,7 @@ from freshviews.expr import host
 from freshviews.expr.host import HostFailure, evaluate, evaluator_for, needs_host
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.ops import OPS
-from freshviews.program.scalars import evaluate as interpret
+from freshviews.program.reference.scalars import evaluate as interpret
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, NULL, STRING, Dictionary, SqlType, decimal
 from freshviews.types.values import encode_values
 

@@ -1,7 +1,7 @@
 """The nested-loop oracle: what a query, a block and a view are, from their definitions alone.
 
 Rows are tuples of codes, relations count them. Nothing here knows of strategies, programs or rings; only
-scalar expressions are evaluated by the interpreter's ``freshviews.program.scalars``.
+scalar expressions are evaluated by the interpreter's ``freshviews.program.reference.scalars``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import cmp_to_key, reduce
 from typing import Any
 
-from freshviews.program.scalars import NAN, encode, evaluate, rank
+from freshviews.program.reference.scalars import NAN, encode, evaluate, rank
 from freshviews.query.block import SCANNED, Block, DistinctAggregate, Result, SetTerm, ViewDef
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query

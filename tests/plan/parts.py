@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from freshviews.program.interpreter import State
 from freshviews.program.parts import Partition
+from freshviews.program.reference.interpreter import State
 
 Row = dict[str, int]
 

@@ -10,8 +10,8 @@ import pytest
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from freshviews.plan.assemble import assemble, number_of
-from freshviews.program.interpreter import State
-from freshviews.program.scalars import rank
+from freshviews.program.reference.interpreter import State
+from freshviews.program.reference.scalars import rank
 from freshviews.query.block import Block, DistinctAggregate
 from freshviews.query.query import Query
 from freshviews.types import BIGINT, DOUBLE

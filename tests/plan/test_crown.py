@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from freshviews.errors import PlanError
 from freshviews.plan.crown import strategy as crown
-from freshviews.program.interpreter import State
 from freshviews.program.nodes import COUNT, Program
 from freshviews.program.printer import print_program
+from freshviews.program.reference.interpreter import State
 from freshviews.query.free_connex import is_free_connex
 from freshviews.query.hierarchical import is_q_hierarchical
 from freshviews.query.hypergraph import hypergraph

@@ -10,8 +10,8 @@ from freshviews.plan.crown import strategy as crown
 from freshviews.plan.crown.alike import Kept, kept_of
 from freshviews.plan.crown.query import prepared
 from freshviews.plan.planner import BAG_STRATEGIES, keeper_of_bags
-from freshviews.program.interpreter import State
 from freshviews.program.nodes import Loop
+from freshviews.program.reference.interpreter import State
 from freshviews.program.rewrite import visit
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.hypergraph import hypergraph

@@ -20,8 +20,8 @@ from freshviews.plan.crown.query import prepared
 from freshviews.plan.eps import linear as ivm_eps_linear
 from freshviews.plan.planner import BAG_STRATEGIES, keeper_of_bags
 from freshviews.plan.trie import trie_join
-from freshviews.program.interpreter import State
 from freshviews.program.nodes import COUNT
+from freshviews.program.reference.interpreter import State
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Aggregate, Query

@@ -12,8 +12,8 @@ from freshviews.cli.script import plan_script
 from freshviews.expr.nodes import Column
 from freshviews.plan.crown import strategy as crown
 from freshviews.plan.planner import Plan
-from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program
+from freshviews.program.reference.interpreter import State
 from freshviews.query.query import Aggregate, Lift, Query
 from freshviews.types import BIGINT
 from tests.plan.oracle import evaluate_query

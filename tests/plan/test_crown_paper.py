@@ -12,7 +12,7 @@ import pytest
 
 from freshviews.plan.crown import strategy as crown
 from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE
-from freshviews.program.interpreter import State
+from freshviews.program.reference.interpreter import State
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.join_trees import best_tree

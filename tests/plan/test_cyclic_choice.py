@@ -8,7 +8,7 @@ from freshviews.cli.script import plan_script
 from freshviews.plan.delta import first_order
 from freshviews.plan.explain import explain
 from freshviews.plan.trie import incremental_trie_join
-from freshviews.program.interpreter import State
+from freshviews.program.reference.interpreter import State
 from freshviews.query.query import Query
 from tests.query.notation import query
 

@@ -14,9 +14,9 @@ from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from freshviews.plan.assemble import assemble, number_of
 from freshviews.plan.grouping_sets import Level, Store, stores_of
-from freshviews.program.interpreter import State
 from freshviews.program.printer import print_program
-from freshviews.program.scalars import rank
+from freshviews.program.reference.interpreter import State
+from freshviews.program.reference.scalars import rank
 from freshviews.query.block import Block, DistinctAggregate
 from freshviews.query.query import Query
 from freshviews.types import BIGINT, DOUBLE, NULL, SqlType

@@ -6,7 +6,7 @@ import pytest
 
 from freshviews.errors import PlanError
 from freshviews.plan.delta import higher_order
-from freshviews.program.interpreter import State
+from freshviews.program.reference.interpreter import State
 from tests.plan.cases import CASES
 from tests.query.notation import query
 

@@ -13,8 +13,8 @@ from freshviews.errors import PlanError
 from freshviews.plan.delta import first_order
 from freshviews.plan.eps import linear as ivm_eps_linear
 from freshviews.plan.eps import three as ivm_eps
-from freshviews.program.interpreter import State
 from freshviews.program.nodes import Balance, Program
+from freshviews.program.reference.interpreter import State
 from freshviews.program.rewrite import visit
 from tests.plan.oracle import Relation, evaluate_query
 from tests.plan.parts import check_parts, joined

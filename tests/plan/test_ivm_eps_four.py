@@ -14,8 +14,8 @@ from freshviews.plan.delta import first_order
 from freshviews.plan.eps import four as ivm_eps_four
 from freshviews.plan.eps import three as ivm_eps
 from freshviews.plan.eps.cases import Auxiliary, Where
-from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program
+from freshviews.program.reference.interpreter import State
 from freshviews.query.query import Query
 from tests.plan.oracle import Relation, evaluate_query
 from tests.plan.parts import check_parts

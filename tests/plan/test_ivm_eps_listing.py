@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.hard import oumv_stream
 from freshviews.plan.eps import listing as ivm_eps_listing
-from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program
+from freshviews.program.reference.interpreter import State
 from freshviews.query.query import Query
 from tests.plan.oracle import Relation, evaluate_query
 from tests.plan.parts import check_parts

@@ -10,8 +10,8 @@ import pytest
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column
 from freshviews.plan import STRATEGIES
-from freshviews.program.interpreter import State
 from freshviews.program.printer import print_program
+from freshviews.program.reference.interpreter import State
 from freshviews.query.query import Query
 from freshviews.types import BIGINT
 from tests.query.notation import query

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from freshviews.expr.nodes import Call, Column, Expr
-from freshviews.program.scalars import encode
+from freshviews.program.reference.scalars import encode
 from freshviews.query.block import Block, DistinctAggregate, Output, Result, ViewDef
 from freshviews.query.query import Aggregate, Lift
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL, SqlType, decimal

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from freshviews.plan.eps import hierarchical as ivm_eps_hierarchical
-from freshviews.program.interpreter import State
 from freshviews.program.nodes import Component, Program
 from freshviews.program.printer import print_program
+from freshviews.program.reference.interpreter import State
 from freshviews.query.query import Query
 from freshviews.ring import RINGS, Real
 from tests.plan.cases import CASES

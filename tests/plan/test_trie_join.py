@@ -15,9 +15,9 @@ from freshviews.engine.views.runtime import BlockState
 from freshviews.plan.delta import first_order
 from freshviews.plan.trie import trie_join
 from freshviews.plan.trie.key_order import best_key_order
-from freshviews.program.interpreter import State
 from freshviews.program.nodes import Add, Leap, Lookup, Statement, Sum, bodies
 from freshviews.program.printer import print_program
+from freshviews.program.reference.interpreter import State
 from freshviews.program.rewrite import visit
 from freshviews.query.query import Query
 from tests.program.wellformed import check

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
-from freshviews.program.interpreter import State
 from freshviews.program.nodes import (
     MULTIPLICITY,
     Add,
@@ -31,7 +30,8 @@ from freshviews.program.nodes import (
     View,
 )
 from freshviews.program.order import Order, Scan, Top
-from freshviews.program.scalars import encode
+from freshviews.program.reference.interpreter import State
+from freshviews.program.reference.scalars import encode
 from freshviews.ring import REAL
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL
 

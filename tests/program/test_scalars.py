@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
-from freshviews.program.scalars import NAN, ScalarError, decode, encode, evaluate, rank
+from freshviews.program.reference.scalars import NAN, ScalarError, decode, encode, evaluate, rank
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL, STRING, SqlType
 from freshviews.types.dictionary import Dictionary
 

@@ -10,8 +10,8 @@ from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.codes.code_batch import address_of
 from freshviews.engine.views.runtime import BlockState
-from freshviews.program.interpreter import State
 from freshviews.program.nodes import Program
+from freshviews.program.reference.interpreter import State
 from freshviews.query.block import Block, ViewDef
 from freshviews.types import Dictionary
 

@@ -21,7 +21,7 @@ from freshviews.engine.codes.encoding import MULTIPLICITY, TableEncoder
 from freshviews.errors import FreshviewsError
 from freshviews.expr.nodes import Column
 from freshviews.plan.crown.query import graph_of, prepared
-from freshviews.program.scalars import evaluate
+from freshviews.program.reference.scalars import evaluate
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.block import TableDef
 from freshviews.query.join_trees import LIMIT, all_trees, best_tree

@@ -10,8 +10,8 @@ payloads are reached through the alias of the row they belong to. The triangle c
                 Q[] += m * s * t
         R[a, b] += m
 
-Semantics in one place: ``freshviews.program.interpreter``. A rule that every strategy keeps, so that back ends may hold
-row addresses: a loop or lookup on a view never encloses an Add to it.
+Semantics in one place: ``freshviews.program.reference.interpreter``. A rule that every strategy keeps, so that back
+ends may hold row addresses: a loop or lookup on a view never encloses an Add to it.
 """
 
 from __future__ import annotations
@@ -404,7 +404,8 @@ class Union:
     and one listing ``inner`` for each row of ``heavy``.
 
     ``has`` is a body that emits where ``inner`` has values, those and the row of ``heavy`` being bound. The sets are
-    put together by the union algorithm of Durand and Strozecki (CSL 2011), see ``freshviews.program.listing``.
+    put together by the union algorithm of Durand and Strozecki (CSL 2011), see
+    ``freshviews.program.reference.listing``.
     """
 
     variables: tuple[str, ...]

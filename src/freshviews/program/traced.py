@@ -2,8 +2,8 @@
 
 Triggers of relations add to the rows of the ``rule``'s atoms, which are views (``Rule`` names a relation per atom: here
 it is a view), and to what those grow by in the batch, ``edits``. When they have run, maintenance by trace
-(``program.incremental``) takes the edits in and empties them; what it erases and inserts is a batch of the relation
-``derivations``, whose columns are the variables of the rule, and triggers of that make the result.
+(``program.reference.incremental``) takes the edits in and empties them; what it erases and inserts is a batch of the
+relation ``derivations``, whose columns are the variables of the rule, and triggers of that make the result.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 from freshviews.expr.printer import print_expression
 from freshviews.program.comparison import comparison_of
-from freshviews.program.incremental.describe import of_runs
-from freshviews.program.incremental.rule import Rule
+from freshviews.program.reference.incremental.describe import of_runs
+from freshviews.program.reference.incremental.rule import Rule
 
 
 @dataclass(frozen=True)

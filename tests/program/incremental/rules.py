@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
-from freshviews.program.incremental.maintenance import Delta
-from freshviews.program.incremental.rule import Atom, Rule
-from freshviews.program.scalars import evaluate
+from freshviews.program.reference.incremental.maintenance import Delta
+from freshviews.program.reference.incremental.rule import Atom, Rule
+from freshviews.program.reference.scalars import evaluate
 from freshviews.types import BIGINT, BOOLEAN
 
 Row = tuple[int, ...]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from freshviews.program.incremental.block import BlockState
+from freshviews.program.reference.incremental.block import BlockState
 from freshviews.query.query import Query
 from freshviews.ring import Real
 from tests.plan.cases import CASES, count

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from freshviews.program.incremental import maintenance
-from freshviews.program.incremental.maintenance import Maintained, edit_distance
-from freshviews.program.incremental.sensitivity import SensitivityIndex
+from freshviews.program.reference.incremental import maintenance
+from freshviews.program.reference.incremental.maintenance import Maintained, edit_distance
+from freshviews.program.reference.incremental.sensitivity import SensitivityIndex
 from freshviews.ring import INTEGER
 from tests.program.incremental.rules import RULES, Relations, Row, rule, shuffled, taken_in
 

@@ -1,7 +1,7 @@
 """A rule maintained by trace, held from Python: edits of rows in, erased and inserted derivations out.
 
 A thin face over ``kernel.trace.leapfrog`` and its neighbours, which says what is in memory: a rule, its levels,
-cursors, atoms and trees. ``program.incremental.maintenance.Maintained`` is what it does, in plain Python.
+cursors, atoms and trees. ``program.reference.incremental.maintenance.Maintained`` is what it does, in plain Python.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from freshviews.kernel.trace.oracle import OPERATION_PATH, keep_version
 from freshviews.kernel.trace.sensitivity import PAYLOAD
 from freshviews.kernel.trie.iterator import new_trie
 from freshviews.program.comparison import Comparison, comparison_of
-from freshviews.program.incremental.rule import Cursor, Rule
+from freshviews.program.reference.incremental.rule import Cursor, Rule
 from freshviews.types.dictionary import Dictionary
 
 _SIGNS = {"=": filters.EQUAL, "<>": filters.DIFFERENT, "<": filters.LESS, "<=": filters.LESS_OR_EQUAL}
@@ -43,7 +43,8 @@ Edits = Mapping[str, tuple[Sequence[Codes], Codes]]
 
 @dataclass(frozen=True)
 class TraceCounters:
-    """The work done, as ``program.incremental.maintenance.Counters``; ``contributions`` are those of the oracle."""
+    """The work done, as ``program.reference.incremental.maintenance.Counters``; ``contributions`` are those of the
+    oracle."""
 
     operations: int
     surgeries: int

@@ -1,6 +1,6 @@
 """The words of a program's balance: its threshold base, its thresholds, and how often it was rebalanced.
 
-What they mean is said in ``program.balances``, which the interpreter runs. The block::
+What they mean is said in ``program.reference.balances``, which the interpreter runs. The block::
 
     base | fewest rows | major | minor | per partition: epsilon, strict, rise, sink
 """

@@ -1,6 +1,7 @@
 """The leapfrog join of one variable, a step at a time, over tries in pages: what maintenance by trace walks.
 
-``program.incremental.leapfrog`` says what a step and a *place* are; this is the same over words, for any rule: the rule
+``program.reference.incremental.leapfrog`` says what a step and a *place* are; this is the same over words, for any
+rule: the rule
 is described in memory, and nothing is compiled for it. A rule has levels, one per variable; a level has cursors, one
 per atom with the variable; an atom has two iterators (``kernel.trie.iterator``), over the old version and the new
 one, on which all of its cursors stand. Of each trie, one per relation and order of columns, there is one ordered tree.

@@ -1,4 +1,4 @@
-"""Maintenance of a rule by trace, compiled: ``program.incremental.maintenance`` over words.
+"""Maintenance of a rule by trace, compiled: ``program.reference.incremental.maintenance`` over words.
 
 One batch is: ``keep_version``, the edits of the trees, ``maintain``. In ``maintain`` the change oracle is asked
 (``trace_oracle``), and the levels are walked where it says. Below a binding that both versions have, first the leapfrog

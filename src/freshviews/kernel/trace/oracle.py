@@ -1,7 +1,7 @@
 """Tree surgery and the change oracle: where a rule is to be looked at again.
 
-``program.incremental.surgery`` and ``program.incremental.oracle`` say what is meant. Surgery comes from the difference
-of two versions of a tree (``kernel.btree.difference``), an operation a row:
+``program.reference.incremental.surgery`` and ``program.reference.incremental.oracle`` say what is meant. Surgery
+comes from the difference of two versions of a tree (``kernel.btree.difference``), an operation a row:
 
     length of the path | kind | path ...
 

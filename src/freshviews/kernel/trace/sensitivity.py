@@ -1,6 +1,6 @@
 """Records of sensitivity: what the steps of a trace depended on, in interval trees.
 
-``program.incremental.sensitivity`` says what a record is. The index of a cursor is an ordered tree of rows
+``program.reference.incremental.sensitivity`` says what a record is. The index of a cursor is an ordered tree of rows
 
     codes above ... | low | codes beside ... || high | turn | since
 

@@ -3,12 +3,12 @@
 Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). A leapfrog triejoin is a sequence of
 operations on the iterators of its relations, its trace. Which changes of the relations an operation depends on is
 recorded, as intervals; a batch does again what those matter for, and no more: its time goes, up to logarithms, with the
-edit distance of the traces before and after, and the number of changes. ``program.incremental`` says how.
+edit distance of the traces before and after, and the number of changes. ``program.reference.incremental`` says how.
 
 What the maintenance hands on are derivations, bindings of all variables, with the product of the multiplicities of
 their rows. The head of the rule is a program of its own over them: that of the query over one atom.
 
-Departures, besides those of ``program.incremental``:
+Departures, besides those of ``program.reference.incremental``:
 
 - What is summed is a variable as well, the last one of its atom: a derivation has all that the head needs.
 - Conditions are in the trace, each where the last of its variables is bound. Of one that may fail, as by an overflow,
@@ -45,9 +45,9 @@ from freshviews.plan.delta import first_order
 from freshviews.plan.delta.first_order import RESULT, stores_of
 from freshviews.plan.leaves import parameters_of
 from freshviews.plan.trie.key_order import best_key_order
-from freshviews.program.incremental.rule import Atom as RuleAtom
-from freshviews.program.incremental.rule import Rule
 from freshviews.program.nodes import COUNT, MULTIPLICITY, Add, Monomial, Program, Trigger, View
+from freshviews.program.reference.incremental.rule import Atom as RuleAtom
+from freshviews.program.reference.incremental.rule import Rule
 from freshviews.program.traced import Traced
 from freshviews.query.dependencies import FD
 from freshviews.query.query import Aggregate, Atom, Lift, Query

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from freshviews.program.incremental.leapfrog import Place
-from freshviews.program.incremental.versions import Row
+from freshviews.program.reference.incremental.leapfrog import Place
+from freshviews.program.reference.incremental.versions import Row
 
 
 @dataclass(frozen=True)

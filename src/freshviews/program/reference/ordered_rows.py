@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any
 
 from freshviews.program.order import Order
-from freshviews.program.scalars import rank
+from freshviews.program.reference.scalars import rank
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 

@@ -12,11 +12,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from freshviews.program.payloads import Key, Payload, Scope
+from freshviews.program.reference.payloads import Key, Payload, Scope
 
 if TYPE_CHECKING:
-    from freshviews.program.interpreter import State
     from freshviews.program.parts import Balancing, Partition
+    from freshviews.program.reference.interpreter import State
 
 
 def thresholds(base: int, epsilon: float) -> tuple[int, int, int]:

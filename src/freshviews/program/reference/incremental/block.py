@@ -1,6 +1,7 @@
 """A join block kept by its trace: atoms become tries, the payload of a row what it carries, the result a head.
 
-As ``program.interpreter.State``, it takes batches of one relation and tells the result and its change, so it can stand
+As ``program.reference.interpreter.State``, it takes batches of one relation and tells the result and its change, so
+it can stand
 beside the programs of all strategies. Rows of an atom that agree on the atom's variables are one row of its trie, which
 carries the sum of their payloads: the count, and each aggregate with its lifts inside the atom.
 """
@@ -11,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from freshviews.program.incremental import rule
-from freshviews.program.incremental.heads import projected
-from freshviews.program.incremental.maintenance import Derivation, Maintained
-from freshviews.program.incremental.versions import Row
-from freshviews.program.scalars import evaluate
+from freshviews.program.reference.incremental import rule
+from freshviews.program.reference.incremental.heads import projected
+from freshviews.program.reference.incremental.maintenance import Derivation, Maintained
+from freshviews.program.reference.incremental.versions import Row
+from freshviews.program.reference.scalars import evaluate
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import RINGS, ProductRing
 from freshviews.types.dictionary import Dictionary

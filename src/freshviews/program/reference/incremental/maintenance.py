@@ -29,12 +29,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from freshviews.program.incremental.leapfrog import START, Database, Place, Step, Walk, is_emitted
-from freshviews.program.incremental.oracle import Contribution, Region
-from freshviews.program.incremental.rule import Cursor, Rule
-from freshviews.program.incremental.sensitivity import Record, SensitivityIndex
-from freshviews.program.incremental.surgery import Surgery, surgeries
-from freshviews.program.incremental.versions import BEFORE, END, Row, Trie, Version, has_branch
+from freshviews.program.reference.incremental.leapfrog import START, Database, Place, Step, Walk, is_emitted
+from freshviews.program.reference.incremental.oracle import Contribution, Region
+from freshviews.program.reference.incremental.rule import Cursor, Rule
+from freshviews.program.reference.incremental.sensitivity import Record, SensitivityIndex
+from freshviews.program.reference.incremental.surgery import Surgery, surgeries
+from freshviews.program.reference.incremental.versions import BEFORE, END, Row, Trie, Version, has_branch
 from freshviews.ring.protocol import Ring
 from freshviews.types.dictionary import Dictionary
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from freshviews.program.incremental.maintenance import Maintained
-from freshviews.program.incremental.oracle import Region
-from freshviews.program.incremental.rule import Cursor, Rule
-from freshviews.program.incremental.versions import BEFORE, END
+from freshviews.program.reference.incremental.maintenance import Maintained
+from freshviews.program.reference.incremental.oracle import Region
+from freshviews.program.reference.incremental.rule import Cursor, Rule
+from freshviews.program.reference.incremental.versions import BEFORE, END
 
 
 def explained(maintained: Maintained) -> str:

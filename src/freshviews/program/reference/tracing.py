@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS, SUM_OVERFLOW
-from freshviews.program.incremental.maintenance import Maintained
-from freshviews.program.payloads import Key, Payload
-from freshviews.program.scalars import ScalarError
+from freshviews.program.reference.incremental.maintenance import Maintained
+from freshviews.program.reference.payloads import Key, Payload
+from freshviews.program.reference.scalars import ScalarError
 from freshviews.program.traced import Traced
 from freshviews.ring import INTEGER
 from freshviews.types.dictionary import Dictionary

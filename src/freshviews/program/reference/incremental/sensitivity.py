@@ -18,8 +18,8 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from freshviews.program.incremental.leapfrog import Place
-from freshviews.program.incremental.versions import Row
+from freshviews.program.reference.incremental.leapfrog import Place
+from freshviews.program.reference.incremental.versions import Row
 
 MOST = 32
 """Records of a page before it is split."""

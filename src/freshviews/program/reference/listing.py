@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from freshviews.program.nodes import Rows, Source, Union
-from freshviews.program.payloads import Key, Scope
+from freshviews.program.reference.payloads import Key, Scope
 
 if TYPE_CHECKING:
-    from freshviews.program.interpreter import State
+    from freshviews.program.reference.interpreter import State
 
 Bound = dict[str, int]
 

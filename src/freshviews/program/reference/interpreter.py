@@ -18,8 +18,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from freshviews.program.balances import Balances
-from freshviews.program.listing import listed
 from freshviews.program.nodes import (
     MULTIPLICITY,
     Add,
@@ -47,11 +45,13 @@ from freshviews.program.nodes import (
     View,
 )
 from freshviews.program.order import Scan, Top
-from freshviews.program.payloads import Key, Payload, Scope, ring_of, value_of
+from freshviews.program.reference.balances import Balances
+from freshviews.program.reference.listing import listed
+from freshviews.program.reference.ordered_rows import scanned, window
+from freshviews.program.reference.payloads import Key, Payload, Scope, ring_of, value_of
+from freshviews.program.reference.scalars import evaluate
+from freshviews.program.reference.tracing import Batch, Tracing
 from freshviews.program.rewrite import made_anew
-from freshviews.program.scalars import evaluate
-from freshviews.program.tracing import Batch, Tracing
-from freshviews.program.window import scanned, window
 from freshviews.types.dictionary import Dictionary
 
 Index = dict[Key, dict[Key, None]]
