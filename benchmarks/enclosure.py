@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from benchmarks.strategies import PLANNED
 from freshviews import Database
+from freshviews.advice.enclosure import Spans, lifespans, of_stream, of_tree
 from freshviews.query.acyclic import JoinTree, with_children
-from freshviews.stream.enclosure import Spans, lifespans, of_stream, of_tree
 
 TITLE = "enclosed"
 UNIT = "us CPU/update"
@@ -64,7 +64,7 @@ def spans_of(updates: pa.Table) -> dict[str, Spans]:
 
 
 def tree_of(name: str) -> JoinTree:
-    """A tree by its name, for ``freshviews.stream.enclosure``."""
+    """A tree by its name, for ``freshviews.advice.enclosure``."""
     r, s, t = (JoinTree(one, frozenset(variables)) for one, variables in (("r", "ab"), ("s", "bc"), ("t", "ad")))
     if name.startswith("["):
         return with_children(JoinTree(None, frozenset("b")), (with_children(r, (t,)), s))

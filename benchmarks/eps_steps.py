@@ -29,6 +29,8 @@ import numpy as np
 from benchmarks.hard import Update, oumv_stream
 from benchmarks.measuring import most_resident_bytes
 from benchmarks.strategies import PLANNED
+from freshviews.catalog.catalog import Catalog, ViewDefs
+from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.codes.code_batch import Codes, address_of
@@ -36,8 +38,7 @@ from freshviews.engine.views.host import lift_program
 from freshviews.engine.views.runtime import BlockState
 from freshviews.plan.planner import plan_block
 from freshviews.program.nodes import Program
-from freshviews.query.block import Block, TableDef, ViewDef
-from freshviews.sql.catalog import Catalog, ViewDefs
+from freshviews.query.block import Block
 from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
 

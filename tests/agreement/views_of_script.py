@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from freshviews.catalog.catalog import Catalog, ViewDefs
+from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.query.block import TableDef, ViewDef
-from freshviews.sql.catalog import Catalog, ViewDefs
 from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import decode_value, encode_value

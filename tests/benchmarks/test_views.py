@@ -7,8 +7,8 @@ import pytest
 
 from benchmarks import flights, graph, orderbook, oumv, snb, star, tpch, tpch_queries
 from benchmarks.stream import Relation
+from freshviews.catalog.catalog import Catalog
 from freshviews.errors import SqlError
-from freshviews.sql.catalog import Catalog
 from freshviews.sql.statements.script import parse_script
 
 EDGE = (Relation("edge", "src BIGINT, dst BIGINT", ("src", "dst")),)

@@ -10,7 +10,7 @@ from benchmarks import enclosure, windowed_graph
 from benchmarks.answers import compare_answers
 from benchmarks.graphs import chung_lu
 from benchmarks.strategies import PLANNED
-from freshviews.stream.enclosure import of_stream, of_tree
+from freshviews.advice.enclosure import of_stream, of_tree
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from freshviews import Database
+from freshviews.catalog.catalog import Catalog, Statement, ViewDefs
+from freshviews.catalog.definitions import TableDef
 from freshviews.cells import CellPlan, cell_statements, cells_of, merge_inputs, merge_statements, outputs
 from freshviews.engine.change import Change
-from freshviews.query.block import TableDef
-from freshviews.sql.catalog import Catalog, Statement, ViewDefs
 from freshviews.sql.statements.script import parse_script
 from tests.agreement.duckdb_peer import exact
 from tests.agreement.scenario import Row, Version

@@ -7,6 +7,8 @@ from decimal import Decimal
 
 import pytest
 
+from freshviews.catalog.catalog import Catalog, ViewDefs
+from freshviews.catalog.definitions import TableDef
 from freshviews.cells import (
     CellPlan,
     cell_statements,
@@ -20,8 +22,6 @@ from freshviews.cells import (
     plan_cells,
 )
 from freshviews.errors import PlanError
-from freshviews.query.block import TableDef
-from freshviews.sql.catalog import Catalog, ViewDefs
 from freshviews.sql.statements.script import parse_script
 from tests.cells.simulated import catalog_of, hashed
 

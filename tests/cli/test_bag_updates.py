@@ -8,12 +8,12 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from freshviews.advice.enclosure import Spans, lives_of
+from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.cli.bag_updates import updates_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.plan.crown.query import BagQuery, prepared
-from freshviews.query.block import ColumnDef, TableDef
 from freshviews.query.query import Atom
-from freshviews.stream.enclosure import Spans, lives_of
 from freshviews.types import BIGINT
 from freshviews.types.dictionary import Dictionary
 from tests.plan.oracle import Relation, evaluate_query

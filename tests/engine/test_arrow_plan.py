@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.encoding import TableEncoder
 from freshviews.errors import BatchError
 from freshviews.kernel.memory.mem import PURE_PYTHON
-from freshviews.query.block import ColumnDef, TableDef
 from freshviews.types import (
     BIGINT,
     BOOLEAN,

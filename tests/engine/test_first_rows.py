@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import freshviews as fv
+from freshviews.catalog.definitions import ViewDef
 from freshviews.engine.views.maintained import Maintained
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan.planner import may_be_negative
-from freshviews.query.block import ViewDef
 from freshviews.types import Dictionary
 
 TABLE = "CREATE TABLE t (x INT, y STRING);"

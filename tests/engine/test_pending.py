@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 
 import freshviews as fv
+from freshviews.catalog.catalog import ViewDefs
 from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.codes.code_batch import address_of
@@ -27,7 +28,6 @@ from freshviews.kernel.memory import mem
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan.planner import plan_block
 from freshviews.sql import Catalog, parse_script
-from freshviews.sql.catalog import ViewDefs
 from freshviews.types.dictionary import Dictionary
 
 TABLES = """

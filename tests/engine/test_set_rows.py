@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshviews import Database
+from freshviews.catalog.definitions import SetOperation, SetTerm
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.durable import recovery
 from freshviews.engine.views.set_rows import Flags, change_of, has, rows_of
-from freshviews.query.block import SetOperation, SetTerm
 
 JOINS = """
 CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT); CREATE TABLE t (b BIGINT, c BIGINT);

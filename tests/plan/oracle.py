@@ -16,8 +16,9 @@ from fractions import Fraction
 from functools import cmp_to_key, reduce
 from typing import Any
 
+from freshviews.catalog.definitions import SetTerm, ViewDef
 from freshviews.program.reference.scalars import NAN, encode, evaluate, rank
-from freshviews.query.block import SCANNED, Block, DistinctAggregate, Result, SetTerm, ViewDef
+from freshviews.query.block import SCANNED, Block, DistinctAggregate, Result
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import Real

@@ -2,7 +2,7 @@
 
 Theorem 6.5: updates over a tree T take O(lambda_T) steps on average. Lemmas 6.7 to 6.9: lambda_T is 1 for trees of
 height 1, for trees of height 2 where first in is first out, and for any tree where nothing is deleted. Streams are
-made for a lambda, and what it is over a tree is computed from the stream (``freshviews.stream.enclosure``).
+made for a lambda, and what it is over a tree is computed from the stream (``freshviews.advice.enclosure``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from freshviews.advice.enclosure import Spans, kind_of, lifespans, of_stream, of_tree
 from freshviews.plan.crown import strategy as crown
 from freshviews.program.printer import print_program
 from freshviews.query.acyclic import JoinTree
@@ -21,7 +22,6 @@ from freshviews.query.free_connex import is_free_connex
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.join_trees import all_trees, parse_tree
 from freshviews.query.query import Query
-from freshviews.stream.enclosure import Spans, kind_of, lifespans, of_stream, of_tree
 from tests.plan.oracle import Key
 from tests.plan.test_crown import steps_of
 from tests.query.notation import query

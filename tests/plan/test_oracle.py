@@ -6,9 +6,10 @@ from collections import Counter
 
 import pytest
 
+from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.program.reference.scalars import encode
-from freshviews.query.block import Block, DistinctAggregate, Output, Result, ViewDef
+from freshviews.query.block import Block, DistinctAggregate, Output, Result
 from freshviews.query.query import Aggregate, Lift
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL, SqlType, decimal
 from tests.plan.cases import COUNT, call, column, sums, tenth, total, wild

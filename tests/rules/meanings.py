@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from freshviews.catalog.catalog import Catalog
 from freshviews.rules import script_of
-from freshviews.sql.catalog import Catalog
 from freshviews.sql.statements.script import parse_script
 from tests.agreement.scenario import BaseTable, NamedView, Scenario, TableColumn, Text
 

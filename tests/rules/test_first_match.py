@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 import freshviews as fv
+from freshviews.catalog.definitions import ViewDef
 from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.codes.code_batch import address_of
 from freshviews.engine.views.runtime import BlockState
 from freshviews.program.nodes import Program
 from freshviews.program.reference.interpreter import State
-from freshviews.query.block import Block, ViewDef
+from freshviews.query.block import Block
 from freshviews.types import Dictionary
 
 TABLES = "CREATE TABLE r (a INT NOT NULL, b INT NOT NULL); CREATE TABLE s (b INT NOT NULL, c INT NOT NULL);"

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
+from freshviews.catalog.definitions import ViewDef
 from freshviews.errors import SqlError
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.expr.ops import OPS
-from freshviews.query.block import ViewDef
 from freshviews.sql.expressions.build import nodes_of
 from freshviews.sql.expressions.fold import FOLDS
 from freshviews.sql.expressions.functions import FUNCTIONS

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from freshviews.query.block import ViewDef
+from freshviews.catalog.definitions import ViewDef
 from freshviews.sql import ViewDefs, parse_script
 from tests.sql.printed import catalog, printed, view, views
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from freshviews.catalog.definitions import ForeignKey, TableDef
 from freshviews.errors import CatalogError
-from freshviews.query.block import ForeignKey, TableDef
 from freshviews.sql import Catalog, DropTable, DropView, ViewDefs, parse_script
 from freshviews.types import BIGINT, BOOLEAN, DATE, INT, STRING, TIMESTAMP, decimal
 from tests.sql.printed import catalog

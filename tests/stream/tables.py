@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from freshviews.query.block import TableDef
-from freshviews.sql.catalog import Catalog
+from freshviews.catalog.catalog import Catalog
+from freshviews.catalog.definitions import TableDef
 from freshviews.sql.statements.script import parse_script
 from freshviews.stream import SignedRows
 from freshviews.types.columns import arrow_type

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from freshviews.catalog.catalog import Catalog
 from freshviews.cells.cell_plan import CellPlan, Part, Role
 from freshviews.cells.expected import rows_per_cell, rows_taken, sizes_of
 from freshviews.cells.needed import needed_views
-from freshviews.sql.catalog import Catalog
 
 MOST_VALUES = 5
 """Heavy values that are written out."""

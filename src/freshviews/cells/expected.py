@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import prod
 
+from freshviews.catalog.catalog import Catalog, same
 from freshviews.cells.cell_plan import HeavyValues, Role, Values
-from freshviews.sql.catalog import Catalog, same
 
 
 def sizes_of(catalog: Catalog, sizes: Mapping[str, float]) -> dict[str, float]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from freshviews.query.block import ViewDef
-from freshviews.sql.catalog import Catalog
+from freshviews.catalog.catalog import Catalog
+from freshviews.catalog.definitions import ViewDef
 
 
 def reads_views_alone(view: ViewDef, catalog: Catalog) -> bool:

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from freshviews.catalog.definitions import ColumnDef, ViewDef
 from freshviews.expr.nodes import Call, Column
-from freshviews.query.block import SCANNED, Block, ColumnDef, DistinctAggregate, Output, Result, ViewDef
+from freshviews.query.block import SCANNED, Block, DistinctAggregate, Output, Result
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.sql.blocks.variables import free_name
 from freshviews.types import BIGINT, BOOLEAN

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from freshviews.catalog.catalog import Catalog, column_named
+from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.window import PROPERTY
 from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Part, Role, Value, Values
 from freshviews.cells.expected import rows_per_cell, rows_taken, sizes_of
 from freshviews.cells.needed import needed_views, reads_views_alone, tables_read
@@ -22,11 +25,9 @@ from freshviews.cells.splitting import (
 )
 from freshviews.cells.spreading import Spread, common_kind, spread_block, tables_of
 from freshviews.errors import PlanError
-from freshviews.query.block import Block, TableDef, ViewDef
+from freshviews.query.block import Block
 from freshviews.query.grouping_sets import in_each
-from freshviews.query.window import PROPERTY
 from freshviews.sql.blocks.variables import free_name
-from freshviews.sql.catalog import Catalog, column_named
 
 Heavy = Mapping[tuple[str, str], Sequence[Value] | Mapping[Value, float]]
 """Per table and column the values that occur too often, with the rows of each, or alone: then they are taken to have

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
+from freshviews.catalog.catalog import Catalog, column_named
+from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.expr.nodes import Column
-from freshviews.query.block import Block, ColumnDef, TableDef
+from freshviews.query.block import Block
 from freshviews.query.grouping_sets import in_each
 from freshviews.query.query import Atom
-from freshviews.sql.catalog import Catalog, column_named
 from freshviews.types import SqlType
 
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from freshviews.catalog.catalog import Catalog, column_named, same
 from freshviews.cells.splitting import kind_of, plain_columns, splitting_columns
 from freshviews.expr.nodes import Column
 from freshviews.query.block import Block
-from freshviews.sql.catalog import Catalog, column_named, same
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from freshviews.catalog.catalog import Catalog, Statement, ViewDefs
+from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
 from freshviews.cells.cell_plan import CellPlan, Copy, Output, Part, Reads
 from freshviews.cells.needed import needed_views, reads_views_alone
 from freshviews.cells.partial import merged, passed_on, pieces_of
-from freshviews.query.block import Block, ColumnDef, TableDef, ViewDef
+from freshviews.query.block import Block
 from freshviews.query.query import Query
-from freshviews.sql.catalog import Catalog, Statement, ViewDefs
 
 
 def cell_statements(plan: CellPlan, catalog: Catalog, cell: int) -> tuple[Statement, ...]:

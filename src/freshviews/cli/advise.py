@@ -14,6 +14,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from freshviews.advice.enclosure import Spans, kind_of, lifespans, lives_of, of_stream, of_tree
+from freshviews.catalog.definitions import TableDef
 from freshviews.cli.bag_updates import updates_of
 from freshviews.cli.script import PlannedScript
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
@@ -23,10 +25,8 @@ from freshviews.expr.nodes import Column
 from freshviews.plan.crown.query import graph_of, prepared
 from freshviews.program.reference.scalars import evaluate
 from freshviews.query.acyclic import JoinTree
-from freshviews.query.block import TableDef
 from freshviews.query.join_trees import LIMIT, all_trees, best_tree
 from freshviews.query.query import Atom, Query
-from freshviews.stream.enclosure import Spans, kind_of, lifespans, lives_of, of_stream, of_tree
 from freshviews.types.dictionary import Dictionary
 
 ORDER = "_order"

@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from freshviews.advice.enclosure import FOREVER, Spans
+from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.views.maintained import Maintained
 from freshviews.expr.nodes import Column
 from freshviews.plan.crown.query import BagQuery
-from freshviews.query.block import Block, ColumnDef, Output, TableDef, ViewDef
+from freshviews.query.block import Block, Output
 from freshviews.query.query import Aggregate, Atom
-from freshviews.stream.enclosure import FOREVER, Spans
 from freshviews.types import BIGINT
 from freshviews.types.dictionary import Dictionary
 

@@ -6,9 +6,9 @@ import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import FreshviewsError, PlanError, SqlError
 from freshviews.plan.planner import Plan, plan_block
-from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.sql.statements.streaming import plain
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from freshviews.catalog.catalog import Statement, ViewDefs, near
+from freshviews.catalog.definitions import TableDef
 from freshviews.engine.batch import Batch
 from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
@@ -33,9 +35,7 @@ from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.view import ROWS, Table, View
 from freshviews.engine.views.in_order import CommitPiece, in_order, net_change
 from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError
-from freshviews.query.block import TableDef
 from freshviews.rules import script_of
-from freshviews.sql.catalog import Statement, ViewDefs, near
 from freshviews.sql.statements.script import parse_script
 from freshviews.store.directory import Directory
 from freshviews.store.log import LogUncertain

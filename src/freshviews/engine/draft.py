@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 
+from freshviews.catalog.catalog import AlterView, Catalog, DropTable, Statement, ViewDefs
+from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
 from freshviews.engine.filling.backfill import ROWS, fill
@@ -22,8 +24,6 @@ from freshviews.engine.views.maintained import Maintained
 from freshviews.errors import CatalogError
 from freshviews.plan.crown.updates import NAMED, better_updates, may_be_measured
 from freshviews.plan.planner import plan_block
-from freshviews.query.block import TableDef, ViewDef
-from freshviews.sql.catalog import AlterView, Catalog, DropTable, Statement, ViewDefs
 from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
 

@@ -8,6 +8,9 @@ from functools import cached_property
 from typing import Any, ClassVar
 from weakref import WeakSet
 
+from freshviews.catalog.catalog import Catalog
+from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.window import PROPERTY
 from freshviews.engine.change import Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.decoding import Decoder
@@ -18,9 +21,6 @@ from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.tables.foreign_keys import Link
 from freshviews.engine.views.maintained import Maintained
 from freshviews.errors import EvaluationError
-from freshviews.query.block import TableDef, ViewDef
-from freshviews.query.window import PROPERTY
-from freshviews.sql.catalog import Catalog
 
 
 @dataclass(eq=False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from freshviews.catalog.definitions import SetOperation, SetTerm, ViewDef
 from freshviews.expr.nodes import Column, Expr, substitute
 from freshviews.plan.planner import Plan
 from freshviews.program.printer import print_program
-from freshviews.query.block import SET, Block, SetOperation, SetTerm, ViewDef
+from freshviews.query.block import SET, Block
 from freshviews.types import BIGINT
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.window import PROPERTY
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES, top_k
 from freshviews.plan.assemble import assemble
@@ -20,13 +22,12 @@ from freshviews.plan.eps import listing as ivm_eps_listing
 from freshviews.plan.eps import three as ivm_eps
 from freshviews.plan.trie import incremental_trie_join, key_order, trie_join
 from freshviews.program.nodes import Program
-from freshviews.query.block import Block, TableDef, ViewDef
+from freshviews.query.block import Block
 from freshviews.query.dependencies import FD, closure, from_keys
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Query
 from freshviews.query.query_class import QueryClass, classify
 from freshviews.query.variable_order import best_order, update_exponents
-from freshviews.query.window import PROPERTY
 
 _BY_PARTS = {"ivm_eps": ivm_eps.plan, "ivm_eps_linear": ivm_eps_linear.plan}
 """What keeps heavy and light parts, in a program that rebalances them."""

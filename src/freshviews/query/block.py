@@ -10,40 +10,11 @@ aggregates that hang on it, and the expressions that make the output columns. Th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from freshviews.expr.nodes import Column, Expr
 from freshviews.query.query import Query
 from freshviews.types import BIGINT, SqlType
-
-
-@dataclass(frozen=True)
-class ColumnDef:
-    name: str
-    type: SqlType
-    nullable: bool = True
-
-
-@dataclass(frozen=True)
-class ForeignKey:
-    columns: tuple[str, ...]
-    table: str
-    referenced: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class TableDef:
-    """A base table. ``keys`` are PRIMARY KEY and UNIQUE column sets, the primary key first when
-    ``has_primary_key``. ``trusted``: checks that need stored rows are skipped."""
-
-    name: str
-    columns: tuple[ColumnDef, ...]
-    keys: tuple[tuple[str, ...], ...] = ()
-    has_primary_key: bool = False
-    foreign_keys: tuple[ForeignKey, ...] = ()
-    trusted: bool = False
-    properties: tuple[tuple[str, str], ...] = ()
-
 
 SET = "@set"
 """The variable that tells of which of its grouping sets, by position, a row of a block is. No column has its name."""
@@ -152,51 +123,3 @@ class Block:
     def found_by_row(self) -> bool:
         """Whether the output tells the free variables: each is an output as it is."""
         return {o.expr.name for o in self.outputs if isinstance(o.expr, Column)}.issuperset(self.free)
-
-
-@dataclass(frozen=True)
-class SetOperation:
-    """How rows of blocks are put together. ``kind``: ``union``, ``except``, ``intersect``, of terms whose rows come
-    once each; or ``all``, the rows of both, which stands above the others only."""
-
-    kind: str
-    left: SetTerm
-    right: SetTerm
-
-    def __str__(self) -> str:
-        words = {"all": "UNION ALL"}.get(self.kind, self.kind.upper())
-        left, right = (f"({t})" if isinstance(t, SetOperation) else str(t + 1) for t in (self.left, self.right))
-        return f"{left} {words} {right}"
-
-
-SetTerm = int | SetOperation
-"""A block, by its position in the view, or an operation. A block under an operation on sets is a distinct one: of
-kind ``groups``, all its free variables among its outputs."""
-
-
-@dataclass(frozen=True)
-class ViewDef:
-    """A view, or an internal view (``internal``; its name has a ``#``) made for a nested SELECT. ``combined``: how the
-    blocks make the rows; None: all rows of all blocks."""
-
-    name: str
-    columns: tuple[ColumnDef, ...]
-    blocks: tuple[Block, ...]
-    strategy: str | None = None
-    properties: tuple[tuple[str, str], ...] = ()
-    internal: bool = False
-    sql: str = ""
-    combined: SetOperation | None = field(default=None, repr=False)
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of the tables and views it reads, each once."""
-        queries = [q for b in self.blocks for q in (b.query, *(d.query for d in b.distinct))]
-        return tuple(dict.fromkeys(a.relation for q in queries for a in (*q.atoms, *q.negated)))
-
-
-@dataclass(frozen=True)
-class Script:
-    """Statements of a script in order: tables, and views with their internal views before them."""
-
-    statements: tuple[TableDef | ViewDef, ...] = field(default=())

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
+from freshviews.catalog.catalog import Catalog, near
+from freshviews.catalog.definitions import SetOperation, TableDef, ViewDef
 from freshviews.errors import RuleError
-from freshviews.query.block import SetOperation, TableDef, ViewDef
 from freshviews.rules.syntax import Atom, Comparison, Place, Plain, Rule, Term, Variable, terms_of, variables_in
-from freshviews.sql.catalog import Catalog, near
 
 FUNCTIONS = {
     "avg": ("x",), "bit_and": ("x",), "bit_or": ("x",), "count": (), "max": ("x",), "max_by": ("x", "y"),

@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from freshviews.catalog.catalog import Catalog
 from freshviews.errors import RuleError, SqlError
 from freshviews.rules.definitions import Definition, Known, assignment, definitions_of
 from freshviews.rules.parse import parse_rules
@@ -30,7 +31,6 @@ from freshviews.rules.syntax import (
     terms_of,
     variables_in,
 )
-from freshviews.sql.catalog import Catalog
 
 Piece = tuple[str, Place]
 Sql = list[Piece]

@@ -6,8 +6,8 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
+from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import SqlError
-from freshviews.query.block import TableDef, ViewDef
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.stream import ChangeFormat, Upserts, format_for
 from freshviews.stream.formats import DebeziumJson, FormatError

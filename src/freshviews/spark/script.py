@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from freshviews.catalog.definitions import TableDef
 from freshviews.errors import SqlError
-from freshviews.query.block import TableDef
 from freshviews.spark.definition import OUTPUTS, Definition, TableSpec, ViewSpec, catalog_of, form_of
 from freshviews.sql.statements.streaming import Option, Split, Using, split_streaming
 from freshviews.stream.formats import FormatError, check_format

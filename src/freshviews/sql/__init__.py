@@ -14,7 +14,7 @@
 ``parse_script`` is the way in. Nothing here looks at data.
 """
 
-from freshviews.sql.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs
+from freshviews.catalog.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs
 from freshviews.sql.statements.script import parse_script
 
 __all__ = ["AlterView", "Catalog", "DropTable", "DropView", "NameProblem", "Statement", "ViewDefs", "parse_script"]

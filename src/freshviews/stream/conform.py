@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshviews.query.block import ColumnDef
+from freshviews.catalog.definitions import ColumnDef
 from freshviews.stream.pieces import Report, codes_of
 from freshviews.stream.text import text_codes, text_reader
 from freshviews.types import Dictionary

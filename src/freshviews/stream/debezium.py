@@ -22,7 +22,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
-from freshviews.query.block import TableDef
+from freshviews.catalog.definitions import TableDef
 from freshviews.stream.conform import NOT_NULL
 from freshviews.stream.connect import FieldReading, Readings, readings_of
 from freshviews.stream.events import Events, primary_key

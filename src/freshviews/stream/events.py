@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from freshviews.query.block import ColumnDef, TableDef
+from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.stream.keys import key_numbers
 from freshviews.stream.problems import Positions
 from freshviews.stream.words import DELETE, INSERT, REPLACE, Actions

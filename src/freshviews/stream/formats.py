@@ -19,9 +19,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
+from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.errors import FreshviewsError
-from freshviews.query.block import TableDef
 from freshviews.stream.connect import Unit
 
 CHANGE_TYPE = "_change_type"

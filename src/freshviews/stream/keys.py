@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from freshviews.query.block import ColumnDef
+from freshviews.catalog.definitions import ColumnDef
 from freshviews.types import STRING, Dictionary
 from freshviews.types.columns import encode_arrow
 

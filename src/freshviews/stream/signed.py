@@ -16,8 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.encoding import MULTIPLICITY
-from freshviews.query.block import ColumnDef, TableDef
 from freshviews.stream.conform import Mask, conformed
 from freshviews.stream.debezium import envelope_events
 from freshviews.stream.events import Events, Lookup, primary_key, resolved, whole

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from freshviews.catalog.definitions import ColumnDef
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.codes.string_codes import StringCodes
 from freshviews.kernel.codes import ingest
 from freshviews.kernel.codes.string_slots import UNKNOWN
-from freshviews.query.block import ColumnDef
 from freshviews.types import NULL
 from freshviews.types.calendar import MICROS_PER_DAY
 from freshviews.types.dictionary import Dictionary

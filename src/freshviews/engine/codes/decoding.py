@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from freshviews.catalog.definitions import ColumnDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import MULTIPLICITY
-from freshviews.query.block import ColumnDef
 from freshviews.types.columns import arrow_type, decode_array
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import decode_value, decoder_for

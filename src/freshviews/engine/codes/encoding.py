@@ -14,11 +14,11 @@ from typing import Any, NoReturn
 import numpy as np
 import pyarrow as pa
 
+from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.arrow_plan import ArrowPlan, Wish, plan_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.errors import BatchError
-from freshviews.query.block import ColumnDef, TableDef
 from freshviews.types import BIGINT, NULL
 from freshviews.types.columns import encode_arrow
 from freshviews.types.dictionary import Dictionary

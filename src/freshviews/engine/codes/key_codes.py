@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
+from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.errors import BatchError
 from freshviews.kernel.codes.string_search import search_codes
 from freshviews.kernel.codes.string_slots import UNKNOWN
-from freshviews.query.block import ColumnDef, TableDef
 from freshviews.types.columns import encode_arrow
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import BadValue

@@ -26,6 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from freshviews.catalog.catalog import Catalog, Statement
+from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.image import OtherProgram, read_table_image, write_table_image
@@ -35,8 +37,6 @@ from freshviews.engine.views.native import address, words_at
 from freshviews.errors import StoreError
 from freshviews.kernel.hash.image import plain_array
 from freshviews.kernel.memory.mapping import unmap
-from freshviews.query.block import TableDef, ViewDef
-from freshviews.sql.catalog import Catalog, Statement
 from freshviews.store.array_file import ArrayFile, write_arrays
 from freshviews.store.files import TEMPORARY, sync_directory
 from freshviews.store.strings import read_strings, write_strings

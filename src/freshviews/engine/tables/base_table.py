@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.kernel.hash import base_store as kernel
 from freshviews.kernel.hash.image import Mapping, array_count, take_image
 from freshviews.kernel.hash.table import free_table, new_table
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.kernel.memory.mem import allocate, load, release
-from freshviews.query.block import TableDef
 
 _MOST = 2**63 - 1
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.tables.base_table import BaseTable, Side
 from freshviews.errors import CatalogError
 from freshviews.kernel.hash import base_store as kernel
 from freshviews.kernel.memory.mem import load
-from freshviews.query.block import TableDef
 
 
 @dataclass(frozen=True, eq=False)

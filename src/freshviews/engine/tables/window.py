@@ -14,12 +14,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from freshviews.catalog.window import Window, window_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.relations import Relations, TableState
 from freshviews.engine.tables.base_check import Changes
 from freshviews.errors import BatchError
-from freshviews.query.window import Window, window_of
 
 _LEAST = 1024
 

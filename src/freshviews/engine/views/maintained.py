@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.codegen.block import CompiledBlock, compile_block
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.engine.durable.image import read_image, write_image
@@ -26,7 +27,7 @@ from freshviews.kernel.scalar.failure import ERRORS, TWO_VALUES
 from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS
 from freshviews.plan.explain import explain
 from freshviews.plan.planner import Plan, may_be_negative, plan_block
-from freshviews.query.block import Block, TableDef, ViewDef
+from freshviews.query.block import Block
 from freshviews.types.dictionary import Dictionary
 
 _CHANGES = 1 << 16

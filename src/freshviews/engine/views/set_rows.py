@@ -19,9 +19,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from freshviews.catalog.definitions import SetOperation, SetTerm
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.views.output import consolidate
-from freshviews.query.block import SetOperation, SetTerm
 
 Flags = NDArray[np.bool_]
 

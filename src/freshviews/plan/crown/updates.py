@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
 from freshviews.plan.crown.query import BagQuery, prepared, tree_of
-from freshviews.query.block import TableDef, ViewDef
 from freshviews.query.join_trees import cost
 from freshviews.query.query import Query
 

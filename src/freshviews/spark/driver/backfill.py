@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from freshviews.catalog.definitions import TableDef
 from freshviews.cells import Role
-from freshviews.query.block import TableDef
 from freshviews.spark.definition import TableSpec
 from freshviews.spark.driver.layout import Layout
 from freshviews.spark.driver.version import Input

@@ -11,8 +11,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from freshviews.catalog.definitions import TableDef
 from freshviews.errors import FreshviewsError
-from freshviews.query.block import TableDef
 from freshviews.spark.definition import TableSpec, form_of
 from freshviews.spark.worker.intake import Feed
 from freshviews.spark.worker.rows import CORRUPT, PLACE, TABLE, Slots, slots_of

@@ -34,11 +34,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.engine.database import Database
 from freshviews.errors import StoreError
 from freshviews.kernel.hash.image import compile_writer
-from freshviews.query.block import TableDef
 from freshviews.spark.state.arrow_files import ArrowWriter, read_all
 from freshviews.spark.worker.forked import can_fork, in_child
 from freshviews.sql import Statement

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from freshviews.catalog.catalog import near
 from freshviews.errors import CatalogError, StoreError
 from freshviews.spark.definition import Definition, views_of
 from freshviews.spark.driver.arrival import waiting
@@ -20,7 +21,6 @@ from freshviews.spark.driver.layout import MERGE, layout_of
 from freshviews.spark.state.arrow_files import read_change
 from freshviews.spark.state.cell import EMPTY, load_cell
 from freshviews.spark.state.manifest import Manifest, Manifests
-from freshviews.sql.catalog import near
 from freshviews.types.columns import arrow_type
 
 

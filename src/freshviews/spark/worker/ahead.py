@@ -14,7 +14,7 @@ from queue import SimpleQueue
 
 import pyarrow as pa
 
-from freshviews.query.block import TableDef
+from freshviews.catalog.definitions import TableDef
 from freshviews.spark.definition import form_of
 from freshviews.spark.state.cell import Cell, Segment
 from freshviews.spark.worker.intake import Feed, Intake, signed_of

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from freshviews.catalog.definitions import TableDef
 from freshviews.errors import BatchError, FreshviewsError
-from freshviews.query.block import TableDef
 from freshviews.spark.definition import form_of
 from freshviews.spark.state.cell import Cell, changes_schema
 from freshviews.spark.worker.rows import PLACE, UNREADABLE, Place, Slots, place_of, unreadable, unreadable_error, values

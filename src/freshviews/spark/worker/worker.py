@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from freshviews.catalog.definitions import TableDef
 from freshviews.errors import FreshviewsError
-from freshviews.query.block import TableDef
 from freshviews.spark.driver.steps import reach
 from freshviews.spark.state.cell import Cell, Entry, Segment, keep, load_cell, loaded, new_image
 from freshviews.spark.state.checkpoint import cannot_write

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Protocol
 
+from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.query.block import BY, SCANNED, Block, DistinctAggregate, Limit, Output, Result, SortColumn, ViewDef
+from freshviews.query.block import BY, SCANNED, Block, DistinctAggregate, Limit, Output, Result, SortColumn
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.sql.blocks import lifts

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from freshviews.catalog.definitions import ColumnDef, SetOperation
 from freshviews.expr.nodes import Call, Column, Expr
-from freshviews.query.block import SET, ColumnDef, SetOperation
+from freshviews.query.block import SET
 from freshviews.sql.expressions.build import key, nodes_of, replaced
 from freshviews.sql.names.scope import Source, name_of
 from freshviews.types import BIGINT, SqlType

@@ -12,9 +12,10 @@ from functools import partial
 
 from sqlglot import exp
 
+from freshviews.catalog.catalog import Catalog, NameProblem, near
+from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.query.block import ColumnDef, TableDef, ViewDef
 from freshviews.sql.blocks.block import with_query_names
 from freshviews.sql.blocks.bound import (
     Bound,
@@ -38,7 +39,6 @@ from freshviews.sql.blocks.grouping_sets import (
 from freshviews.sql.blocks.limit import Clause, Place, check_operand, clause_of, limited, places_of
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
 from freshviews.sql.blocks.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
-from freshviews.sql.catalog import Catalog, NameProblem, near
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.aggregates import Collector
 from freshviews.sql.expressions.build import VOID, Fault, key, rejects_null

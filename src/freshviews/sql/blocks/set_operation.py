@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from freshviews.catalog.definitions import SetOperation, SetTerm
 from freshviews.expr.nodes import Column
-from freshviews.query.block import Block, SetOperation, SetTerm
+from freshviews.query.block import Block
 from freshviews.sql.blocks.block import Views, block_of
 from freshviews.sql.blocks.bound import Bound, Item, Select, distinct_over, group_index
 from freshviews.sql.expressions import logic

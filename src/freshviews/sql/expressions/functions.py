@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from freshviews.catalog.catalog import near
 from freshviews.expr.nodes import Expr, Literal
-from freshviews.sql.catalog import near
 from freshviews.sql.expressions import arithmetic, dates, logic
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast, checked, power_of_ten, scaled

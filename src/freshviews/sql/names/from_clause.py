@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from freshviews.catalog.catalog import near, same
 from freshviews.expr.nodes import Expr
 from freshviews.sql.blocks.bound import Absent, Select
-from freshviews.sql.catalog import near, same
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import Fault, renamed
 from freshviews.sql.expressions.expression import Binder

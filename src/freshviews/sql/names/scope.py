@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
+from freshviews.catalog.catalog import near, same
+from freshviews.catalog.definitions import ColumnDef
 from freshviews.expr.nodes import Column, Expr
-from freshviews.query.block import ColumnDef
-from freshviews.sql.catalog import near, same
 from freshviews.sql.expressions.build import nodes_of, sharpened
 from freshviews.sql.text.parse import Node, SqlText
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from freshviews.sql.catalog import near
+from freshviews.catalog.catalog import near
 from freshviews.sql.names.scope import Entry, Scope
 from freshviews.sql.text.parse import Node, SqlText
 

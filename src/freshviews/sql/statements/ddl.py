@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from freshviews.query.block import ColumnDef, ForeignKey, TableDef
-from freshviews.query.window import window_of
-from freshviews.sql.catalog import Catalog, NameProblem, column_named, near, same
+from freshviews.catalog.catalog import Catalog, NameProblem, column_named, near, same
+from freshviews.catalog.definitions import ColumnDef, ForeignKey, TableDef
+from freshviews.catalog.window import window_of
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.typenames import type_of
 

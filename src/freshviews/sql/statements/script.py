@@ -14,12 +14,12 @@ from functools import partial
 
 from sqlglot import exp
 
-from freshviews.query.block import TableDef, ViewDef
+from freshviews.catalog.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs, near
+from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.sql.blocks.block import with_query_names
 from freshviews.sql.blocks.limit import has_limit
 from freshviews.sql.blocks.select import ViewBinder
 from freshviews.sql.blocks.set_operation import blocks_of
-from freshviews.sql.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs, near
 from freshviews.sql.statements.ddl import (
     VIEW_PROPERTIES,
     check_column_name,

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TypeVar
 
+from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
 from freshviews.errors import CatalogError, SqlError
-from freshviews.query.block import ColumnDef, TableDef, ViewDef
 
 Named = TypeVar("Named", TableDef, ViewDef)
 

@@ -8,10 +8,10 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
+from freshviews.advice.enclosure import FOREVER, Spans, kind_of, lifespans, most_disjoint, of_stream, of_tree
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.join_trees import all_trees, parse_tree
-from freshviews.stream.enclosure import FOREVER, Spans, kind_of, lifespans, most_disjoint, of_stream, of_tree
 from tests.query.notation import query
 
 Update = tuple[str, tuple[int, ...], int]

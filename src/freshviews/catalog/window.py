@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from freshviews.query.block import ColumnDef, TableDef
+from freshviews.catalog.definitions import ColumnDef, TableDef
 
 PROPERTY = "freshviews.window"
 
