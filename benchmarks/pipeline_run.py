@@ -163,7 +163,7 @@ def counts_of(versions: Sequence[Version]) -> dict[int, int]:
 def contents_of(script: Path, view: str) -> pa.Table:
     """Contents of a view at the last version, read from the checkpoint."""
     from freshviews.spark.pipeline import default_checkpoint
-    from freshviews.spark.state.reading import contents, latest
+    from freshviews.spark.reading.contents import contents, latest
 
     root = default_checkpoint(script)
     return contents(root, latest(root), view)

@@ -23,9 +23,9 @@ from freshviews.cli.script import only, plan_script
 from freshviews.errors import FreshviewsError
 from freshviews.plan.explain import explain
 from freshviews.spark import Pipeline, Query, start_session
+from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.script import read_script
 from freshviews.spark.state.manifest import Manifest
-from freshviews.spark.state.reading import contents, latest
 
 SCRIPT = Path(__file__).with_name("flights.sql")
 VARIABLE = "DEMO"

@@ -13,8 +13,8 @@ import pytest
 
 from freshviews import BatchError, CatalogError, Change, Database, EvaluationError, FreshviewsError
 from freshviews.engine.views import runtime
-from freshviews.kernel.memory import buffer as buffers
 from freshviews.kernel.memory import mem
+from freshviews.kernel.output import buffer as buffers
 
 TABLE = "CREATE TABLE g (src BIGINT NOT NULL, dst BIGINT NOT NULL);"
 HOPS = """

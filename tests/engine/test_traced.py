@@ -15,9 +15,9 @@ from freshviews.engine.traces.traced import Edits, TracedRule
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.kernel.scalar.payload import SUM_OVERFLOW
 from freshviews.program.reference.incremental.maintenance import Derivation, Maintained
-from freshviews.program.reference.incremental.rule import Rule
 from freshviews.program.reference.scalars import ScalarError, encode
 from freshviews.program.reference.tracing import Tracing
+from freshviews.program.rule import Rule
 from freshviews.program.traced import Traced
 from freshviews.ring import INTEGER
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL, SqlType

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.kernel.memory.buffer import (
+from freshviews.kernel.memory.mem import PURE_PYTHON, load, store
+from freshviews.kernel.output.buffer import (
     CAPACITY,
     COUNT,
     FAILED,
@@ -18,7 +19,6 @@ from freshviews.kernel.memory.buffer import (
     new_buffer,
     reserve,
 )
-from freshviews.kernel.memory.mem import PURE_PYTHON, load, store
 from tests.kernel.words import MANY, words_at
 
 WIDTH = 3

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from freshviews.kernel.hash import index, table
-from freshviews.kernel.hash.image import Array, image_of, shape_of, take_image
 from freshviews.kernel.hash.index import slice_of
 from freshviews.kernel.hash.pending import NEVER
 from freshviews.kernel.hash.table import EAGER_BELOW, LIVE, clear_table, free_table, table_bytes
+from freshviews.kernel.image import Array, image_of, shape_of, take_image
 from freshviews.kernel.memory.mapping import map_file, release_block, reserve, unmap, widen_block
 from freshviews.kernel.memory.mem import PURE_PYTHON, load, store
 from freshviews.kernel.ordered.index import INTEGER_ORDER, ordered_first, ordered_last
@@ -155,7 +155,7 @@ def test_rows_have_room_to_stay_in_their_mapping(image_file: Path) -> None:
 def test_a_block_larger_than_what_is_gathered_at_once_is_written_whole(
     image_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("freshviews.kernel.hash.image._CHUNK", 8)
+    monkeypatch.setattr("freshviews.kernel.image._CHUNK", 8)
     with relation(2, 1, ((0,),)) as r:
         for i in range(200):
             r.add((i % 2 * (i % 7), i), (1,))

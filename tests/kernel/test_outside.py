@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from freshviews.kernel.memory.mem import PURE_PYTHON, allocate, jit, load, release, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 from tests.two_processes import told_by_two
 
 SCRIPT = """

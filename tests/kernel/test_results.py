@@ -8,9 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshviews.kernel.memory.mem import load
-from freshviews.kernel.scalar.payload import AVERAGE_OVERFLOW, BITS_OVERFLOW
-from freshviews.kernel.scalar.real import REAL_WORDS, real_add_double
-from freshviews.kernel.scalar.results import (
+from freshviews.kernel.output.results import (
     avg_decimal,
     avg_int,
     avg_real,
@@ -20,6 +18,8 @@ from freshviews.kernel.scalar.results import (
     sum_real,
     sum_result,
 )
+from freshviews.kernel.scalar.payload import AVERAGE_OVERFLOW, BITS_OVERFLOW
+from freshviews.kernel.scalar.real import REAL_WORDS, real_add_double
 from freshviews.types import NULL
 from tests.kernel.words import MANY, block, code, double
 

@@ -12,7 +12,7 @@ from freshviews.engine.traces.ordered_tree import Fold, OrderedTree
 from freshviews.kernel.btree import folds
 from freshviews.kernel.btree.pages import LEVEL, NEWEST
 from freshviews.kernel.memory.mem import PURE_PYTHON, load
-from freshviews.kernel.trie.row_sort import sort_rows
+from freshviews.kernel.memory.row_sort import sort_rows
 from tests.kernel.tree_model import (
     SMALL_PAGES,
     Row,

@@ -1,8 +1,9 @@
-"""The shape of the source: imports go down, modules are small, names say what is inside."""
+"""The shape of the source: imports go down, packages have faces, names say what is inside."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 from functools import cache
@@ -14,24 +15,26 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "freshviews"
 
 ORDER = (
-    "errors", "types", "kernel", "expr", "ring", "query", "program", "plan", "codegen", "sql", "rules", "store",
-    "engine", "stream", "cells", "spark", "cli",
+    "errors", "types", "kernel", "expr", "ring", "query", "catalog", "program", "plan", "codegen", "sql", "rules",
+    "store", "engine", "stream", "cells", "advice", "spark", "cli",
 )  # fmt: skip
 """Each may import itself and what stands before it."""
 
 BARRED = {
     ("sql", "ring"), ("sql", "program"), ("sql", "plan"), ("sql", "kernel"), ("sql", "codegen"),
-    ("ring", "kernel"), ("query", "kernel"), ("plan", "kernel"), ("query", "ring"),
+    ("ring", "kernel"), ("query", "kernel"), ("catalog", "kernel"), ("plan", "kernel"), ("query", "ring"),
     ("store", "sql"), ("store", "plan"), ("store", "program"), ("store", "codegen"),
 }  # fmt: skip
 """Rooms that stand apart although the order would allow it: importer, imported."""
 
 NUMBERS_ABOVE = {"expr": ("numba",), "ring": ("numba", "numpy"), "query": ("numba", "numpy"),
+                 "catalog": ("numba", "numpy"),
                  "program": ("numba", "numpy"), "plan": ("numba", "numpy"), "sql": ("numba", "numpy")}  # fmt: skip
 """Packages that a room does not import, so that planning stays over names."""
 
 VAGUE = {"util", "utils", "helper", "helpers", "common", "manager", "base", "misc", "stuff", "tools"}
-MOST_LINES = 500
+MOST_ENTRIES = 16
+"""Modules and packages in one package, besides its ``__init__``."""
 
 
 @cache
@@ -99,9 +102,89 @@ def test_no_module_has_a_vague_name() -> None:
             assert VAGUE.isdisjoint({path.stem, path.parent.name}), path
 
 
-def test_no_module_is_long() -> None:
+def dotted(path: Path) -> str:
+    """The name that a module is imported by."""
+    parts = ("freshviews", *path.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@cache
+def named() -> dict[str, Path]:
+    return {dotted(path): path for path in modules()}
+
+
+def packages() -> list[str]:
+    return sorted(name for name, path in named().items() if path.name == "__init__.py")
+
+
+@cache
+def uses(path: Path) -> tuple[tuple[str, str], ...]:
+    """Modules of freshviews that a module imports, each with the name taken from it, or with an empty name."""
+    found: list[tuple[str, str]] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.extend((alias.name, "") for alias in node.names if alias.name in named())
+        elif isinstance(node, ast.ImportFrom) and node.module in named():
+            for alias in node.names:
+                below = f"{node.module}.{alias.name}"
+                found.append((below, "") if below in named() else (node.module or "", alias.name))
+    return tuple(found)
+
+
+def face_of(package: str) -> set[str]:
+    """What ``__all__`` of a package names: modules of it, and names that its ``__init__`` defines or hands on."""
+    for node in ast.parse(named()[package].read_text()).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__":
+            return set(ast.literal_eval(node.value))
+    raise AssertionError(f"{package} has no __all__")
+
+
+@pytest.mark.parametrize("package", [name for name in packages() if name != "freshviews"])
+def test_a_package_is_entered_through_its_face(package: str) -> None:
+    face = face_of(package)
     for path in modules():
-        assert len(path.read_text().splitlines()) <= MOST_LINES, path
+        if dotted(path) == package or dotted(path).startswith(package + "."):
+            continue
+        for module, name in uses(path):
+            if module.startswith(package + "."):
+                name = module.removeprefix(package + ".").split(".")[0]
+            elif module != package or not name:
+                continue
+            assert name in face, f"{path} imports {name} from {package}, which is not in its __all__"
+
+
+@pytest.mark.parametrize("package", [name for name in packages() if name != "freshviews"])
+def test_what_is_in_a_face_exists(package: str) -> None:
+    for name in face_of(package):
+        found = f"{package}.{name}" in named() or hasattr(importlib.import_module(package), name)
+        assert found, f"{package}.__all__ names {name}"
+
+
+def members_used(package: str) -> dict[str, set[str]]:
+    """Of each module or package directly in a package, those beside it that it imports."""
+    found: dict[str, set[str]] = {}
+    for path in modules():
+        if not dotted(path).startswith(package + "."):
+            continue
+        own = dotted(path).removeprefix(package + ".").split(".")[0]
+        others = (m.removeprefix(package + ".").split(".")[0] for m, _ in uses(path) if m.startswith(package + "."))
+        found.setdefault(own, set()).update(other for other in others if other != own)
+    return found
+
+
+@pytest.mark.parametrize("package", packages())
+def test_no_circle_of_imports(package: str) -> None:
+    left = members_used(package)
+    while left:
+        free = {name for name, used in left.items() if used.isdisjoint(left)}
+        assert free, f"in {package}, these import each other in a circle: {sorted(left)}"
+        left = {name: used for name, used in left.items() if name not in free}
+
+
+@pytest.mark.parametrize("package", [name for name in packages() if name != "freshviews"])
+def test_a_package_can_be_seen_at_a_glance(package: str) -> None:
+    assert ast.get_docstring(ast.parse(named()[package].read_text())), package
+    assert len([name for name in named() if name.rpartition(".")[0] == package]) <= MOST_ENTRIES
 
 
 def test_every_module_says_what_it_is_for() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from freshviews.spark.state.reading import contents, latest
+from freshviews.spark.reading.contents import contents, latest
 
 SCRIPT = """
 CREATE STREAMING TABLE orders (o_id BIGINT, cust BIGINT, day DATE, total DECIMAL(12, 2), PRIMARY KEY (o_id))

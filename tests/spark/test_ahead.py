@@ -16,7 +16,7 @@ import pytest
 from freshviews.cells import plan_cells
 from freshviews.engine.database import Database
 from freshviews.spark.definition import catalog_of
-from freshviews.spark.driver.layout import Layout
+from freshviews.spark.layout.layout import Layout
 from freshviews.spark.script import read_script
 from freshviews.spark.state import cell as state
 from freshviews.spark.state.arrow_files import read_arrow

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from freshviews.spark.definition import TableSpec
-from freshviews.spark.driver import arrival
-from freshviews.spark.driver.arrival import arrived, waiting
+from freshviews.spark.reading import arrival
+from freshviews.spark.reading.arrival import arrived, waiting
 
 
 def offsets(root: Path, batch: int, *sources: Any) -> None:

@@ -14,10 +14,10 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 
 from freshviews.errors import PlanError
 from freshviews.spark import Pipeline
-from freshviews.spark.driver.layout import layout_of
+from freshviews.spark.layout.layout import layout_of
+from freshviews.spark.reading.contents import latest
 from freshviews.spark.state.checkpoint import CheckpointError
 from freshviews.spark.state.manifest import Manifests
-from freshviews.spark.state.reading import latest
 from tests.spark.world import VIEWS, World, check, write_script
 
 pytestmark = pytest.mark.spark

@@ -22,7 +22,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
-from freshviews.spark.state.reading import latest
+from freshviews.spark.reading.contents import latest
 from tests.spark.faults import Fault, descendants, environment, gone, kill
 from tests.spark.shop import Shop, delivered
 from tests.spark.test_java import fake

@@ -14,13 +14,12 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
-from freshviews.spark import Pipeline
-from freshviews.spark.driver import steps
+from freshviews.spark import Pipeline, steps
 from freshviews.spark.driver.version import PipelineError
 from freshviews.spark.query import Query
+from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.script import read_script
 from freshviews.spark.state.manifest import Manifest
-from freshviews.spark.state.reading import latest, status
 from tests.spark.faults import Fault, environment
 from tests.spark.world import VIEWS, World, check, held_by, write_script
 

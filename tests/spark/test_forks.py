@@ -15,9 +15,9 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
 from freshviews.spark import Pipeline
+from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.state.cell import SMALLEST_IMAGE
-from freshviews.spark.state.reading import contents, latest
-from freshviews.spark.worker.forked import can_fork, in_child
+from freshviews.spark.state.forked import can_fork, in_child
 from tests.spark.shop import Shop, delivered
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(not can_fork(), reason="nothing is forked here")]

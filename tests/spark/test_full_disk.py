@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
 from freshviews.spark import Pipeline
-from freshviews.spark.state.reading import last_error, latest
+from freshviews.spark.reading.contents import last_error, latest
 from tests.spark.faults import Fault
 from tests.spark.shop import EVERY_SINK, Shop, check
 

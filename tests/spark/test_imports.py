@@ -9,7 +9,7 @@ from pathlib import Path
 WITHOUT = """
 import sys
 sys.modules["pyspark"] = None
-import freshviews, freshviews.spark, freshviews.cli.main, freshviews.spark.script, freshviews.spark.state.reading
+import freshviews, freshviews.spark, freshviews.cli.main, freshviews.spark.script, freshviews.spark.reading.contents
 import freshviews.spark.worker.worker, freshviews.spark.state.checkpoint
 try:
     freshviews.spark.Pipeline

@@ -16,9 +16,9 @@ import shutil
 
 from freshviews.spark import Pipeline
 from freshviews.spark.driver.version import PipelineError
+from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.state.checkpoint import CheckpointError
 from freshviews.spark.state.manifest import Manifest, Manifests
-from freshviews.spark.state.reading import contents, latest
 from tests.spark.shop import SCRIPT, Shop, delivered
 
 pytestmark = pytest.mark.spark

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from freshviews.errors import StoreError
+from freshviews.spark.reading.contents import is_running, latest, status
 from freshviews.spark.state.manifest import Manifest, Manifests
-from freshviews.spark.state.reading import is_running, latest, status
 from freshviews.store import files
 from freshviews.store.files import lock
 
@@ -53,7 +53,7 @@ def test_status_never_says_that_more_is_delivered_than_made(tmp_path: Path, monk
         (root / "delivered").write_text("2")
         return True
 
-    monkeypatch.setattr("freshviews.spark.state.reading.is_running", meanwhile)
+    monkeypatch.setattr("freshviews.spark.reading.contents.is_running", meanwhile)
     found = status(tmp_path)
     assert found.delivered <= found.version == 2
     assert 5 <= found.lag < 6 and found.age < 5

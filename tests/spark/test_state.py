@@ -19,6 +19,7 @@ import pytest
 from freshviews.engine.database import Database
 from freshviews.spark.definition import tables_of
 from freshviews.spark.state import cell as state
+from freshviews.spark.state import forked
 from freshviews.spark.state.cell import (
     EMPTY,
     Entry,
@@ -32,7 +33,6 @@ from freshviews.spark.state.cell import (
 )
 from freshviews.spark.state.checkpoint import collect
 from freshviews.spark.state.manifest import Manifest, Manifests, VersionExists
-from freshviews.spark.worker import forked
 from freshviews.sql import Catalog, Statement, parse_script
 
 TABLES = "CREATE TABLE t (a BIGINT, b STRING)"

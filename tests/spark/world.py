@@ -11,7 +11,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from freshviews.spark.state.reading import contents, latest
+from freshviews.spark.reading.contents import contents, latest
 
 TABLES = """
 CREATE STREAMING TABLE edges (src BIGINT, dst BIGINT) USING parquet OPTIONS (path 'edges', changes 'signed');

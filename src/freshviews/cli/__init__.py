@@ -1,1 +1,3 @@
 """The command line: ``freshviews check``, ``explain``, ``run``, ``status``, ``query`` and ``version``."""
+
+__all__ = []

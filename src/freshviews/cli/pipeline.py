@@ -25,10 +25,10 @@ from freshviews.cli.stopping import Stopping
 from freshviews.errors import FreshviewsError, SqlError
 from freshviews.spark.definition import Definition, catalog_of, declared_rows
 from freshviews.spark.java import java_process
+from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.script import read_script
 from freshviews.spark.state.checkpoint import checkpoint_path
 from freshviews.spark.state.manifest import Manifests
-from freshviews.spark.state.reading import latest, status
 from freshviews.sql.statements.streaming import plain
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def explain_cells(name: str, cells: int) -> str:
         raise ReadError(_placed(source, error)) from error
     definition = definition_of(name)
     need_spark()
-    from freshviews.spark.driver.explain import explain_cells as explained
+    from freshviews.spark.explain import explain_cells as explained
     from freshviews.spark.session import start_session
 
     spark = start_session("local[*]", quiet=True)
@@ -239,7 +239,7 @@ def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> 
     root = checkpoint_of(name, checkpoint)
     latest(root)
     need_spark()
-    from freshviews.spark.state.select import select
+    from freshviews.spark.reading.select import select
 
     found = select(root, sql)
     if as_json:

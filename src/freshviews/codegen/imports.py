@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from freshviews.kernel import outside as outside_kernel
-from freshviews.kernel.hash import balance, memo, pending, renew, sum_table, table
+from freshviews.kernel.hash import ahead, balance, memo, pending, renew, sum_table, table
 from freshviews.kernel.hash import index as index_kernel
-from freshviews.kernel.memory import ahead, buffer, mem, output
+from freshviews.kernel.memory import mem
+from freshviews.kernel.memory import outside as outside_kernel
 from freshviews.kernel.ordered import folds as ordered_folds
 from freshviews.kernel.ordered import index as ordered
 from freshviews.kernel.ordered import top
-from freshviews.kernel.scalar import dates, payload, real, results
+from freshviews.kernel.output import buffer, results
+from freshviews.kernel.output import drain as output
+from freshviews.kernel.scalar import dates, payload, real
 from freshviews.kernel.scalar import operations as scalar
 from freshviews.kernel.trie import flat as sorted_trie
 from freshviews.kernel.trie import flat_build as sorted_trie_build

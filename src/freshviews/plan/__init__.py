@@ -23,3 +23,5 @@ STRATEGIES: dict[str, Callable[[Query], Program]] = {
     "trie_join": trie_join.plan,
     "incremental_trie_join": incremental_trie_join.plan,
 }
+
+__all__ = ["crown", "delta", "explain", "passes", "planner", "trie"]

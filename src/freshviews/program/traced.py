@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from freshviews.expr.printer import print_expression
 from freshviews.program.comparison import comparison_of
 from freshviews.program.reference.incremental.describe import of_runs
-from freshviews.program.reference.incremental.rule import Rule
+from freshviews.program.rule import Rule
 
 
 @dataclass(frozen=True)

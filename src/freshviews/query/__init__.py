@@ -4,3 +4,18 @@
 the classes ``acyclic``, ``free_connex``, ``hierarchical``; ``dependencies`` (keys, closures, reducts);
 ``edge_cover`` and ``width``; ``variable_order`` and its ``order_search``; ``query_class`` sums up.
 """
+
+__all__ = [
+    "acyclic",
+    "block",
+    "dependencies",
+    "edge_cover",
+    "grouping_sets",
+    "hierarchical",
+    "hypergraph",
+    "hypertree",
+    "join_trees",
+    "query",
+    "query_class",
+    "variable_order",
+]

@@ -27,4 +27,5 @@ __all__ = [
     "RealRing",
     "Ring",
     "RingError",
+    "protocol",
 ]

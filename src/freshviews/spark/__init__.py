@@ -17,12 +17,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from freshviews.spark.io.data_source import register
     from freshviews.spark.pipeline import Pipeline
     from freshviews.spark.query import Query
+    from freshviews.spark.reading.data_source import register
     from freshviews.spark.session import start_session
 
-__all__ = ["Pipeline", "Query", "register", "start_session"]
+__all__ = [
+    "Pipeline",
+    "Query",
+    "definition",
+    "driver",
+    "explain",
+    "java",
+    "pipeline",
+    "query",
+    "reading",
+    "register",
+    "script",
+    "session",
+    "start_session",
+    "state",
+]
 
 _PLACES = {"Pipeline": "pipeline", "Query": "query", "register": "data_source", "start_session": "session"}
 

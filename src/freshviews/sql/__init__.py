@@ -17,4 +17,15 @@
 from freshviews.catalog.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs
 from freshviews.sql.statements.script import parse_script
 
-__all__ = ["AlterView", "Catalog", "DropTable", "DropView", "NameProblem", "Statement", "ViewDefs", "parse_script"]
+__all__ = [
+    "AlterView",
+    "Catalog",
+    "DropTable",
+    "DropView",
+    "NameProblem",
+    "Statement",
+    "ViewDefs",
+    "blocks",
+    "parse_script",
+    "statements",
+]

@@ -28,7 +28,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from freshviews.errors import StoreError
-from freshviews.kernel.hash.image import Array, Mapping
+from freshviews.kernel.image import Array, Mapping
 from freshviews.kernel.memory.mapping import map_file, reserve, unmap
 from freshviews.store.files import TEMPORARY, sync_directory
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from freshviews.errors import StoreError
-from freshviews.kernel.hash.image import Array
+from freshviews.kernel.image import Array
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.store.array_file import ArrayFile, write_arrays
 from freshviews.types.dictionary import Dictionary

@@ -48,6 +48,7 @@ __all__ = [
     "Snapshots",
     "Upserts",
     "format_for",
+    "formats",
     "looks_up",
     "own_columns",
     "signed_rows",

@@ -33,5 +33,10 @@ __all__ = [
     "TINYINT",
     "Dictionary",
     "SqlType",
+    "calendar",
+    "columns",
     "decimal",
+    "dictionary",
+    "sqltype",
+    "values",
 ]

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.program.reference.incremental.maintenance import Delta
-from freshviews.program.reference.incremental.rule import Atom, Rule
 from freshviews.program.reference.scalars import evaluate
+from freshviews.program.rule import Atom, Rule
 from freshviews.types import BIGINT, BOOLEAN
 
 Row = tuple[int, ...]

@@ -82,6 +82,6 @@ def fill(path: Path) -> None:
 
 
 if PLACE:
-    from freshviews.spark.driver import steps
+    from freshviews.spark import steps
 
     steps.hook = reached

@@ -25,7 +25,7 @@ from freshviews.codegen.reading.readers import write_finish
 from freshviews.codegen.writer import RESERVED, Names, Writer
 from freshviews.codegen.writing.appending import views_in
 from freshviews.codegen.writing.statements import StatementWriter
-from freshviews.kernel.memory import buffer
+from freshviews.kernel.output import buffer
 from freshviews.kernel.scalar.real import REAL_WORDS
 from freshviews.program.nodes import COUNT, Emit, Part, Program, Rows, Source, Statement, Sum, Union
 from freshviews.program.rewrite import visit

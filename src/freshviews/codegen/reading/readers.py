@@ -26,7 +26,7 @@ from freshviews.codegen.layout import (
     table_word,
 )
 from freshviews.codegen.writer import Writer
-from freshviews.kernel.memory import buffer
+from freshviews.kernel.output import buffer
 from freshviews.program.nodes import COUNT, Program, View
 from freshviews.query.block import SCANNED, Block, Result
 

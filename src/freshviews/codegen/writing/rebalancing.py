@@ -3,8 +3,8 @@
 ``move_k(state, value...)`` moves a value of the k-th partition from part to part, where its degree calls for it, by
 procedures that several moves share, ``turn_k(state, m, value...)``;
 ``rebalance(state, base)`` sets the threshold base, parts every view strictly and makes the auxiliary views anew.
-They stand outside of the triggers (``kernel.outside``), as most updates need none of them: each is compiled once, not
-into every function that calls it.
+They stand outside of the triggers (``kernel.memory.outside``), as most updates need none of them: each is compiled
+once, not into every function that calls it.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from freshviews.codegen.writing.rebalancing import write_expecting, write_settli
 from freshviews.codegen.writing.repeated import LONG, Repeated
 from freshviews.codegen.writing.statements import StatementWriter
 from freshviews.expr.nodes import Expr, columns_of
-from freshviews.kernel.memory.buffer import COUNT as BUFFER_COUNT
+from freshviews.kernel.output.buffer import COUNT as BUFFER_COUNT
 from freshviews.program.nodes import (
     Add,
     Balance,

@@ -35,7 +35,7 @@ from freshviews.engine.relations import Relations, TableState, ViewState
 from freshviews.engine.tables.window import held_of, put_back
 from freshviews.engine.views.native import address, words_at
 from freshviews.errors import StoreError
-from freshviews.kernel.hash.image import plain_array
+from freshviews.kernel.image import plain_array
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.store.array_file import ArrayFile, write_arrays
 from freshviews.store.files import TEMPORARY, sync_directory

@@ -1,7 +1,7 @@
 """Images of views and base tables: the native state of one in one file, and back.
 
 An image of a view is the arrays of every table of every block of the view, as they lie in memory (see
-kernel/hash/image.py), and the stored rows where the view is recomputed. It is good for a view kept by the same
+kernel/image.py), and the stored rows where the view is recomputed. It is good for a view kept by the same
 programs, which the hash of their generated source tells. An image of a base table is the arrays of its rows and of the
 counts by its keys. Images hold codes alone, so they are good for a dictionary that has the same strings under the
 same codes.
@@ -23,7 +23,7 @@ from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.views.native import address, words_at
 from freshviews.engine.views.runtime import BlockState
 from freshviews.errors import StoreError
-from freshviews.kernel.hash.image import Array, array_count, image_of, plain_array, shape_of
+from freshviews.kernel.image import Array, array_count, image_of, plain_array, shape_of
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.store.array_file import ArrayFile, write_arrays
 from freshviews.types.dictionary import Dictionary

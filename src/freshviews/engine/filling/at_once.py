@@ -1,5 +1,5 @@
 """Filling views at once: rows are stored, then joined, instead of a delta each, for a cyclic view under ``first_order``
-by a join of its own (``plan.delta.at_once``), and where a join is kept by its trace, by walking that once."""
+by a join of its own (``plan.trie.at_once``), and where a join is kept by its trace, by walking that once."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from freshviews.codegen.block import compile_block
 from freshviews.engine.views.host import lift_program
 from freshviews.engine.views.runtime import BlockState
-from freshviews.plan.delta import at_once
 from freshviews.plan.delta.first_order import update_exponents
 from freshviews.plan.planner import Plan
+from freshviews.plan.trie import at_once
 from freshviews.program.intersections import is_intersection
 from freshviews.program.nodes import Loop, Program, Smaller
 from freshviews.program.rewrite import visit

@@ -1,0 +1,3 @@
+"""Stored base tables: rows, keys, foreign keys, windows."""
+
+__all__ = ["base_check", "base_table", "foreign_keys", "window"]

@@ -16,8 +16,8 @@ import numpy as np
 from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.kernel.hash import base_store as kernel
-from freshviews.kernel.hash.image import Mapping, array_count, take_image
 from freshviews.kernel.hash.table import free_table, new_table
+from freshviews.kernel.image import Mapping, array_count, take_image
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.kernel.memory.mem import allocate, load, release
 
@@ -172,7 +172,7 @@ class BaseTable:
         kernel.settle_base(self._spec)
 
     def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping) -> None:
-        """Go on, empty so far, as the table whose kept words and arrays these are; see ``kernel.hash.image``.
+        """Go on, empty so far, as the table whose kept words and arrays these are; see ``kernel.image``.
 
         The mapping becomes the table's own.
         """

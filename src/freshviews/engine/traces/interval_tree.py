@@ -11,8 +11,8 @@ from freshviews.engine.traces.ordered_tree import Fold, OrderedTree
 from freshviews.errors import OutOfMemory
 from freshviews.kernel.btree.folds import GREATEST
 from freshviews.kernel.btree.tree import USUAL_PAGE_WORDS
-from freshviews.kernel.memory import buffer as buffers
 from freshviews.kernel.memory.mem import allocate, copy_words, load, release
+from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.trace.intervals import STACK_WORDS, remove_found, stab_tree
 
 

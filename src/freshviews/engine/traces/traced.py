@@ -20,8 +20,8 @@ from freshviews.engine.views.native import address, words_at
 from freshviews.errors import OutOfMemory
 from freshviews.kernel.btree.difference import new_delta
 from freshviews.kernel.btree.folds import GREATEST
-from freshviews.kernel.memory import buffer as buffers
 from freshviews.kernel.memory.mem import load, release
+from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.trace import filters
 from freshviews.kernel.trace import leapfrog as words
 from freshviews.kernel.trace.intervals import STACK_WORDS
@@ -30,7 +30,7 @@ from freshviews.kernel.trace.oracle import OPERATION_PATH, keep_version
 from freshviews.kernel.trace.sensitivity import PAYLOAD
 from freshviews.kernel.trie.iterator import new_trie
 from freshviews.program.comparison import Comparison, comparison_of
-from freshviews.program.reference.incremental.rule import Cursor, Rule
+from freshviews.program.rule import Cursor, Rule
 from freshviews.types.dictionary import Dictionary
 
 _SIGNS = {"=": filters.EQUAL, "<>": filters.DIFFERENT, "<": filters.LESS, "<=": filters.LESS_OR_EQUAL}

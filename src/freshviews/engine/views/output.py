@@ -15,9 +15,9 @@ from freshviews.engine.views.native import address, words_at
 from freshviews.engine.views.runtime import BlockState
 from freshviews.expr.host import Evaluator, HostFailure
 from freshviews.expr.nodes import Column, Expr
-from freshviews.kernel.memory import buffer as buffers
 from freshviews.kernel.memory import mem
-from freshviews.kernel.memory.output import append_rows
+from freshviews.kernel.output import buffer as buffers
+from freshviews.kernel.output.drain import append_rows
 from freshviews.query.block import Block
 from freshviews.types.dictionary import Dictionary
 

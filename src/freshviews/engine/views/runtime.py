@@ -28,12 +28,12 @@ from freshviews.engine.views.calls import Call, call_of
 from freshviews.engine.views.native import address, group_sizes, new_table, words_at, words_in
 from freshviews.kernel.hash import balance as balances
 from freshviews.kernel.hash import pending, renew, table
-from freshviews.kernel.hash.image import Mapping, array_count, take_image
-from freshviews.kernel.memory import buffer as buffers
+from freshviews.kernel.image import Mapping, array_count, take_image
 from freshviews.kernel.memory import mem
 from freshviews.kernel.memory.mapping import unmap
-from freshviews.kernel.memory.output import any_failed
 from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.output import buffer as buffers
+from freshviews.kernel.output.drain import any_failed
 from freshviews.kernel.scalar.real import REAL_WORDS
 from freshviews.plan.explain import BalanceSize, PartSize
 from freshviews.program.intersections import digested
@@ -414,7 +414,7 @@ class BlockState:
                 state._state[FIRST_TABLE + i] = handle
 
     def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping, balance: Sequence[int] = ()) -> None:
-        """Go on as the state whose tables' kept words and arrays, and balance, these are; see ``kernel.hash.image``.
+        """Go on as the state whose tables' kept words and arrays, and balance, these are; see ``kernel.image``.
 
         The mapping becomes the state's own.
         """

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from freshviews.kernel.btree.pages import COUNT, LEVEL, LEVELS, child_at, column, word_at
 from freshviews.kernel.memory.mem import allocate, inlined, jit, load, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 # Words of an iterator over a difference; the two cursors follow, then the key that came last.
 DELTA_KEY = 0

@@ -30,8 +30,8 @@ from freshviews.kernel.memory.mem import (
     release,
     store,
 )
-from freshviews.kernel.outside import outside
-from freshviews.kernel.trie.row_sort import gather_rows, sort_rows
+from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.memory.row_sort import gather_rows, sort_rows
 
 RISING = 0
 REPEATED = 1

@@ -25,7 +25,7 @@ readers of versions touch none of the words that these write, and need no lock.
 from __future__ import annotations
 
 from freshviews.kernel.memory.mem import allocate, copy_words, inlined, jit, load, reallocate, release, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 # Words of a page; the columns follow.
 BIRTH = 0  # number of the version that was current, and not yet pinned, when the page was made

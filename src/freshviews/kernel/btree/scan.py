@@ -25,7 +25,7 @@ from freshviews.kernel.btree.pages import (
     first_not_less,
 )
 from freshviews.kernel.memory.mem import copy_words, inlined, jit, load, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 # What a scan keeps, besides its result (folds.SOME, folds.VALUE).
 PAGES_SEEN = 2

@@ -48,7 +48,7 @@ from freshviews.kernel.btree.pages import (
     word_at,
 )
 from freshviews.kernel.memory.mem import add_wrapping, allocate, copy_words, inlined, jit, load, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 USUAL_PAGE_WORDS = 256
 """Two thousand bytes: with twice as many, single edits and batches were no faster."""

@@ -12,7 +12,7 @@ import math
 from freshviews.kernel.hash import index
 from freshviews.kernel.hash.table import find_words, hash_words
 from freshviews.kernel.memory.mem import f64, inlined, jit, load, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 BASE = 0
 FEWEST = 1

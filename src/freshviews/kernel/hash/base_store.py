@@ -63,7 +63,7 @@ from freshviews.kernel.memory.mem import (
     release,
     store,
 )
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 from freshviews.types import NULL
 
 # Words of a spec.

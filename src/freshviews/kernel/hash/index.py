@@ -29,7 +29,7 @@ from freshviews.kernel.memory.mem import (
     store,
     store32,
 )
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 WORDS = 0  # words held beyond this header, for the memory account
 SLOTS = 1

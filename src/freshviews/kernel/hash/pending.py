@@ -68,7 +68,7 @@ from freshviews.kernel.memory.mem import (
     store,
     write_key,
 )
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.scalar.payload import plus
 
 NEVER = 2**63 - 1

@@ -34,7 +34,7 @@ from freshviews.kernel.hash.table import (
 )
 from freshviews.kernel.memory.mapping import release_block
 from freshviews.kernel.memory.mem import allocate, copy_words, jit, load, release, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 SPARE = 64
 """Free rows that are not worth packing."""

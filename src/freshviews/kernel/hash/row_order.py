@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from freshviews.kernel.hash.table import USED, is_zero, row_at
 from freshviews.kernel.memory.mem import allocate, inlined, jit, load, release, shift_right, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 DIGIT = 11
 BUCKETS = 1 << DIGIT

@@ -46,7 +46,7 @@ from freshviews.kernel.memory.mem import (
     store,
     write_key,
 )
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 # Words of the header.
 ROWS = 0  # address of the rows

@@ -18,6 +18,7 @@ from __future__ import annotations
 from freshviews.kernel.btree.folds import FOLD_WORDS, GREATEST, KIND, LEAST, combine
 from freshviews.kernel.hash.table import FAILED, KEY, row_at
 from freshviews.kernel.memory.mem import inlined, jit, load, load32, store, store32, write_key
+from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.ordered.index import (
     FOLDS,
     KINDS,
@@ -31,7 +32,6 @@ from freshviews.kernel.ordered.index import (
     prefix_of,
     right_link,
 )
-from freshviews.kernel.outside import outside
 
 
 @inlined

@@ -41,7 +41,7 @@ from freshviews.kernel.memory.mem import (
     store32,
     write_key,
 )
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 from freshviews.types.sqltype import NULL
 
 # Words of the header, which is one block: ``free_table`` frees it.

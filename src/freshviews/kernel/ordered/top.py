@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from freshviews.kernel.hash.table import FAILED, KEY, row_at, row_number
 from freshviews.kernel.memory.mem import inlined, jit, load, store
+from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.ordered.index import TOP, compare_rows, ordered_neighbour
-from freshviews.kernel.outside import outside
 
 # Words, from TOP of the header on, of each boundary, the one at ``last`` first.
 LAST = 0  # row number + 1 of the last row before it, or 0

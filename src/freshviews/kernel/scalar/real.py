@@ -21,7 +21,7 @@ from freshviews.kernel.memory.mem import (
     shift_right,
     store,
 )
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 SUM_WORDS = 34
 NANS = 34  # word that counts NaN

@@ -12,7 +12,7 @@ not beyond the value, and past all children whose greatest end comes before it. 
 there is an answer, but for the two at the ends of that range at each level: so it looks at no more than
 (answers + 2) * levels pages, and at no more than those of the tree.
 
-``stab`` writes answers into a buffer (``kernel.memory.buffer``) of rows of the tree's key, in the order of the tree;
+``stab`` writes answers into a buffer (``kernel.output.buffer``) of rows of the tree's key, in the order of the tree;
 ``remove_found`` takes all rows of such a buffer out of the tree, as edits in order, whichever stabs found them.
 """
 
@@ -31,11 +31,11 @@ from freshviews.kernel.btree.pages import (
     word_at,
 )
 from freshviews.kernel.btree.tree import apply_edits
-from freshviews.kernel.memory.buffer import COUNT as FOUND
-from freshviews.kernel.memory.buffer import ROWS, append
 from freshviews.kernel.memory.mem import allocate, inlined, jit, load, release, store
-from freshviews.kernel.outside import outside
-from freshviews.kernel.trie.row_sort import sort_rows
+from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.memory.row_sort import sort_rows
+from freshviews.kernel.output.buffer import COUNT as FOUND
+from freshviews.kernel.output.buffer import ROWS, append
 
 
 @inlined

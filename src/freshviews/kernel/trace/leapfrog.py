@@ -16,8 +16,8 @@ A record of a sensitivity index is a row of an ordered tree, see ``trace_records
 
 from __future__ import annotations
 
-from freshviews.kernel.memory.buffer import append
 from freshviews.kernel.memory.mem import add_wrapping, inlined, jit, load, store
+from freshviews.kernel.output.buffer import append
 from freshviews.kernel.scalar.failure import fail
 from freshviews.kernel.scalar.payload import SUM_OVERFLOW, times
 from freshviews.kernel.trie.iterator import trie_at_end, trie_key, trie_open, trie_room, trie_row, trie_seek_lub

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from freshviews.kernel.btree.pages import FAILED as TREE_FAILED
 from freshviews.kernel.btree.pages import unpin
-from freshviews.kernel.memory.buffer import COUNT, FAILED, ROWS, WIDTH, append, clear_buffer
 from freshviews.kernel.memory.mem import jit, load, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.output.buffer import COUNT, FAILED, ROWS, WIDTH, append, clear_buffer
 from freshviews.kernel.trace.filters import all_hold, is_there
 from freshviews.kernel.trace.leapfrog import (
     ASKED,

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from freshviews.kernel.btree.difference import delta_begin, delta_branch, delta_next, delta_shared, delta_word
 from freshviews.kernel.btree.pages import KEY, ROOT, TOP, pin
-from freshviews.kernel.memory.buffer import COUNT, ROWS, WIDTH, append, clear_buffer
 from freshviews.kernel.memory.mem import jit, load, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.memory.row_sort import sort_rows
+from freshviews.kernel.output.buffer import COUNT, ROWS, WIDTH, append, clear_buffer
 from freshviews.kernel.trace.intervals import stab
 from freshviews.kernel.trace.leapfrog import (
     ABOVE,
@@ -60,7 +61,6 @@ from freshviews.kernel.trace.leapfrog import (
     tree_of,
 )
 from freshviews.kernel.trace.sensitivity import PAYLOAD, edit_rows, key_words
-from freshviews.kernel.trie.row_sort import sort_rows
 
 # Kinds of operations.
 BRANCH = 0  # a branch that grew from, or left, one that both versions have

@@ -18,9 +18,9 @@ from __future__ import annotations
 from freshviews.kernel.btree.load import edit_in_order
 from freshviews.kernel.btree.pages import LEAF_ROOM, ROOT
 from freshviews.kernel.btree.tree import find_row
-from freshviews.kernel.memory.buffer import COUNT, ROWS, WIDTH, append, clear_buffer
 from freshviews.kernel.memory.mem import allocate, inlined, jit, load, release, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.output.buffer import COUNT, ROWS, WIDTH, append, clear_buffer
 from freshviews.kernel.trace.leapfrog import (
     ABOVE,
     BESIDE,

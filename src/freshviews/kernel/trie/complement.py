@@ -10,7 +10,7 @@ from freshviews.kernel.btree.balancing import child_slot
 from freshviews.kernel.btree.pages import COUNT, LEVEL, child_at, column, first_not_less, word_at
 from freshviews.kernel.btree.scan import rank
 from freshviews.kernel.memory.mem import inlined, load
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 
 @inlined

@@ -6,7 +6,7 @@ from freshviews.kernel.hash.pending import enter_pending
 from freshviews.kernel.hash.row_order import bits_of, rows_in_order
 from freshviews.kernel.hash.table import FAILED, KEY, PAYLOAD, PENDING, row_at
 from freshviews.kernel.memory.mem import allocate, jit, load, release, shift_right, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.trie.flat import (
     CARRIED,
     CARRIED_BYTES,

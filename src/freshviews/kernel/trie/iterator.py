@@ -30,7 +30,7 @@ from freshviews.kernel.btree.pages import (
     word_at,
 )
 from freshviews.kernel.memory.mem import allocate, copy_words, inlined, jit, load, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 # Words of an iterator; the values of all depths follow, then the frames.
 TRIE_ROOT = 0

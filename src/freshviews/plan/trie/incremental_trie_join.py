@@ -46,8 +46,8 @@ from freshviews.plan.delta.first_order import RESULT, stores_of
 from freshviews.plan.leaves import parameters_of
 from freshviews.plan.trie.key_order import best_key_order
 from freshviews.program.nodes import COUNT, MULTIPLICITY, Add, Monomial, Program, Trigger, View
-from freshviews.program.reference.incremental.rule import Atom as RuleAtom
-from freshviews.program.reference.incremental.rule import Rule
+from freshviews.program.rule import Atom as RuleAtom
+from freshviews.program.rule import Rule
 from freshviews.program.traced import Traced
 from freshviews.query.dependencies import FD
 from freshviews.query.query import Aggregate, Atom, Lift, Query

@@ -14,9 +14,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from freshviews.catalog.definitions import TableDef
 from freshviews.cells import Role
 from freshviews.spark.definition import TableSpec
-from freshviews.spark.driver.layout import Layout
 from freshviews.spark.driver.version import Input
 from freshviews.spark.io.sources import feed_of, one_frame, source_of
+from freshviews.spark.layout.layout import Layout
 from freshviews.spark.state.arrow_files import read_all
 from freshviews.spark.state.cell import EMPTY, changes_schema, load_cell, segments_after
 from freshviews.spark.state.manifest import Manifest

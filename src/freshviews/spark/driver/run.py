@@ -21,20 +21,20 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.spark.definition import Definition
-from freshviews.spark.driver.arrival import arrived
 from freshviews.spark.driver.backfill import backfill, stored_rows
 from freshviews.spark.driver.filling import Filling
-from freshviews.spark.driver.layout import MERGE, Layout, layout_of, next_layout
-from freshviews.spark.driver.measure import first_layout
 from freshviews.spark.driver.stages import can_go_on
-from freshviews.spark.driver.steps import reach
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.io.sinks import Delivered, Receiver, check_new, deliver, publish_bad
 from freshviews.spark.io.sources import Source, feed_of, needs_order, one_frame, reads_text
+from freshviews.spark.layout.layout import MERGE, Layout, layout_of, next_layout
+from freshviews.spark.layout.measure import first_layout
+from freshviews.spark.reading.arrival import arrived
 from freshviews.spark.state import checkpoint
 from freshviews.spark.state.arrow_files import read_all, read_change
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.steps import reach
 from freshviews.spark.worker.rows import Slots
 from freshviews.store.files import write_whole
 from freshviews.stream import Snapshots

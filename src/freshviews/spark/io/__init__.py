@@ -1,0 +1,3 @@
+"""Sources and sinks of a pipeline."""
+
+__all__ = ["places", "sinks", "sources"]

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from freshviews.spark.driver.steps import reach
+from freshviews.spark.steps import reach
 from freshviews.store.files import sync_directory
 
 FORMATS = ("parquet", "json", "csv")

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.errors import FreshviewsError
 from freshviews.spark.definition import Definition, ViewSpec
-from freshviews.spark.driver.steps import reach
 from freshviews.spark.io.sink_files import FORMATS, encoded, publish
+from freshviews.spark.steps import reach
 from freshviews.store.files import write_whole
 
 VERSION = "_version"

@@ -38,9 +38,9 @@ from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.engine.database import Database
 from freshviews.errors import StoreError
-from freshviews.kernel.hash.image import compile_writer
+from freshviews.kernel.image import compile_writer
 from freshviews.spark.state.arrow_files import ArrowWriter, read_all
-from freshviews.spark.worker.forked import can_fork, in_child
+from freshviews.spark.state.forked import can_fork, in_child
 from freshviews.sql import Statement
 from freshviews.store.files import TEMPORARY
 from freshviews.types.columns import arrow_type

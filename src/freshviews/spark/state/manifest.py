@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from freshviews.errors import StoreError
-from freshviews.spark.driver.steps import reach
+from freshviews.spark.steps import reach
 from freshviews.store.files import sync_directory
 
 FORMAT = 3

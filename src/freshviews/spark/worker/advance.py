@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from freshviews.engine.change import Change
 from freshviews.engine.codes.encoding import MULTIPLICITY
-from freshviews.spark.driver.steps import reach
 from freshviews.spark.state.arrow_files import net, write_arrow
 from freshviews.spark.state.cell import Cell, Entry, Segment, appended, keep, new_token
+from freshviews.spark.steps import reach
 
 Told = dict[str, list[pa.Table]]
 """The changes of views, by name."""

@@ -16,6 +16,7 @@ from freshviews.catalog.catalog import Catalog, NameProblem, near
 from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.sql.blocks.aggregates import Collector
 from freshviews.sql.blocks.block import with_query_names
 from freshviews.sql.blocks.bound import (
     Bound,
@@ -27,6 +28,7 @@ from freshviews.sql.blocks.bound import (
     over_groups,
     ungrouped,
 )
+from freshviews.sql.blocks.from_clause import FromBinder, Joined
 from freshviews.sql.blocks.grouping_sets import (
     GroupingSets,
     Written,
@@ -40,10 +42,8 @@ from freshviews.sql.blocks.limit import Clause, Place, check_operand, clause_of,
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
 from freshviews.sql.blocks.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.aggregates import Collector
 from freshviews.sql.expressions.build import VOID, Fault, key, rejects_null
 from freshviews.sql.expressions.expression import Binder
-from freshviews.sql.names.from_clause import FromBinder, Joined
 from freshviews.sql.names.scope import Entry, Scope, Source, name_of
 from freshviews.sql.names.star import columns_of, is_star
 from freshviews.sql.text.parse import Node, SqlText

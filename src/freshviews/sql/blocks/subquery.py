@@ -25,11 +25,11 @@ from freshviews.catalog.catalog import same
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.sql.blocks.block import Views
 from freshviews.sql.blocks.bound import Absent, Bound, Item, Select, distinct_over, group_ref
+from freshviews.sql.blocks.from_clause import Joined
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import Fault, call, key, rejects_null, renamed, sharpened
 from freshviews.sql.expressions.expression import Binder
-from freshviews.sql.names.from_clause import Joined
 from freshviews.sql.names.scope import Scope, Source, name_of
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BOOLEAN, INT

@@ -1,0 +1,3 @@
+"""Statements of a script: CREATE, ALTER and DROP, and streaming tables."""
+
+__all__ = ["script", "streaming"]

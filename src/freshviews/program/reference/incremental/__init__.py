@@ -4,3 +4,5 @@ Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). ``rule`` says 
 ordered and how two versions differ, ``leapfrog`` walks, ``sensitivity`` holds what the walks depended on, ``surgery``
 and ``oracle`` tell where changes matter, ``maintenance`` walks there again, ``heads`` take what has changed.
 """
+
+__all__ = ["describe", "maintenance"]

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from freshviews.program.reference.incremental import rule
+from freshviews.program import rule
 from freshviews.program.reference.incremental.heads import projected
 from freshviews.program.reference.incremental.maintenance import Derivation, Maintained
 from freshviews.program.reference.incremental.versions import Row

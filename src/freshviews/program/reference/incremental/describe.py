@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from freshviews.program.reference.incremental.maintenance import Maintained
 from freshviews.program.reference.incremental.oracle import Region
-from freshviews.program.reference.incremental.rule import Cursor, Rule
 from freshviews.program.reference.incremental.versions import BEFORE, END
+from freshviews.program.rule import Cursor, Rule
 
 
 def explained(maintained: Maintained) -> str:

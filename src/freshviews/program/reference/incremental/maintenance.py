@@ -31,10 +31,10 @@ from typing import Any
 
 from freshviews.program.reference.incremental.leapfrog import START, Database, Place, Step, Walk, is_emitted
 from freshviews.program.reference.incremental.oracle import Contribution, Region
-from freshviews.program.reference.incremental.rule import Cursor, Rule
 from freshviews.program.reference.incremental.sensitivity import Record, SensitivityIndex
 from freshviews.program.reference.incremental.surgery import Surgery, surgeries
 from freshviews.program.reference.incremental.versions import BEFORE, END, Row, Trie, Version, has_branch
+from freshviews.program.rule import Cursor, Rule
 from freshviews.ring.protocol import Ring
 from freshviews.types.dictionary import Dictionary
 

@@ -7,7 +7,7 @@ mostly are, take one or two passes; a pass moves whole rows. Rows lie one after 
 from __future__ import annotations
 
 from freshviews.kernel.memory.mem import allocate, copy_words, jit, load, release, shift_right, store
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 
 DIGIT = 11
 """Most bits that a pass sorts by: their counts fit the first cache."""

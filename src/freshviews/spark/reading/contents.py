@@ -16,8 +16,8 @@ import pyarrow as pa
 from freshviews.catalog.catalog import near
 from freshviews.errors import CatalogError, StoreError
 from freshviews.spark.definition import Definition, views_of
-from freshviews.spark.driver.arrival import waiting
-from freshviews.spark.driver.layout import MERGE, layout_of
+from freshviews.spark.layout.layout import MERGE, layout_of
+from freshviews.spark.reading.arrival import waiting
 from freshviews.spark.state.arrow_files import read_change
 from freshviews.spark.state.cell import EMPTY, load_cell
 from freshviews.spark.state.manifest import Manifest, Manifests

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 
 from freshviews.errors import SqlError
+from freshviews.spark.reading.contents import contents, latest
 from freshviews.spark.session import start_session
-from freshviews.spark.state.reading import contents, latest
 
 
 def select(root: Path, sql: str) -> pa.Table:

@@ -15,8 +15,8 @@ from freshviews.cells import CellPlan, plan_cells
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column
 from freshviews.spark.definition import Definition, catalog_of, declared_rows
-from freshviews.spark.driver.layout import Layout
 from freshviews.spark.io.sources import Source, batch_frame
+from freshviews.spark.layout.layout import Layout
 from freshviews.sql import Catalog
 from freshviews.stream import DebeziumJson
 

@@ -20,7 +20,7 @@ from freshviews.kernel.memory.mem import (
     shift_right,
     store,
 )
-from freshviews.kernel.outside import outside
+from freshviews.kernel.memory.outside import outside
 from freshviews.kernel.scalar.real import REAL_WORDS, real_add_scaled
 
 # Words of the header; the scratch row follows it.

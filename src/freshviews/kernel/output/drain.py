@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from freshviews.kernel.hash.table import FAILED
-from freshviews.kernel.memory.buffer import COUNT, ROWS, WIDTH, append
 from freshviews.kernel.memory.mem import add_wrapping, copy_words, inlined, jit, load, mul_wrapping, store
+from freshviews.kernel.output.buffer import COUNT, ROWS, WIDTH, append
 from freshviews.kernel.scalar.real import REAL_WORDS, real_add_scaled
 
 

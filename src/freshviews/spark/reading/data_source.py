@@ -24,7 +24,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.errors import FreshviewsError
-from freshviews.spark.state import reading
+from freshviews.spark.reading import contents as reading
 from freshviews.spark.state.checkpoint import checkpoint_path
 from freshviews.spark.state.manifest import Manifests
 

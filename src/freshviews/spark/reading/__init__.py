@@ -1,0 +1,3 @@
+"""Reading a checkpoint from outside the pipeline."""
+
+__all__ = ["arrival", "contents", "data_source", "select"]
