@@ -39,7 +39,7 @@ __all__ = [
     "state",
 ]
 
-_PLACES = {"Pipeline": "pipeline", "Query": "query", "register": "data_source", "start_session": "session"}
+_PLACES = {"Pipeline": "pipeline", "Query": "query", "register": "reading.data_source", "start_session": "session"}
 
 
 def __getattr__(name: str) -> Any:
