@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
 import random
 import re
+import symtable
 from collections import Counter
 
 import numpy as np
@@ -79,3 +81,19 @@ def test_short_triggers_are_written_whole() -> None:
     program = crown.plan_enumerated(query("Q(a, b, c) = R(a, b), S(b, c)"))
     assert program is not None
     assert not repeated.repeated_in(program).bodies
+
+
+STAR = query("Q(k, o, p, s, u) = I(k, o, p), P(p, s), S(s), O(o, u), C(u)")
+
+
+def test_a_function_loads_the_tables_of_rows_that_it_is_given() -> None:
+    """A part that marks a row as live reads no view of its own; the row's table is needed all the same."""
+    program = crown.plan_enumerated(STAR)
+    assert program is not None
+    source = compiled(STAR, program).source
+    assert "part_" in source
+    module = symtable.symtable(source, "generated", "exec")
+    defined = {*module.get_identifiers(), *dir(builtins)}
+    for function in module.get_children():
+        missing = [s.get_name() for s in function.get_symbols() if s.is_global() and s.get_name() not in defined]
+        assert not missing, f"{function.get_name()} reads {missing}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from freshviews.codegen.layout import CHANGES, CONSTANTS, STATUS, WANTED, real_scratch, table_word
 from freshviews.codegen.writing.appending import touched
-from freshviews.program.nodes import Sum
+from freshviews.program.nodes import Enter, Leave, Sum, View
+from freshviews.program.order import Top
 from freshviews.program.rewrite import Body, visit
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ def write_prologue(statements: StatementWriter, body: Body) -> None:
     writer.line(f"changes = load(state, {CHANGES})")
     writer.line(f"wanted = load(state, {WANTED})")
     writer.line(f"constants = load(state, {CONSTANTS})")
-    for view in touched(body):
+    for view in dict.fromkeys((*touched(body), *_of_rows_from_outside(statements, body))):
         if view in statements.scratch:
             continue
         writer.line(f"{statements.table(view)} = load(state, {table_word(program, view)})")
@@ -32,3 +34,12 @@ def write_prologue(statements: StatementWriter, body: Body) -> None:
                     word = scratch[statement.alias, component.name]
                     local = statements.local(statement.alias, component.name)
                     writer.line(f"{local} = load(state, {word})")
+
+
+def _of_rows_from_outside(statements: StatementWriter, body: Body) -> Iterator[str]:
+    """The views whose subsets or order a body changes by a row that is bound outside the body."""
+    for statement in visit(body):
+        if isinstance(statement, Enter | Leave | Top):
+            view = statements.aliases.get(statement.alias)
+            if isinstance(view, View):
+                yield view.name
