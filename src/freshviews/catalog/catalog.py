@@ -1,4 +1,4 @@
-"""What SQL statements are about: the catalog they are read against, and what they become.
+"""The catalog that SQL statements are bound against, and the statements that change it.
 
 Names are case-insensitive and keep the spelling of their definition.
 """
@@ -34,7 +34,7 @@ class DropTable:
 
 @dataclass(frozen=True)
 class DropView:
-    """``internal`` names the internal views that go with it, the last made first."""
+    """``internal``: the internal views that are dropped with it, in reverse order of creation."""
 
     name: str
     internal: tuple[str, ...] = ()
@@ -42,7 +42,7 @@ class DropView:
 
 @dataclass(frozen=True)
 class AlterView:
-    """An ALTER VIEW ... SET TBLPROPERTIES: the view as it is to be. Its rows stay what they are."""
+    """ALTER VIEW ... SET TBLPROPERTIES: the view with its new properties. Its rows do not change."""
 
     view: ViewDef
 
@@ -51,15 +51,12 @@ Statement = TableDef | ViewDefs | AlterView | DropTable | DropView
 
 
 class NameProblem(SqlError, CatalogError):
-    """A table or view named in SQL text is unknown, exists already, or is still needed."""
+    """A table or view named in SQL is unknown, exists already, or is still needed."""
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """Tables and views known so far, read only; the keys are their names, in any spelling.
-
-    ``views`` holds internal views too.
-    """
+    """Known tables and views, immutable; keys are names in any spelling. ``views`` includes internal views."""
 
     tables: Mapping[str, TableDef] = field(default_factory=dict)
     views: Mapping[str, ViewDef] = field(default_factory=dict)
@@ -75,7 +72,7 @@ class Catalog:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names a user may write: internal views are left out."""
+        """Names that a user may write: all but internal views."""
         views = (view.name for view in self.views.values() if not view.internal)
         return (*(table.name for table in self.tables.values()), *views)
 
@@ -97,7 +94,7 @@ class Catalog:
         return tuple(reversed(found))
 
     def after(self, statement: Statement) -> Catalog:
-        """The catalog once the statement has been executed."""
+        """Return the catalog after the statement."""
         if isinstance(statement, TableDef):
             return Catalog({**self.tables, statement.name: statement}, self.views)
         if isinstance(statement, ViewDefs):
@@ -111,7 +108,7 @@ class Catalog:
 
 
 def same(one: str, other: str) -> bool:
-    """Whether two names are one, as SQL compares them."""
+    """True if two names are equal as SQL compares them."""
     return one.lower() == other.lower()
 
 

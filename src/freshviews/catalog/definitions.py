@@ -1,6 +1,6 @@
-"""Definitions of tables and views: what the SQL front end hands on.
+"""Definitions of tables and views: the output of the SQL front end.
 
-A view is a UNION ALL of blocks (mostly one), or what its ``SetTerm`` says.
+The rows of a view are the UNION ALL of its blocks (in most cases there is one), or the result of its ``SetTerm``.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ class ForeignKey:
 
 @dataclass(frozen=True)
 class TableDef:
-    """A base table. ``keys`` are PRIMARY KEY and UNIQUE column sets, the primary key first when
-    ``has_primary_key``. ``trusted``: checks that need stored rows are skipped."""
+    """A base table.
+
+    ``keys``: PRIMARY KEY and UNIQUE column sets; the primary key is first where ``has_primary_key``. ``trusted``:
+    checks that need stored rows are skipped.
+    """
 
     name: str
     columns: tuple[ColumnDef, ...]
@@ -41,8 +44,11 @@ class TableDef:
 
 @dataclass(frozen=True)
 class SetOperation:
-    """How rows of blocks are put together. ``kind``: ``union``, ``except``, ``intersect``, of terms whose rows come
-    once each; or ``all``, the rows of both, which stands above the others only."""
+    """How the rows of blocks are combined.
+
+    ``kind``: ``union``, ``except`` or ``intersect`` of terms with distinct rows, or ``all``: the rows of both terms.
+    ``all`` is never below one of the others.
+    """
 
     kind: str
     left: SetTerm
@@ -55,14 +61,16 @@ class SetOperation:
 
 
 SetTerm = int | SetOperation
-"""A block, by its position in the view, or an operation. A block under an operation on sets is a distinct one: of
-kind ``groups``, all its free variables among its outputs."""
+"""A block, by its position in the view, or an operation. A block below a set operation has distinct rows: its kind is
+``groups`` and all its free variables are outputs."""
 
 
 @dataclass(frozen=True)
 class ViewDef:
-    """A view, or an internal view (``internal``; its name has a ``#``) made for a nested SELECT. ``combined``: how the
-    blocks make the rows; None: all rows of all blocks."""
+    """A view, or an internal view (``internal``; its name has a ``#``) made for a nested SELECT.
+
+    ``combined``: how the blocks are combined; None means UNION ALL.
+    """
 
     name: str
     columns: tuple[ColumnDef, ...]
@@ -75,6 +83,6 @@ class ViewDef:
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of the tables and views it reads, each once."""
+        """Names of the tables and views that it reads, each once."""
         queries = [q for b in self.blocks for q in (b.query, *(d.query for d in b.distinct))]
         return tuple(dict.fromkeys(a.relation for q in queries for a in (*q.atoms, *q.negated)))

@@ -1,8 +1,8 @@
-"""Windows over tables: rows leave by themselves, first in, first out.
+"""Windows over tables: the oldest rows are deleted automatically, first in, first out.
 
-``'100000 rows'``: at most so many rows; each further one lets the oldest go. ``'180 days on created'``: rows whose
-time is within 180 days of the latest that came; ``on column`` may be left out where the table has one column of a
-time. The lifespan of a row is half open: what is exactly as old as the window leaves.
+``'100000 rows'``: a limit on the rows; a further row deletes the oldest one. ``'180 days on created'``: rows whose time
+is within 180 days of the latest time in the table; ``on column`` may be left out if the table has one time column. The
+lifespan of a row is half open: a row that is exactly as old as the window is deleted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SECONDS = {"day": 86400, "hour": 3600, "minute": 60, "second": 1}
 
 @dataclass(frozen=True)
 class Window:
-    """``rows`` at most, or rows not older than ``width``, in codes of the time ``column``, than the latest."""
+    """A limit of ``rows``, or a ``width``, in codes of the time ``column``, before the latest row."""
 
     rows: int = 0
     column: str = ""
@@ -28,13 +28,13 @@ class Window:
 
 
 def window_of(table: TableDef) -> Window | None:
-    """The window of a table, None where it has none. ValueError, which says what would be accepted."""
+    """The window of a table; None if it has none. Raises ValueError, which says what is accepted."""
     text = dict(table.properties).get(PROPERTY)
     return None if text is None else parse_window(text, table.columns)
 
 
 def parse_window(text: str, columns: tuple[ColumnDef, ...]) -> Window:
-    """The window that a text means for a table of these columns."""
+    """Parse the text of a window for a table with these columns. Raises ValueError."""
     found = _FORM.fullmatch(text)
     if found is None or int(found[1]) == 0:
         raise ValueError(f"'{text}' is no window; '100000 rows' or '180 days on created' is accepted")

@@ -1,9 +1,9 @@
 """Acyclic queries, by the reduction of Graham, Yu and Ozsoyoglu (GYO), and their join trees.
 
-Two rules, as long as one applies: forget a variable that is in one edge alone; remove an edge that is
-contained in another, which becomes its parent in the join tree. The query is acyclic where one edge is
-left. ``R(a, b), S(b, c)``: a is only in R, R is contained in S; c and b are only in S. What is left
-otherwise, R(a, b), S(b, c), T(c, a) say, is the cyclic core, and the reason to show.
+Two rules are applied while either applies: drop a variable that occurs in one edge only; remove an edge that is
+contained in another edge, which becomes its parent in the join tree. The query is acyclic if one edge remains. ``R(a,
+b), S(b, c)``: a is only in R, R is contained in S; c and b are only in S. If more edges remain, as for R(a, b), S(b,
+c), T(c, a), they are the cyclic core, which EXPLAIN shows.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from freshviews.query.hypergraph import Edge
 
 @dataclass(frozen=True)
 class Step:
-    """One rule applied: ``variable`` forgotten in ``edge``, or ``edge`` removed for it is in ``parent``."""
+    """One rule applied: ``variable`` dropped from ``edge``, or ``edge`` removed because ``parent`` contains it."""
 
     edge: str
     variable: str | None = None
@@ -30,7 +30,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Reduction:
-    """The trace of GYO and the edges it could not remove (at most one where acyclic)."""
+    """The steps of GYO and the edges that it could not remove; at most one if the query is acyclic."""
 
     steps: tuple[Step, ...]
     left: tuple[Edge, ...]
@@ -45,9 +45,9 @@ class Reduction:
 
 @dataclass(frozen=True)
 class JoinTree:
-    """A node of a join tree: a relation, or, where ``name`` is None, a generalised relation.
+    """A node of a join tree: a relation, or a generalised relation if ``name`` is None.
 
-    Nodes that have a variable are connected. ``key`` holds the variables shared with the parent.
+    The nodes that contain a variable are connected. ``key``: the variables shared with the parent.
     """
 
     name: str | None
@@ -57,8 +57,10 @@ class JoinTree:
 
     @property
     def height(self) -> int:
-        """Most relations on a path from a leaf to the root; a generalised relation counts only where
-        some child does not contain it."""
+        """The most relations on a path from a leaf to the root.
+
+        A generalised relation counts only if some child does not contain it.
+        """
         counts = self.name is not None or any(not self.variables <= c.variables for c in self.children)
         return counts + max((child.height for child in self.children), default=0)
 
@@ -79,8 +81,8 @@ class JoinTree:
 
 
 def gyo(edges: Iterable[Edge]) -> Reduction:
-    """The GYO reduction. The parent is the container with most variables left, the last of equals, so
-    that the join tree comes out shallow."""
+    """The GYO reduction. An edge's parent is the container with the most variables left, the last of equals, so that
+    the join tree is shallow."""
     left = dict(edges)
     steps: list[Step] = []
     while True:
@@ -106,8 +108,10 @@ def is_acyclic(edges: Iterable[Edge]) -> bool:
 
 
 def join_tree(edges: Iterable[Edge], root: str | None = None) -> JoinTree | None:
-    """A join tree of the edges, hung from the edge named ``root`` (or from the one GYO leaves last);
-    None where they are cyclic or there is none. Components are tied together by empty keys."""
+    """A join tree of the edges with the edge named ``root`` as its root (by default the one GYO leaves last).
+
+    None if the edges are cyclic or there are none. Components are connected by empty keys.
+    """
     variables = dict(edges)
     reduction = gyo(Edge(*item) for item in variables.items())
     if not reduction.acyclic or not variables:
@@ -116,7 +120,7 @@ def join_tree(edges: Iterable[Edge], root: str | None = None) -> JoinTree | None
 
     def hang(name: str, above: str | None) -> JoinTree:
         ends = [a if b == name else b for a, b in links if name in (a, b)]
-        # in the order of the edges, whatever the order in which GYO removed them
+        # Children are in the order of the edges, whatever order GYO removed them in.
         below = [hang(end, name) for end in variables if end in ends and end != above]
         return with_children(JoinTree(name, variables[name]), below)
 

@@ -1,9 +1,8 @@
-"""What the SQL front end hands on: tables, and views made of blocks.
+"""A block: a main Query, the distinct aggregates attached to it, and the expressions of the output columns.
 
-A view is a UNION ALL of blocks (mostly one), or what a ``SetTerm`` says. A block is a main Query, the distinct
-aggregates that hang on it, and the expressions that make the output columns. Three kinds:
+Three kinds:
 
-- ``bag``: no grouping; the multiplicity of an output row is the count of its derivations
+- ``bag``: no grouping; the multiplicity of an output row is the number of its derivations
 - ``groups``: GROUP BY or DISTINCT; a row per group with count > 0
 - ``global``: aggregates without GROUP BY; always exactly one row (before HAVING)
 """
@@ -17,23 +16,22 @@ from freshviews.query.query import Query
 from freshviews.types import BIGINT, SqlType
 
 SET = "@set"
-"""The variable that tells of which of its grouping sets, by position, a row of a block is. No column has its name."""
+"""The variable that holds the number of a row's grouping set. No column has this name."""
 
 BY = ("min_by", "max_by")
 FOLDED = ("bit_and", "bit_or")
 SCANNED = ("min", "max", *BY, *FOLDED)
-"""Aggregates in a semigroup: a value is not taken out again, so all are kept, in order, and scanned."""
+"""Aggregates in a semigroup. A value cannot be subtracted again, so all values are stored, in order, and scanned."""
 
 
 @dataclass(frozen=True)
 class DistinctAggregate:
     """An aggregate over the distinct values of an argument: MIN, MAX, COUNT(DISTINCT), SUM(DISTINCT).
 
-    ``query`` counts derivations by group and argument: its free variables are the group's
-    (``block.query.free``, same order and names) followed by the arguments; NULL arguments are filtered
-    out. ``kind`` is one of SCANNED, count or sum (sum: of the one argument; ring as in Aggregate). MIN_BY and MAX_BY
-    have two arguments, what is ordered ``by``, of this type, and the value, which may be NULL, of type ``type``: they
-    are the value of the least and greatest pair.
+    ``query`` counts derivations by group and argument: its free variables are those of the group (``block.query.free``,
+    same order and names) followed by the arguments. NULL arguments are filtered out. ``kind``: one of SCANNED,
+    ``count`` or ``sum``; ``ring`` as in Aggregate. MIN_BY and MAX_BY have two arguments, the ordering value of type
+    ``by`` and the value of type ``type``, which may be NULL; the result is the value of the least or greatest pair.
     """
 
     name: str
@@ -45,17 +43,17 @@ class DistinctAggregate:
 
     @property
     def arguments(self) -> tuple[SqlType, ...]:
-        """The types that the arguments of a scanned one are in order of."""
+        """The types of the arguments of a scanned aggregate, in the order in which they are compared."""
         return (self.type,) if self.by is None else (self.by, self.type)
 
 
 @dataclass(frozen=True)
 class Result:
-    """The value of an aggregate for a group, made of payload components.
+    """The value of an aggregate for a group, computed from payload components.
 
-    ``function``: ``count`` (component), ``sum`` (sum, non-null count: NULL where that is 0), ``avg``
-    (sum, non-null count), one of SCANNED (the distinct aggregate's name). ``argument`` is the type
-    that was summed; ``type`` the type of the value, as Spark has it.
+    ``function``: ``count`` (component), ``sum`` (sum, non-null count: NULL if that is 0), ``avg`` (sum, non-null
+    count), one of SCANNED (the distinct aggregate's name). ``argument``: the type that was summed. ``type``: the type
+    of the value, as in Spark.
     """
 
     name: str
@@ -67,7 +65,7 @@ class Result:
 
     @property
     def may_fail(self) -> bool:
-        """Whether a group may have no such value that can be stored."""
+        """True if the value of a group may not fit its type."""
         return (self.function == "avg" and self.type.is_decimal) or (self.function == "bit_and" and self.type == BIGINT)
 
 
@@ -80,7 +78,7 @@ class Output:
 
 @dataclass(frozen=True)
 class SortColumn:
-    """A variable that rows are ordered by."""
+    """A variable in ORDER BY."""
 
     variable: str
     type: SqlType
@@ -90,9 +88,10 @@ class SortColumn:
 
 @dataclass(frozen=True)
 class Limit:
-    """Of the rows in order, each as often as it counts, those after the first ``offset`` ones, ``limit`` of them.
+    """The first rows of an order: skip ``offset`` rows, counted with multiplicity, then take ``limit`` of them.
 
-    ``order`` has every free variable, so that no two rows are equal in it."""
+    ``order`` contains every free variable, so no two rows are equal in it.
+    """
 
     order: tuple[SortColumn, ...]
     limit: int
@@ -101,9 +100,12 @@ class Limit:
 
 @dataclass(frozen=True)
 class Block:
-    """``limit``: of a bag over one relation, the first rows alone are the block's. ``sets``, of ``groups`` alone: the
-    block groups in several ways at once, as GROUPING SETS, ROLLUP and CUBE say. Each is the free variables of the query
-    that it groups by, in their order; those it does not are NULL in its rows, and SET is its position."""
+    """A main query with its results and outputs.
+
+    ``limit``: the block has only the first rows of a bag over one relation. ``sets``: for ``groups`` only, the grouping
+    sets of GROUPING SETS, ROLLUP and CUBE. Each set lists the free variables that it groups by, in the query's order;
+    the others are NULL in its rows, and SET holds the set's position.
+    """
 
     kind: str
     query: Query
@@ -116,10 +118,10 @@ class Block:
 
     @property
     def free(self) -> tuple[str, ...]:
-        """The variables that tell rows of the result apart."""
+        """The variables that identify a row of the result."""
         return (SET, *self.query.free) if self.sets else self.query.free
 
     @property
     def found_by_row(self) -> bool:
-        """Whether the output tells the free variables: each is an output as it is."""
+        """True if an output row determines the free variables: each is an output by itself."""
         return {o.expr.name for o in self.outputs if isinstance(o.expr, Column)}.issuperset(self.free)

@@ -1,8 +1,8 @@
-"""Functional dependencies: closures, the reduct of a query, and what declared keys say.
+"""Functional dependencies: closures, the reduct of a query, and the dependencies that declared keys imply.
 
-The reduct of ``Q(w, x, y, z) = R(w, x), S(x, y), T(y, z)`` under x -> y and y -> z has the atoms
-R(w, x, y, z), S(x, y, z) and T(y, z): every atom is extended by what it determines. Where the reduct is
-q-hierarchical, the query has constant update time and delay (Olteanu, Huang, Koch 2009; F-IVM 2023).
+The reduct of ``Q(w, x, y, z) = R(w, x), S(x, y), T(y, z)`` under x -> y and y -> z has the atoms R(w, x, y, z), S(x, y,
+z) and T(y, z): every atom is extended by the variables it determines. If the reduct is q-hierarchical, the query has
+constant update time and delay (Olteanu, Huang, Koch 2009; F-IVM 2023).
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from freshviews.query.query import Atom, Query
 
 @dataclass(frozen=True)
 class FD:
-    """``determinant -> dependents``. ``atom`` names the atom whose rows obey it: it holds in a join only
-    if that atom takes part; None means that it holds in every join."""
+    """``determinant -> dependents``. ``atom``: the atom whose rows obey it, so it holds in joins with that atom; None:
+    it holds in every join."""
 
     determinant: tuple[str, ...]
     dependents: tuple[str, ...]
@@ -29,7 +29,7 @@ class FD:
 
 
 def closure(variables: Iterable[str], dependencies: Iterable[FD]) -> frozenset[str]:
-    """The variables and all that they determine."""
+    """The variables and all variables that they determine."""
     rules = tuple(dependencies)
     known = frozenset(variables)
     while True:
@@ -40,8 +40,10 @@ def closure(variables: Iterable[str], dependencies: Iterable[FD]) -> frozenset[s
 
 
 def reduct(graph: Hypergraph, dependencies: Iterable[FD]) -> Hypergraph:
-    """The graph with every edge, and the free variables, replaced by their closures. A bound variable
-    that the free ones determine thus becomes free: enumerating it too adds no result."""
+    """The graph with every edge, and the free variables, replaced by their closures.
+
+    A bound variable that the free ones determine becomes free: enumerating it adds no result.
+    """
     rules = tuple(dependencies)
     return replace(
         graph,
@@ -54,12 +56,11 @@ def reduct(graph: Hypergraph, dependencies: Iterable[FD]) -> Hypergraph:
 
 
 def from_keys(query: Query, keys: Mapping[str, tuple[tuple[str, ...], ...]]) -> tuple[FD, ...]:
-    """The dependencies that keys bring to a query. ``keys``: per relation, its sets of columns that are
-    unique.
+    """The dependencies that keys imply for a query. ``keys``: per relation, its unique column sets.
 
-    A key counts for an atom where each of its columns is a variable of the atom or is compared with a
-    constant by a filter, and cannot be NULL in the atom's rows (UNIQUE allows NULLs to repeat). It then
-    determines all variables of the atom; keys that determine nothing new are left out.
+    A key counts for an atom if each of its columns is a variable of the atom or is compared with a constant by a
+    filter, and cannot be NULL in the atom's rows (UNIQUE allows repeated NULLs). It then determines all variables of
+    the atom. Keys that determine nothing new are left out.
     """
     found: list[FD] = []
     for atom in query.atoms:
@@ -72,7 +73,7 @@ def from_keys(query: Query, keys: Mapping[str, tuple[tuple[str, ...], ...]]) -> 
 
 
 def _key_variables(atom: Atom, key: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The variables that hold the key's columns; None where one is missing or may be NULL."""
+    """The variables of the key's columns; None if a column is missing or may be NULL."""
     held = {
         expr.name: variable
         for expr, variable in zip(atom.columns, atom.variables, strict=True)
@@ -103,7 +104,7 @@ def _conjuncts(expr: Expr) -> tuple[Expr, ...]:
 
 
 def _fixed_column(expr: Expr) -> str | None:
-    """The column that a filter compares with a constant; such a filter also keeps NULLs out."""
+    """The column that a filter compares with a constant; such a filter also excludes NULL."""
     if isinstance(expr, Call) and expr.op == "eq":
         left, right = expr.args
         if isinstance(left, Literal):

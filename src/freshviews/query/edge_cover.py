@@ -1,10 +1,10 @@
-"""The fractional edge cover number, exactly.
+"""The fractional edge cover number, computed exactly.
 
-rho*(S) is the least total weight of edges such that the edges of every variable in S weigh at least 1.
-Over relations of N rows the join projected on S has at most N^rho*(S) rows (Atserias, Grohe, Marx):
-3/2 for the triangle R(a, b), S(b, c), T(c, a). The linear program has a handful of variables; its dual
-(weights on variables, at most 1 on each edge) starts feasible and is solved by the simplex method with
-Bland's rule over fractions, so that no rounding decides a plan.
+rho*(S) is the least total weight of edges such that, for every variable in S, the weights of its edges add up to at
+least 1. Over relations of N rows, the join projected on S has at most N^rho*(S) rows (Atserias, Grohe, Marx): 3/2 for
+the triangle R(a, b), S(b, c), T(c, a). The linear program is small. Its dual (weights on variables, at most 1 on each
+edge) starts feasible and is solved by the simplex method with Bland's rule over fractions, so rounding never decides a
+plan.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import lru_cache
 
 
 def edge_cover_number(variables: frozenset[str], edges: Iterable[frozenset[str]]) -> Fraction:
-    """rho* of the variables. ValueError where some variable is in no edge."""
+    """rho* of the variables. Raises ValueError if a variable is in no edge."""
     parts = frozenset(edge & variables for edge in edges)
     maximal = frozenset(part for part in parts if part and not any(part < other for other in parts))
     missing = variables - frozenset[str]().union(*maximal)
@@ -28,7 +28,7 @@ def edge_cover_number(variables: frozenset[str], edges: Iterable[frozenset[str]]
 def _cover(edges: frozenset[frozenset[str]]) -> Fraction:
     if len(edges) <= 1:
         return Fraction(len(edges))
-    # A variable alone in its edge forces that edge; what it covers is done.
+    # A variable that is alone in its edge forces that edge; the variables it covers are done.
     for edge in edges:
         others = frozenset[str]().union(*(other for other in edges if other != edge))
         if edge - others:
@@ -52,7 +52,7 @@ def _largest_packing(edges: list[list[str]]) -> Fraction:
         entering = next((j for j in range(width) if objective[j] < 0), None)
         if entering is None:
             return objective[-1]
-        # Every variable is in an edge, so that the program is bounded and some row limits it.
+        # Every variable is in an edge, so the program is bounded and some row limits it.
         limits = [(row[-1] / row[entering], basis[i], i) for i, row in enumerate(rows) if row[entering] > 0]
         leaving = min(limits)[2]
         pivot = rows[leaving][entering]

@@ -1,17 +1,17 @@
 """Free-connex queries and their join trees (Wang, Hu, Dai, Yi: Change Propagation Without Joins).
 
-A query is free-connex where it is acyclic, and still is with an edge over its free variables. It then
-has a generalised join tree whose root is made of free variables alone and in which no bound variable's
-highest node lies above a free variable's (Definition 3.2). For ``Q(b) = R(a, b), S(b, c)``::
+A query is free-connex if it is acyclic, and still acyclic with an edge over its free variables. It then has a
+generalised join tree whose root has free variables only, and in which no bound variable's highest node is above a free
+variable's (Definition 3.2). For ``Q(b) = R(a, b), S(b, c)``::
 
     [b]
       R(a, b)
       S(b, c)
 
-A generalised relation is a projection of a relation. One departure from Definition 3.1: a generalised
-node is contained in at least one child, which fills it, not in all of them (as printed, the definition
-leaves Q(a, b, c, d) = R(a, b, u), S(b, c, v), T(c, d, w) without a tree); where it is not contained in
-all, an update below it can reach many of its rows, and it counts in the height as a relation does.
+A generalised relation is a projection of a relation. One departure from Definition 3.1: a generalised node is contained
+in at least one child, which supplies its rows, not in all children. As printed, the definition leaves Q(a, b, c, d) =
+R(a, b, u), S(b, c, v), T(c, d, w) without a tree. Where some child does not contain the node, an update below can reach
+many of its rows, and the node counts in the height as a relation does.
 """
 
 from __future__ import annotations
@@ -20,20 +20,22 @@ from freshviews.query.acyclic import JoinTree, is_acyclic, join_tree, with_child
 from freshviews.query.hierarchical import is_q_hierarchical
 from freshviews.query.hypergraph import Edge, Hypergraph, components
 
-# No atom is named so: SQL names do not begin with a blank.
+# No atom has this name: SQL names do not begin with a blank.
 _HEAD = " head"
 
 
 def is_free_connex(graph: Hypergraph) -> bool:
-    """Acyclic with and without an edge over the free variables, and no factor spans atoms: what it
-    compares is in no relation, so that no bound would follow."""
+    """True if the graph is acyclic with and without an edge over the free variables, and no factor spans atoms.
+
+    The variables that such a factor compares are in no single relation, so no bound would follow.
+    """
     with_head = (*graph.edges, Edge(_HEAD, graph.free))
     return not graph.spanning and is_acyclic(graph.edges) and is_acyclic(with_head)
 
 
 def free_connex_tree(graph: Hypergraph) -> JoinTree | None:
-    """A free-connex join tree of small height: 1 where the query is q-hierarchical (Lemma 6.7), else the
-    least over the roots of one join tree. None where the query is not free-connex or has no atom."""
+    """A free-connex join tree of small height: 1 if the query is q-hierarchical (Lemma 6.7), else the least over the
+    roots of one join tree. None if the query is not free-connex or has no atom."""
     if not graph.edges or not is_free_connex(graph):
         return None
     if is_q_hierarchical(graph):
@@ -53,8 +55,8 @@ def free_connex_tree(graph: Hypergraph) -> JoinTree | None:
 def _absorbed(
     children: list[tuple[JoinTree, frozenset[str]]],
 ) -> tuple[list[Edge], dict[str, tuple[JoinTree, ...]]]:
-    """The maximal sets of free variables among the head's children, each with the relations it holds:
-    first the one it is made of, then those whose free variables it has too."""
+    """The maximal sets of free variables among the head's children, each with its relations: first the one it is a
+    projection of, then those whose free variables it contains."""
     tops: list[Edge] = []
     for child, free in sorted(children, key=lambda pair: (-len(pair[1]), pair[1] != pair[0].variables)):
         if not any(free <= top.variables for top in tops):
@@ -67,14 +69,17 @@ def _absorbed(
 
 
 def _is_full(top: JoinTree, below: dict[str, tuple[JoinTree, ...]]) -> bool:
-    """Whether the relations of this node and of those under it have free variables alone."""
+    """True if the relations of this node and of its descendants have free variables only."""
     relation = below[str(top.name)][0]
     return top.variables == relation.variables and all(_is_full(child, below) for child in top.children)
 
 
 def _filled(top: JoinTree, below: dict[str, tuple[JoinTree, ...]]) -> JoinTree:
-    """The tree over free variables with the relations put in: a relation of free variables alone stands
-    for itself, another hangs under its projection. Generalised nodes stay above relations."""
+    """Insert the relations into the tree over free variables.
+
+    A relation with free variables only is its own node; any other becomes a child of its projection. Generalised nodes
+    stay above relations.
+    """
     relation, *others = below[str(top.name)]
     children = [_filled(child, below) for child in top.children]
     if _is_full(top, below):
@@ -83,14 +88,14 @@ def _filled(top: JoinTree, below: dict[str, tuple[JoinTree, ...]]) -> JoinTree:
 
 
 def _split(rooted: JoinTree, child: JoinTree, below: dict[str, tuple[JoinTree, ...]]) -> JoinTree:
-    """The tree hung from the middle of the link between its root and one child: [shared variables]."""
+    """Split the edge between the root and one child: the shared variables become the new root."""
     shared = JoinTree(None, rooted.variables & child.variables)
     rest = with_children(rooted, (c for c in rooted.children if c is not child))
     return with_children(shared, (_filled(rest, below), _filled(child, below)))
 
 
 def _flat_tree(graph: Hypergraph) -> JoinTree:
-    """Height 1: the canonical order made of generalised relations, with the relations as leaves."""
+    """The tree of height 1: the canonical order as generalised relations, with the relations as leaves."""
 
     def grow(variables: frozenset[str], path: frozenset[str]) -> list[JoinTree]:
         grown: list[JoinTree] = []

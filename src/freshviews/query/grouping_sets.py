@@ -1,4 +1,4 @@
-"""A block with grouping sets as ordinary blocks, one of each set: what its rows mean."""
+"""The meaning of grouping sets: a block with grouping sets as ordinary blocks, one per set."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ _COMPARED: dict[str, Callable[[Any, Any], bool]] = {
 
 
 def each(block: Block) -> tuple[Block, ...]:
-    """The block of each grouping set, in their order; together their rows are the block's. Of one without sets: itself.
+    """The block of each grouping set, in order; their rows together are the rows of the block. Without sets: the block
+    itself.
 
-    A query of it has no free variables but those of the set, and the arguments of distinct aggregates. Expressions have
-    the set's position for SET, and NULL for the variables that it does not group by.
+    The queries of such a block have as free variables those of the set and the arguments of distinct aggregates. In
+    expressions, SET is the set's position, and variables outside the set are NULL.
     """
     return tuple(_of_set(block, i) for i in range(len(block.sets))) if block.sets else (block,)
 
 
 def in_each(block: Block) -> tuple[str, ...]:
-    """The free variables that each grouping set has: what tells of every row of which values it comes."""
+    """The free variables that every grouping set has."""
     return tuple(v for v in block.query.free if all(v in one for one in block.sets))
 
 
@@ -57,7 +58,7 @@ def _of_set(block: Block, position: int) -> Block:
 
 
 def _restricted(query: Query, free: Sequence[str]) -> Query:
-    """The query with these free variables. A variable that only stood in an atom because it was free goes."""
+    """The query with these free variables. A variable that an atom had only because it was free is removed."""
     kept = {*free, *(v for factor in query.factors for v in factor), *(v for a in query.negated for v in a.variables)}
     homes = [v for atom in query.atoms for v in set(atom.variables)]
 
@@ -73,7 +74,7 @@ def _restricted(query: Query, free: Sequence[str]) -> Query:
 
 
 def _at_set(expr: Expr, position: int, absent: frozenset[str]) -> Expr:
-    """The expression in a row of a set; what is constant there is a literal."""
+    """The expression in a row of a set; constant parts become literals."""
     if isinstance(expr, Column):
         if expr.name == SET:
             return Literal(position, BIGINT)
@@ -87,7 +88,7 @@ def _at_set(expr: Expr, position: int, absent: frozenset[str]) -> Expr:
 
 
 def _case(expr: Call, position: int, absent: frozenset[str]) -> Expr:
-    """Its branches that may be taken, no later than one that must be."""
+    """A CASE without branches that cannot be taken; it ends at a branch that must be."""
     *branches, last = (_at_set(arg, position, absent) for arg in expr.args)
     args: list[Expr] = []
     for test, value in zip(branches[::2], branches[1::2], strict=True):
@@ -102,7 +103,7 @@ def _case(expr: Call, position: int, absent: frozenset[str]) -> Expr:
 
 
 def _folded(call: Call) -> Expr:
-    """The call, or the literal that it is: of comparisons of positions, and of NULL."""
+    """The call, or its literal value if it compares positions of sets or tests NULL."""
     op, args = call.op, call.args
     constants = [arg.value for arg in args if isinstance(arg, Literal)]
     if OPS[op].null == "strict" and None in constants:
@@ -117,7 +118,7 @@ def _folded(call: Call) -> Expr:
 
 
 def _joined(call: Call, constants: Iterable[object], decisive: bool) -> Expr:
-    """An AND or OR of two terms, of which one at least is constant."""
+    """AND or OR of two terms of which at least one is constant."""
     if decisive in constants:
         return Literal(decisive, call.type)
     left = [arg for arg in call.args if not (isinstance(arg, Literal) and arg.value is (not decisive))]

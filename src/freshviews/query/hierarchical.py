@@ -19,7 +19,7 @@ from freshviews.query.hypergraph import Hypergraph
 
 
 def crossing_pair(graph: Hypergraph) -> tuple[str, str] | None:
-    """The first two variables whose atoms neither nest nor are disjoint; None where there are none."""
+    """The first two variables whose atom sets overlap without nesting; None if there are none."""
     atoms = {v: graph.edge_names(v) for v in graph.variables}
     for one, other in combinations(graph.variables, 2):
         if atoms[one] & atoms[other] and not atoms[one] <= atoms[other] and not atoms[other] <= atoms[one]:
@@ -28,7 +28,7 @@ def crossing_pair(graph: Hypergraph) -> tuple[str, str] | None:
 
 
 def buried_free(graph: Hypergraph) -> tuple[str, str] | None:
-    """The first (free, bound) pair where the bound variable is in all atoms of the free one and more."""
+    """The first (free, bound) pair where the bound variable's atoms properly contain the free one's."""
     atoms = {v: graph.edge_names(v) for v in graph.variables}
     for free in graph.variables:
         for bound in graph.variables:
@@ -46,10 +46,10 @@ def is_q_hierarchical(graph: Hypergraph) -> bool:
 
 
 def delta_rank(graph: Hypergraph) -> int | None:
-    """The i for which the query is delta_i-hierarchical; None where it is not hierarchical.
+    """The i for which the query is delta_i-hierarchical; None if it is not hierarchical.
 
-    In a hierarchical query one atom covers one chain of nested variables, so that what an atom leaves
-    uncovered needs as many atoms as it has distinct lowest sets of atoms.
+    In a hierarchical query one atom covers one chain of nested variables. So the variables that an atom leaves
+    uncovered need as many atoms as they have distinct minimal atom sets.
     """
     if not is_hierarchical(graph):
         return None

@@ -1,8 +1,8 @@
-"""The hypergraph of a query: which variables meet in which atom.
+"""The hypergraph of a query: which variables occur in which atom.
 
-``Q(a, c) = R(a, b), S(b, c), a < c`` has the edges R: {a, b} and S: {b, c} and the factor {a, c}. A
-factor (a condition or a lift over variables) is computed, never stored: it holds no rows, gets no
-updates and covers nothing, so it is kept apart from the edges.
+``Q(a, c) = R(a, b), S(b, c), a < c`` has the edges R: {a, b} and S: {b, c} and the factor {a, c}. A factor (a condition
+or a lift over variables) is computed, never stored: it has no rows and no updates and covers no variable, so it is kept
+apart from the edges.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Hypergraph:
-    """``variables`` are in the order of the query, which breaks every tie; ``factors`` are those of the
-    query, in its order."""
+    """``variables``: in the order of the query, which breaks ties. ``factors``: those of the query, in order."""
 
     variables: tuple[str, ...]
     free: frozenset[str]
@@ -33,7 +32,7 @@ class Hypergraph:
 
     @property
     def spanning(self) -> tuple[frozenset[str], ...]:
-        """The factors that no one atom can compute by itself."""
+        """The factors whose variables are in no single atom."""
         return tuple(f for f in self.factors if not any(f <= edge.variables for edge in self.edges))
 
     def ordered(self, variables: Iterable[str]) -> tuple[str, ...]:
@@ -42,16 +41,16 @@ class Hypergraph:
         return tuple(v for v in self.variables if v in chosen)
 
     def edge_names(self, variable: str) -> frozenset[str]:
-        """Names of the atoms of a variable."""
+        """Names of the atoms that contain a variable."""
         return frozenset(edge.name for edge in self.edges if variable in edge.variables)
 
     def touching(self, variables: frozenset[str]) -> tuple[Edge, ...]:
-        """The edges that have at least one of the variables."""
+        """The edges that contain at least one of the variables."""
         return tuple(edge for edge in self.edges if edge.variables & variables)
 
 
 def hypergraph(query: Query) -> Hypergraph:
-    """The hypergraph of a query. ValueError where a free variable or a factor's is in no atom."""
+    """The hypergraph of a query. Raises ValueError if a variable that is free or in a factor is in no atom."""
     known = frozenset(query.variables)
     used = frozenset(query.free).union(*map(frozenset, query.factors))
     if used - known:
@@ -65,8 +64,10 @@ def hypergraph(query: Query) -> Hypergraph:
 
 
 def components(graph: Hypergraph, variables: frozenset[str]) -> tuple[frozenset[str], ...]:
-    """The connected components of the graph on the given variables alone, ordered by their first
-    variable. Two variables are connected where an atom or a factor has both."""
+    """The connected components of the graph restricted to the given variables, ordered by their first variable.
+
+    Two variables are adjacent if an atom or a factor contains both.
+    """
     links = [edge.variables & variables for edge in graph.edges]
     links += [factor & variables for factor in graph.factors]
     found: list[frozenset[str]] = []

@@ -1,27 +1,26 @@
-"""Generalised hypertree decompositions: the atoms of a cyclic query grouped into bags that are acyclic together.
+"""Generalised hypertree decompositions: the atoms of a cyclic query grouped into bags that form an acyclic query.
 
 Source: Gottlob, Leone, Scarcello: Hypertree Decompositions and Tractable Queries (2002); Wang, Hu, Dai, Yi: Change
-Propagation Without Joins (PVLDB 16(5), 2023), Section 7. A decomposition is a tree of bags of variables: those of each
-atom are together in some bag, and the bags that have a variable are connected. Its *width* is the most atoms that it
-takes to cover a bag: a bag has at most N^width rows. The dumbbell, of width 2::
+Propagation Without Joins (PVLDB 16(5), 2023), Section 7. A decomposition is a tree of bags of variables: the variables
+of each atom are together in some bag, and the bags that contain a variable are connected. Its *width* is the most atoms
+needed to cover a bag: a bag has at most N^width rows. The dumbbell has width 2::
 
     R(a, b), S(a, c), T(b, c), U(c, d), V(d, e), W(d, f), X(e, f)          {a, b, c} -- {c, d} -- {d, e, f}
 
-Every atom is at home in one bag, and restricts each other bag that has all of its variables, as a *guard*: its rows
-projected on the bag, each once. A bag has at most N^w rows, w its fractional edge cover number (Atserias, Grohe, Marx);
-where that takes more projections of atoms, they guard it as well. An atom within another one that is in the bag lowers
-no such bound, and is no guard. Two triangles that share an edge, the bags with N^(3/2) rows, not the N^2 of U and V::
+Every atom belongs to one bag. It restricts each other bag that contains all its variables, as a *guard*: the bag is
+joined with the atom's distinct rows. A bag then has at most N^w rows, w its fractional edge cover number (Atserias,
+Grohe, Marx). If that bound needs further projections of atoms, these are guards too. An atom contained in another atom
+of the bag lowers no bound and is no guard. Two triangles that share an edge have bags with N^(3/2) rows, not the N^2
+rows of U and V alone::
 
     R(a, b), S(b, c), T(c, a), U(b, d), V(d, a)          R * S * T -- U * V where R(a, b)
 
-Of the decompositions of least width one is taken over which the query is free-connex, where there is one; then the one
-of least fractional width; then one in which each bag has the variables of the atoms at home, and, projected on what is
-needed outside, no more rows than an atom, where there is one; then one whose bags are joins and not products, of the
-fewest atoms.
+Among decompositions of least width, preference is, in this order: the query is free-connex over the bags; least
+fractional width; each bag has just the variables of its atoms and, projected on what other bags need, no more rows than
+an atom; bags that are joins, not products; fewest atoms.
 
-The least width is found exactly for up to ``EXACT_ATOMS`` atoms: a width is tried after the other, by the orders of
-elimination of the variables, component by component. Beyond, the variables are taken in the order in which their bags
-are the smallest.
+For up to ``EXACT_ATOMS`` atoms the least width is found exactly: widths are tried in ascending order, over elimination
+orders of the variables, component by component. For more atoms, the variable with the smallest bag is eliminated first.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.hypergraph import Edge, Hypergraph, components
 
 EXACT_ATOMS = 10
-"""Up to so many atoms the width is the least there is."""
+"""Up to this number of atoms the width is the least one."""
 
 _NEVER = 1 << 30
 
@@ -47,7 +46,7 @@ Variables = frozenset[str]
 
 @dataclass(frozen=True)
 class Bag:
-    """Names of the atoms at home in a bag and of its guards, in the order of the query, and its variables."""
+    """Names of the atoms and guards of a bag, in the order of the query, and its variables."""
 
     variables: Variables
     home: tuple[str, ...]
@@ -72,27 +71,27 @@ def decomposition(graph: Hypergraph) -> tuple[Bag, ...]:
 
 
 def least_width(graph: Hypergraph) -> int:
-    """The generalised hypertree width: 1 where the query is acyclic."""
+    """The generalised hypertree width: 1 if the query is acyclic."""
     return next(k for k in range(1, len(graph.edges) + 1) if _eliminated(graph, k, free_top=False) is not None)
 
 
 def width_of(graph: Hypergraph, bags: tuple[Bag, ...]) -> int:
-    """The most atoms that it takes to cover a bag."""
+    """The most atoms needed to cover a bag."""
     return max(_cover_number(bag.variables, tuple(e.variables for e in graph.edges)) for bag in bags)
 
 
 def fractional_width(graph: Hypergraph, bags: tuple[Variables, ...]) -> Fraction:
-    """The exponent of the most rows that a bag, restricted by all atoms, has."""
+    """The exponent of the number of rows of the largest bag, restricted by all atoms."""
     return max(edge_cover_number(bag, tuple(e.variables for e in graph.edges)) for bag in bags)
 
 
-# Orders of elimination
+# Elimination orders.
 
 
 def _narrowest(
     graph: Hypergraph, width: int, free_top: bool, narrower: Fraction | None = None
 ) -> tuple[Bag, ...] | None:
-    """The bags of least fractional width of the orders of ``_eliminated``."""
+    """The bags of least fractional width among the orders of ``_eliminated``."""
     best: tuple[Variables, ...] | None = None
     while (found := _eliminated(graph, width, free_top, narrower)) is not None:
         best, narrower = found, fractional_width(graph, found)
@@ -102,13 +101,16 @@ def _narrowest(
 def _eliminated(
     graph: Hypergraph, width: int, free_top: bool, narrower: Fraction | None = None
 ) -> tuple[Variables, ...] | None:
-    """The bags of an order in which none is wider, and each has a fractional width that is ``narrower``; ``free_top``:
-    free variables stand above all others. None where there is no such order."""
+    """The bags of an elimination order in which no bag is wider than ``width`` and each has an accepted fractional
+    width.
+
+    ``free_top``: free variables are above all others. None if there is no such order.
+    """
     sides = tuple(edge.variables for edge in graph.edges)
 
     @cache
     def below(component: Variables) -> tuple[Variables, ...] | None:
-        """Bags for a component, whose neighbours are above it."""
+        """Bags for a component whose neighbours are above it."""
         around = frozenset[str]().union(*(e.variables for e in graph.touching(component))) - component
         free = component & graph.free
         for root in graph.ordered(free if free_top and free else component):
@@ -135,7 +137,7 @@ def _eliminated(
 
 
 def _greedy(graph: Hypergraph) -> tuple[Variables, ...]:
-    """Bags by eliminating the variable whose bag is the smallest, and so on."""
+    """Bags by repeatedly eliminating the variable with the smallest bag."""
     left = [edge.variables for edge in graph.edges]
     found = []
     for _ in graph.variables:
@@ -150,11 +152,11 @@ def _greedy(graph: Hypergraph) -> tuple[Variables, ...]:
 
 
 def _bags_of(graph: Hypergraph, found: tuple[Variables, ...]) -> tuple[Bag, ...]:
-    """Atoms at home in sets of variables, of which those contained in others are left out, and guards."""
+    """Assign atoms to sets of variables, and add guards. Sets contained in others are left out."""
     sets = [one for i, one in enumerate(found) if not any(one < o or (one == o and j < i) for j, o in enumerate(found))]
     home: dict[Variables, list[str]] = {one: [] for one in sets}
     for edge in graph.edges:
-        # Where an atom fits into several bags, it covers most where it is needed most.
+        # An atom that fits several bags goes to the one where it covers most uncovered variables.
         fits = [one for one in sets if edge.variables <= one]
         home[min(fits, key=lambda one: (len(home[one]), len(one)))].append(edge.name)
     bags = [_bag(graph, one, tuple(names)) for one, names in home.items()]
@@ -163,8 +165,8 @@ def _bags_of(graph: Hypergraph, found: tuple[Variables, ...]) -> tuple[Bag, ...]
 
 
 def _bag(graph: Hypergraph, bag: Variables, home: tuple[str, ...]) -> Bag:
-    """A bag and its guards: the largest atoms within it that are not at home there, and of the others the projections
-    that cannot be spared for the least bounds."""
+    """A bag with its guards: the largest other atoms within it, and the projections of atoms that the least bound
+    needs."""
     every = tuple(edge.variables for edge in graph.edges)
     held = [edge.variables for edge in graph.edges if edge.name in home]
     inside = []
@@ -190,15 +192,15 @@ def _bag(graph: Hypergraph, bag: Variables, home: tuple[str, ...]) -> Bag:
     return Bag(bag, home, tuple(edge.name for edge in graph.edges if edge.name in inside or edge.name in across))
 
 
-# Bags of the variables of the atoms at home
+# Bags made of the variables of their atoms.
 
 
 def _best_partition(graph: Hypergraph, width: int) -> tuple[Bag, ...] | None:
-    """The partition of the atoms into acyclic bags of at most a width: free-connex before others, then by ``_Rank``;
-    None where there is none.
+    """The best partition of the atoms into acyclic bags of at most this width: free-connex first, then by ``_Rank``;
+    None if there is none.
 
-    An atom within another covers nothing that the other does not, and stands alone, unless that leaves no partition:
-    its updates then need not find the rows of a bag that it has a part in.
+    An atom contained in another covers no further variable and stays alone, unless no partition allows that: its
+    updates then do not have to find rows of a bag.
     """
     inner = _inner(graph.edges)
     outer = tuple(edge for edge in graph.edges if edge not in inner)
@@ -207,7 +209,7 @@ def _best_partition(graph: Hypergraph, width: int) -> tuple[Bag, ...] | None:
 
 
 def _inner(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
-    """The edges within others; of equal ones all but the first."""
+    """The edges contained in others; of equal edges all but the first."""
     sides = [edge.variables for edge in edges]
     return tuple(
         edge
@@ -217,12 +219,12 @@ def _inner(edges: tuple[Edge, ...]) -> tuple[Edge, ...]:
 
 
 _Rank = tuple[int, bool, int, int, int, int]
-"""What makes bags of several atoms dear: the fractional width, in millionths; whether for the rest one has more rows
-than an atom, or there is no rest; products, the most atoms of a bag, the sums of widths and of atoms."""
+"""The cost of a partition: fractional width in millionths; whether some projected bag has more rows than an atom, or
+there is only one bag; number of products; most atoms of a bag; sum of widths; sum of atoms."""
 
 
 def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...], width: int) -> tuple[Bag, ...] | None:
-    """Groups of edges are sets of their positions, as bits; so are sets of variables."""
+    """Groups of edges, and sets of variables, are bit sets of positions."""
     place = {v: 1 << i for i, v in enumerate(graph.variables)}
     bits = [sum(place[v] for v in edge.variables) for edge in edges]
     apart = [sum(place[v] for v in edge.variables) for edge in alone]
@@ -245,7 +247,7 @@ def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...]
 
     @cache
     def weight(group: int) -> tuple[int, int, int]:
-        """Of a bag with its guards: fractional width, whether it is a product, atoms."""
+        """Of a bag with its guards: fractional width, whether it is a product, number of atoms."""
         inside = tuple(edge for edge, side in zip(edges, bits, strict=True) if side & ~variables(group) == 0)
         width = edge_cover_number(_union(inside), every)
         return round(width * 10**6), not _connected(inside), len(inside)
@@ -256,7 +258,7 @@ def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...]
         return max(widths), not is_linear(groups), sum(products), max(sizes), sum(widths), sum(sizes)
 
     def is_linear(groups: tuple[int, ...]) -> bool:
-        """Whether each bag, projected on what is needed outside, has no more rows than an atom."""
+        """True if each bag, projected on the variables that other bags need, has no more rows than an atom."""
         sides = [*map(variables, groups), *apart]
         for i, side in enumerate(sides[: len(groups)]):
             outside = reduce(or_, (*sides[:i], *sides[i + 1 :], *(f for f in factors if f & ~side)), head)
@@ -264,12 +266,12 @@ def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...]
                 return False
         return len(sides) > 1
 
-    # Variables that meet two by two are in one bag, where the bags are acyclic.
+    # Variables that are pairwise in a common edge are in one bag if the bags are acyclic.
     meeting = _cliques(_met([*bits, *apart], len(place)))
     meeting = [clique for clique in meeting if not any(clique & ~side == 0 for side in (*bits, *apart))]
 
     def holds(groups: tuple[int, ...]) -> bool:
-        """Whether cliques are held, and no bag lies within another: its atoms are at home there as well."""
+        """True if every clique is within a bag and no bag is contained in another."""
         sides = [variables(group) for group in groups]
         outer = [side for group, side in zip(groups, sides, strict=True) if group not in inner]
         if any(side & ~other == 0 for i, side in enumerate(outer) for other in (*outer[:i], *outer[i + 1 :])):
@@ -299,7 +301,7 @@ def _best_of(graph: Hypergraph, edges: tuple[Edge, ...], alone: tuple[Edge, ...]
 
 
 def _partitions(count: int, may_grow: Callable[[int], bool]) -> Iterator[tuple[int, ...]]:
-    """Every partition of so many positions into groups of several that all may be, and of one."""
+    """Every partition of ``count`` positions into allowed groups and single positions."""
 
     def grow(at: int, groups: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if at == count:
@@ -314,12 +316,12 @@ def _partitions(count: int, may_grow: Callable[[int], bool]) -> Iterator[tuple[i
 
 
 def _met(sides: list[int], count: int) -> dict[int, int]:
-    """By variable, the others that it is in an edge with."""
+    """Per variable, the other variables that share an edge with it."""
     return {1 << i: reduce(or_, (s for s in sides if s >> i & 1), 0) & ~(1 << i) for i in range(count)}
 
 
 def _cliques(around: dict[int, int]) -> list[int]:
-    """The largest sets of variables that meet two by two (Bron and Kerbosch), given those that each one meets."""
+    """The maximal sets of pairwise adjacent variables (Bron and Kerbosch)."""
     found = []
 
     def grow(clique: int, left: int, seen: int) -> None:
@@ -335,7 +337,7 @@ def _cliques(around: dict[int, int]) -> list[int]:
 
 
 def _reduces(sides: list[int]) -> bool:
-    """Whether a hypergraph is acyclic: see ``freshviews.query.acyclic``; edges are bits."""
+    """True if a hypergraph is acyclic (see ``freshviews.query.acyclic``); edges are bit sets."""
     left = sides
     while len(left) > 1:
         once = twice = 0
@@ -365,7 +367,7 @@ def _union(group: tuple[Edge, ...]) -> Variables:
 
 @cache
 def _cover_number(variables: Variables, sides: tuple[Variables, ...]) -> int:
-    """The fewest sets that cover variables; more than any query has where all of them do not."""
+    """The fewest sets that cover the variables; larger than any query's atoms if they do not."""
     parts = {side & variables for side in sides} - {frozenset()}
     largest = [part for part in parts if not any(part < other for other in parts)]
     for size in range(len(largest) + 1):

@@ -1,20 +1,20 @@
-"""All free-connex generalised join trees of a query, and the one that updates cost least in.
+"""All free-connex generalised join trees of a query, and the one with the least update cost.
 
-Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Definitions 3.1 and 3.2, and
-"Query plan optimization" in Section 6.3. The tree taken is the one with the least sum, over the relations, of depth
-times number of updates; generalised relations do not count in the depth, nor does the relation itself. For
-``Q(a, b, c, d) = R(a, b), S(b, c), T(c, d)`` the cheapest two are these, of cost N(T) and N(R)::
+Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Definitions 3.1 and 3.2, and "Query
+plan optimization" in Section 6.3. The chosen tree minimises the sum, over the relations, of depth times number of
+updates. Generalised relations and the relation itself do not count in the depth. For ``Q(a, b, c, d) = R(a, b), S(b,
+c), T(c, d)`` the two cheapest trees, of cost N(T) and N(R), are::
 
     [b]              [c]
       R(a, b)          T(c, d)
       S(b, c)          S(b, c)
         T(c, d)          R(a, b)
 
-A tree is grown from its root. What hangs below a node falls apart into components, connected by variables that the
-node does not have, and each component is a child. Departures: a component is never hung lower than it can be, which
-would cost more; a generalised relation with one child stands only above a relation, for its free variables; one
-that some child does not contain (``freshviews.query.free_connex``) is tried only where there is no tree without,
-and costs that child a level.
+A tree is built from its root. The relations below a node split into components, connected by variables that the node
+does not have; each component is a child. Departures: a component is attached as high as possible, since lower costs
+more; a generalised relation with one child stands only above a relation, for its free variables; one that some child
+does not contain (``freshviews.query.free_connex``) is tried only if there is no other tree, and costs that child a
+level.
 """
 
 from __future__ import annotations
@@ -28,15 +28,18 @@ from freshviews.query.acyclic import JoinTree, with_children
 from freshviews.query.hypergraph import Edge, Hypergraph, union
 
 LIMIT = 1000
-"""So many trees are listed, at most."""
+"""Limit on the trees that are listed."""
 
 Edges = frozenset[Edge]
 
 
 @dataclass(frozen=True)
 class _Place:
-    """A component to be given a root: its edges, what it shares with the node above, whether that node is a
-    generalised relation (or there is none), and its variables. ``closed``: the root is to have a bound variable."""
+    """A component that needs a root.
+
+    It has its edges, the variables shared with the node above, whether that node is a generalised relation or missing,
+    and its variables. ``closed``: the root must have a bound variable.
+    """
 
     edges: Edges
     shared: frozenset[str]
@@ -47,7 +50,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Choice:
-    """A root for a component and the components below it; ``deeper`` says which are a level further down."""
+    """A root for a component, and the components below it; ``deeper``: those that are one level further down."""
 
     node: JoinTree
     places: tuple[_Place, ...]
@@ -89,7 +92,7 @@ class _Grower:
         outside = tuple(not variables <= union(part) for part in parts)
         if all(outside) or (any(outside) and not (self.mixed and variables <= self.graph.free)):
             return
-        # With one child, it stands for the free variables of what is not free.
+        # With one child, it is the projection of a non-free relation on its free variables.
         closed = len(parts) == 1
         if closed and not variables <= self.graph.free:
             return
@@ -97,7 +100,7 @@ class _Grower:
         yield _Choice(JoinTree(None, variables), places, outside)
 
     def _may_stand(self, place: _Place, variables: frozenset[str], below: frozenset[str]) -> bool:
-        """Definition 3.2: the root is free, and no free variable comes in below a bound one."""
+        """Definition 3.2: the root is free, and no free variable first occurs below a bound one."""
         free = self.graph.free
         if place.above is None:
             return variables <= free
@@ -106,7 +109,7 @@ class _Grower:
         return variables <= free or below & free <= variables
 
     def _parts(self, edges: Edges, variables: frozenset[str]) -> tuple[Edges, ...]:
-        """The components of edges, connected by variables other than these, in the order of the query."""
+        """The components of edges, connected by other variables than these, in the order of the query."""
         left = [edge for edge in self.graph.edges if edge in edges]
         found: list[Edges] = []
         while left:
@@ -125,7 +128,7 @@ class _Grower:
         return tuple(found)
 
     def cheapest(self, place: _Place) -> tuple[float, int, JoinTree] | None:
-        """The least cost of a component, the height and the tree; None where it has none."""
+        """The least cost of a component, its height and its tree; None if it has no tree."""
         if place not in self.best:
             self.best[place] = None  # a component is never met below itself with the same place above
             self.best[place] = self._cheapest(place)
@@ -157,8 +160,10 @@ class _Grower:
 
 
 def best_tree(graph: Hypergraph, updates: Mapping[str, float]) -> JoinTree | None:
-    """The free-connex tree that minimises the sum of depth times updates, then the height; ``updates`` are by
-    atom, 1 where they are not given. None where the query is not free-connex."""
+    """The free-connex tree with the least sum of depth times updates, then the least height.
+
+    ``updates``: by atom, 1 if not given. None if the query is not free-connex.
+    """
     for mixed in (False, True):
         grower = _Grower(graph, updates, mixed)
         found = grower.cheapest(grower.start())
@@ -168,7 +173,7 @@ def best_tree(graph: Hypergraph, updates: Mapping[str, float]) -> JoinTree | Non
 
 
 def all_trees(graph: Hypergraph, limit: int = LIMIT) -> tuple[JoinTree, ...]:
-    """The free-connex trees of a query, each once, at most ``limit``."""
+    """The free-connex trees of a query, each once; at most ``limit``."""
     for mixed in (False, True):
         grower = _Grower(graph, {}, mixed)
         found = tuple(islice(dict.fromkeys(grower.trees(grower.start())), limit))
@@ -188,7 +193,7 @@ def cost(tree: JoinTree, updates: Mapping[str, float], depth: int = 0) -> float:
 
 
 def _intersections(graph: Hypergraph) -> tuple[frozenset[str], ...]:
-    """What generalised relations may be made of: intersections of relations, and their free parts, large first."""
+    """Candidates for generalised relations: intersections of relations, and their free parts, large first."""
     found = {edge.variables for edge in graph.edges}
     grown = True
     while grown:
@@ -204,7 +209,7 @@ _TOKEN = re.compile(r"\s*(\[[^\[\]]*\]|[^\s\[\](),]+|[(),])")
 
 
 def parse_tree(text: str, graph: Hypergraph) -> JoinTree:
-    """The tree that a line names, ``[b](R, S(T))``. ValueError, which says why, where it is no free-connex tree."""
+    """Parse a tree such as ``[b](R, S(T))``. Raises ValueError, with the reason, if it is no free-connex tree."""
     tokens = _TOKEN.findall(text)
     if "".join(tokens).replace(" ", "") != re.sub(r"\s", "", text):
         raise ValueError(f"'{text}' is not a join tree; write it like [b](R, S(T))")
@@ -241,7 +246,8 @@ def parse_tree(text: str, graph: Hypergraph) -> JoinTree:
 
 
 def check_tree(tree: JoinTree, graph: Hypergraph) -> None:
-    """ValueError where a tree does not meet Definitions 3.1 and 3.2, generalised relations filled by one child."""
+    """Raise ValueError if a tree violates Definition 3.1 or 3.2 (a generalised relation needs one child that contains
+    it)."""
     names = [node.name for node in tree.nodes() if node.name is not None]
     if sorted(names) != sorted(edge.name for edge in graph.edges):
         raise ValueError(f"a join tree has each of {', '.join(e.name for e in graph.edges)} once")

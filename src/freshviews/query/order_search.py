@@ -1,9 +1,9 @@
 """The search for a variable order: which variable is the root of each component.
 
-What is sought, in this order of importance: no factor in the way of enumeration, least dynamic width,
-least static width, least sum of update costs, least sum of bag sizes; then the order of the variables in
-the query. Exact, by recursion over components with memory, up to ``EXACT_LIMIT`` classes of variables
-that the query does not tell apart; the best of a few elimination orders above that.
+Preference, in this order: no factor that prevents enumeration; least dynamic width; least static width; least sum of
+update costs; least sum of bag sizes; the order of the variables in the query. The search is exact, by recursion over
+components with memory, up to ``EXACT_LIMIT`` classes of equivalent variables. Above that it takes the best of a few
+elimination orders.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ EXACT_LIMIT = 8
 
 Component = frozenset[str]
 Roots = dict[Component, str]
-"""The root of every component that comes up."""
+"""The root of every component that occurs."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of one root. ``hidden``: a factor is computed above a free variable that it concerns, so
-    that enumeration would meet dead ends."""
+    """The cost of one root. ``hidden``: a factor is computed above a free variable that it concerns, so enumeration
+    would meet dead ends."""
 
     hidden: bool
     dynamic: Fraction
@@ -37,7 +37,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class Space:
-    """The orders to choose from; ``top`` are the variables that may be above free ones."""
+    """The orders to choose from; ``top``: the variables that may be above free ones."""
 
     graph: Hypergraph
     dependencies: tuple[FD, ...]
@@ -52,7 +52,7 @@ class Space:
 
 
 def search(space: Space) -> tuple[Roots, bool]:
-    """The chosen roots, and whether their widths are known to be the least."""
+    """Return the chosen roots, and whether their widths are proven to be the least."""
     graph = space.graph
     twins = _twins(space)
     cost = _cost_of(space)
@@ -103,7 +103,7 @@ def _cost_of(space: Space) -> Callable[[str, Component], Cost]:
 
 
 def _candidates(space: Space, twins: dict[str, str], component: Component) -> list[str]:
-    """Roots worth trying: of each class its first variable that is left."""
+    """Candidate roots: of each class, the first variable that is left."""
     first: dict[str, str] = {}
     for variable in space.graph.variables:
         if variable in component and space.may_be_root(variable, component):
@@ -119,7 +119,7 @@ def _least_maximum(
     @cache
     def least(component: Component) -> Fraction:
         best: Fraction | None = None
-        # cheap roots first: the first bound that cannot be undercut ends the loop early
+        # Cheap roots first: the first bound that cannot be improved ends the loop.
         ranked = sorted(_candidates(space, twins, component), key=lambda root: cost(root, component))
         for root in ranked:
             total = cost(root, component)
@@ -156,7 +156,7 @@ def _exact(space: Space, twins: dict[str, str], cost: Callable[[str, Component],
 
     @cache
     def easiest(component: Component) -> tuple[Fraction, int, str] | None:
-        """Least effort within the widths, and the root for it; None where the widths do not allow it."""
+        """The least effort within the widths, and its root; None if the widths do not allow any."""
         best: tuple[Fraction, int, str] | None = None
         for root in _candidates(space, twins, component):
             if static(root, component) > static_cap:
@@ -190,8 +190,8 @@ def _visited(
 
 
 def _twins(space: Space) -> dict[str, str]:
-    """Variables that edges, factors, dependencies and the head do not tell apart, each with the first of
-    its class. Such variables follow each other in some best order."""
+    """Classes of variables that edges, factors, dependencies and the head do not distinguish; each variable with the
+    first of its class. Some best order places the variables of a class one after the other."""
     graph, top = space.graph, space.top
 
     def traits(variable: str) -> tuple[object, ...]:
@@ -220,8 +220,8 @@ def _by_priority(space: Space, priority: list[str]) -> Roots:
 
 
 def _priorities(space: Space) -> Iterator[list[str]]:
-    """Most atoms first, which is the canonical order where there is one, without and with the reduct;
-    then elimination orders by least degree and by least fill, reversed."""
+    """Variables in most atoms first, which is the canonical order if there is one, without and with the reduct; then
+    elimination orders by least degree and by least fill, reversed."""
     for graph in (space.graph, reduct(space.graph, space.dependencies)):
         counts = {v: len(graph.edge_names(v)) for v in graph.variables}
         yield sorted(graph.variables, key=lambda v: (-counts[v], v not in space.graph.free))
@@ -230,7 +230,7 @@ def _priorities(space: Space) -> Iterator[list[str]]:
 
 
 def _eliminated(space: Space, price: Callable[[frozenset[str], dict[str, frozenset[str]]], int]) -> list[str]:
-    """The reverse of an elimination order: cheapest first, what may be on top last where it must be."""
+    """The reverse of an elimination order: cheapest first; variables that must be on top come last."""
     graph = space.graph
     groups = [edge.variables for edge in graph.edges] + list(graph.factors)
     adjacent = {v: frozenset[str]().union(*(g for g in groups if v in g)) - {v} for v in graph.variables}

@@ -1,8 +1,8 @@
-"""A Query: one join block as the theory sees it.
+"""A Query: one join block as the theory defines it.
 
-``Q(free) = SUM over bound variables of the product of atoms, conditions and lifts``. The payload of a
-result is the number of derivations (component ``count``, always first) and one component per linear
-aggregate. Small example, ``SELECT a, SUM(x) FROM R JOIN S USING (a) GROUP BY a``::
+``Q(free) = SUM over bound variables of the product of atoms, conditions and lifts``. The payload of a result is the
+number of derivations (component ``count``, always first) and one component per linear aggregate. A small example,
+``SELECT a, SUM(x) FROM R JOIN S USING (a) GROUP BY a``::
 
     Query(name="v", free=("a",),
           atoms=(Atom("R", "R", ("a",), (Column("a"),), ()),
@@ -10,8 +10,8 @@ aggregate. Small example, ``SELECT a, SUM(x) FROM R JOIN S USING (a) GROUP BY a`
           aggregates=(Aggregate("count", "integer", ()),
                       Aggregate("sum_x", "integer", (Lift("S", Column("x")),))))
 
-A variable lives in an atom only if it joins, is free, or is needed by a condition or lift across atoms;
-everything else of a row is used at the leaf and forgotten.
+A variable occurs in an atom only if it joins, is free, or is needed by a condition or lift over several atoms. Every
+other column of a row is read at the leaf and dropped.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from freshviews.expr.nodes import Expr, columns_of
 class Atom:
     """One occurrence of a relation in FROM.
 
-    ``name`` is unique in the query; ``columns[i]`` says, over the relation's columns, what
-    ``variables[i]`` is; a row takes part only where every filter is TRUE. A join variable's atom has a
-    filter ``is_not_null`` where its column may be NULL, so that plans compare codes alone.
+    ``name`` is unique in the query. ``columns[i]``: the expression of ``variables[i]`` over the relation's columns. A
+    row takes part only if every filter is TRUE. If the column of a join variable may be NULL, the atom has a filter
+    ``is_not_null``, so that plans compare codes alone.
     """
 
     name: str
@@ -39,8 +39,8 @@ class Atom:
 
 @dataclass(frozen=True)
 class Lift:
-    """A factor of an aggregate: an expression over the columns of the relation of one atom, or, where
-    ``atom`` is None, over variables of the query."""
+    """A factor of an aggregate: an expression over the columns of one atom's relation, or over variables of the query
+    if ``atom`` is None."""
 
     atom: str | None
     expr: Expr
@@ -50,9 +50,9 @@ class Lift:
 class Aggregate:
     """A component of the payload: the sum, over derivations, of the product of its lifts.
 
-    ``ring`` is a name in ``freshviews.ring.RINGS``: ``integer`` (counts, exact sums of integers and
-    decimals), or ``real`` (sums of doubles, exact; takes one lift alone). A lift's expression is never
-    NULL: SUM(x) arrives as coalesce(x, 0), and COUNT(x) as a lift of 0 or 1.
+    ``ring``: a name in ``freshviews.ring.RINGS``; ``integer`` (counts, exact sums of integers and decimals) or ``real``
+    (exact sums of doubles; one lift only). A lift is never NULL: SUM(x) is given as coalesce(x, 0), COUNT(x) as a lift
+    of 0 or 1.
     """
 
     name: str
@@ -62,8 +62,11 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Query:
-    """A join block. ``conditions`` are predicates over variables of several atoms. ``negated`` are atoms of which no
-    row may agree: their variables are those of the others, and no multiplicity of their relations is negative."""
+    """A join block.
+
+    ``conditions``: predicates over variables of several atoms. ``negated``: atoms without a matching row; their
+    variables occur in other atoms, and their relations have no negative multiplicities.
+    """
 
     name: str
     free: tuple[str, ...]
@@ -85,6 +88,6 @@ class Query:
 
     @property
     def factors(self) -> tuple[tuple[str, ...], ...]:
-        """Variable sets of the computed factors: conditions and lifts that span atoms."""
+        """Variable sets of the factors: conditions and lifts that span atoms."""
         spanning = [lift.expr for a in self.aggregates for lift in a.lifts if lift.atom is None]
         return tuple(columns_of(expr) for expr in (*self.conditions, *spanning))

@@ -1,4 +1,4 @@
-"""The class of a query, as the planner and EXPLAIN want it: what holds, and why not more."""
+"""The class of a query for the planner and EXPLAIN: which properties hold, and why no better class applies."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from freshviews.query.variable_order import best_order, dynamic_width
 
 @dataclass(frozen=True)
 class QueryClass:
-    """``delta`` is the i of delta_i-hierarchical, None where the query is not hierarchical. The widths
-    are the least of any free-top variable order, under the dependencies; upper bounds where ``exact`` is
-    False. ``reason`` says why the query is not in the next better class, or what makes it the best."""
+    """``delta``: the i of delta_i-hierarchical, None if the query is not hierarchical. The widths are the least of any
+    free-top variable order, under the dependencies; upper bounds if ``exact`` is False. ``reason``: why the query is
+    not in the next better class, or what makes it the best."""
 
     acyclic: bool
     free_connex: bool
@@ -40,7 +40,7 @@ class QueryClass:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The classes worth naming; those that follow from a named one are left out."""
+        """The most specific classes; those that a named class implies are left out."""
         if self.q_hierarchical:
             return ("q-hierarchical",)
         found = ["q-hierarchical under its keys"] if self.q_hierarchical_under_keys else []
@@ -61,12 +61,11 @@ class QueryClass:
 
 
 def classify(query: Query, dependencies: tuple[FD, ...] = ()) -> QueryClass:
-    """The class of a query; ``dependencies`` bear on ``q_hierarchical_under_keys`` and on the widths.
+    """Classify a query; ``dependencies`` affect ``q_hierarchical_under_keys`` and the widths.
 
-    The theory has dependencies that every relation obeys. A key is obeyed by one relation, so that a
-    q-hierarchical reduct is not enough: in Q(b, c, e) = R(e, c), S(b, e), T(c, e, b) with e a key of S,
-    a row of R meets all rows of T with its e and c. The dynamic width, which counts a dependency only
-    below its atom, has to be 0 as well.
+    The theory assumes dependencies that every relation obeys. A key is obeyed by one relation, so a q-hierarchical
+    reduct is not enough: in Q(b, c, e) = R(e, c), S(b, e), T(c, e, b) with e a key of S, a row of R joins all rows of T
+    with its e and c. The dynamic width, which counts a dependency only below its atom, must be 0 as well.
     """
     graph = hypergraph(query)
     reduced = reduct(graph, dependencies)

@@ -1,8 +1,8 @@
-"""Variable orders: the trees over variables along which view trees are made (F-IVM).
+"""Variable orders: the trees of variables that view trees are built along (F-IVM).
 
-The variables of an atom, and those of a factor, lie on one path from a root. ``Q(a, b, c) = R(a, b),
-S(a, c, e), T(a, c, d)`` has the order below; in brackets the keys of the view that each variable hands
-up, dep(X) in the papers, then the atoms whose lowest variable it is::
+The variables of an atom, and those of a factor, are on one path from a root. ``Q(a, b, c) = R(a, b), S(a, c, e), T(a,
+c, d)`` has the order below. In brackets are the keys of the view at each variable, dep(X) in the papers, then the atoms
+whose lowest variable it is::
 
     a []
     |-- b [a] R
@@ -10,9 +10,9 @@ up, dep(X) in the papers, then the atoms whose lowest variable it is::
         |-- e [a, c] S
         `-- d [a, c] T
 
-*Free-top*: no bound variable is above a free one, so that results can be enumerated from the tree; the
-exception are bound variables that the free ones determine, which may be enumerated along. Otherwise the
-free variables may be anywhere and are carried up as keys, to a root that holds the result by group.
+*Free-top*: no bound variable is above a free one, so results can be enumerated from the tree. Bound variables that the
+free ones determine are an exception: they may be enumerated too. Otherwise free variables may be anywhere; they are
+carried up as keys to a root that holds the result by group.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ from freshviews.query.width import bag, carried, factors_at, neighbours, static_
 
 @dataclass(frozen=True)
 class Node:
-    """A variable and what is below it.
+    """A variable and its subtree.
 
-    ``keys``: dep(X), the ancestors that share an atom with its subtree, root first. ``atoms``: names of
-    the atoms whose lowest variable it is. ``factors``: positions in ``Query.factors`` of those computed
-    here, for here the atoms of the subtree first have all their variables. ``carried``: variables of the
-    subtree (this one or lower) that a factor computed higher up still needs; the view handed up has them
-    as keys after ``keys``.
+    ``keys``: dep(X), the ancestors that share an atom with the subtree, root first. ``atoms``: names of the atoms whose
+    lowest variable it is. ``factors``: positions in ``Query.factors`` of those computed here, the lowest node whose
+    atoms have all their variables. ``carried``: variables of the subtree (this one or lower) that a factor computed
+    higher up needs; they are keys of the view after ``keys``.
     """
 
     variable: str
@@ -77,8 +76,8 @@ class Node:
 
 @dataclass(frozen=True)
 class VariableOrder:
-    """A forest. ``ground``: names of the atoms without variables; ``constants``: positions of the
-    factors without variables. ``exact``: no order has a lesser dynamic width, known for sure."""
+    """A forest. ``ground``: names of the atoms without variables. ``constants``: positions of the factors without
+    variables. ``exact``: the dynamic width is proven to be the least."""
 
     roots: tuple[Node, ...]
     ground: tuple[str, ...] = ()
@@ -110,12 +109,12 @@ class VariableOrder:
 
 
 def best_order(query: Query, free_top: bool, dependencies: tuple[FD, ...] = ()) -> VariableOrder:
-    """An order of least dynamic width; of those one of least static width; of those the one with least
-    work summed over views and updates. Ties go by the order of the variables in the query.
+    """An order of least dynamic width, then of least static width, then with least work summed over views and updates.
+    Ties are broken by the order of the variables in the query.
 
-    ``order.exact`` tells whether the dynamic width is known to be least: the search is complete up to
-    ``order_search.EXACT_LIMIT`` kinds of variables. With ``free_top``, prefer the order only where
-    ``is_enumerable``; where it is not, no order is (the search being complete).
+    ``order.exact``: the dynamic width is proven to be the least; the search is complete up to
+    ``order_search.EXACT_LIMIT`` classes of variables. With ``free_top``, use the order only if ``is_enumerable``; if it
+    is not and the search was complete, no order is.
     """
     graph = hypergraph(query)
     roots, exact = order_search.search(order_search.Space(graph, dependencies, free_top))
@@ -123,9 +122,11 @@ def best_order(query: Query, free_top: bool, dependencies: tuple[FD, ...] = ()) 
 
 
 def canonical_order(query: Query) -> VariableOrder:
-    """The canonical order of a hierarchical query: above each variable are those that dominate it, free
-    ones first among equals. Free-top where the query is q-hierarchical. ValueError where it is not
-    hierarchical."""
+    """The canonical order of a hierarchical query: above each variable are those that dominate it, free ones first
+    among equals.
+
+    Free-top if the query is q-hierarchical. Raises ValueError if it is not hierarchical.
+    """
     graph = hypergraph(query)
     if not is_hierarchical(graph):
         raise ValueError(f"{query.name} is not hierarchical")
@@ -136,8 +137,10 @@ def canonical_order(query: Query) -> VariableOrder:
 
 
 def order_by_priority(query: Query, priority: tuple[str, ...], free_top: bool = False) -> VariableOrder:
-    """The order in which the root of each component is its first variable in ``priority``, which lists
-    every variable. ``free_top`` is noted, not enforced."""
+    """The order in which the root of each component is its first variable in ``priority``, which lists every variable.
+
+    ``free_top`` is recorded, not enforced.
+    """
     graph = hypergraph(query)
     roots: order_search.Roots = {}
     queue = list(components(graph, frozenset(graph.variables)))
@@ -171,7 +174,7 @@ def _made(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact: b
 
 
 def is_valid(order: VariableOrder, query: Query) -> bool:
-    """Whether every variable is there once and the variables of every atom and factor are on a path."""
+    """True if every variable occurs once and the variables of every atom and factor are on a path."""
     names = [node.variable for node in order.nodes()]
     if sorted(names) != sorted(query.variables):
         return False
@@ -181,14 +184,14 @@ def is_valid(order: VariableOrder, query: Query) -> bool:
 
 
 def is_free_top(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> bool:
-    """Whether no bound variable that the free ones do not determine is above a free one."""
+    """True if no bound variable that the free ones do not determine is above a free one."""
     top = closure(query.free, dependencies)
     return all(frozenset(order.path(v)) <= top for v in query.free)
 
 
 def is_enumerable(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> bool:
-    """Whether results can be enumerated top-down without dead ends: the order is free-top, and no factor
-    is computed above a free variable of the branch that carries to it."""
+    """True if results can be enumerated top-down without dead ends: the order is free-top, and no factor is computed
+    above a free variable of the branch that carries to it."""
     free = frozenset(query.free)
     return is_free_top(order, query, dependencies) and not any(
         child.carried and free & frozenset(child.variables)
@@ -207,15 +210,15 @@ def static_width(order: VariableOrder, query: Query, dependencies: tuple[FD, ...
 
 
 def dynamic_width(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> Fraction:
-    """The exponent of the time of a one-row update, over the worst relation: 0 is constant time. Where
-    the free variables are carried up, the result that is kept by group counts too."""
+    """The exponent of the time of a one-row update, over the worst relation; 0 is constant time. If the free variables
+    are carried up, the stored result counts too."""
     return max(update_exponents(order, query, dependencies).values(), default=Fraction(0))
 
 
 def update_exponents(
     order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()
 ) -> dict[str, Fraction]:
-    """Per atom, the exponent of the time that a one-row update of it takes along its path to the root."""
+    """Per atom, the exponent of the time of a one-row update along its path to the root."""
     graph = hypergraph(query)
     worst = {edge.name: Fraction(0) for edge in graph.edges}
     views = [

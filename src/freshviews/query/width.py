@@ -1,23 +1,23 @@
-"""What a view of a view tree costs, over sets of names.
+"""The cost of the views of a view tree, over sets of names.
 
-A view tree is made top-down: a connected component of variables gets one of them as root, the rest falls
-apart into components, and so on. All that matters of the ancestors of a component are its *neighbours*,
-the ancestors that share an atom with it, so that the cost of giving a component a root depends on these
-two alone. The *bag* of the root X are the variables that meet there::
+A view tree is built top-down. A connected component of variables gets one of them as root; the rest splits into
+components, and so on. Of the ancestors of a component only its *neighbours* matter, those that share an atom with it,
+so the cost of a root depends on the component and its neighbours. The *bag* of the root X are the variables that meet
+there::
 
     X, the neighbours of its component                     dep(X) of the papers
-    what children carry up for a factor (see below)        conditions and lifts over several atoms
+    variables that children carry up for a factor          conditions and lifts over several atoms
     the component's free variables                         only where they need not be on top
 
-*Static width* (Olteanu, Zavodny; F-IVM): the most rho*(bag) with all atoms of the query to cover it; the
-tree is computed from nothing in time N^w. *Dynamic width* (Kara, Nikolic, Olteanu, Zhang): the most, over
-the atoms below X, of rho*(bag without the atom's variables), covered by the atoms below X; an update of
-one row takes time N^d. Under dependencies, atoms are replaced by their closures: all dependencies hold in
-the whole join, and below X those of the atoms there.
+*Static width* (Olteanu, Zavodny; F-IVM): the largest rho*(bag) with all atoms of the query as cover; the tree is
+computed from nothing in time N^w. *Dynamic width* (Kara, Nikolic, Olteanu, Zhang): the largest, over the atoms below X,
+of rho*(bag without the atom's variables), covered by the atoms below X; an update of one row takes time N^d. Under
+dependencies, atoms are replaced by their closures: all dependencies hold in the whole join, and below X those of the
+atoms there.
 
-A factor is computed where the atoms below a node first have all its variables, for before that there is
-no finite set of values to compute it over. The component that has some of its variables, but not all,
-*carries* them up as keys. In R(a), S(b), a < b with a above b, b is carried to a.
+A factor is computed at the lowest node whose atoms have all its variables; lower there is no finite set of values to
+compute it over. The component that has some of its variables, but not all, *carries* them up as keys. In R(a), S(b), a
+< b with a above b, b is carried to a.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def neighbours(graph: Hypergraph, component: frozenset[str]) -> frozenset[str]:
 
 
 def carried(graph: Hypergraph, component: frozenset[str]) -> frozenset[str]:
-    """The variables of a component that a factor above it still needs."""
+    """The variables of a component that a factor above it needs."""
     below = union(graph.touching(component))
     waiting = (f for f in graph.factors if f & component and not f <= below)
     return component & frozenset[str]().union(*waiting)
@@ -72,7 +72,7 @@ def static_cost(graph: Hypergraph, dependencies: Iterable[FD], variables: frozen
 def update_costs(
     edges: tuple[Edge, ...], dependencies: Iterable[FD], variables: frozenset[str]
 ) -> tuple[Fraction, ...]:
-    """Per edge, rho* of what an update of its atom leaves open of the variables, over the edges."""
+    """Per edge, rho* of the variables that an update of its atom leaves open, over the edges."""
     names = {edge.name for edge in edges}
     rules = tuple(fd for fd in dependencies if fd.atom is None or fd.atom in names)
     closures = [closure(edge.variables, rules) for edge in edges]

@@ -2,9 +2,9 @@
 
 ::
 
-    text --parse--> rules --definitions--> heads in order, checked --script--> the SQL that they stand for
+    text --parse--> rules --definitions--> heads in order, checked --script--> the equivalent SQL
 
-A rule is a view like any other: what keeps it fresh, how it is stored and read is said of views.
+A rule defines an ordinary view: strategies, storage and reading are those of views.
 """
 
 from freshviews.rules.script import RuleScript, script_of

@@ -1,4 +1,4 @@
-"""Rules by what they define, each head after those it reads, and checked against the catalog."""
+"""Rules grouped by head, each head after those it reads, and checked against the catalog."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FUNCTIONS = {
     "avg": ("x",), "bit_and": ("x",), "bit_or": ("x",), "count": (), "max": ("x",), "max_by": ("x", "y"),
     "min": ("x",), "min_by": ("x", "y"), "sum": ("x",),
 }  # fmt: skip
-"""The arguments of aggregates; ``count`` may have one."""
+"""The number of arguments of each aggregate; ``count`` may have one."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """A relation that a body may name: its columns, and sets of them of which no two rows agree."""
+    """A relation that a body may name: its columns, and its unique column sets."""
 
     name: str
     columns: tuple[str, ...]
@@ -28,7 +28,7 @@ class Known:
 
 @dataclass(frozen=True)
 class Definition:
-    """All rules of a head. ``functional``: its last column has one value for the others, as ``f[x] = y`` says."""
+    """All rules of a head. ``functional``: the other columns determine the last one, as in ``f[x] = y``."""
 
     name: str
     columns: tuple[str, ...]
@@ -41,7 +41,8 @@ def fault(place: Place, message: str) -> RuleError:
 
 
 def definitions_of(rules: tuple[Rule, ...], catalog: Catalog) -> tuple[tuple[Definition, ...], dict[str, Known]]:
-    """The heads in order, and what their bodies may name. Raises RuleError with line and column."""
+    """Return the heads in order, and the relations that their bodies may name. Raises RuleError with line and column.
+    """
     heads: dict[str, list[Rule]] = {}
     for rule in rules:
         heads.setdefault(rule.head.relation.lower(), []).append(rule)
@@ -90,7 +91,7 @@ def _known(relation: TableDef | ViewDef) -> Known:
 
 
 def _is_set(view: ViewDef) -> bool:
-    """Whether a view has each row once, so far as its definition tells."""
+    """True if the definition of a view proves that each row occurs once."""
     if isinstance(view.combined, SetOperation):
         return view.combined.kind != "all"
     (block, *more) = view.blocks
@@ -185,7 +186,7 @@ def _check_conjunction(rule: Rule, conjunction: Plain, given: set[str]) -> None:
 
 
 def bound_in(conjunction: Plain) -> set[str]:
-    """The variables that atoms give values, and those that are set equal to a term over such."""
+    """The variables bound by atoms, or equal to a term over bound variables."""
     bound: set[str] = set()
     for one in conjunction:
         if isinstance(one, Atom) and not one.negated:
@@ -202,7 +203,7 @@ def bound_in(conjunction: Plain) -> set[str]:
 
 
 def assignment(literal: Atom | Comparison, bound: set[str]) -> tuple[Variable, Term] | None:
-    """The variable that a comparison gives a value, and the term."""
+    """The variable that a comparison binds, and its term."""
     if isinstance(literal, Comparison) and literal.sign == "=":
         for one, other in ((literal.left, literal.right), (literal.right, literal.left)):
             known = all(v.name in bound for v in variables_in(other))

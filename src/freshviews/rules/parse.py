@@ -130,7 +130,7 @@ class _Trees(Transformer[Token, Any]):
         return tuple(parts)
 
     def aggregate(self, meta: Any, parts: list[Any]) -> Aggregate:
-        # The equals sign is among the parts where the grammar names it.
+        # The equals sign is a child of the tree where the grammar names it.
         name, function, *arguments = (part for part in parts if not (isinstance(part, Token) and part.type == "EQUALS"))
         return Aggregate(str(name), str(function), tuple(a for a in arguments if a is not None), _at(function))
 

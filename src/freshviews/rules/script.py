@@ -1,10 +1,10 @@
-"""The SQL that rules stand for.
+"""The SQL that is equivalent to rules.
 
-Relations of rules are sets. A conjunction is a join, the rows of a head are distinct, its rules and the branches of a
-disjunction are put together by UNION. A negated atom takes away, by EXCEPT, the bindings for which it has a row; where
-the strategy is named that has negated atoms in traces, it is NOT EXISTS, if that can say it. An aggregate ranges over
-the distinct bindings of the variables that have names: an atom that may have one of them twice, as of a table without
-a key, is read with DISTINCT. Over no bindings a head has no row, also where it is an aggregate of all.
+Relations of rules are sets. A conjunction is a join; the rows of a head are distinct; its rules, and the branches of a
+disjunction, are combined by UNION. A negated atom removes, by EXCEPT, the bindings for which it has a row. If the named
+strategy supports negated atoms in traces, the atom becomes NOT EXISTS where NOT EXISTS can express it. An aggregate
+ranges over the distinct bindings of the named variables: an atom that may have a binding twice, such as one of a table
+without a key, is read with DISTINCT. Without bindings a head has no row, even if it aggregates over all.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from freshviews.rules.syntax import (
 
 Piece = tuple[str, Place]
 Sql = list[Piece]
-"""Text, and the place in the rules that each piece of it comes from."""
+"""Text, and the place in the rules of each piece of it."""
 
 KEEPS_NEGATED = "incremental_trie_join"
-"""The strategy whose traces have negated atoms."""
+"""The strategy whose traces support negated atoms."""
 
 
 @dataclass(frozen=True)
 class Reads:
-    """What rules may read, and whether NOT EXISTS is for negated atoms."""
+    """The relations that rules may read, and whether negated atoms become NOT EXISTS."""
 
     known: Mapping[str, Known]
     absent: bool
@@ -50,13 +50,13 @@ class Reads:
 
 @dataclass(frozen=True)
 class RuleScript:
-    """``text``: CREATE statements. ``places``: where in it a piece begins, and where in the rules it is from."""
+    """``text``: CREATE statements. ``places``: where each piece begins in it, and its place in the rules."""
 
     text: str
     places: tuple[tuple[int, Place], ...]
 
     def in_rules(self, error: SqlError) -> RuleError:
-        """An error in the text as one in the rules."""
+        """Map an error in the text to its place in the rules."""
         message = str(error)
         if not error.line:
             return RuleError(message)
@@ -67,7 +67,10 @@ class RuleScript:
 
 
 def script_of(text: str, catalog: Catalog, properties: Mapping[str, str] | None = None) -> RuleScript:
-    """The views that a text of rules defines, each with these properties. Raises RuleError with line and column."""
+    """Return the CREATE statements of the views that a text of rules defines, each with these properties.
+
+    Raises RuleError with line and column.
+    """
     definitions, known = definitions_of(parse_rules(text), catalog)
     reads = Reads(known, (properties or {}).get("freshviews.strategy") == KEEPS_NEGATED)
     written: list[str] = []
@@ -115,7 +118,7 @@ def _head(definition: Definition, rule: Rule) -> list[tuple[str, Variable]]:
 
 
 def _distinct(rule: Rule, conjunction: Plain, columns: list[tuple[str, Variable]], reads: Reads) -> Sql:
-    """The distinct values of variables, by the names of columns, that a conjunction gives."""
+    """SELECT DISTINCT of a conjunction: the given variables, under the names of columns."""
     known = reads.known
     negated = [one for one in conjunction if isinstance(one, Atom) and one.negated]
     if not negated:
@@ -141,7 +144,7 @@ def _distinct(rule: Rule, conjunction: Plain, columns: list[tuple[str, Variable]
 
 
 def _compares_columns(atom: Atom, positive: Plain) -> bool:
-    """Whether the arguments of a negated atom are columns of positive ones, one at least, and constants."""
+    """True if the arguments of a negated atom are constants and columns of positive atoms, with at least one column."""
     bound = {t.name for one in positive if isinstance(one, Atom) for t in one.arguments if isinstance(t, Variable)}
     names = [t.name for t in atom.arguments if isinstance(t, Variable)]
     plain = all(isinstance(t, Variable | Constant | Anything) for t in atom.arguments)
@@ -149,7 +152,7 @@ def _compares_columns(atom: Atom, positive: Plain) -> bool:
 
 
 def _together(rules: list[tuple[Rule, Plain, list[tuple[str, Variable]]]], reads: Reads) -> Sql:
-    """The distinct rows that conjunctions of rules give in all."""
+    """The UNION of the distinct rows of several conjunctions."""
     parts = []
     for rule, conjunction, columns in rules:
         part = _distinct(rule, conjunction, columns, reads)
@@ -184,7 +187,7 @@ def _bindings(
 
 
 def _function(definition: Definition, reads: Reads) -> Sql:
-    """The rows of a functional head: each value of the last column must be the only one of the others."""
+    """The rows of a functional head; ONLY_VALUE checks that the last column is determined by the others."""
     place = definition.rules[0].head.place
     each = [(r, conjunction, _head(definition, r)) for r in definition.rules for conjunction in r.conjunctions]
     (_, conjunction, columns), *more = each
@@ -201,14 +204,14 @@ def _function(definition: Definition, reads: Reads) -> Sql:
 
 
 def _grouped(found: Sql, groups: list[Sql], place: Place) -> Sql:
-    """Rows by groups; without groups one row, where there is anything."""
+    """Rows grouped; without groups one row if there is any input."""
     if groups:
         return [*found, (" GROUP BY ", place), *_joined(groups, ", ")]
     return [*found, (" HAVING COUNT(*) > 0", place)]
 
 
 def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
-    """The rows of a head with aggregates, which has one rule."""
+    """The rows of a head with aggregates; such a head has one rule."""
     conjunctions = rule.conjunctions
     place = rule.head.place
     if len(conjunctions) == 1 and not any(isinstance(one, Atom) and one.negated for one in conjunctions[0]):
@@ -241,14 +244,14 @@ def _aggregated(definition: Definition, rule: Rule, reads: Reads) -> Sql:
 
 
 class _Terms(ABC):
-    """Terms as SQL; ``variable`` says what a variable is."""
+    """Terms as SQL; ``variable`` gives the SQL of a variable."""
 
     @abstractmethod
     def variable(self, variable: Variable) -> Sql:
         """A variable."""
 
     def term(self, term: Term) -> Sql:
-        """A term, with parentheses where it is an operation."""
+        """The SQL of a term; an operation is in parentheses."""
         if isinstance(term, Variable):
             return self.variable(term)
         if isinstance(term, Constant):
@@ -261,7 +264,7 @@ class _Terms(ABC):
 
 
 class _Named(_Terms):
-    """Over columns named as the variables are."""
+    """Terms over columns that have the names of the variables."""
 
     def variable(self, variable: Variable) -> Sql:
         return [(_quoted(variable.name), variable.place)]
@@ -269,7 +272,7 @@ class _Named(_Terms):
 
 @dataclass
 class _Body(_Terms):
-    """A conjunction without negation as FROM and WHERE. ``sets``: every atom has each of its bindings once."""
+    """A conjunction without negation, as FROM and WHERE. ``sets``: every atom has each binding once."""
 
     conjunction: Plain
     known: Mapping[str, Known]
@@ -321,7 +324,7 @@ class _Body(_Terms):
                 computed.append((value, term, term.place))
 
     def exclude(self, atom: Atom) -> None:
-        """Have a negated atom without a row, whose arguments are variables with values and constants."""
+        """Add NOT EXISTS for a negated atom whose arguments are bound variables and constants."""
         relation = self.known[atom.relation.lower()]
         alias = f"{relation.name}_{len(self.sources) + len(self.conditions) + 1}"
         equal: list[Sql] = []

@@ -1,4 +1,4 @@
-"""What rules are made of. Every part knows its place: line and column in the text, from 1."""
+"""The syntax tree of rules. Every part has its place: line and column in the text, from 1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Anything:
-    """``_``: some value, that is not named."""
+    """``_``: any value, without a name."""
 
     place: Place
 
@@ -35,7 +35,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Operation:
-    """Arithmetic; one argument: its negative."""
+    """Arithmetic; with one argument, its negative."""
 
     sign: str
     arguments: tuple[Term, ...]
@@ -47,8 +47,11 @@ Term = Variable | Anything | Constant | Operation
 
 @dataclass(frozen=True)
 class Atom:
-    """A relation and its arguments; ``negated``: there is no such row. ``functional``: written ``f[x] = y``, the last
-    argument being the value of the others."""
+    """A relation and its arguments.
+
+    ``negated``: no such row exists. ``functional``: written ``f[x] = y``; the last argument is the value for the
+    others.
+    """
 
     relation: str
     arguments: tuple[Term, ...]
@@ -76,7 +79,7 @@ class Either:
 Literal = Atom | Comparison | Either
 Conjunction = tuple[Literal, ...]
 Plain = tuple[Atom | Comparison, ...]
-"""A conjunction without a disjunction in it."""
+"""A conjunction without disjunctions."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ class Rule:
 
 
 def _spread(conjunction: Conjunction) -> Iterator[Plain]:
-    """The conjunctions that one with disjunctions in it stands for."""
+    """The conjunctions that a conjunction with disjunctions expands to."""
     if not conjunction:
         yield ()
         return

@@ -1,17 +1,17 @@
-"""SQL text to tables, views and the queries they are made of.
+"""SQL text to tables, views and their queries.
 
 ::
 
-    text ── parse ──> trees        every node knows its place          parse
-         ── bind ───> SELECTs      names, types, clauses               query, from_clause, scope,
-                                                                       aggregates, grouping_sets, star, ddl, refuse
-                      expressions  SQL's scalar language, typed        expression, arithmetic, logic,
-                                                                       functions, dates, cast, coerce
-         ── block ──> queries      predicates placed, variables made,  join, variables, lifts, block
-                                   sums as products of lifts
-         ────────────> statements  TableDef, ViewDefs, drops           script, catalog
+    text ── parse ──> trees        every node has its place in the text       text.parse, text.refuse
+         ── bind ───> SELECTs      names, types and clauses resolved          blocks.select, blocks.from_clause,
+         names.scope,
+                                                                              blocks.aggregates, blocks.grouping_sets
+                      expressions  scalar SQL, typed                          expressions
+         ── block ──> queries      predicates placed, variables made,         blocks.join, blocks.variables,
+                                   sums as products of lifts                  blocks.lifts, blocks.block
+         ────────────> statements  TableDef, ViewDefs, drops                  statements.script, statements.ddl
 
-``parse_script`` is the way in. Nothing here looks at data.
+``parse_script`` is the entry. No module here reads data.
 """
 
 from freshviews.catalog.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs

@@ -1,8 +1,8 @@
-"""Stage 2c: aggregate calls of SQL to ``AggregateCall``.
+"""Stage 2c: SQL aggregate calls to ``AggregateCall``.
 
-``FILTER (WHERE c)`` becomes a CASE around the arguments; COUNT_IF(c) counts ``CASE WHEN c THEN 1 END``;
-BOOL_OR and BOOL_AND are MAX and MIN. MAX_BY(x, y) passes over rows where y is NULL. ONLY_VALUE(x) is the least and the
-greatest x, NULL included, which must be the same. Equal calls are one.
+``FILTER (WHERE c)`` becomes a CASE around the arguments. COUNT_IF(c) counts ``CASE WHEN c THEN 1 END``. BOOL_OR and
+BOOL_AND are MAX and MIN. MAX_BY(x, y) ignores rows where y is NULL. ONLY_VALUE(x) is the least and the greatest x, NULL
+included, which must be equal. Equal calls share one ``AggregateCall``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOGICAL = ("any", "some", "bool_or", "every", "bool_and")
 
 
 class Collector:
-    """Gathers the aggregate calls of one SELECT, giving out references to them."""
+    """Collects the aggregate calls of one SELECT and returns references to them."""
 
     def __init__(self, scalar: Binder, grouped: bool, grouping: Callable[[Node], Expr]) -> None:
         self.calls: list[AggregateCall] = []
@@ -38,7 +38,7 @@ class Collector:
         self._grouping = grouping
 
     def bind(self, node: Node) -> Expr:
-        """The reference that stands for ``node``, an aggregate call with or without FILTER; or what GROUPING tells."""
+        """Return the reference for an aggregate call, with or without FILTER, or the value of GROUPING."""
         if node.name.lower() in GROUPINGS:
             return self._grouping(node)
         try:
@@ -100,7 +100,7 @@ class Collector:
             bound = [self._typed(self._scalar.bind(argument)) for argument in arguments]
         args = tuple(keep(arg) for arg in bound)
         if not distinct:
-            # An argument that is never NULL leaves nothing to test; COUNT(1) and COUNT(*) are one.
+            # An argument that is never NULL needs no test; COUNT(1) and COUNT(*) are one aggregate.
             args = tuple(arg for arg in args if arg.nullable)
         return AggregateCall("count", args, distinct, BIGINT)
 
@@ -121,7 +121,7 @@ def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], 
     if name in FOLDED and not argument.type.is_integer:
         raise Fault(f"{name} takes integers, not {argument.type}")
     if function in SCANNED:
-        # DISTINCT changes nothing here.
+        # DISTINCT does not change these aggregates.
         return AggregateCall(function, (keep(argument),), False, argument.type)
     result = coerce.total_of(argument.type) if function == "sum" else coerce.mean_of(argument.type)
     if result is None:

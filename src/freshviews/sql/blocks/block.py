@@ -1,9 +1,9 @@
 """Stage 4: a bound SELECT to a ``Block``.
 
-Mostly one block. An inner one becomes an internal view where the outer needs an expression over several
-sources at a leaf: a condition with a string function across tables, a GROUP BY expression, an argument of
-MIN, MAX or COUNT(DISTINCT), or what NOT EXISTS compares with, across tables. Then the inner block is the
-join, as a bag of the columns needed, and over its one source every expression is a leaf's.
+The result is one block in most cases. An inner SELECT becomes an internal view where the outer one needs an expression
+over several sources at a leaf: a condition with a string function across tables, a GROUP BY expression, an argument of
+MIN, MAX or COUNT(DISTINCT), or an expression that NOT EXISTS compares with. The inner block is then the join, as a bag
+of the needed columns, and every expression is over its one source.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 
 class Views(Protocol):
-    """Where internal views are made."""
+    """Makes internal views; implemented by ``ViewBinder``."""
 
     def internal_view(self, bound: Bound) -> ViewDef: ...
 
@@ -62,7 +62,7 @@ class Views(Protocol):
 
 
 def block_of(select: Select, views: Views) -> Block:
-    """The block of a SELECT; its queries are still unnamed (see ``with_query_names``)."""
+    """Return the block of a SELECT. Its queries have no names yet (see ``with_query_names``)."""
     try:
         return _Builder(select).block()
     except AcrossWithHost:
@@ -70,7 +70,7 @@ def block_of(select: Select, views: Views) -> Block:
 
 
 def with_query_names(blocks: Sequence[Block], view: str) -> tuple[Block, ...]:
-    """The blocks with their queries named after the view: v, or v.1, v.2 for the branches of a UNION."""
+    """Name the queries of the blocks after the view: v, or v.1, v.2 for the branches of a UNION."""
     made = []
     for number, block in enumerate(blocks, 1):
         name = view if len(blocks) == 1 else f"{view}.{number}"
@@ -80,7 +80,7 @@ def with_query_names(blocks: Sequence[Block], view: str) -> tuple[Block, ...]:
 
 
 def _over_inner(select: Select, views: Views) -> Select:
-    """The SELECT over one internal view that joins its sources."""
+    """The SELECT rewritten over one internal view that joins its sources."""
     join = joined(select.sources, select.conjuncts)
     scratch = Variables(join)
     outer = [c for c in join.conditions if has_host(scratch.over(c))]
@@ -93,7 +93,7 @@ def _over_inner(select: Select, views: Views) -> Select:
     own = {c.name: c for source in select.sources for c in map(source.column, source.columns)}
     columns: dict[str, Column] = {}
     for column in (n for expr in wanted for n in nodes_of(expr) if isinstance(n, Column)):
-        # The type is the relation's: a reference may read the code under a wider one.
+        # Use the relation's type: a reference may read the code under a wider one.
         columns.setdefault(column.name, replace(own[column.name], nullable=column.nullable))
     items: dict[object, Item] = {}
     place: dict[str, int] = {}
@@ -122,7 +122,7 @@ def _over_inner(select: Select, views: Views) -> Select:
 
 @dataclass
 class _Builder:
-    """Builds one block; raises AcrossWithHost where that needs an inner block."""
+    """Builds one block. Raises AcrossWithHost where the SELECT needs an inner block."""
 
     select: Select
     join: Join = field(init=False)
@@ -178,7 +178,8 @@ class _Builder:
         return made
 
     def _negated(self, absent: Absent) -> Atom:
-        """What is absent as an atom; of two values that equal one variable, a filter makes them equal."""
+        """A NOT EXISTS source as a negated atom. Where two of its values equal one variable, a filter makes them equal.
+        """
         own: dict[str, Expr] = {}
         filters = [*absent.filters]
         for value, around in absent.pairs:
@@ -205,15 +206,15 @@ class _Builder:
         return exprs
 
     def _first_rows(self, limited: Limited) -> tuple[list[Expr], Limit]:
-        """What each column is over free variables, which have all that rows are ordered by: over one source, each is a
-        variable of its own."""
+        """The items of a SELECT with LIMIT over free variables. Every ORDER BY expression over the one source gets a
+        variable."""
         assert len(self.select.sources) == 1
         order: dict[str, SortColumn] = {}
         exprs: list[Expr] = []
         items = (Sort(item.expr, False, False) for item in self.select.items)
         for place, sort in enumerate((*limited.order, *items), -len(limited.order)):
             made = sort.expr
-            # Constants order nothing; where there is nothing else, one of them is what rows have.
+            # Constants do not order rows; if there is nothing else, one constant is the row.
             if not isinstance(made, Literal) or (place == len(self.select.items) - 1 and not order):
                 made = self.variables.of(made, "" if place < 0 else self.select.items[place].name)
                 column = SortColumn(made.name, made.type, sort.descending, sort.nulls_last)
@@ -224,8 +225,10 @@ class _Builder:
         return exprs, Limit(tuple(order.values()), limited.limit, limited.offset)
 
     def _groups(self) -> list[Expr]:
-        """What each group is over free variables. The variables become the query's free ones; of grouping sets, those
-        first that are in most of them."""
+        """The groups over free variables.
+
+        The variables become the query's free variables; with grouping sets, those in most sets come first.
+        """
         sets = self.select.sets
         exprs = [localised(group.expr, self.join.shared) for group in self.select.groups]
         made: dict[int, Expr] = {}
@@ -251,7 +254,7 @@ class _Builder:
         return [in_sets(i, value, sets) for i, value in enumerate(values)] if sets else values
 
     def _from_free(self, expr: Expr) -> Expr:
-        """A group over several sources is computed from the free variables, where they hold its columns."""
+        """Compute a group over several sources from the free variables, where they hold its columns."""
         for node in nodes_of(expr):
             if isinstance(node, Column):
                 found = self.variables.find(node)
@@ -260,7 +263,7 @@ class _Builder:
         return replaced(expr, lambda n: self.variables.find(n) if isinstance(n, Column) else None)
 
     def _resolved(self, expr: Expr, groups: Sequence[Expr]) -> Expr:
-        """An item or HAVING over free variables and results."""
+        """Rewrite an item or HAVING over free variables and results."""
 
         def value(part: Expr) -> Expr | None:
             if not isinstance(part, Column):
@@ -275,7 +278,7 @@ class _Builder:
         return replaced(expr, value)
 
     def _value(self, call_: AggregateCall) -> Expr:
-        """The aggregate over results, mostly one."""
+        """An aggregate call over results; most need one result."""
         args = call_.args
         if call_.function in SCANNED:
             return self._result(call_, (self._distinct(call_.function, call_),))
@@ -297,14 +300,14 @@ class _Builder:
             total = self._component("integer", lifts.of_sum(args[0], self.variables), _label("sum", call_))
         if len(counts) == 1:
             return self._result(call_, (total, counts[0]))
-        # Several components count the rows that are not NULL: the sum is NULL where all of them are 0.
+        # Several components count the rows that are not NULL; the sum is NULL where all of them are 0.
         number = AggregateCall("count", args, False, BIGINT)
         rows = self._added([self._result(number, (count,)) for count in counts])
         value = self._result(call_, (total, "count"))
         return call("case", (call("gt", (rows, integer(0)), BOOLEAN), value, null(value.type)), value.type)
 
     def _added(self, counts: Sequence[Expr]) -> Expr:
-        """Their sum; there are none for an argument that is NULL in every row."""
+        """The sum of the counts; 0 where the argument is NULL in every row, as there are none."""
         return reduce(lambda a, b: call("add_int", (a, b), BIGINT), counts) if counts else integer(0)
 
     def _result(self, call_: AggregateCall, components: tuple[str, ...]) -> Column:
@@ -323,7 +326,7 @@ class _Builder:
         return known.name
 
     def _distinct(self, kind: str, call_: AggregateCall) -> str:
-        """The name of a distinct aggregate; its query is completed by ``_counting``."""
+        """Register a distinct aggregate and return its name. ``_counting`` completes its query."""
         args = [localised(arg, self.join.shared) for arg in call_.args]
         if any(len(aliases_in(arg)) > 1 for arg in args):
             raise AcrossWithHost
@@ -334,7 +337,7 @@ class _Builder:
         if known is not None:
             return known.name
         chosen: list[str] = []
-        # What is ordered by comes before the value.
+        # The ordering argument of MIN_BY and MAX_BY comes before the value.
         pairs = [*zip(call_.args, args, strict=True)][:: -1 if kind in BY else 1]
         for original, arg in pairs:
             variable = self.variables.find(original) or self.variables.of(arg, _wish(kind, arg))
@@ -346,14 +349,14 @@ class _Builder:
         kind_type = BIGINT if kind == "count" else call_.args[0].type if kind in SCANNED else call_.type
         if kind == "sum" and call_.function == "avg":
             kind_type = DOUBLE if real else args[0].type
-        # Atoms wait until every variable of the block is known; free holds the arguments meanwhile.
+        # Atoms are added when every variable of the block is known; ``free`` holds the arguments until then.
         query, ring = Query("", tuple(chosen), ()), "real" if real else "integer"
         by = call_.args[1].type if kind in BY else None
         self.distinct[identity] = DistinctAggregate(name, kind, query, kind_type, ring, by)
         return name
 
     def _counting(self, one: DistinctAggregate, conditions: tuple[Expr, ...], negated: tuple[Atom, ...]) -> Query:
-        """The query of a distinct aggregate: groups and arguments free, NULL arguments left out."""
+        """The query of a distinct aggregate: groups and arguments are free, NULL arguments are filtered out."""
         query = one.query
         extra: dict[str, tuple[Expr, ...]] = {}
         for variable in query.free if one.by is None else query.free[:1]:
@@ -377,7 +380,7 @@ def _wish(kind: str, arg: Expr) -> str:
 
 
 def _named(block: Block, name: Callable[[str], str]) -> Block:
-    """The block with final names: of variables everywhere, and of results that would hide one."""
+    """Apply final names to variables everywhere, and rename results that would hide a variable."""
     variables = {name(v) for one in (block.query, *(d.query for d in block.distinct)) for v in one.variables}
     results: dict[str, str] = {}
     for result in block.results:

@@ -1,8 +1,7 @@
-"""The bound SELECT: what stage 2 hands to stage 4.
+"""The bound SELECT: the output of stage 2 and the input of stage 4.
 
-Expressions are over column keys of the sources (``freshviews.sql.names.scope``). Where rows are grouped, items
-and HAVING are instead over references to the groups and aggregates, so that nothing outside them is
-left to check.
+Expressions are over column keys of the sources (``freshviews.sql.names.scope``). In a grouped SELECT, items and HAVING
+are over references to groups and aggregates instead, so no later stage checks grouping again.
 """
 
 from __future__ import annotations
@@ -22,8 +21,11 @@ _AGGREGATE = "\x1daggregate"
 
 @dataclass(frozen=True)
 class AggregateCall:
-    """An aggregate function over expressions: ``count`` (of rows without arguments, else of rows where
-    none is NULL), ``sum``, ``avg``, or one of ``SCANNED``."""
+    """An aggregate call over expressions.
+
+    ``function``: ``count`` (without arguments all rows, else the rows where no argument is NULL), ``sum``, ``avg``, or
+    one of ``SCANNED``.
+    """
 
     function: str
     args: tuple[Expr, ...]
@@ -52,8 +54,11 @@ class Item:
 
 @dataclass(frozen=True)
 class Absent:
-    """NOT EXISTS: no row of the source that passes the filters may have, for each pair, its own value equal to that of
-    the query around it."""
+    """NOT EXISTS over a source.
+
+    The row qualifies if no row of the source passes ``filters`` and equals it in every pair (the source's expression,
+    the enclosing query's expression).
+    """
 
     source: Source
     filters: tuple[Expr, ...]
@@ -62,7 +67,7 @@ class Absent:
 
 @dataclass(frozen=True)
 class Sort:
-    """An expression that rows are ordered by."""
+    """An ORDER BY expression."""
 
     expr: Expr
     descending: bool
@@ -92,11 +97,11 @@ class Select:
     absent: tuple[Absent, ...] = ()
     limit: Limited | None = None
     sets: tuple[tuple[int, ...], ...] = ()
-    """Grouping sets: of each the positions of its groups; () where all groups are those of each row."""
+    """Grouping sets, each as positions in ``groups``; empty where the SELECT has a single grouping."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether it only selects, projects and joins, so that it dissolves into the join around it."""
+        """True if it only selects, projects and joins, so that it can dissolve into the enclosing join."""
         return self.kind == "bag" and self.limit is None
 
     @property
@@ -106,14 +111,14 @@ class Select:
 
 @dataclass(frozen=True)
 class Bound:
-    """A query: its SELECTs, and how their rows are put together; None: all of them, as UNION ALL does."""
+    """A query: its SELECTs and the operation that combines them; None means UNION ALL."""
 
     selects: tuple[Select, ...]
     combined: SetOperation | None = None
 
     @property
     def columns(self) -> tuple[ColumnDef, ...]:
-        """Name, type and nullability of the columns."""
+        """Name, type and nullability of each column."""
         columns = [select.columns for select in self.selects]
         return tuple(
             replace(column, nullable=any(others[i].nullable for others in columns))
@@ -131,12 +136,12 @@ def aggregate_ref(index: int, call: AggregateCall, grouped: bool) -> Column:
 
 
 def grouping_ref() -> Column:
-    """What GROUPING tells, until the groups are known."""
+    """A reference to the value of GROUPING, resolved when the groups are known."""
     return Column(f"{_AGGREGATE}0", BIGINT, False)
 
 
 def is_ref(expr: Expr) -> bool:
-    """Whether it refers to a group or an aggregate, or is the grouping set."""
+    """True if the name refers to a group, an aggregate, or the number of the grouping set."""
     return isinstance(expr, Column) and (expr.name.startswith((_GROUP, _AGGREGATE)) or expr.name == SET)
 
 
@@ -153,7 +158,7 @@ def has_aggregate(expr: Expr) -> bool:
 
 
 def over_groups(expr: Expr, groups: tuple[Item, ...]) -> Expr:
-    """The expression with every part that equals a group expression replaced by a reference to it."""
+    """Replace every part of the expression that equals a group expression by a reference to that group."""
     places = {key(group.expr): i for i, group in enumerate(groups)}
 
     def reference(part: Expr) -> Expr | None:
@@ -166,12 +171,12 @@ def over_groups(expr: Expr, groups: tuple[Item, ...]) -> Expr:
 
 
 def ungrouped(expr: Expr) -> Column | None:
-    """A column that is neither grouped nor aggregated, after ``over_groups``."""
+    """The first column that is neither grouped nor aggregated, after ``over_groups``; None if there is none."""
     return next((n for n in nodes_of(expr) if isinstance(n, Column) and not is_ref(n)), None)
 
 
 def distinct_over(select: Select) -> Select:
-    """SELECT DISTINCT: the bag's items become groups."""
+    """SELECT DISTINCT: the items of the bag become groups."""
     groups: dict[tuple[object, ...], Item] = {}
     for item in select.items:
         if any(isinstance(n, (Column, Call)) for n in nodes_of(item.expr)):

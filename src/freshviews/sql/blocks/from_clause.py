@@ -1,7 +1,7 @@
 """Stage 2b: FROM to a join of sources and a scope of columns.
 
-Inner, cross and comma joins, with ON, USING or NATURAL. A subquery that only selects, projects and
-joins dissolves into the join around it; any other becomes an internal view.
+Accepts inner, cross and comma joins, with ON, USING or NATURAL. A subquery that only selects, projects and joins
+dissolves into the enclosing join; any other becomes an internal view.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from freshviews.sql.text.parse import Node, SqlText
 
 @dataclass(frozen=True)
 class Joined:
-    """A join so far: its sources, its predicates, what names mean over it, and what WHERE says is absent."""
+    """A join under construction: its sources, predicates, scope, and the sources that NOT EXISTS names."""
 
     sources: tuple[Source, ...] = ()
     conjuncts: tuple[Expr, ...] = ()
@@ -32,10 +32,10 @@ class Joined:
 
 
 Relation = Callable[[exp.Table], "Select | Source"]
-"""What a table name in FROM stands for: a relation, or a CTE bound as a bag."""
+"""Resolves a table name in FROM: a relation, or a CTE bound as a bag."""
 
 Subquery = Callable[[Node], "Select | Source"]
-"""A subquery in FROM: a bag to dissolve, or the internal view made for it."""
+"""Binds a subquery in FROM: a bag to dissolve, or the internal view made for it."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class FromBinder:
 
 
 def _dissolved(inner: Select, alias: str, names: tuple[str, ...], taken: list[str]) -> Joined:
-    """The subquery's sources, under aliases that are free here, and its items as columns of ``alias``."""
+    """Dissolve a subquery: its sources get aliases that are free here, its items become columns of ``alias``."""
     fresh: dict[str, str] = {}
     for source in inner.sources:
         wanted = source.alias
@@ -165,7 +165,7 @@ def _dissolved(inner: Select, alias: str, names: tuple[str, ...], taken: list[st
 
 
 def _written_aliases(select: exp.Select) -> list[str]:
-    """Aliases the user wrote in this FROM; made ones keep clear of them."""
+    """The aliases that the user wrote in this FROM; generated aliases avoid them."""
     items = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
     return [item.alias or item.name for item in items if item.alias or isinstance(item, exp.Table)]
 

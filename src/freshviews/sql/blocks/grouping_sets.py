@@ -1,9 +1,10 @@
-"""Stage 2e: ROLLUP, CUBE and GROUPING SETS: the sets that GROUP BY writes, and what a group is in a row of one.
+"""Stage 2e: ROLLUP, CUBE and GROUPING SETS: the sets that GROUP BY writes, and the value of a group in a row of one
+set.
 
-What is a group is told by how it is written, over the columns of FROM, as in Spark: of ``(SELECT a AS x, a AS y ...)``
-x and y are two groups, and a row may have the one and not the other; and ``COALESCE(a, 0)`` is none where a is one,
-though a column be NOT NULL. So a list is bound twice: for the groups that its aliases and numbers are, then with a
-reference wherever a group stands, which may be NULL where some set lacks the group.
+As in Spark, a group is identified by how it is written over the columns of FROM. Of ``(SELECT a AS x, a AS y ...)`` x
+and y are two groups, and a row may have one without the other. ``COALESCE(a, 0)`` is not the group a, even if a is NOT
+NULL. So a SELECT list is bound twice: once to find the groups that its aliases and numbers name, then with a reference
+in place of each group. The reference is nullable where some set lacks the group.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BIGINT, BOOLEAN, TINYINT, SqlType
 
 MOST = 64
-"""Grouping sets of a SELECT."""
+"""Limit on the grouping sets of one SELECT."""
 
 Sets = tuple[tuple[int, ...], ...]
-"""Of each grouping set the positions of its groups, in their order."""
+"""Per grouping set, the positions of its groups, ascending."""
 
 _COMMUTATIVE = (exp.Add, exp.Mul, exp.And, exp.Or, exp.EQ, exp.NEQ, exp.NullSafeEQ)
 _TURNED: dict[type[Node], type[Node]] = {exp.GT: exp.LT, exp.GTE: exp.LTE}
@@ -43,20 +44,23 @@ _WORDS: dict[type[Node], str] = {exp.Rollup: "ROLLUP", exp.Cube: "CUBE", exp.Gro
 
 @dataclass(frozen=True)
 class Written:
-    """GROUP BY as it is written: expressions, in the order in which they first stand, maybe equal ones; and the sets of
-    their positions, None where it writes none."""
+    """GROUP BY as written.
+
+    ``nodes``: its expressions in order of first appearance; some may be equal. ``sets``: per grouping set the positions
+    of its expressions; None where GROUP BY has no grouping sets.
+    """
 
     nodes: tuple[Node, ...]
     sets: Sets | None = None
 
     @property
     def is_global(self) -> bool:
-        """Whether it says that all rows are one group, which is there without rows too."""
+        """True if all rows form one group, which exists even without rows."""
         return self.sets == ((),) and not self.nodes
 
 
 def written(text: SqlText, group: exp.Group) -> Written:
-    """The expressions and grouping sets of GROUP BY. Raises SqlError with the place."""
+    """Return the expressions and grouping sets of GROUP BY. Raises SqlError with the place."""
     behind = [one for name in ("rollup", "cube", "grouping_sets") for one in group.args.get(name) or ()]
     parts = [part for part in group.expressions if type(part) in _WORDS]
     if not behind and not parts:
@@ -77,7 +81,7 @@ def written(text: SqlText, group: exp.Group) -> Written:
         else:
             elements = [_levels(text, clause, group.expressions, nodes)]
     else:
-        # Parentheses are of a set only within one.
+        # Parentheses denote a set only inside GROUPING SETS.
         elements = [
             _sets_of(text, part, nodes) if type(part) in _WORDS else [_placed([part], nodes)]
             for part in group.expressions
@@ -90,7 +94,7 @@ def written(text: SqlText, group: exp.Group) -> Written:
 
 
 def _sets_of(text: SqlText, part: Node, nodes: list[Node]) -> list[tuple[int, ...]]:
-    """The sets that a part of GROUP BY, or of GROUPING SETS, makes by itself, its expressions put to ``nodes``."""
+    """The sets of one part of GROUP BY or of GROUPING SETS. Its expressions are appended to ``nodes``."""
     if isinstance(part, exp.GroupingSets):
         return [one for inner in part.expressions for one in _sets_of(text, inner, nodes)]
     if isinstance(part, (exp.Rollup, exp.Cube)):
@@ -99,7 +103,7 @@ def _sets_of(text: SqlText, part: Node, nodes: list[Node]) -> list[tuple[int, ..
 
 
 def _levels(text: SqlText, clause: Node, written: Sequence[Node], nodes: list[Node]) -> list[tuple[int, ...]]:
-    """The sets of ROLLUP or CUBE of the expressions, the largest first."""
+    """The sets of ROLLUP or CUBE, the largest first."""
     count, is_cube = len(written), isinstance(clause, exp.Cube)
     if not written:
         raise text.error(clause, f"{_WORDS[type(clause)]} needs columns or expressions")
@@ -112,7 +116,7 @@ def _levels(text: SqlText, clause: Node, written: Sequence[Node], nodes: list[No
 
 
 def _unit(node: Node, nodes: list[Node]) -> tuple[int, ...]:
-    """The positions of an expression, or of those in parentheses."""
+    """The positions of an expression, or of the expressions in parentheses."""
     return _placed(node.expressions if isinstance(node, exp.Tuple) else [node.unnest()], nodes)
 
 
@@ -130,21 +134,23 @@ def _too_many(text: SqlText, place: Node, number: int) -> SqlError:
 
 
 Form = tuple[Any, ...]
-"""An expression as it is written, a column of FROM as its entry: equal where Spark takes two to be the same, as it does
-``a + b`` and ``b + a``."""
+"""The form of an expression as written, with columns of FROM as entries. Forms are equal where Spark treats the
+expressions as the same, as it does ``a + b`` and ``b + a``."""
 
 
 @dataclass(frozen=True)
 class Forms:
-    """Forms of the expressions of a SELECT: of its list, and of what the list's aliases mean."""
+    """Forms of the expressions of a SELECT: of its list, and of its aliases."""
 
     scope: Scope
     items: tuple[Form | None, ...]
     aliases: Mapping[str, Form | None]
 
     def of(self, node: Node, shown: Mapping[str, int] = _NONE) -> Form | None:
-        """The form of an expression; None where it has a name that means no column. ``shown``: names that mean a column
-        of the list, by position, before one of FROM."""
+        """The form of an expression; None if it has a name that is no column.
+
+        ``shown``: names that denote a column of the list, by position, before one of FROM.
+        """
         return form_of(node, self.scope, self.aliases, {name: self.items[i] for name, i in shown.items()})
 
 
@@ -165,8 +171,10 @@ def forms_of(text: SqlText, listed: Sequence[Node], scope: Scope) -> Forms:
 def form_of(
     node: Any, scope: Scope, aliases: Mapping[str, Form | None], shown: Mapping[str, Form | None] = _NONE
 ) -> Form | None:
-    """The form of a node, or of what a node has; ``aliases`` mean something where FROM has no such name, ``shown``
-    before it."""
+    """The form of a node or of a node's argument.
+
+    ``aliases`` apply where FROM has no such name; ``shown`` applies before FROM.
+    """
     if isinstance(node, (exp.Paren, exp.Alias)):
         return form_of(node.this, scope, aliases, shown)
     if isinstance(node, exp.Column):
@@ -190,7 +198,7 @@ def form_of(
 
 
 def _in_order(kind: type[Node], left: Form, right: Form) -> Form:
-    """The form of an operation, the same for operands in another order; of several in a row, in any other."""
+    """The form of a commutative operation: operands are sorted, also across a chain of the same operation."""
     if kind in _TURNED:
         return (_TURNED[kind], right, left)
     if kind not in _COMMUTATIVE:
@@ -210,8 +218,10 @@ def _has_column(form: Any) -> bool:
 
 @dataclass(frozen=True)
 class GroupingSets:
-    """The grouping sets of a SELECT. ``groups`` are over columns of the sources; ``places``: which of them has a
-    form."""
+    """The grouping sets of a SELECT.
+
+    ``groups``: expressions over columns of the sources. ``places``: the position of the group with a form.
+    """
 
     text: SqlText
     forms: Forms
@@ -220,7 +230,7 @@ class GroupingSets:
     places: Mapping[Form, int]
 
     def reference(self, form: Form | None) -> Expr | None:
-        """What stands for an expression that is a group."""
+        """The reference that replaces a group expression."""
         place = None if form is None else self.places.get(form)
         if place is None:
             return None
@@ -229,11 +239,12 @@ class GroupingSets:
         return replace(ref, nullable=group.nullable or any(place not in one for one in self.sets))
 
     def of(self, node: Node, shown: Mapping[str, int] = _NONE) -> Expr | None:
-        """What stands for a node that is a group as a whole; ``shown`` as in ``Forms.of``."""
+        """The reference for a node that is a whole group, else None; ``shown`` as in ``Forms.of``."""
         return self.reference(self.forms.of(node, shown))
 
     def tells(self, node: Node) -> Expr:
-        """GROUPING and GROUPING_ID: which of groups a row's set lacks, 1 each, as bits, the last group's the lowest."""
+        """GROUPING and GROUPING_ID: a bit per argument, 1 where the row's set lacks the group; the last group is the
+        lowest bit."""
         name, arguments = node.name.upper(), list(node.expressions)
         if name == "GROUPING" and len(arguments) != 1:
             raise self.text.error(node, f"GROUPING takes 1 argument, not {len(arguments)}; GROUPING_ID takes several")
@@ -253,7 +264,7 @@ class GroupingSets:
 def grouping_sets(
     text: SqlText, by: Written, forms: Forms, bound: Sequence[tuple[Item, Node, Form | None]]
 ) -> GroupingSets:
-    """The grouping sets of the expressions of GROUP BY, each group once."""
+    """Return the grouping sets of GROUP BY, each group once."""
     chosen: dict[Form, Item] = {}
     found: list[Form] = []
     for item, node, form in bound:
@@ -269,7 +280,7 @@ def grouping_sets(
 
 
 def check_group(text: SqlText, item: Item, node: Node) -> None:
-    """Raises SqlError where a group has an aggregate."""
+    """Raise SqlError where a group contains an aggregate."""
     if has_aggregate(item.expr):
         raise text.error(node, f"GROUP BY {text.of(node)} is an aggregate; group by columns and expressions")
 
@@ -282,7 +293,7 @@ def _bits(flags: Iterable[bool]) -> int:
 
 
 def by_set(values: Sequence[Expr], of: SqlType) -> Expr:
-    """The value that a row has by its grouping set."""
+    """A value per grouping set, as an expression over the number of the row's set."""
     distinct = {key(value): value for value in values}
     *first, last = distinct
     args: list[Expr] = []
@@ -292,7 +303,7 @@ def by_set(values: Sequence[Expr], of: SqlType) -> Expr:
 
 
 def _within(positions: Sequence[int], count: int) -> Expr:
-    """Whether a row's set is one of these, of so many."""
+    """True where the row's set is one of ``chosen``; ``count``: the number of sets."""
     position = Column(SET, BIGINT, False)
     if positions == list(range(len(positions))):
         return call("lt", (position, integer(len(positions))), BOOLEAN)
@@ -302,6 +313,6 @@ def _within(positions: Sequence[int], count: int) -> Expr:
 
 
 def in_sets(group: int, value: Expr, sets: Sets) -> Expr:
-    """A group's value in a row: NULL where the row's set lacks the group."""
+    """The value of a group in a row: NULL where the row's set lacks the group."""
     absent = null(value.type)
     return by_set([value if group in one else absent for one in sets], value.type)

@@ -1,12 +1,12 @@
-"""Stage 4a: the predicates of a join, each where it belongs.
+"""Stage 4a: place each predicate of a join.
 
-- a predicate of one source filters it at the leaf
-- ``=`` and ``<=>`` between expressions of two sources join them; the classes of what is equal are
-  closed under transitivity
-- the rest are conditions over several sources, unless the equalities let one source decide them
+- a predicate of one source filters that source at its leaf
+- ``=`` and ``<=>`` between expressions of two sources join them; classes of equal expressions are closed under
+  transitivity
+- other predicates are conditions over several sources, unless equalities let one source decide them
 
-A filter on a joined column is repeated on every source that has the column, so that each stores only
-what can find a partner.
+A filter on a joined column is repeated on every source that has the column, so that each source stores only rows that
+can have a partner.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _Key = tuple[object, ...]
 
 @dataclass(frozen=True)
 class Shared:
-    """Expressions that are equal in every row of the join: one of each source, by alias.
+    """Expressions that are equal in every row of the join: one per source, by alias.
 
-    ``others`` are further expressions of sources that have one already; filters make them equal to it.
+    ``others``: further expressions of those sources; filters make them equal to the first one.
     """
 
     members: Mapping[str, Expr]
@@ -57,12 +57,12 @@ class Join:
     conditions: tuple[Expr, ...]
 
     def never_null(self, alias: str) -> frozenset[str]:
-        """Columns of a source that its filters keep from being NULL."""
+        """The columns of a source that its filters prove not NULL."""
         return frozenset[str]().union(*map(rejects_null, self.filters[alias]))
 
 
 def joined(sources: tuple[Source, ...], conjuncts: Iterable[Expr]) -> Join:
-    """Places every conjunct of WHERE and ON."""
+    """Place every conjunct of WHERE and ON."""
     filters: dict[str, list[Expr]] = {source.alias: [] for source in sources}
     equalities: list[Call] = []
     across: list[Expr] = []
@@ -71,7 +71,7 @@ def joined(sources: tuple[Source, ...], conjuncts: Iterable[Expr]) -> Join:
         if conjunct == TRUE:
             continue
         if len(aliases) <= 1:
-            # A constant condition may as well be the first source's.
+            # A constant condition becomes a filter of the first source.
             filters[next(iter(aliases), sources[0].alias)].append(conjunct)
         elif isinstance(conjunct, Call) and _joins(conjunct):
             equalities.append(conjunct)
@@ -88,8 +88,8 @@ def joined(sources: tuple[Source, ...], conjuncts: Iterable[Expr]) -> Join:
             conditions.append(conjunct)
     _repeat_filters(filters, shared)
     for condition in conditions:
-        # What is computed at a leaf is computed before the condition is: it must not meet the NULLs that the
-        # rest of the query is told cannot occur.
+        # A leaf computes its expressions before the condition is tested, so it must not see NULLs that the rest of the
+        # query may assume away.
         rejected = rejects_null(condition)
         for node in nodes_of(condition):
             if isinstance(node, Column) and node.name in rejected:
@@ -101,7 +101,7 @@ def joined(sources: tuple[Source, ...], conjuncts: Iterable[Expr]) -> Join:
 
 
 def _keep_known(filters: list[Expr], term: Expr) -> None:
-    """Add a filter that the term is not NULL, unless the source's filters say so already."""
+    """Add a filter that the term is not NULL, unless the source's filters imply it."""
     known = frozenset[str]().union(*map(rejects_null, filters))
     if sharpened(term, known).nullable:
         filters.append(call("is_not_null", (term,), BOOLEAN))
@@ -154,13 +154,13 @@ def _equal(a: Expr, b: Expr, strict: bool) -> Expr:
 
 
 def _strict(equalities: Sequence[Call], shared: tuple[Shared, ...]) -> list[Shared]:
-    """The classes with a ``=`` in them: no member is NULL. Those of ``<=>`` alone join NULL to NULL."""
+    """The classes that contain a ``=``: no member is NULL. Classes of ``<=>`` alone join NULL to NULL."""
     plain = {key(arg) for e in equalities if e.op != "null_safe_eq" for arg in e.args}
     return [one for one in shared if any(key(term) in plain for term in one.terms)]
 
 
 def localised(expr: Expr, shared: tuple[Shared, ...]) -> Expr:
-    """The expression rewritten over one source, where equalities allow; else as it is."""
+    """Rewrite the expression over one source where equalities allow it; else return it unchanged."""
     aliases = aliases_in(expr)
     if len(aliases) <= 1:
         return expr
@@ -172,7 +172,7 @@ def localised(expr: Expr, shared: tuple[Shared, ...]) -> Expr:
 
 
 def _moved(expr: Expr, target: str, shared: tuple[Shared, ...]) -> Expr | None:
-    """The expression with each column replaced by its equal in ``target``; None if one has none."""
+    """Replace each column by its equal in ``target``; None if a column has none."""
     equal: dict[str, Expr] = {}
     for node in nodes_of(expr):
         if isinstance(node, Column) and alias_of(node.name) != target:
@@ -196,5 +196,5 @@ def _repeat_filters(filters: dict[str, list[Expr]], shared: tuple[Shared, ...]) 
 
 
 def _is_presence(condition: Expr) -> bool:
-    """``x IS NOT NULL``, which joining by = says of both sides anyway."""
+    """True for ``x IS NOT NULL``, which a join by = implies for both sides."""
     return isinstance(condition, Call) and condition.op == "is_not_null"

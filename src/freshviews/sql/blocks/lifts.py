@@ -1,9 +1,9 @@
 """Stage 4c: the argument of a linear aggregate as a product of lifts.
 
-``SUM(o.discount * i.price)`` is the sum over derivations of a factor of o times a factor of i, so that a
-view tree can push each to its leaf. Factors are found in products, in a change of sign, in scaling by a
-constant and in ``CASE WHEN c THEN v ELSE 0 END``, which is 1 or 0 for c times v. A factorised product of
-several tables is exact; that an INT product of theirs fits an INT is then not checked, only the sum.
+``SUM(o.discount * i.price)`` sums, over derivations, a factor of o times a factor of i, so a view tree can push each
+factor to its leaf. Factors are found in products, in a change of sign, in scaling by a constant, and in ``CASE WHEN c
+THEN v ELSE 0 END``, which is (1 or 0 for c) times v. A factorised product of several tables is exact. Only the sum is
+then checked; that an INT product fits an INT is not.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 
 class AcrossWithHost(Exception):
-    """An expression over several sources is computed outside compiled code: the block needs an inner one."""
+    """An expression over several sources needs a host operation: the block needs an inner block."""
 
 
 @dataclass(frozen=True)
 class Lifts:
-    """Lifts in terms of the block's variables, ready for an Aggregate."""
+    """Lifts over the block's variables, for an Aggregate."""
 
     lifts: tuple[Lift, ...]
 
@@ -54,7 +54,7 @@ def of_real_sum(argument: Expr, variables: Variables) -> Lifts:
 
 
 def of_count(args: Sequence[Expr], variables: Variables) -> list[Lifts]:
-    """Lifts whose sums add up to COUNT(args), the rows where no argument is NULL. Mostly one."""
+    """Lifts whose sums add up to COUNT(args), the rows where no argument is NULL; in most cases one."""
     terms: list[list[Expr]] = [[]]
     for arg in args:
         terms = [[*one, *other] for one in terms for other in _presence(arg)]
@@ -62,13 +62,13 @@ def of_count(args: Sequence[Expr], variables: Variables) -> list[Lifts]:
 
 
 def of_one_count(arg: Expr, variables: Variables) -> Lifts:
-    """The lifts of COUNT(arg) as one sum, even where that keeps it from being a product."""
+    """The lifts of COUNT(arg) as a single sum, even where it is then no product."""
     terms = of_count([arg], variables)
     return terms[0] if len(terms) == 1 else _placed([_flag("is_not_null", arg)], variables)
 
 
 def _placed(factors: Sequence[Expr], variables: Variables) -> Lifts:
-    """A lift per source, and one over variables for what spans several."""
+    """One lift per source, and one over variables for factors that span several sources."""
     by_alias: dict[str, Expr] = {}
     constant, spanning = None, None
     for one in factors:
@@ -111,7 +111,7 @@ def _zero_for_null(factor: Expr) -> Expr:
 
 
 def _factors(expr: Expr) -> list[Expr]:
-    """Expressions whose codes multiply to the code of ``expr`` (0 standing for NULL)."""
+    """Expressions whose codes multiply to the code of ``expr``; 0 stands for NULL."""
     if len(aliases_in(expr)) <= 1 or not isinstance(expr, Call):
         return [expr]
     args = expr.args
@@ -131,7 +131,7 @@ def _factors(expr: Expr) -> list[Expr]:
 
 
 def _presence(expr: Expr) -> list[list[Expr]]:
-    """Products of 0 or 1 factors that add up to 1 where the expression is not NULL, else to 0."""
+    """Products of 0-or-1 factors that add up to 1 where the expression is not NULL, else to 0."""
     if not expr.nullable:
         return [[]]
     if isinstance(expr, Call) and OPS[expr.op].null == "strict":
@@ -160,7 +160,7 @@ def _flag(op: str, expr: Expr) -> Expr:
 
 
 def _taken(test: Expr) -> list[Expr]:
-    """Factors that are 1 where the test is TRUE, one per conjunct."""
+    """Factors that are 1 where the test is TRUE; one per conjunct."""
     return [logic.as_boolean_code(term, BIGINT) for term in logic.conjuncts_of(test)]
 
 
@@ -171,8 +171,7 @@ def _not_taken(test: Expr) -> Expr:
 
 
 def _chosen(expr: Call) -> tuple[list[Expr], Expr] | None:
-    """Of a CASE with one branch and 0 or NULL on the other side: the factors that say it is taken, and
-    its value."""
+    """For a CASE with one branch and 0 or NULL otherwise: the factors for the branch being taken, and its value."""
     if expr.op != "case" or len(expr.args) != 3:
         return None
     test, then, otherwise = expr.args
@@ -188,7 +187,7 @@ def _is_nothing(value: Expr) -> bool:
 
 
 def _is_flag(factor: Expr) -> bool:
-    """Whether its code is 0 or 1 and never NULL."""
+    """True if its code is 0 or 1 and never NULL."""
     return isinstance(factor, Call) and (
         factor.op in ("is_not_null", "is_true") or (factor.op == "and" and all(map(_is_flag, factor.args)))
     )

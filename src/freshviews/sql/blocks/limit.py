@@ -1,9 +1,8 @@
-"""``ORDER BY ... LIMIT`` of a query: what the clause says, and the SELECT that keeps the rows it leaves.
+"""``ORDER BY ... LIMIT``: read the clause, and make the SELECT that holds the first rows.
 
-Rows that are equal in the columns of ORDER BY are ordered by all columns of the list, from left to right, so that the
-rows of a view depend on those of its tables alone. An expression that is not in the list is a further column of what is
-ordered, which the view does not show. Where the query is more than the rows of one relation, the ordered rows are those
-of an internal view.
+Ties in the columns of ORDER BY are broken by all columns of the list, from left to right, so that the rows of the view
+depend on the tables alone. An ORDER BY expression that is not in the list becomes a hidden column. Where the query is
+more than the rows of one relation, the ordered rows are those of an internal view.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _ADVICE = "a view is a bag without order; order what you read from it, or keep t
 
 @dataclass(frozen=True)
 class Clause:
-    """ORDER BY, LIMIT and OFFSET as they are written."""
+    """ORDER BY, LIMIT and OFFSET as written."""
 
     order: tuple[exp.Ordered, ...]
     limit: int
@@ -36,7 +35,7 @@ class Clause:
 
 @dataclass(frozen=True)
 class Place:
-    """The column that rows are ordered by, as a position of the list, and how."""
+    """A column of ORDER BY: its position in the list, and the direction."""
 
     column: int
     descending: bool
@@ -44,8 +43,7 @@ class Place:
 
 
 def clause_of(text: SqlText, node: Node) -> Clause | None:
-    """The clause of a query; None where it has none. Raises UnsupportedSql where one part needs another, or stands in
-    another's place."""
+    """The clause of a query; None if it has none. Raises UnsupportedSql where a part is missing or out of order."""
     order, limit, offset = (node.args.get(name) for name in _PARTS)
     if limit is None:
         if order is not None:
@@ -71,13 +69,13 @@ def clause_of(text: SqlText, node: Node) -> Clause | None:
 
 
 def has_limit(node: Node) -> bool:
-    """Whether a query has a LIMIT, within its parentheses or behind them."""
+    """True if a query has a LIMIT, inside or after its parentheses."""
     return node.args.get("limit") is not None or (isinstance(node, exp.Subquery) and has_limit(node.this))
 
 
 def check_operand(text: SqlText, node: Node, word: str) -> None:
-    """Raises UnsupportedSql where a SELECT beside UNION, EXCEPT or INTERSECT has a clause that would be the whole
-    query's, had it stood at its end."""
+    """Raise UnsupportedSql where an operand of UNION, EXCEPT or INTERSECT has a clause that belongs at the end of the
+    query."""
     found = [node.args[name] for name in _PARTS if node.args.get(name) is not None]
     if isinstance(node, exp.Select) and found:
         clause = min(found, key=text.at)
@@ -99,7 +97,7 @@ def _number(text: SqlText, node: Node, word: str) -> int:
 def places_of(
     clause: Clause, items: tuple[Item, ...], binder: Binder, position: Callable[[exp.Literal], int]
 ) -> tuple[tuple[Place, ...], tuple[Item, ...], tuple[Node, ...]]:
-    """Where each column of the order stands in the list; what is to be added to the list for it, and its nodes."""
+    """Return the place of each ORDER BY column in the list, the items to add to the list, and their nodes."""
     every = list(items)
     places: list[Place] = []
     nodes: list[Node] = []
@@ -126,7 +124,7 @@ def places_of(
 
 
 def limited(select: Select, clause: Clause, places: tuple[Place, ...], columns: int) -> Bound:
-    """The first rows of a bag over one source, of which the first so many columns are shown."""
+    """The first rows of a bag over one source; only the first ``columns`` columns are visible."""
     order = tuple(Sort(select.items[p.column].expr, p.descending, p.nulls_last) for p in places)
     made = Limited(order, clause.limit, clause.offset)
     return Bound((replace(select, items=select.items[:columns], limit=made),))

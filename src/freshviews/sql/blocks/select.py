@@ -1,7 +1,6 @@
-"""Stage 2: a query expression to bound SELECTs and the internal views they need.
+"""Stage 2: bind a query expression to SELECTs, and make the internal views they need.
 
-A query is SELECTs under set operations, mostly one alone. Every clause is looked at: what is not understood is
-refused, never passed over.
+A query is one SELECT, or several under set operations. Every clause is either bound or refused; none is ignored.
 """
 
 from __future__ import annotations
@@ -54,7 +53,8 @@ _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "int
 
 @dataclass
 class _Cte:
-    """A WITH query: bound anew where it dissolves, once where it needs an internal view."""
+    """A WITH query. It is bound at each use where it dissolves into the join, and once where it needs an internal view.
+    """
 
     node: exp.CTE
     outer: Mapping[str, _Cte]
@@ -63,18 +63,21 @@ class _Cte:
 
 @dataclass
 class ViewBinder:
-    """Binds the query of one view, gathering the internal views it needs in ``internal``."""
+    """Binds the query of one view. ``internal`` collects the internal views that the query needs."""
 
     text: SqlText
     catalog: Catalog
     view: str
     named: bool = False
-    """Whether the view has a LIMIT, and says how the rows are to be kept that it orders."""
+    """True if the view has a LIMIT and names the strategy that maintains the rows it orders."""
     internal: list[ViewDef] = field(default_factory=list)
 
     def bind(self, node: Node, ctes: Mapping[str, _Cte] | None = None, around: Names | None = None) -> Bound:
-        """The SELECTs of a query. ``around``: names of the query around it, for WHERE. Raises SqlError or
-        UnsupportedSql with the place."""
+        """Return the SELECTs of a query.
+
+        ``around``: the names of the enclosing query, which WHERE may use. Raises SqlError or UnsupportedSql with the
+        place.
+        """
         ctes = self._with(node, ctes or {})
         if isinstance(node, (exp.Subquery, exp.SetOperation)):
             check_set_operation(self.text, node)
@@ -94,7 +97,7 @@ class ViewBinder:
         raise self.text.unsupported(node, what, "SELECT and UNION [ALL], EXCEPT and INTERSECT of SELECTs are accepted")
 
     def internal_view(self, bound: Bound) -> ViewDef:
-        """The query as an internal view of its own."""
+        """Make an internal view of the query."""
         blocks = blocks_of(bound, self)
         name = f"{self.view}#{len(self.internal) + 1}"
         view = ViewDef(name, bound.columns, with_query_names(blocks, name), internal=True, combined=bound.combined)
@@ -102,11 +105,11 @@ class ViewBinder:
         return view
 
     def source_of(self, view: ViewDef) -> Source:
-        """An internal view as a source; the alias is for whoever names it."""
+        """Return an internal view as a source. Callers replace the alias."""
         return Source(view.name.split("#")[0], view.name, view.columns)
 
     def is_positive(self, source: Source) -> bool:
-        """Whether the source is a table of whose rows none has a negative multiplicity."""
+        """True if the source is a table without rows of negative multiplicity."""
         found = self.catalog.relation(source.relation)
         return isinstance(found, TableDef) and not found.trusted
 
@@ -122,7 +125,7 @@ class ViewBinder:
         return known
 
     def _first_of(self, bound: Bound, clause: Clause, node: Node) -> Bound:
-        """The first rows of a query that is no SELECT by itself, in an order over its columns."""
+        """The first rows of a set operation or of a query in parentheses, ordered by its columns."""
         whole = self._whole(bound, node)
         entries = tuple(Entry("", item.name, item.expr) for item in whole.items)
         scope = Scope(entries, entries)
@@ -132,9 +135,10 @@ class ViewBinder:
         return self._limited(made, clause, places, len(whole.items), node)
 
     def _limited(self, bound: Bound, clause: Clause, places: tuple[Place, ...], columns: int, node: Node) -> Bound:
-        """The first rows of a query: of one relation, or else of an internal view, which holds all of them.
+        """The first rows of a query: of one relation, or of an internal view that holds all rows.
 
-        Where a view with a LIMIT names how it is kept, that is of the internal view."""
+        Where a view with a LIMIT names a strategy, the strategy is that of the internal view.
+        """
         select = bound.selects[0]
         if names_around(bound):
             what = "LIMIT in a subquery that names columns of the query around it"
@@ -145,12 +149,12 @@ class ViewBinder:
         return limited(select, clause, places, columns)
 
     def _whole(self, bound: Bound, node: Node) -> Select:
-        """All rows of a query as those of an internal view."""
+        """All rows of a query, as those of an internal view."""
         self.check_types(bound, node)
         return everything(self.source_of(self.internal_view(uniquely_named(bound))), bound)
 
     def position(self, node: exp.Literal, items: tuple[Item, ...], clause: str) -> int:
-        """The column of the list that a number in GROUP BY or ORDER BY means, counted from 0."""
+        """The position, from 0, of the SELECT item that a number in GROUP BY or ORDER BY names."""
         place = int(node.name) if node.name.isdigit() else 0
         if not 1 <= place <= len(items):
             raise self.text.error(node, f"{clause} {node.name}: the list has columns 1 to {len(items)}")
@@ -183,12 +187,12 @@ class ViewBinder:
         return made
 
     def _operand(self, node: Node, ctes: Mapping[str, _Cte], around: Names | None) -> Bound:
-        """A query below a set operation; the first rows of one are those of an internal view."""
+        """Bind an operand of a set operation. An operand with a LIMIT becomes an internal view."""
         bound = self.bind(node, ctes, around)
         return bound if bound.selects[0].limit is None else Bound((self._whole(bound, node),))
 
     def check_types(self, bound: Bound, node: Node) -> None:
-        """Every column has a type; a bare NULL has none."""
+        """Raise SqlError where a column has no type: a bare NULL has none."""
         for column in bound.columns:
             if column.type == VOID:
                 raise self.text.error(
@@ -227,7 +231,8 @@ class ViewBinder:
         return made
 
     def subquery(self, node: Node, ctes: Mapping[str, _Cte]) -> Select | Source:
-        """A query in FROM: as it is where it only selects, projects and joins, else an internal view."""
+        """Bind a query in FROM: a SELECT that only selects, projects and joins dissolves; any other becomes an internal
+        view."""
         bound = self.bind(node, ctes)
         if len(bound.selects) == 1 and bound.selects[0].is_plain and not bound.selects[0].absent:
             return bound.selects[0]
@@ -241,7 +246,7 @@ class ViewBinder:
 
 @dataclass
 class _SelectBinder:
-    """Binds one SELECT: FROM, WHERE, the list, GROUP BY and HAVING, in the order in which names need."""
+    """Binds one SELECT, in the order that name resolution needs: FROM, WHERE, the list, GROUP BY, HAVING."""
 
     views: ViewBinder
     node: exp.Select
@@ -249,8 +254,10 @@ class _SelectBinder:
     around: Names | None = None
 
     def bind(self, clause: Clause | None) -> tuple[Select, tuple[Place, ...], int]:
-        """The SELECT, of the columns of its list and of those more that it is ordered by; where in it each column of
-        the order stands; and how many columns the list has."""
+        """Return the SELECT, the places of the ORDER BY columns in its list, and the length of the list as written.
+
+        The SELECT's list also has the columns that only ORDER BY names.
+        """
         text, node = self.views.text, self.node
         joined = self._from()
         group = node.args.get("group")
@@ -262,7 +269,7 @@ class _SelectBinder:
         items, nodes = self._items(joined.scope, collector, sets)
         named = _aliases(items, nodes)
         groups = self._groups(by, joined.scope, items, nodes) if sets is None else sets.groups
-        # Of grouping sets, what is a group was told where it was bound.
+        # Grouping sets resolved their groups when the items were bound.
         known = groups if sets is None else ()
         columns = len(items)
         places: tuple[Place, ...] = ()
@@ -301,8 +308,11 @@ class _SelectBinder:
         collector: Collector,
         sets: GroupingSets | None,
     ) -> tuple[tuple[Place, ...], tuple[Item, ...], tuple[Node, ...]]:
-        """Where in the list each column of ORDER BY stands, and the list and its nodes with those that it lacked. A
-        name means a column of the list before one of FROM."""
+        """Return the place of each ORDER BY column in the list, and the list and its nodes, extended by missing
+        columns.
+
+        A name means a column of the list before one of FROM.
+        """
         text = self.views.text
         names = [item.name.lower() for item in items]
         shown = {name: i for i, name in enumerate(names) if names.count(name) == 1}
@@ -332,7 +342,7 @@ class _SelectBinder:
         return replace(joined, scope=joined.scope.knowing(never_null))
 
     def _where(self, joined: Joined, where: Node) -> Joined:
-        """The join with the predicates of WHERE, and what its subqueries become."""
+        """Add the predicates of WHERE to the join; subqueries become joins or absent sources."""
         text = self.views.text
         names = Names(text, joined.scope, self.around)
         asking = [term for term in terms_of(where) if has_subquery(term)]
@@ -354,7 +364,7 @@ class _SelectBinder:
         return Collector(Binder(text, lambda c: scope.resolve(text, c), "SELECT"), grouped, tells)
 
     def _sets(self, by: Written, scope: Scope) -> GroupingSets:
-        """The grouping sets, of what GROUP BY means by the list without them."""
+        """The grouping sets of GROUP BY. Positions and aliases refer to the list as it reads without the sets."""
         items, nodes = self._items(scope, self._collector(scope, True, lambda _: grouping_ref()), None)
         forms = forms_of(self.views.text, self.node.expressions, scope)
         bound = self._bound_groups(by, scope, items, nodes)
@@ -364,7 +374,7 @@ class _SelectBinder:
     def _items(
         self, scope: Scope, collector: Collector, sets: GroupingSets | None
     ) -> tuple[tuple[Item, ...], tuple[Node, ...]]:
-        """The SELECT list with ``*`` spelt out, and the node behind each item."""
+        """The SELECT list with ``*`` expanded, and the node behind each item."""
         whole = None if sets is None else sets.of
         text = self.views.text
         items: list[Item] = []
@@ -377,7 +387,7 @@ class _SelectBinder:
                     items.append(Item(entry.name, found or entry.expr))
                     nodes.append(node)
                 continue
-            # A name that FROM lacks may be an alias further left in the list.
+            # A name that FROM lacks may be an alias to its left in the list.
             within = scope.with_aliases(dict(aliases))
             resolve = partial(within.resolve, text)
             binder = Binder(text, resolve, "SELECT", collector.bind, group=whole)
@@ -391,7 +401,7 @@ class _SelectBinder:
     def _groups(
         self, by: Written | None, scope: Scope, items: tuple[Item, ...], nodes: tuple[Node, ...]
     ) -> tuple[Item, ...]:
-        """The groups, each once; constants are none."""
+        """The group expressions, each once. Constants are left out."""
         chosen: dict[tuple[object, ...], Item] = {}
         for item, node, _ in () if by is None else self._bound_groups(by, scope, items, nodes):
             check_group(self.views.text, item, node)
@@ -402,7 +412,7 @@ class _SelectBinder:
     def _bound_groups(
         self, by: Written, scope: Scope, items: tuple[Item, ...], nodes: tuple[Node, ...]
     ) -> list[tuple[Item, Node, int | None]]:
-        """The expressions of GROUP BY, and which column of the list each is that is given by its number."""
+        """The expressions of GROUP BY, and for each one given by number its position in the list."""
         text = self.views.text
         group = self.node.args["group"]
         if group.args.get("all"):
@@ -457,13 +467,13 @@ def _with_names(view: ViewDef, columns: tuple[ColumnDef, ...]) -> ViewDef:
 
 
 def _aliases(items: Sequence[Item], nodes: Sequence[Node]) -> dict[str, Expr]:
-    """What the names of AS mean; the first of several that are the same."""
+    """Aliases of the SELECT list by lower-case name; the first wins where several are equal."""
     named = reversed([(item, one) for item, one in zip(items, nodes, strict=True) if isinstance(one, exp.Alias)])
     return {item.name.lower(): item.expr for item, _ in named}
 
 
 def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
-    """GROUPING where there are no grouping sets."""
+    """Refuses GROUPING where there are no grouping sets."""
 
     def refused(node: Node) -> Expr:
         name = node.name.upper()
@@ -473,7 +483,7 @@ def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
 
 
 def _own_name(text: SqlText, node: Node) -> str:
-    """The name of a column without AS: its own, or the text of the expression."""
+    """The name of a column without AS: the column's own name, or the text of the expression."""
     return node.name if isinstance(node, exp.Column) else text.of(node)
 
 

@@ -1,8 +1,8 @@
-"""UNION, EXCEPT and INTERSECT of queries: every SELECT below them becomes the distinct rows of a join.
+"""UNION, EXCEPT and INTERSECT: every SELECT below them becomes the distinct rows of a join.
 
-What is above sees rows that come once each, so a UNION ALL below an operation on sets is a UNION. A SELECT is left as
-it is where its rows are distinct and found by their values; of others the distinct rows are taken, where they are
-grouped or computed from what is not in the row through an internal view.
+An operation on sets reads distinct rows, so a UNION ALL below it is a UNION. A SELECT stays as it is where its rows are
+distinct and can be looked up by their values. Other SELECTs become SELECT DISTINCT; one that is grouped, or computes
+values that do not determine its row, goes through an internal view.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ ALL = "all"
 
 
 def set_operation(kind: str, left: Bound, right: Bound, views: Views) -> Bound:
-    """Two queries of as many columns under an operation; its ``kind`` as in SetOperation. Raises Fault where columns
-    have no common type."""
+    """Combine two queries with the same number of columns; ``kind`` as in SetOperation.
+
+    Raises Fault where columns have no common type.
+    """
     selects = (*left.selects, *right.selects)
     word = "UNION" if kind == ALL else kind.upper()
     types = [
@@ -42,7 +44,7 @@ def set_operation(kind: str, left: Bound, right: Bound, views: Views) -> Bound:
 
 
 def distinct_rows(bound: Bound, views: Views) -> Select:
-    """SELECT DISTINCT * over an internal view of the query, under its names."""
+    """SELECT DISTINCT * over an internal view of the query, with the query's column names."""
     names = [column.name for column in bound.columns]
     source = views.source_of(views.internal_view(uniquely_named(bound)))
     items = tuple(Item(name, source.column(c)) for name, c in zip(names, source.columns, strict=True))
@@ -50,7 +52,7 @@ def distinct_rows(bound: Bound, views: Views) -> Select:
 
 
 def uniquely_named(bound: Bound) -> Bound:
-    """The query with columns of names that are all different, as those of a relation must be."""
+    """Rename columns so that all names differ, as a relation requires."""
     names: list[str] = []
     for column in bound.columns:
         name, number = column.name, 2
@@ -65,7 +67,7 @@ def uniquely_named(bound: Bound) -> Bound:
 
 
 def blocks_of(bound: Bound, views: Views) -> list[Block]:
-    """The block of each SELECT. Below an operation on sets, every row is found by its values."""
+    """The block of each SELECT. Below an operation on sets, every row can be looked up by its values."""
     sets = set(_below_sets(bound.combined)) if bound.combined is not None else set()
     blocks = []
     for i, select in enumerate(bound.selects):
@@ -86,8 +88,10 @@ def _below_sets(term: SetTerm, inside: bool = False) -> Iterator[int]:
 
 
 def _cast(bound: Bound, types: list[SqlType], views: Views) -> Bound:
-    """The query with columns of these types. Rows that differ may be equal then: what was decided over the set
-    operations of the query is decided before."""
+    """Cast the query's columns to these types.
+
+    A cast may make different rows equal, so the set operations of the query are evaluated before it.
+    """
     if [c.type for c in bound.columns] == types:
         return bound
     if bound.combined is None:
@@ -97,7 +101,7 @@ def _cast(bound: Bound, types: list[SqlType], views: Views) -> Bound:
 
 
 def everything(source: Source, named: Bound) -> Select:
-    """All rows of an internal view of a query, under its names."""
+    """All rows of an internal view of a query, with the query's column names."""
     items = zip(named.columns, source.columns, strict=True)
     return Select("bag", (source,), (), tuple(Item(one.name, source.column(c)) for one, c in items))
 
@@ -108,7 +112,7 @@ def _cast_items(select: Select, types: list[SqlType]) -> Select:
 
 
 def _as_set(bound: Bound, views: Views) -> Bound:
-    """The query with the distinct rows of each SELECT."""
+    """The query with each SELECT reduced to its distinct rows."""
     return replace(bound, selects=tuple(_distinct(select, views) for select in bound.selects))
 
 
@@ -123,7 +127,7 @@ def _distinct(select: Select, views: Views) -> Select:
 
 
 def _term(bound: Bound, kind: str) -> SetTerm:
-    """How the query's rows are put together, as a part of a term of a ``kind``."""
+    """The query's term, as an operand of an operation of this ``kind``."""
     below: SetTerm
     if bound.combined is not None:
         below = bound.combined

@@ -1,17 +1,17 @@
-"""Stage 2d: subqueries in WHERE, as joins with what they say about a row of the query around them.
+"""Stage 2d: subqueries in WHERE, as joins.
 
-A term of WHERE becomes a source beside those of FROM, which has at most one row for each row of the join, and
-predicates over it::
+A term of WHERE becomes a source beside those of FROM, with at most one row for each row of the join, and predicates
+over it::
 
     x IN (SELECT y FROM r)                     JOIN (SELECT DISTINCT y FROM r) ON x = y
     EXISTS (SELECT 1 FROM r WHERE r.k = o.k)   JOIN (SELECT DISTINCT k FROM r) AS q ON k = o.k
     x < (SELECT MAX(y) FROM r WHERE k = o.k)   JOIN (SELECT k, MAX(y) AS v FROM r GROUP BY k) AS q ON k = o.k AND x < v
 
-NOT EXISTS is no join: it says of what source no row may agree. NOT IN is the same with one more equality, where neither
-side may be NULL; else it would not be TRUE where the equality is NULL.
+NOT EXISTS is no join: it names a source of which no row may match. NOT IN adds the equality of the values, and is
+accepted where neither side may be NULL; with a NULL it would not be TRUE.
 
-A subquery names a column of the query around it in its WHERE only, on one side of an equality; the other side becomes
-a column of the source. Until then such columns are marked.
+A subquery may name a column of the enclosing query in its WHERE only, on one side of an equality. The other side
+becomes a column of the source. Until then columns of the enclosing query are marked.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _EQUALITIES = ("eq", "eq_float", "null_safe_eq")
 
 @dataclass(frozen=True)
 class Names:
-    """What names in a WHERE mean: those of its FROM, then, marked, those of the query around it."""
+    """Name resolution in a WHERE: names of its FROM first, then marked names of the enclosing query."""
 
     text: SqlText
     scope: Scope
     around: Names | None = None
 
     def __call__(self, column: exp.Column) -> Expr:
-        """Raises SqlError where a name means nothing, or more than one thing."""
+        """Resolve a name. Raises SqlError if it is unknown or ambiguous."""
         if self.around is None or self.scope.has(column):
             return self.scope.resolve(self.text, column)
         if self.around.has(column):
@@ -54,11 +54,11 @@ class Names:
         return self.scope.resolve(self.text, column, self.around.known(column))
 
     def has(self, column: exp.Column) -> bool:
-        """Whether a name is one of these queries, or of their tables."""
+        """True if a name belongs to one of these queries or their tables."""
         return self.scope.has(column) or (self.around is not None and self.around.has(column))
 
     def known(self, column: exp.Column) -> tuple[str, ...]:
-        """What might have been meant by a name: tables, where it is qualified, or columns."""
+        """Candidates for a misspelt name: tables if it is qualified, else columns."""
         further = () if self.around is None else self.around.known(column)
         return (*self.scope.known(column), *further)
 
@@ -79,7 +79,7 @@ def has_subquery(node: Node) -> bool:
 
 @dataclass(frozen=True)
 class _Pair:
-    """An equality of the subquery with the query around: its own side, and the other, unmarked."""
+    """An equality between the subquery and the enclosing query: the subquery's side, and the other side, unmarked."""
 
     own: Expr
     other: Expr
@@ -91,20 +91,20 @@ class _Pair:
 
 @dataclass
 class SubqueryBinder:
-    """Binds the terms of one WHERE that have subqueries, and gathers the sources and predicates they become."""
+    """Binds the terms of one WHERE that contain subqueries; collects the sources and predicates they become."""
 
     text: SqlText
     views: Views
     query: Callable[[Node, Names], Bound]
-    """Binds a subquery, given the names around it."""
+    """Binds a subquery, given the names of the enclosing query."""
     names: Names
     joined: Joined
     never_null: frozenset[str]
-    """Columns of FROM that the other terms say are not NULL."""
+    """Columns of FROM that the other terms prove not NULL."""
     _optional: set[str] = field(default_factory=set)
 
     def bind(self, term: Node) -> None:
-        """Take a term in. Raises SqlError or UnsupportedSql with the place."""
+        """Bind one term. Raises SqlError or UnsupportedSql with the place."""
         inner = term.this.unnest() if isinstance(term, exp.Not) else term
         join = self._semi_join if inner is term else self._anti_join
         if isinstance(inner, exp.Exists):
@@ -115,7 +115,7 @@ class SubqueryBinder:
             self._compare(term)
 
     def _semi_join(self, query: Node, value: Node | None) -> None:
-        """Join with the distinct values that make EXISTS true, or IN of a value."""
+        """Join with the distinct values that make EXISTS true, or that IN compares a value with."""
         bound = self._members(query, value)
         if value is not None and _is_distinct(bound):
             source = self._joined_with(bound.selects[0], ())
@@ -133,15 +133,17 @@ class SubqueryBinder:
                 raise self.text.error(value, str(fault)) from None
 
     def _members(self, query: Node, value: Node | None) -> Bound:
-        """The subquery of EXISTS, or that of IN, which has one column."""
+        """Bind the subquery of EXISTS, or that of IN, which must have one column."""
         bound = self.query(query, self.names)
         if value is not None and len(bound.columns) != 1:
             raise self.text.error(query, f"IN takes a subquery of one column; this one has {len(bound.columns)}")
         return bound
 
     def _anti_join(self, query: Node, value: Node | None) -> None:
-        """Have no row of a subquery agree: of a table, or of the distinct values of an internal view. The column of NOT
-        IN is compared with its value."""
+        """Add a source of which no row may match: a table, or the distinct values of an internal view.
+
+        For NOT IN, the column of the subquery must differ from the value.
+        """
         bound = self._members(query, value)
         select = self._bag(bound, query)
         if value is not None:
@@ -155,7 +157,7 @@ class SubqueryBinder:
                 "a term in NOT EXISTS that is about the query around it alone",
                 "UNION ALL joins the rows for which it is TRUE, under NOT EXISTS of the rest, and the others",
             )
-        # A subquery that names no column of the query around it is compared by a constant.
+        # An uncorrelated subquery is compared by a constant.
         owns = [pair.own for pair in pairs] or [Literal(1, INT)]
         others = [pair.other for pair in pairs] or [Literal(1, INT)]
         if len(select.sources) == 1 and not select.absent and self.views.is_positive(select.sources[0]):
@@ -170,7 +172,8 @@ class SubqueryBinder:
         self.joined = replace(self.joined, absent=(*self.joined.absent, absent))
 
     def _equal_in(self, item: Item, query: Node, value: Node) -> Expr:
-        """The equality of a column of a subquery with a value of the query around it, of which neither may be NULL."""
+        """The equality of NOT IN between a column of the subquery and a value of the enclosing query; neither may be
+        NULL."""
         left = sharpened(Binder(self.text, self.names, "WHERE").bind(value), self.never_null)
         if left.nullable:
             name = self.text.of(value)
@@ -192,7 +195,7 @@ class SubqueryBinder:
             raise self.text.error(value, str(fault)) from None
 
     def _free_alias(self, wish: str) -> str:
-        """An alias that no source has, nor anything that is absent."""
+        """An alias that no source and no absent source has."""
         taken = [source.alias for source in (*self.joined.sources, *(one.source for one in self.joined.absent))]
         stem, number = wish.rstrip("0123456789").rstrip("_"), 2
         while any(same(wish, alias) for alias in taken):
@@ -200,7 +203,7 @@ class SubqueryBinder:
         return wish
 
     def _compare(self, term: Node) -> None:
-        """Bind a term over the values of subqueries."""
+        """Bind a term that compares values of subqueries."""
         condition = Binder(self.text, self.names, "WHERE", subquery=self._value).condition(term)
         lost = self._optional - rejects_null(condition)
         if lost:
@@ -213,7 +216,7 @@ class SubqueryBinder:
         self._keep(*logic.conjuncts_of(condition))
 
     def _value(self, query: Node) -> Expr:
-        """The column that has the value of a subquery for a row."""
+        """The column that holds a scalar subquery's value for a row."""
         bound = self.query(query, self.names)
         if len(bound.columns) != 1:
             raise self.text.error(query, f"a subquery as a value has one column; this one has {len(bound.columns)}")
@@ -259,7 +262,10 @@ class SubqueryBinder:
         return Select("bag", (source,), (), tuple(Item(c.name, source.column(c)) for c in source.columns))
 
     def _apart(self, select: Select, query: Node) -> tuple[tuple[Expr, ...], tuple[_Pair, ...]]:
-        """Predicates of the subquery alone, and equalities with the query around; those over that alone are kept."""
+        """Split the subquery's predicates: its own ones, and equalities with the enclosing query.
+
+        Predicates over the enclosing query alone are kept there.
+        """
         if any(_is_marked(other) for absent in select.absent for _, other in absent.pairs):
             raise self.text.unsupported(
                 query,
@@ -277,7 +283,7 @@ class SubqueryBinder:
                 pair = self._pair(conjunct, query)
                 pairs.append(pair)
                 if pair.equality.op != "null_safe_eq" and pair.own.nullable:
-                    # As the equality did; the SELECT list was bound knowing it.
+                    # Keep the NULL rejection of the equality; the SELECT list was bound with it.
                     local.append(call("is_not_null", (pair.own,), BOOLEAN))
         return tuple(local), tuple(pairs)
 
@@ -294,7 +300,7 @@ class SubqueryBinder:
         )
 
     def _joined_with(self, select: Select, pairs: tuple[_Pair, ...]) -> Source:
-        """The subquery as a source of the join; its first columns are the own sides of the pairs."""
+        """Make the subquery a source of the join; its first columns are the subquery's sides of the pairs."""
         made = self.views.source_of(self.views.internal_view(Bound((select,))))
         source = replace(made, alias=self._free_alias("subquery_1"))
         self.joined = replace(self.joined, sources=(*self.joined.sources, source))
@@ -307,18 +313,18 @@ class SubqueryBinder:
 
 
 def _over(select: Select, conjuncts: tuple[Expr, ...], items: Sequence[Item]) -> Select:
-    """Other columns of the join of a bag, under other predicates."""
+    """The join of a bag with other columns and predicates."""
     return Select("bag", select.sources, conjuncts, tuple(items), absent=select.absent)
 
 
 def names_around(bound: Bound) -> list[str]:
-    """The columns of the query around that predicates of a subquery have."""
+    """The columns of the enclosing query that a subquery's predicates contain."""
     outer = [other for select in bound.selects for absent in select.absent for _, other in absent.pairs]
     return [name for expr in (*(c for s in bound.selects for c in s.conjuncts), *outer) for name in _marks(expr)]
 
 
 def check_own(text: SqlText, bound: Bound, query: Node) -> None:
-    """Raises UnsupportedSql where a subquery that becomes an internal view names a column of the query around it."""
+    """Raise UnsupportedSql where a subquery that becomes an internal view names a column of the enclosing query."""
     marked = names_around(bound)
     if marked:
         raise text.unsupported(
@@ -329,7 +335,7 @@ def check_own(text: SqlText, bound: Bound, query: Node) -> None:
 
 
 def _is_distinct(bound: Bound) -> bool:
-    """Whether its rows are groups by themselves, each once."""
+    """True if its rows are groups, each once."""
     select = bound.selects[0]
     if len(bound.selects) > 1 or select.kind != "groups" or select.sets or names_around(bound):
         return False
@@ -338,7 +344,7 @@ def _is_distinct(bound: Bound) -> bool:
 
 
 def _marks(expr: Expr) -> tuple[str, ...]:
-    """The columns of the query around that it has."""
+    """The marked columns of the enclosing query in an expression."""
     return tuple(name for name in columns_of(expr) if name.startswith(_OUTER))
 
 

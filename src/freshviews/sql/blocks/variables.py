@@ -1,8 +1,8 @@
-"""Stage 4b: the variables of a block, and the atoms they live in.
+"""Stage 4b: the variables of a block, and the atoms that contain them.
 
-Variables are made when something asks for them: an expression of one source becomes a column of its
-atom; expressions that a join makes equal are one variable. Until the block is complete they go by
-numbers; then each gets a name that reads well, its column's where no other variable has that.
+Variables are made on demand. An expression of one source becomes a column of its atom; expressions that a join makes
+equal are one variable. While the block is built, variables have numbers. Then each gets a readable name: its column's,
+if no other variable has that name.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _LONGEST = 32
 
 @dataclass(frozen=True)
 class Variable:
-    """``members``: what it is in each atom, by alias. ``wish``: the name it would like."""
+    """``members``: its expression in each atom, by alias. ``wish``: the preferred name."""
 
     members: Mapping[str, Expr]
     wish: str
 
 
 class Variables:
-    """The variables of one block, in the order in which they were asked for."""
+    """The variables of one block, in order of creation."""
 
     def __init__(self, join: Join) -> None:
         self.join = join
@@ -42,14 +42,14 @@ class Variables:
                 self._by_key[key(term)] = place
 
     def of(self, expr: Expr, wish: str = "") -> Column:
-        """The variable that is this expression, which reads at most one source."""
+        """The variable for an expression that reads at most one source; made if missing."""
         place = self._by_key.get(key(expr))
         if place is None:
             place = self._by_key[key(expr)] = self._add(Variable({self._home(expr): expr}, _wish(expr, wish)))
         return _reference(place, expr)
 
     def again(self, expr: Expr, wish: str = "") -> Column:
-        """A second variable for an expression that has one already."""
+        """A second variable for an expression that already has one."""
         return _reference(self._add(Variable({self._home(expr): expr}, _wish(expr, wish))), expr)
 
     def find(self, expr: Expr) -> Column | None:
@@ -57,11 +57,10 @@ class Variables:
         return None if place is None else _reference(place, expr)
 
     def over(self, expr: Expr, lazily: bool = False, wish: str = "") -> Expr:
-        """The expression over variables.
+        """Rewrite the expression over variables.
 
-        The largest parts that read one source become variables of their own, unless their columns are
-        variables already. Where a CASE may keep a part from being computed (``lazily``), parts that
-        can fail stay in place.
+        The largest parts that read one source become variables, unless their columns already are. With ``lazily``, for
+        a branch of a CASE, parts that can fail are not moved: the CASE may exclude them.
         """
         found = self.find(expr)
         if found is not None or isinstance(expr, Literal):
@@ -80,12 +79,15 @@ class Variables:
         return len(self._made) - 1
 
     def _home(self, expr: Expr) -> str:
-        """The source an expression reads; a constant may live anywhere."""
+        """The source that an expression reads; a constant may belong to any."""
         return next(iter(aliases_in(expr)), self.join.sources[0].alias)
 
     def atoms(self, needed: Collection[str], extra: Mapping[str, tuple[Expr, ...]] | None = None) -> tuple[Atom, ...]:
-        """An atom per source with its shared variables and those of the ``needed``; variables stand in
-        the order of the relation's columns. ``extra`` are further filters by alias."""
+        """One atom per source, with its shared variables and those in ``needed``, in the order of the relation's
+        columns.
+
+        ``extra``: further filters by alias.
+        """
         return tuple(self._atom(source.alias, needed, extra or {}) for source in self.join.sources)
 
     def _atom(self, alias: str, needed: Collection[str], extra: Mapping[str, tuple[Expr, ...]]) -> Atom:
@@ -112,11 +114,11 @@ class Variables:
         )
 
     def member(self, variable: str) -> tuple[str, Expr]:
-        """An alias and expression that the variable is."""
+        """An alias and the variable's expression over that source."""
         return next(iter(self._made[int(variable[len(_NUMBER) :])].members.items()))
 
     def naming(self) -> Callable[[str], str]:
-        """The final name of every variable; other names stay."""
+        """A function that maps numbers to final names and leaves other names alone."""
         homes: dict[str, set[str]] = {}
         for variable in self._made:
             homes.setdefault(variable.wish.lower(), set()).add(next(iter(variable.members)))
@@ -130,7 +132,7 @@ class Variables:
 
 
 def free_name(wish: str, taken: Collection[str]) -> str:
-    """The wish, with a number after it where it is taken."""
+    """Return the wish, with a number appended if it is taken."""
     used = {name.lower() for name in taken}
     name, number = wish, 2
     while name.lower() in used:
@@ -139,7 +141,7 @@ def free_name(wish: str, taken: Collection[str]) -> str:
 
 
 def at_leaf(expr: Expr) -> Expr:
-    """An expression over one source, over the relation's own columns."""
+    """Rewrite an expression over one source to the relation's own columns."""
     return renamed(expr, name_of)
 
 
@@ -169,6 +171,6 @@ def _wish(expr: Expr, wish: str = "") -> str:
 
 
 def _word(name: str) -> str:
-    """The name as an identifier of the printed program."""
+    """The name as an identifier for the printed program."""
     word = re.sub(r"\W+", "_", name)[:_LONGEST].strip("_") or "column"
     return f"_{word}" if word[0].isdigit() else word

@@ -1,7 +1,7 @@
-"""Stage 2a: what a name in a query may mean.
+"""Stage 2a: name resolution.
 
-A column of FROM is an expression: of a table or view, ``Column`` with a key made of alias and column
-name; of a flattened subquery, whatever its SELECT list says. So a subquery disappears by substitution.
+A column of FROM is an expression. For a table or view it is a ``Column`` whose key is made of the alias and the column
+name. For a dissolved subquery it is the expression in its SELECT list, so subqueries disappear by substitution.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def aliases_in(expr: Expr) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Entry:
-    """A column that a query may name: the table alias it hangs on, its name, its value."""
+    """A column that a query may name: its table alias, its name, its value."""
 
     alias: str
     name: str
@@ -60,9 +60,9 @@ class Entry:
 class Scope:
     """The columns of a FROM clause.
 
-    ``entries`` are all of them; ``visible`` those that ``*`` and unqualified names mean, in order: the
-    second of two columns joined by USING or NATURAL is not among them. ``aliases`` are columns of the
-    SELECT list that a name may mean where FROM has none such.
+    ``entries``: all columns. ``visible``: the columns that ``*`` and unqualified names denote, in order; of two columns
+    joined by USING or NATURAL only the first. ``aliases``: columns of the SELECT list that a name may denote if FROM
+    has no such name.
     """
 
     entries: tuple[Entry, ...] = ()
@@ -77,7 +77,7 @@ class Scope:
         return Scope((*self.entries, *other.entries), (*self.visible, *other.visible))
 
     def merging(self, other: Scope, names: Iterable[str]) -> Scope:
-        """The join USING these names: each once, in front."""
+        """The scope of a join USING these names: each name once, in front."""
         shared = {name.lower() for name in names}
         first = [e for name in names for e in self.visible if same(e.name, name)]
         left = [e for e in self.visible if e.name.lower() not in shared]
@@ -88,7 +88,7 @@ class Scope:
         return replace(self, aliases=aliases)
 
     def knowing(self, never_null: frozenset[str]) -> Scope:
-        """The scope once WHERE and ON have excluded NULL from some columns."""
+        """The scope after WHERE and ON have excluded NULL from some columns."""
 
         def sharp(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
             return tuple(replace(e, expr=sharpened(e.expr, never_null)) for e in entries)
@@ -96,7 +96,7 @@ class Scope:
         return Scope(sharp(self.entries), sharp(self.visible), self.aliases)
 
     def find(self, node: exp.Column) -> Entry | None:
-        """The column of FROM that a name means; None where it means none, or several."""
+        """The column of FROM that a name denotes; None if there is none or several."""
         if node.table:
             found = [e for e in self.entries if same(e.alias, node.table) and same(e.name, node.name)]
         else:
@@ -104,18 +104,20 @@ class Scope:
         return found[0] if len(found) == 1 else None
 
     def has(self, node: exp.Column) -> bool:
-        """Whether a name is one of FROM, or of its tables: what it means is to be asked here, and nowhere else."""
+        """True if FROM has a column or table of this name, so that outer scopes are not searched."""
         if node.table:
             return any(same(entry.alias, node.table) for entry in self.entries)
         return any(same(entry.name, node.name) for entry in self.visible)
 
     def known(self, node: exp.Column) -> tuple[str, ...]:
-        """What might have been meant by a name: tables, where it is qualified, or columns."""
+        """Candidates for a misspelt name: tables if it is qualified, else columns."""
         return self.tables if node.table else (*(entry.name for entry in self.visible), *self.aliases)
 
     def resolve(self, text: SqlText, node: exp.Column, further: Iterable[str] = ()) -> Expr:
-        """The value of a name. Raises SqlError where nothing, or more than one thing, has it; ``further``: what else
-        might have been meant."""
+        """The value of a name. Raises SqlError if it is unknown or ambiguous.
+
+        ``further``: more candidates for the suggestion in the error.
+        """
         name, table = node.name, node.table
         if node.args.get("db") is not None:
             raise text.error(node, f"{text.of(node)}: names have the form table.column")
@@ -153,7 +155,7 @@ class Scope:
 
 
 def table_scope(source: Source, names: tuple[str, ...] | None = None) -> Scope:
-    """The scope of one relation, its columns renamed where the alias has a column list."""
+    """The scope of one relation; ``names`` rename its columns where the alias has a column list."""
     entries = tuple(
         Entry(source.alias, name, source.column(column))
         for column, name in zip(source.columns, names or [c.name for c in source.columns], strict=True)

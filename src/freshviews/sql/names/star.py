@@ -14,7 +14,7 @@ def is_star(node: Node) -> bool:
 
 
 def columns_of(text: SqlText, node: Node, scope: Scope) -> tuple[Entry, ...]:
-    """The columns of FROM that a star means. Raises SqlError where it leaves out what is none of them."""
+    """The columns of FROM that a star denotes. Raises SqlError if EXCEPT names an unknown column."""
     star = node.this if isinstance(node, exp.Column) else node
     table = node.table if isinstance(node, exp.Column) else ""
     if star.args.get("replace") or star.args.get("rename"):

@@ -38,7 +38,7 @@ class _Table:
 
 
 def table_of(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef:
-    """The table a CREATE TABLE defines. Raises SqlError with the place of what is wrong."""
+    """Return the table that a CREATE TABLE defines. Raises SqlError with the place."""
     schema = node.this
     if node.expression is not None:
         raise text.unsupported(
@@ -187,13 +187,13 @@ def _foreign_key(
 
 
 def properties_of(text: SqlText, node: exp.Create, known: Sequence[str]) -> dict[str, str]:
-    """TBLPROPERTIES as texts. A freshviews property outside ``known`` is refused; others are kept."""
+    """TBLPROPERTIES as texts. An unknown freshviews property is refused; properties of other systems are kept."""
     clause = node.args.get("properties")
     return properties_in(text, clause.expressions if clause is not None else (), known)
 
 
 def properties_in(text: SqlText, parts: Iterable[Node], known: Sequence[str]) -> dict[str, str]:
-    """The parts of TBLPROPERTIES as texts; see ``properties_of``."""
+    """The items of TBLPROPERTIES as texts; see ``properties_of``."""
     found: dict[str, str] = {}
     for part in parts:
         if isinstance(part, exp.MaterializedProperty):

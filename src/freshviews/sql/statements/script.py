@@ -4,7 +4,7 @@
 
     text --parse--> trees --bind--> SELECTs --block--> blocks of queries --> TableDef, ViewDefs, drops
 
-Every statement is read against the catalog that those before it leave.
+Each statement is bound against the catalog as the statements before it leave it.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _ACCEPTED = (
 
 
 def parse_script(text: str, catalog: Catalog) -> list[Statement]:
-    """The statements of a script, in order; what IF [NOT] EXISTS makes void is left out.
+    """Return the statements of a script, in order. A statement that IF [NOT] EXISTS makes void is left out.
 
-    Raises SqlError, UnsupportedSql or NameProblem, each with the line and column at fault. Nothing is
-    executed, and ``catalog`` stays as it is.
+    Raises SqlError, UnsupportedSql or NameProblem, each with line and column. Nothing is executed, and ``catalog`` does
+    not change.
     """
     sql = SqlText(text)
     statements: list[Statement] = []
@@ -133,7 +133,7 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
     )
     internal = binder.internal
     if own and blocks[0].limit is not None:
-        # How the view is kept is how the rows are that it orders, or those that a LIMIT below it does.
+        # The view's properties also apply to the internal views whose rows it orders.
         how = partial(replace, strategy=view.strategy, properties=view.properties)
         ordered = set(view.inputs)
         for one in reversed(internal):
@@ -144,7 +144,7 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
 
 
 def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
-    """Properties that are set stand in for those of the same name; one that is set to '' is taken away."""
+    """Merge the given properties into the view's; the value '' removes a property."""
     actions = node.args.get("actions") or []
     clauses = [one for action in actions if isinstance(action, exp.AlterSet) for one in action.expressions]
     if len(actions) != 1 or len(clauses) != 1 or not isinstance(clauses[0], exp.Properties):

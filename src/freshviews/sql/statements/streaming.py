@@ -1,12 +1,12 @@
-"""Streaming SQL: where tables come from and where views go, taken off a script.
+"""Streaming SQL: split sources and sinks off a script.
 
 ::
 
     CREATE STREAMING TABLE t (a INT) USING csv OPTIONS (path 'in/t', changes 'op');
     CREATE MATERIALIZED VIEW v USING parquet OPTIONS (path 'out/v') AS SELECT a, COUNT(*) AS n FROM t GROUP BY a
 
-becomes plain SQL, in which every character that was taken off is a blank, so that errors keep their places, and a
-``Using`` per table and view that has one.
+becomes plain SQL and a ``Using`` per table and view that has one. Removed characters become blanks, so that errors keep
+their places.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ class Using:
 class Split:
     """A statement of a streaming script.
 
-    ``kind`` is table or view; ``name`` is None where none can be read, which the parser then refuses. ``sql`` is
-    the plain statement; ``line`` and ``column`` are where it begins.
+    ``kind``: table or view. ``name``: None if it cannot be read; the parser then refuses the statement. ``sql``: the
+    plain statement. ``line``, ``column``: where it begins.
     """
 
     kind: str
@@ -63,14 +63,14 @@ class Split:
 
 @dataclass(frozen=True)
 class Streaming:
-    """A script taken apart. ``sql`` is as long as the text and has the same places."""
+    """A script without its sources and sinks. ``sql`` is as long as the original text, and places are the same."""
 
     sql: str
     statements: tuple[Split, ...] = field(default=())
 
 
 def split_streaming(text: str) -> Streaming:
-    """Take sources and sinks off a script. Raises SqlError with line and column."""
+    """Split sources and sinks off a script. Raises SqlError with line and column."""
     sql = SqlText(text)
     try:
         tokens = Spark().tokenize(text)
@@ -89,7 +89,7 @@ def split_streaming(text: str) -> Streaming:
 
 
 def plain(text: str) -> str:
-    """The text without sources and sinks, where it is a streaming script; else as it is. Raises SqlError."""
+    """Return a streaming script without sources and sinks; any other text unchanged. Raises SqlError."""
     return split_streaming(text).sql if _STREAMING.search(text) else text
 
 
@@ -144,7 +144,7 @@ def _name(tokens: list[Any], words: list[str]) -> str | None:
 
 
 def _using(sql: SqlText, tokens: list[Any], at: int) -> tuple[Using, int]:
-    """The clause that begins at a token, and the position of its last token."""
+    """Parse the clause that begins at a token; also return the position of its last token."""
     if at + 1 >= len(tokens):
         raise SqlError("USING needs the name of a format, such as csv", *_at(sql, tokens[at]))
     last = at + 1
@@ -159,7 +159,8 @@ def _using(sql: SqlText, tokens: list[Any], at: int) -> tuple[Using, int]:
 
 
 def _options(sql: SqlText, tokens: list[Any], i: int, options: dict[str, Option]) -> int:
-    """Read ``(key [=] value, ...)`` from token ``i``; the position of the closing parenthesis comes back."""
+    """Read ``(key [=] value, ...)`` from token ``i`` into ``options``; return the position of the closing parenthesis.
+    """
 
     def expect(condition: bool, what: str) -> None:
         if not condition:
@@ -195,7 +196,7 @@ def _options(sql: SqlText, tokens: list[Any], i: int, options: dict[str, Option]
 
 
 def _mark(token: Any) -> str:
-    """The text of a token that is no string: a value such as '.' or '(' is no mark."""
+    """The text of a token that is not a string, else empty: a string '(' is no parenthesis."""
     return "" if token.token_type.name == "STRING" else str(token.text)
 
 

@@ -1,12 +1,11 @@
-"""Stage 1: SQL text to sqlglot trees in which every node knows its place.
+"""Stage 1: SQL text to sqlglot trees whose nodes know their place in the text.
 
-sqlglot keeps positions for identifiers and a few other tokens. Here every parsing method also writes
-the span of characters it consumed on the node it returns, so that an error can point at any construct:
-``SqlText.error(node, ...)`` carries the 1-based line and column of the node's first character.
+sqlglot keeps positions for identifiers and a few other tokens. Here every parsing method also stores, on the node it
+returns, the span of characters it consumed, so that an error can point at any construct: ``SqlText.error(node, ...)``
+has the 1-based line and column of the node's first character.
 
-Ordinary function calls stay as they are written, ``Anonymous(name, arguments)``; their meaning is the
-business of ``freshviews.sql.expressions.functions`` alone. Calls with a syntax of their own (CAST, EXTRACT, TRIM ...)
-keep sqlglot's nodes.
+Ordinary function calls stay as written, ``Anonymous(name, arguments)``; ``freshviews.sql.expressions.functions`` gives
+them meaning. Calls with a syntax of their own (CAST, EXTRACT, TRIM ...) keep sqlglot's nodes.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "
 
 
 class _Parser(SparkParser):
-    """The Spark parser, remembering spans and leaving function calls alone."""
+    """The Spark parser, extended: it stores spans and keeps function calls as written."""
 
     FUNCTIONS = {}  # noqa: RUF012
     FUNCTION_PARSERS = {  # noqa: RUF012
@@ -51,7 +50,7 @@ class _Parser(SparkParser):
         super().raise_error(message, *args, **options)
 
     def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
-        """sqlglot takes sums in the parentheses, and no conditions."""
+        """Accept any expression inside CUBE and ROLLUP; sqlglot accepts no conditions there."""
         kind = exp.Cube if self._match(TokenType.CUBE) else exp.Rollup if self._match(TokenType.ROLLUP) else None
         if kind is None:
             return None
@@ -59,7 +58,7 @@ class _Parser(SparkParser):
         return self.expression(kind(expressions=inside))
 
     def _parse_grouping_sets(self) -> Any:
-        """sqlglot names its classes where there are none."""
+        """Refuse GROUPING SETS without sets; sqlglot's message for it names internal classes."""
         if not self._match(TokenType.GROUPING_SETS):
             return None
         clause = self._prev
@@ -72,7 +71,7 @@ class _Parser(SparkParser):
         return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
 
     def _parse_as_command(self, start: Any) -> Any:
-        """sqlglot keeps what it cannot parse as opaque text; here it is an error where it stopped."""
+        """Raise an error where sqlglot would keep unparsed text as an opaque command."""
         self.raise_error("Unexpected token")
 
 
@@ -97,7 +96,7 @@ for _name in dir(_Parser):
 
 @dataclass(frozen=True)
 class SqlText:
-    """A script's text, and the places of its nodes."""
+    """The text of a script, and the places of its nodes."""
 
     text: str
 
@@ -137,12 +136,12 @@ class SqlText:
         return SqlError(message, *self.at(node))
 
     def unsupported(self, node: Node, what: str, instead: str) -> UnsupportedSql:
-        """The refusal of a construct, and what would be accepted in its place."""
+        """An error for a refused construct; ``instead`` says what is accepted."""
         return UnsupportedSql(f"{what} is not supported; {instead}", *self.at(node))
 
 
 def _start(node: Node) -> int | None:
-    """The first character of anything inside the node, or else of what encloses it."""
+    """The offset of the first character inside the node, or of the enclosing node."""
     places = [n.meta[_SPAN][0] for n in node.walk() if _SPAN in n.meta]
     places += [n.meta["start"] for n in node.walk() if n.meta.get("start") is not None]
     if places:
@@ -170,7 +169,7 @@ def parse(sql: SqlText) -> list[Node]:
 
 
 def _token_error(sql: SqlText, message: str) -> SqlError:
-    """sqlglot says ``Missing ' from line:offset``; the offset is of the opening quote."""
+    """Place the error at the opening quote: sqlglot reports ``Missing ' from line:offset``."""
     found = re.search(r"(Missing \S+) from \d+:(\d+)", message)
     if found is None:
         return SqlError(message, *sql.place(max(len(sql.text) - 1, 0)))

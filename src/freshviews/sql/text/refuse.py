@@ -1,7 +1,7 @@
-"""What a query may not contain: every clause that is neither bound nor listed here is refused too.
+"""Clauses and functions that are refused, each with what is accepted instead.
 
-Nothing sqlglot parses is passed over in silence: ``check_*`` compare the clauses a node has with those
-that the binder reads.
+No clause is ignored: ``check_*`` compare the clauses of a node with those that the binder reads. A clause that is
+neither read nor listed here is refused too.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ AGGREGATES = frozenset(
         *("min_by", "max_by", "bit_and", "bit_or", "only_value"),
     )
 )
-"""The aggregate functions that are accepted."""
+"""Accepted aggregate functions."""
 
 GROUPINGS = frozenset(("grouping", "grouping_id"))
-"""The functions that tell of which grouping set a row is."""
+"""Functions that return the grouping set of a row."""
 
 
 def _each(names: str, what: str, instead: str) -> dict[str, tuple[str, str]]:
@@ -84,11 +84,11 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
         "a row of a table gives one row of a join",
     ),
 }
-"""Functions that are known and refused, with what would be accepted."""
+"""Known functions that are refused: what to call each in the error, and what is accepted."""
 
 
 def check_select(text: SqlText, node: exp.Select) -> None:
-    """Raises UnsupportedSql for a clause of SELECT that is not accepted."""
+    """Raise UnsupportedSql for a clause of SELECT that is not accepted."""
     _check(text, node, exp.Select)
     distinct = node.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is not None:
@@ -101,8 +101,7 @@ def check_select(text: SqlText, node: exp.Select) -> None:
 
 
 def check_set_operation(text: SqlText, node: Node) -> None:
-    """Raises UnsupportedSql for a clause around a UNION, EXCEPT, INTERSECT or a query in parentheses that is not
-    accepted."""
+    """Raise UnsupportedSql for a refused clause of a UNION, EXCEPT, INTERSECT or query in parentheses."""
     _check(text, node, exp.SetOperation if isinstance(node, exp.SetOperation) else exp.Subquery)
 
 

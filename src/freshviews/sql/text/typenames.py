@@ -30,7 +30,7 @@ _TYPES = {
     "DOUBLE": DOUBLE,
     "TEXT": STRING,
     "DATE": DATE,
-    # sqlglot reads Spark's TIMESTAMP as one with a zone; ours, like TIMESTAMP_NTZ, has none.
+    # sqlglot reads Spark's TIMESTAMP as one with a time zone; ours has none, as TIMESTAMP_NTZ.
     "TIMESTAMP": TIMESTAMP,
     "TIMESTAMPTZ": TIMESTAMP,
     "TIMESTAMPNTZ": TIMESTAMP,
@@ -42,7 +42,7 @@ _ACCEPTED = (
 
 
 def type_of(text: SqlText, node: Node) -> SqlType:
-    """The type a DataType node names. Raises UnsupportedSql for the others, SqlError for bad digits."""
+    """The type that a DataType node names. Raises UnsupportedSql for other types, SqlError for invalid digits."""
     if not isinstance(node, exp.DataType):
         raise text.unsupported(node, f"type {text.of(node)}", _ACCEPTED)
     name = str(getattr(node.this, "value", node.this))
