@@ -6,13 +6,13 @@ import argparse
 import datetime as dt
 import os
 
-from benchmarks import check, schedule
-from benchmarks.environments import NAMES, install
-from benchmarks.measuring import machine
-from benchmarks.report import pages, peers_about, summary
-from benchmarks.results import FOLDER, UNFINISHED, Unfinished
-from benchmarks.run import Limits, measure, told_of_all
-from benchmarks.schedule import Entry, merged
+from benchmarks.measuring.environments import NAMES, install
+from benchmarks.measuring.machine import machine
+from benchmarks.reporting.report import pages, peers_about, summary
+from benchmarks.running import check, schedule
+from benchmarks.running.results import FOLDER, UNFINISHED, Unfinished
+from benchmarks.running.run import Limits, measure, told_of_all
+from benchmarks.running.schedule import Entry, merged
 
 
 def main() -> None:

@@ -1,1 +1,1 @@
-"""What runs beside freshviews, one peer per file; ``benchmarks.strategies`` lists them by name."""
+"""What runs beside freshviews, one peer per file; ``benchmarks.measuring.strategies`` lists them by name."""

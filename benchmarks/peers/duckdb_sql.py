@@ -9,9 +9,9 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-from benchmarks.answers import answer_of
-from benchmarks.course import Course
-from benchmarks.stream import Stream
+from benchmarks.measuring.answers import answer_of
+from benchmarks.measuring.course import Course
+from benchmarks.measuring.stream import Stream
 
 
 def recompute(stream: Stream) -> dict[str, Any]:

@@ -21,9 +21,9 @@ from typing import Any
 from pyflink.common import Configuration
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
-from benchmarks.answers import answer, hashed, same_rows
-from benchmarks.course import Course, expected_answers
-from benchmarks.stream import Stream
+from benchmarks.measuring.answers import answer, hashed, same_rows
+from benchmarks.measuring.course import Course, expected_answers
+from benchmarks.measuring.stream import Stream
 
 SETTINGS = {
     "parallelism.default": str(os.cpu_count()),

@@ -16,9 +16,9 @@ from typing import Any
 import pathway as pw
 import pyarrow as pa
 
-from benchmarks.answers import answer, hashed
-from benchmarks.course import Course
-from benchmarks.stream import Relation, Stream
+from benchmarks.measuring.answers import answer, hashed
+from benchmarks.measuring.course import Course
+from benchmarks.measuring.stream import Relation, Stream
 
 KINDS = {"BIGINT": int, "INT": int, "DOUBLE": float, "DECIMAL": float}
 WEIGHTS = (1_000_003, 998_244_353, 754_974_721, 167_772_161, 469_762_049)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.answers import answer, hashed
-from benchmarks.course import Course
-from benchmarks.stream import Stream
+from benchmarks.measuring.answers import answer, hashed
+from benchmarks.measuring.course import Course
+from benchmarks.measuring.stream import Stream
 
 
 class Graph:

@@ -12,10 +12,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.answers import answer, answer_of
-from benchmarks.course import Course, limit
-from benchmarks.pipeline_run import session
-from benchmarks.stream import Stream
+from benchmarks.measuring.answers import answer, answer_of
+from benchmarks.measuring.course import Course, limit
+from benchmarks.measuring.stream import Stream
+from benchmarks.pipeline.run import session
 
 
 def recompute(stream: Stream) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import eps, eps_steps
-from benchmarks.eps_curves import eps_curves
-from benchmarks.stream import MULTIPLICITY
+from benchmarks.counting import eps_steps
+from benchmarks.measuring.stream import MULTIPLICITY
+from benchmarks.reporting.eps_curves import eps_curves
+from benchmarks.workloads import eps
 
 SIZES = (1_000, 6_000, 36_000)
 

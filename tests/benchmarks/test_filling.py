@@ -1,12 +1,12 @@
-"""The ways in which ``benchmarks.filling`` fills a view are those that there are, and come to one state."""
+"""The ways in which ``benchmarks.timing.filling`` fills a view are those that there are, and come to one state."""
 
 from __future__ import annotations
 
 import pytest
 
 import freshviews as fv
-from benchmarks import filling
-from benchmarks.graphs import chung_lu
+from benchmarks.timing import filling
+from benchmarks.workloads.graphs import chung_lu
 from freshviews.engine.filling import at_once
 from freshviews.engine.relations import TableState
 

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks import graph, orderbook, snb, tpch
-from benchmarks.answers import compare_answers
+from benchmarks.measuring.answers import compare_answers
+from benchmarks.measuring.stream import Relation, Step, Stream, interleaved, signed, with_deletes
 from benchmarks.peers.duckdb_sql import Delta, NotWritten, first_order, recompute
 from benchmarks.peers.plain_python import PROGRAMS
-from benchmarks.stream import Relation, Step, Stream, interleaved, signed, with_deletes
+from benchmarks.workloads import graph, orderbook, snb, tpch
 
 Edge = tuple[int, int]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks.answers import Disagreement, compare_answers, hashed
-from benchmarks.plots import plots
-from benchmarks.report import MARK, TOP, ahead, states, table, write_page
-from benchmarks.schedule import GROUPS
+from benchmarks.measuring.answers import Disagreement, compare_answers, hashed
+from benchmarks.reporting.plots import plots
+from benchmarks.reporting.report import MARK, TOP, ahead, states, table, write_page
+from benchmarks.running.schedule import GROUPS
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
-from benchmarks import check, processes, run, schedule
-from benchmarks.processes import Worker
-from benchmarks.results import Unfinished
-from benchmarks.run import Limits
-from benchmarks.schedule import Entry
-from benchmarks.strategies import OURS, PEERS
+from benchmarks.measuring import processes
+from benchmarks.measuring.catalogue import module_of
+from benchmarks.measuring.processes import Worker
+from benchmarks.measuring.strategies import OURS, PEERS
+from benchmarks.running import check, run, schedule
+from benchmarks.running.results import Unfinished
+from benchmarks.running.run import Limits
+from benchmarks.running.schedule import Entry
 from freshviews.plan import STRATEGIES as BY_NAME
 
 PROGRESS = 'print(\'{"progress": {"steps_done": 3, "rows": 300, "wall_seconds": 0.5}}\', flush=True)'
@@ -64,7 +66,7 @@ def test_a_result_is_what_the_process_printed() -> None:
 
 
 def test_a_peer_that_is_not_installed_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.environments.FOLDER", tmp_path)
+    monkeypatch.setattr("benchmarks.measuring.environments.FOLDER", tmp_path)
     found = processes.measured("graph", "triangle, skew 2.5 tenth", "Pathway")
     assert found == {"missing": "not installed: python -m benchmarks install pathway"}
 
@@ -143,7 +145,7 @@ def test_a_failure_is_no_ratio() -> None:
 def test_the_schedule_names_what_there_is(entries: Any) -> None:
     for entry in schedule.merged(entries()):
         assert entry.group in schedule.GROUPS
-        module = __import__(f"benchmarks.{entry.workload}", fromlist=["stream"])
+        module = module_of(entry.workload)
         if hasattr(module, "stream"):
             assert set(entry.strategies) <= {*OURS, *BY_NAME, *PEERS}, entry
         else:

@@ -7,10 +7,10 @@ from collections import deque
 import numpy as np
 import pytest
 
-from benchmarks import graph, orderbook, oumv
-from benchmarks.graphs import epinions, window_of, windowed
-from benchmarks.ours import keep_fresh
-from benchmarks.pipeline_state import items
+from benchmarks.measuring.ours import keep_fresh
+from benchmarks.pipeline.state import items
+from benchmarks.workloads import graph, orderbook, oumv
+from benchmarks.workloads.graphs import epinions, window_of, windowed
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 10, 11, 53])

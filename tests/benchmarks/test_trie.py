@@ -7,12 +7,15 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import graph, kept_listing, moves, ours, single_edits, slice_intersections, tree_load, trie
-from benchmarks.answers import compare_answers
-from benchmarks.graphs import chung_lu
-from benchmarks.report import table
-from benchmarks.schedule import APART, TRIE, apart
-from benchmarks.strategies import PLANNED
+from benchmarks.counting import moves, slice_intersections
+from benchmarks.measuring import ours
+from benchmarks.measuring.answers import compare_answers
+from benchmarks.measuring.strategies import PLANNED
+from benchmarks.reporting.report import table
+from benchmarks.running.schedule import APART, TRIE, apart
+from benchmarks.timing import single_edits, tree_load, trie
+from benchmarks.workloads import graph, kept_listing
+from benchmarks.workloads.graphs import chung_lu
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ from __future__ import annotations
 import duckdb
 import pytest
 
-from benchmarks import flights, graph, orderbook, oumv, snb, star, tpch, tpch_queries
-from benchmarks.stream import Relation
+from benchmarks.measuring.stream import Relation
+from benchmarks.workloads import flights, graph, orderbook, oumv, snb, star, tpch, tpch_queries
 from freshviews.catalog.catalog import Catalog
 from freshviews.errors import SqlError
 from freshviews.sql.statements.script import parse_script

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import enclosure, windowed_graph
-from benchmarks.answers import compare_answers
-from benchmarks.graphs import chung_lu
-from benchmarks.strategies import PLANNED
+from benchmarks.measuring.answers import compare_answers
+from benchmarks.measuring.strategies import PLANNED
+from benchmarks.timing import enclosure, windowed_graph
+from benchmarks.workloads.graphs import chung_lu
 from freshviews.advice.enclosure import of_stream, of_tree
 
 

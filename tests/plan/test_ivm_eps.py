@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.hard import Update, oumv_stream
+from benchmarks.workloads.hard import Update, oumv_stream
 from freshviews.errors import PlanError
 from freshviews.plan.delta import first_order
 from freshviews.plan.eps import linear as ivm_eps_linear

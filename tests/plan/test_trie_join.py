@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import freshviews as fv
-from benchmarks.moves import count_of, counted
-from benchmarks.worst_cases import LOOMIS_WHITNEY, TRIANGLE, slope, worst_case
+from benchmarks.counting.moves import count_of, counted
+from benchmarks.counting.worst_cases import LOOMIS_WHITNEY, TRIANGLE, slope, worst_case
 from freshviews.engine.views.runtime import BlockState
 from freshviews.plan.delta import first_order
 from freshviews.plan.trie import trie_join

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
-from benchmarks import pipeline_graph
+from benchmarks.pipeline import graph as pipeline_graph
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

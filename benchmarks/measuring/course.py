@@ -1,0 +1,140 @@
+"""One run over a stream: clocks around each batch, when to stop, how far it came, what is told of it."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measuring.answers import Answer
+from benchmarks.measuring.machine import most_resident_bytes
+from benchmarks.measuring.stream import Stream
+
+LIMIT = "BENCHMARK_LIMIT"
+EXPECTED = "BENCHMARK_EXPECTED"
+PROGRESS = "progress"
+"""Key of the lines by which a worker tells how far it is, for whoever has to end it."""
+TOLD_EVERY = 0.5
+"""Seconds between two such lines."""
+
+
+def limit() -> float:
+    """Seconds that a measurement may take; the run stops after the first batch beyond."""
+    return float(os.environ.get(LIMIT, "inf"))
+
+
+def expected_answers() -> dict[str, Answer]:
+    """Answers of the first strategy of the case, by step, for peers that do not say when they are done."""
+    file = os.environ.get(EXPECTED)
+    found: dict[str, Answer] = json.loads(Path(file).read_text()) if file else {}
+    return found
+
+
+class Course:
+    """Times the batches of a stream one by one.
+
+    ``for i, step in course:`` gives the steps; around what counts stand ``go`` and ``stop``. A batch may be timed in
+    several pieces. The loop ends with the stream, or with the first batch after the limit. Where only some steps are
+    timed (``sampled``), the rate is that of their rows. Where all steps up to a compared one go in at once
+(``grouped``), there is no latency of a batch.
+    """
+
+    def __init__(self, stream: Stream, *, sampled: Sequence[int] | None = None, grouped: bool = False) -> None:
+        self.stream = stream
+        self.answers: dict[str, Answer] = {}
+        self.compared = frozenset(stream.compared)
+        self._sampled = None if sampled is None else frozenset(sampled)
+        self._grouped = grouped
+        self._until = limit()
+        self._wall = self._cpu = 0.0
+        self._rows = self._steps = self._delta_rows = 0
+        self._taken: list[float] = []
+        self._batch = 0.0
+        self._since = self._cpu_since = 0.0
+        self._read_rows, self._read_seconds = 0, 0.0
+        self._over = False
+        self.ready = 0.0
+        """Seconds from the definition of the view until the first batch of a warming run is in; 0 where not told."""
+        gc.collect()
+        gc.freeze()
+        self._started = self._told = time.perf_counter()
+        self._tell()
+
+    def _tell(self) -> None:
+        print(json.dumps({PROGRESS: self._so_far()}), flush=True)
+
+    def __iter__(self) -> Any:
+        for i, step in enumerate(self.stream.steps):
+            self._batch = 0.0
+            yield i, step
+            self._steps = i + 1
+            if self._sampled is None or i in self._sampled:
+                self._rows += len(step.rows)
+                if not self._grouped or i in self.compared:
+                    self._taken.append(self._batch)
+            now = time.perf_counter()
+            if now - self._told > TOLD_EVERY:
+                self._told = now
+                self._tell()
+            if now - self._started > self._until and i + 1 < len(self.stream.steps):
+                self._over = True
+                return
+
+    def go(self) -> None:
+        """Count from now on."""
+        self._since, self._cpu_since = time.perf_counter(), time.process_time()
+
+    def stop(self) -> None:
+        """Stop counting."""
+        taken = time.perf_counter() - self._since
+        self._cpu += time.process_time() - self._cpu_since
+        self._wall += taken
+        self._batch += taken
+
+    def give_back(self, seconds: float) -> None:
+        """Take seconds off that passed while nothing was done."""
+        self._wall -= seconds
+        self._batch -= seconds
+
+    def read(self, rows: int, seconds: float) -> None:
+        """Tell of a view that was read whole."""
+        self._read_rows += rows
+        self._read_seconds += seconds
+
+    def delta(self, rows: int) -> None:
+        """Tell of rows of changes that were handed out."""
+        self._delta_rows += rows
+
+    def _so_far(self) -> dict[str, Any]:
+        return {"steps_done": self._steps, "rows": self._rows, "wall_seconds": self._wall}
+
+    def result(self, **more: Any) -> dict[str, Any]:
+        """What was measured. Rates by the wall clock, and by the CPU clock of the process where it has one."""
+        found: dict[str, Any] = {**self._so_far(), "steps": len(self.stream.steps), "cpu_seconds": self._cpu}
+        found["rows_per_second"] = self._rows / self._wall
+        found["rows_per_cpu_second"] = self._rows / max(self._cpu, 1e-9)
+        taken = np.array([] if self._grouped else self._taken) * 1e3
+        if len(taken):
+            found["p50_ms"] = float(np.percentile(taken, 50))
+        # A percentile of fewer batches than it needs would be the longest by another name.
+        if len(taken) >= 100:
+            found["p99_ms"] = float(np.percentile(taken, 99))
+        if len(taken) >= 1000:
+            found["p999_ms"] = float(np.percentile(taken, 99.9))
+        if self._delta_rows:
+            found["delta_rows"] = self._delta_rows
+            found["delta_rows_per_second"] = self._delta_rows / self._wall
+        if self._read_rows:
+            found["read_rows_per_second"] = self._read_rows / max(self._read_seconds, 1e-9)
+        if self.ready:
+            found["ready_seconds"] = self.ready
+        if self._over:
+            found["cut"] = f"cut off after {self._until:g} s: {self._steps:,} of {len(self.stream.steps):,} batches"
+        found["peak_bytes"] = most_resident_bytes()
+        return {**found, "answers": self.answers, **more}

@@ -1,0 +1,56 @@
+"""Environments of peers whose packages clash with ours: a venv each, made from benchmarks/requirements-<name>.txt.
+
+``python -m benchmarks install`` makes them, below .venv/peers or where BENCHMARK_ENVIRONMENTS says.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from benchmarks.measuring.machine import ROOT
+
+NAMES = ("pathway", "flink")
+PACKAGES = {"pathway": "pathway", "flink": "apache-flink"}
+FOLDER = Path(os.environ.get("BENCHMARK_ENVIRONMENTS", ROOT / ".venv" / "peers"))
+
+
+def python_of(name: str) -> Path | None:
+    """The interpreter of an environment; None where it has not been made whole."""
+    python = FOLDER / name / "bin" / "python"
+    return python if (FOLDER / name / "ready").exists() else None
+
+
+@cache
+def version_in(name: str) -> str:
+    """The version of the peer that an environment is for; "missing" where there is none."""
+    python = python_of(name)
+    if python is None:
+        return "missing"
+    ask = f"from importlib.metadata import version; print(version({PACKAGES[name]!r}))"
+    return subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def install(names: tuple[str, ...] = NAMES) -> bool:
+    """Make environments that are not there; whether all of them could be made. What pip says is passed on."""
+    whole = True
+    for name in names:
+        if python_of(name) is not None:
+            print(f"{name}: ready")
+            continue
+        folder = FOLDER / name
+        print(f"{name}: installing into {folder}", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+        requirements = ROOT / "benchmarks" / f"requirements-{name}.txt"
+        pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        # The packages that Flink's needs are built with what was usual when they were written.
+        done = subprocess.run([*pip, "--requirement", requirements])
+        if done.returncode:
+            print(f"{name}: could not be installed; it will be reported as missing", flush=True)
+            whole = False
+        else:
+            (folder / "ready").touch()
+    return whole

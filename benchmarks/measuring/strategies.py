@@ -1,0 +1,55 @@
+"""Who keeps a view fresh: our own strategies and the peers, by the names of the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+from benchmarks.measuring.stream import Stream
+
+PLANNED = "freshviews"
+"""The strategy that the planner takes."""
+NAMED = ("view_tree", "higher_order", "change_propagation", "first_order")
+"""Strategies of freshviews by name that keep views of any shape: the classical ones."""
+OURS = (PLANNED, *NAMED, "ivm_eps")
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A module of ``benchmarks.peers`` with ``run``, a function of it, and the environment it needs beside our own."""
+
+    module: str
+    function: str = "run"
+    environment: str | None = None
+
+
+PEERS = {
+    "plain Python": Peer("plain_python"),
+    "DuckDB": Peer("duckdb_sql", "recompute"),
+    "DuckDB, delta SQL": Peer("duckdb_sql", "first_order"),
+    "Pathway": Peer("pathway_sql", environment="pathway"),
+    "Flink": Peer("flink_sql", environment="flink"),
+    "Spark": Peer("spark_sql", "recompute"),
+    "Spark, stream joins": Peer("spark_sql", "join_streams"),
+}
+IN_PROCESS = ("plain Python", "DuckDB", "DuckDB, delta SQL")
+
+
+def environment_of(strategy: str) -> str | None:
+    """The environment that a strategy runs in; None for that of freshviews."""
+    return PEERS[strategy].environment if strategy in PEERS else None
+
+
+def run(stream: Stream, strategy: str) -> dict[str, Any]:
+    """Measure a strategy over a stream, in this process."""
+    if strategy in PEERS:
+        peer = PEERS[strategy]
+        function: Callable[[Stream], dict[str, Any]] = getattr(
+            import_module(f"benchmarks.peers.{peer.module}"), peer.function
+        )
+        return function(stream)
+    from benchmarks.measuring.ours import keep_fresh
+
+    return keep_fresh(stream, None if strategy == PLANNED else strategy)

@@ -1,0 +1,132 @@
+"""Streams of batches: what goes in, the view over it, and where answers are compared.
+
+Nothing here needs freshviews: the processes of all peers, each with the packages of its own, make the same streams.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+ROWS_PER_BATCH = 1000
+MULTIPLICITY = "_multiplicity"
+
+
+@dataclass(frozen=True)
+class Relation:
+    """A table: its columns as SQL text, and the columns that tell its rows apart."""
+
+    name: str
+    columns: str
+    identity: tuple[str, ...]
+
+    def ddl(self, *, checked: bool) -> str:
+        """CREATE TABLE for freshviews: with its primary key checked, or trusted."""
+        if checked:
+            return f"CREATE TABLE {self.name} ({self.columns}, PRIMARY KEY ({', '.join(self.identity)}));"
+        return f"CREATE TABLE {self.name} ({self.columns}) TBLPROPERTIES ('freshviews.trusted' = 'true');"
+
+    def plain_ddl(self) -> str:
+        """CREATE TABLE without a key."""
+        return f"CREATE TABLE {self.name} ({self.columns});"
+
+    def types(self) -> dict[str, str]:
+        """Names of columns and their SQL types."""
+        parts, depth, start = [], 0, 0
+        for i, letter in enumerate(self.columns):
+            depth += (letter == "(") - (letter == ")")
+            if letter == "," and not depth:
+                parts.append(self.columns[start:i])
+                start = i + 1
+        parts.append(self.columns[start:])
+        return dict(part.strip().split(" ", 1) for part in parts)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A batch of one table: rows inserted (``sign`` 1), deleted (-1), or both (0: the last column says)."""
+
+    sign: int
+    table: str
+    rows: pa.RecordBatch
+
+    @cached_property
+    def parts(self) -> list[tuple[int, pa.RecordBatch]]:
+        """The rows that are deleted, then those that are inserted, each with its sign."""
+        if self.sign:
+            return [(self.sign, self.rows)]
+        signs = self.rows.column(self.rows.num_columns - 1)
+        rows = self.rows.select(self.rows.schema.names[:-1])
+        both = [(-1, rows.filter(pc.less(signs, 0))), (1, rows.filter(pc.greater(signs, 0)))]
+        return [(sign, part) for sign, part in both if len(part)]
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Batches in order, the view kept fresh over them, and the steps after which its answers are compared."""
+
+    relations: tuple[Relation, ...]
+    view: str
+    steps: tuple[Step, ...]
+    compared: tuple[int, ...]
+    checked: bool = False
+    """Whether freshviews stores the tables and checks their keys."""
+    told: bool = False
+    """Whether the change of the view is handed out with every batch, and its rows are counted."""
+    read: bool = False
+    """Whether reading all of the view at the compared steps is part of the time."""
+    pattern: Mapping[str, object] = field(default_factory=dict)
+    """What peers without SQL go by: see ``benchmarks.workloads.graph``."""
+
+    @property
+    def rows(self) -> int:
+        return sum(len(step.rows) for step in self.steps)
+
+    @property
+    def empty(self) -> list[tuple[int, ...]]:
+        """The rows of the view over empty tables: a count of all is 0, which some peers do not tell of."""
+        return [(0,)] if self.view.lstrip().startswith("SELECT COUNT(*)") and "GROUP BY" not in self.view else []
+
+    def relation(self, name: str) -> Relation:
+        return next(r for r in self.relations if r.name == name)
+
+
+def spread_over(steps: int, count: int) -> tuple[int, ...]:
+    """Positions of ``count`` steps spread evenly over a stream, its last one among them."""
+    return tuple(sorted({round(i) for i in np.linspace(0, steps - 1, min(count, steps) + 1)[1:]}))
+
+
+def interleaved(tables: Mapping[str, pa.Table], rows: int = ROWS_PER_BATCH) -> list[Step]:
+    """Inserts of all rows of all tables, each batch of one table, tables in proportion to their sizes."""
+    placed = []
+    for name, table in tables.items():
+        done = 0
+        for batch in table.combine_chunks().to_batches(max_chunksize=rows):
+            placed.append((done / table.num_rows, name, batch))
+            done += len(batch)
+    return [Step(1, name, batch) for _, name, batch in sorted(placed, key=lambda p: p[0])]
+
+
+def with_deletes(inserts: Sequence[Step], every: int = 10) -> tuple[Step, ...]:
+    """The inserts, and after them every so manieth batch deleted again."""
+    return (*inserts, *(Step(-1, step.table, step.rows) for step in inserts[::every]))
+
+
+def signed(table: str, rows: pa.Table, signs: np.ndarray, size: int) -> list[Step]:
+    """Batches of rows inserted (1) and deleted (-1), in order; a row that comes and goes within a batch is left out."""
+    found = []
+    for start in range(0, len(signs), size):
+        part = rows.slice(start, size)
+        many = part.append_column(MULTIPLICITY, pa.array(signs[start : start + size]))
+        if len(set(signs[start : start + size].tolist())) > 1:
+            many = many.group_by(part.column_names, use_threads=False).aggregate([(MULTIPLICITY, "sum")])
+            many = many.rename_columns([*part.column_names, MULTIPLICITY])
+            many = many.filter(pc.not_equal(many[MULTIPLICITY], 0))
+        if len(many):
+            found.append(Step(0, table, many.combine_chunks().to_batches()[0]))
+    return found

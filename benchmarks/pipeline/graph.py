@@ -1,0 +1,195 @@
+"""Patterns in a graph that moves: triangles and paths of three edges over a window of the trust network of Epinions.
+
+A fifth of all edges is in the window; each edge that comes in then pushes the oldest out, and in the end the window is
+emptied. 10,000 changes are a file, and a micro-batch. Beside it: Spark computing the count anew after a micro-batch,
+over edges that lie in its cache already; and Spark's own joins of streams, which know no deletes, over those files at
+the beginning that have inserts alone.
+
+The graph is SNAP's soc-Epinions1 as ``src,dst`` in the file that EPINIONS names, or benchmarks/data/epinions.csv; where
+there is neither, a random one with a power-law degree stands in.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.measuring.answers import answer
+from benchmarks.measuring.stream import spread_over
+from benchmarks.pipeline.run import (
+    after_warming,
+    counts_of,
+    folder,
+    put,
+    rate,
+    run_once,
+    scaled,
+    seconds_between,
+    seconds_of,
+    session,
+)
+from benchmarks.workloads.graphs import Edges, chung_lu, epinions, window_of, windowed
+
+TITLE = "pipeline, graph"
+VIEWS = {
+    "triangles": """
+        SELECT COUNT(*) AS n FROM edges a JOIN edges b ON a.dst = b.src JOIN edges c ON b.dst = c.src AND c.dst = a.src
+    """,
+    "3-hop paths": "SELECT COUNT(*) AS n FROM edges a JOIN edges b ON a.dst = b.src JOIN edges c ON b.dst = c.src",
+}
+CASES = tuple(VIEWS)
+STRATEGIES = ("freshviews", "Spark, computing anew", "Spark, joining streams")
+UNIT = "rows/s"
+TARGETS: dict[str, float] = {}
+TARGET_RATIOS = {"Spark, computing anew": 100.0, "Spark, joining streams": 100.0}
+
+CHANGES = scaled(10_000, 2_000)
+"""Changes in a micro-batch."""
+POINTS = 10
+"""Micro-batches after which Spark computes the count anew: doing so after each would take hours."""
+LIMIT = max(20.0, min(180.0, scaled(180)))
+"""Seconds after which what runs beside is cut off."""
+SCRIPT = """
+CREATE STREAMING TABLE edges (src BIGINT, dst BIGINT)
+  USING parquet OPTIONS (path 'edges', changes 'signed', maxFilesPerTrigger '1');
+CREATE MATERIALIZED VIEW counted AS {view};
+"""
+
+
+def edges() -> tuple[Edges, str]:
+    """Edges in the order of their arrival, shape (edges, 2), and what graph it is."""
+    there = epinions()
+    found, name = (chung_lu(20_000, 300_000, 3.0), "a random graph") if there is None else (there, "Epinions")
+    return found[: scaled(len(found))], name
+
+
+def measure(case: str, strategy: str) -> dict[str, Any]:
+    """Changes per second of the median micro-batch."""
+    rows, name = edges()
+    run: Callable[..., dict[str, Any]] = {
+        "freshviews": _freshviews,
+        "Spark, computing anew": _anew,
+        "Spark, joining streams": _joined,
+    }[strategy]
+    # What Spark keeps by itself lies in its Java process; of a pipeline nothing does.
+    settings = {} if strategy == "freshviews" else {"spark.driver.memory": "6g"}
+    with folder() as place, session(settings=settings) as spark:
+        found = run(spark, place, rows, VIEWS[case])
+    noted = f"; {found['note']}" if found.get("note") else ""
+    return {**found, "note": f"{name}{noted}", "graph": name}
+
+
+def _write(place: Path, rows: Edges, first: int | None = None) -> int:
+    """Files of changes, all or the ``first``; how many."""
+    which, signs = windowed(len(rows), window_of(len(rows)))
+    files = range(0, len(which), CHANGES)[:first]
+    for number, start in enumerate(files):
+        part = slice(start, start + CHANGES)
+        src, dst = rows[which[part]].T
+        put(pa.table({"src": src, "dst": dst, "_multiplicity": signs[part]}), place / "edges" / f"{number:06d}.parquet")
+    return len(files)
+
+
+def _freshviews(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
+    _write(place, rows)
+    script = place / "graph.sql"
+    script.write_text(SCRIPT.format(view=view))
+    versions = run_once(spark, script, view="counted")
+    # The last file is as short as it comes out.
+    found = rate(CHANGES, after_warming(seconds_of(versions)[:-1]))
+    answers = {str(batch): answer([(n,)]) for batch, n in counts_of(versions).items() if batch >= 0}
+    return {**found, "made": [version.manifest.seconds for version in versions], "answers": answers}
+
+
+def _anew(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
+    """The time is that of the query alone; that the edges lie in the cache is a gift."""
+    which, signs = windowed(len(rows), window_of(len(rows)))
+    steps = spread_over(-(-len(which) // CHANGES), POINTS + 1)[:-1]
+    seconds: list[float] = []
+    answers = {}
+    until = time.perf_counter() + LIMIT
+    for i, step in enumerate(steps):
+        there, sign = which[: (step + 1) * CHANGES], signs[: (step + 1) * CHANGES]
+        src, dst = rows[np.setdiff1d(there[sign > 0], there[sign < 0])].T
+        frame = spark.createDataFrame(pa.table({"src": src, "dst": dst})).repartition(2).cache()
+        frame.count()
+        frame.createOrReplaceTempView("edges")
+        # Once more at first, so that code is compiled before it counts.
+        for _ in range(2 if i == 0 else 1):
+            start = time.perf_counter()
+            found = _within(spark, until - start, lambda: spark.sql(view).collect())
+            taken = time.perf_counter() - start
+        frame.unpersist()
+        if found is None:
+            return _cut_off(seconds, f"{i} of {len(steps)} points", answers)
+        seconds.append(taken)
+        answers[str(step)] = answer(found)
+    return {**rate(CHANGES, seconds), "answers": answers}
+
+
+def _joined(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
+    """Spark's joins of streams, in append mode and without watermarks: what comes out of each batch is counted."""
+    from pyspark.errors import StreamingQueryException
+
+    files = _write(place, rows, max(window_of(len(rows)) // CHANGES, 1))
+    schema = "src BIGINT, dst BIGINT"
+    reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", "1")
+    # One stream for each place in the query, which then says all the rest.
+    query = view.replace("COUNT(*) AS n", "a.src")
+    for name in "abc":
+        reader.parquet(str(place / "edges")).createOrReplaceTempView(f"edges_{name}")
+        query = query.replace(f"edges {name}", f"edges_{name} {name}")
+    ended: list[float] = []
+    answers = {}
+    total = 0
+
+    def each(results: Any, batch: int) -> None:
+        nonlocal total
+        total += results.count()
+        ended.append(time.perf_counter())
+        answers[str(batch)] = answer([(total,)])
+
+    start = time.perf_counter()
+    writer = spark.sql(query).writeStream.foreachBatch(each).outputMode("append")
+    running = writer.option("checkpointLocation", str(place / "notes")).trigger(availableNow=True).start()
+    try:
+        complete = running.awaitTermination(LIMIT)
+    except StreamingQueryException as error:
+        note = f"Spark gave up after {len(ended)} of {files} files: {str(error).splitlines()[0][:200]}"
+        seconds = after_warming(seconds_between([start, *ended])) or [LIMIT]
+        return {**rate(CHANGES, seconds), "answers": answers, "note": note}
+    seconds = after_warming(seconds_between([start, *ended]))
+    if not complete:
+        return _cut_off(seconds, f"{len(ended)} of {files} files of inserts", answers)
+    return {**rate(CHANGES, seconds), "answers": answers, "note": "inserts alone"}
+
+
+def _cut_off(seconds: list[float], reached: str, answers: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a run that was cut off; where nothing came to an end, the rate is at most what is told."""
+    return {**rate(CHANGES, seconds or [LIMIT]), "answers": answers, "note": f"cut off after {LIMIT:g} s: {reached}"}
+
+
+def _within(spark: Any, seconds: float, work: Callable[[], Any]) -> Any:
+    """What ``work`` gives; None where its jobs had to be stopped, as the time was over."""
+    over = []
+
+    def stop() -> None:
+        over.append(True)
+        spark.sparkContext.cancelAllJobs()
+
+    timer = Timer(max(seconds, 0.1), stop)
+    timer.start()
+    try:
+        return work()
+    except Exception:
+        if over:
+            return None
+        raise
+    finally:
+        timer.cancel()

@@ -1,0 +1,59 @@
+"""A pipeline with state starts again, in a new process: seconds until its first new micro-batch is delivered.
+
+Counted is from the making of the pipeline, with a session of Spark that runs and has done nothing yet. With 20 MB of
+state it is what a cold Java process and a new Python worker take; what 1 GB takes more is the state.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring.processes import in_own_process
+from benchmarks.pipeline.run import Running, folder, scaled, session
+from benchmarks.pipeline.state import bytes_of, filled
+
+TITLE = "pipeline, restart"
+CASES = ("20 MB of state", "1 GB of state")
+STRATEGIES = ("freshviews",)
+UNIT = "s"
+TARGETS = {"1 GB of state": 5.0}
+
+BYTES = {"20 MB of state": scaled(20_000_000), "1 GB of state": scaled(1_000_000_000)}
+PLACE, SIZE = "BENCHMARK_SHOP", "BENCHMARK_BYTES"
+
+
+def measure(case: str, strategy: str) -> dict[str, Any]:
+    """One process fills the state; the one asked for starts again. ``fill`` and ``again`` are what each does."""
+    if case == "fill":
+        return _fill(Path(os.environ[PLACE]), int(os.environ[SIZE]))
+    if case == "again":
+        return _again(Path(os.environ[PLACE]))
+    with folder() as place:
+        there = {PLACE: str(place / "shop"), SIZE: str(BYTES[case])}
+        written = in_own_process("pipeline_restart", "fill", strategy, there)
+        found = in_own_process("pipeline_restart", "again", strategy, there)
+        return {**found, **written}
+
+
+def _fill(place: Path, size: int) -> dict[str, Any]:
+    with session() as spark:
+        with filled(spark, place, size) as (shop, running):
+            last = running.versions[-1].manifest
+        shop.check()
+        # Not read by the pipeline that has been stopped.
+        shop.write_small()
+    return {"bytes": bytes_of(last), "items": shop.items, "note": f"{bytes_of(last) / 1e6:,.0f} MB"}
+
+
+def _again(place: Path) -> dict[str, Any]:
+    script = place / "shop.sql"
+    with session() as spark:
+        running = Running(spark, script)
+        try:
+            running.wait_for(lambda: any(version.manifest.rows for version in running.versions))
+        finally:
+            running.query.stop()
+        first = next(version for version in running.versions if version.manifest.rows)
+        return {"value": first.at - running.started, "made": first.manifest.seconds, "rows": first.manifest.rows}

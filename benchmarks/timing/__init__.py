@@ -1,0 +1,13 @@
+"""Workloads that are no stream and time themselves: single calls, loads, memory, windows and first use."""
+
+__all__ = [
+    "enclosure",
+    "filling",
+    "first_use",
+    "memory",
+    "single_edits",
+    "single_rows",
+    "tree_load",
+    "trie",
+    "windowed_graph",
+]

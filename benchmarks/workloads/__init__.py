@@ -1,0 +1,22 @@
+"""Streams of changes to measure over: each module names its cases and makes the stream of a case.
+
+``graph``, ``triangle``, ``eps`` and ``kept_listing`` are patterns in graphs, drawn or read by ``graphs``. ``tpch``,
+``star``, ``snb``, ``orderbook`` and ``flights`` join tables. ``oumv`` and ``hard`` are streams on which every algorithm
+is slow.
+"""
+
+__all__ = [
+    "eps",
+    "flights",
+    "graph",
+    "graphs",
+    "hard",
+    "kept_listing",
+    "orderbook",
+    "oumv",
+    "snb",
+    "star",
+    "tpch",
+    "tpch_queries",
+    "triangle",
+]
