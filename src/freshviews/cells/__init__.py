@@ -1,8 +1,8 @@
-"""Views kept by several engines, *cells*, each with its part of the rows.
+"""Views maintained by several engines, *cells*, each with a part of the rows.
 
-``plan_cells`` decides which rows go to which cells (HyperCube) and what is merged; the functions of
-``freshviews.cells.statements`` say which tables and views a cell and the second stage, *merge*, keep; ``cells_of``
-routes a row. Nothing here looks at data, or knows Spark.
+``plan_cells`` decides which rows go to which cells (HyperCube) and which results are merged.
+``freshviews.cells.statements`` gives the tables and views of a cell and of the second stage, *merge*. ``cells_of``
+routes a row. No module here reads data or knows Spark.
 """
 
 from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Output, Part, Role, Values

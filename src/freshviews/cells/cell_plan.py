@@ -1,8 +1,8 @@
-"""A plan for cells: which rows of which table go where, and what comes out. Data only; kept as JSON.
+"""A plan for cells: which rows of which table go where, and where results come from. Data only; stored as JSON.
 
-A *role* is one way in which the rows of a table go to cells. In a cell each role is a table of its own. Cells of
-a role form a grid: a *dim* with a column gives one coordinate, by a hash of the value; a dim without one stands
-for all coordinates, so that the row is copied. Cell number = (offset + sum of coordinate * stride) mod cells.
+A *role* is one way to route the rows of a table to cells. In a cell each role is a table of its own. The cells of a
+role form a grid: a *dim* with a column gives one coordinate, a hash of the value; a dim without a column means all
+coordinates, so the row is copied. Cell number = (offset + sum of coordinate * stride) mod cells.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from math import prod
 from typing import Any, Literal
 
 Value = Any
-"""A value of a column as Python has it: int, str, float, bool, Decimal, date, datetime or None."""
+"""A column value in Python: int, str, float, bool, Decimal, date, datetime or None."""
 
 FORMAT = 1
-"""Of the JSON."""
+"""Version of the JSON format."""
 
 
 @dataclass(frozen=True)
 class Dim:
-    """One dimension of a grid, with ``share`` coordinates, each ``stride`` cells from the last.
+    """One dimension of a grid: ``share`` coordinates, ``stride`` cells apart.
 
-    ``column``: the row's coordinate is ``hash(value cast to kind, seed) mod share``; None: all coordinates.
-    ``kind`` is bigint, ``decimal(38,s)``, double, string, date, timestamp or boolean; NULL is hashed too.
+    ``column``: the row's coordinate is ``hash(value cast to kind, seed) mod share``; None: all coordinates. ``kind``:
+    bigint, ``decimal(38,s)``, double, string, date, timestamp or boolean. NULL is hashed too.
     """
 
     column: str | None
@@ -39,8 +39,8 @@ class Dim:
 
 @dataclass(frozen=True)
 class Values:
-    """Which rows a role takes: those whose column, cast to ``kind``, is one of the values (``inside``), or is
-    not, NULL included."""
+    """A condition on the rows of a role: the column, cast to ``kind``, is one of the values (``inside``), or is none of
+    them (NULL included)."""
 
     column: str
     kind: str
@@ -50,10 +50,11 @@ class Values:
 
 @dataclass(frozen=True)
 class Role:
-    """How rows of a table go to cells. ``name`` is the table's in a cell: the table's own for its first role.
+    """How rows of a table are routed to cells. ``name``: the table's name in a cell; the first role has the table's own
+    name.
 
-    A row is taken where every one of ``heavy`` holds. All shares of ``dims`` are above 1; without dims all rows
-    go to the cell ``offset``.
+    A row is taken if every condition of ``heavy`` holds. All shares of ``dims`` are above 1; without dims all rows go
+    to the cell ``offset``.
     """
 
     name: str
@@ -65,21 +66,21 @@ class Role:
 
     @property
     def span(self) -> int:
-        """Cells of the grid."""
+        """Number of cells of the grid."""
         return prod(dim.share for dim in self.dims)
 
     @property
     def copies(self) -> int:
-        """Cells that a row it takes goes to."""
+        """Number of cells that a taken row is sent to."""
         return prod(dim.share for dim in self.dims if dim.column is None)
 
     @property
     def reached(self) -> tuple[int, ...]:
-        """All cells that it sends rows to."""
+        """All cells that get rows."""
         return tuple((self.offset + i) % self.cells for i in range(self.span))
 
     def counted_in(self, cell: int) -> bool:
-        """Whether the cell counts the rows that it has by this role: of a row's copies one is counted."""
+        """True if the cell counts its rows of this role: of the copies of a row, one cell counts it."""
         place = (cell - self.offset) % self.cells
         if place >= self.span:
             return False
@@ -87,17 +88,17 @@ class Role:
 
     @property
     def routing(self) -> tuple[object, ...]:
-        """Equal for roles by which the same rows go to the same cells."""
+        """Equal for roles that route the same rows to the same cells."""
         return self.table.lower(), self.dims, self.offset, self.heavy
 
 
 Reads = tuple[tuple[str, str], ...]
-"""Per atom of a block the relation of the cell that it reads: a role, or a copy of a view."""
+"""Per atom of a block, the relation of the cell that it reads: a role, or a copy of a view."""
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A view that a cell keeps under another name, for one part alone. ``reads``: for each of its blocks."""
+    """A view that a cell maintains under another name for one part. ``reads``: per block."""
 
     name: str
     view: str
@@ -106,11 +107,11 @@ class Copy:
 
 @dataclass(frozen=True)
 class Part:
-    """What is computed in cells by one grid: a block of a view, for one pattern of heavy values.
+    """A computation on one grid of cells: a block of a view, for one pattern of heavy values.
 
-    ``block`` is the position of the block; ``shares``: variables, or ``atom.column``, with a share above 1;
-    ``heavy``: per variable with heavy values whether this part has them; ``merged``: groups come out of several
-    cells; ``copies``: what the block reads of other views, in order.
+    ``block``: the position of the block. ``shares``: variables, or ``atom.column``, with a share above 1. ``heavy``:
+    per variable with heavy values, whether this part has them. ``merged``: a group may come from several cells.
+    ``copies``: views that the block reads, in order.
     """
 
     view: str
@@ -124,24 +125,24 @@ class Part:
 
     @property
     def roles(self) -> frozenset[str]:
-        """Names of the roles that it reads, itself or by its copies."""
+        """Names of the roles that it reads, directly or through its copies."""
         copies = {copy.name for copy in self.copies}
         names = [name for reads in (self.reads, *(r for c in self.copies for r in c.reads)) for _, name in reads]
         return frozenset(names) - copies
 
     @property
     def span(self) -> int:
-        """Cells of the grid."""
+        """Number of cells of the grid."""
         return prod(share for _, share in self.shares)
 
     def in_cell(self, cell: int, cells: int) -> bool:
-        """Whether the cell computes some of it."""
+        """True if the cell computes a share of it."""
         return (cell - self.offset) % cells < self.span
 
 
 @dataclass(frozen=True)
 class HeavyValues:
-    """Values of a column that occur too often, with the rows expected of each."""
+    """Values of a column that occur too often, with the expected rows of each."""
 
     table: str
     column: str
@@ -152,8 +153,8 @@ class HeavyValues:
 
 @dataclass(frozen=True)
 class Output:
-    """Where the rows of a view come from. ``cells``: the bag union of the contents (changes) of the cell views
-    named, over all cells that have them; ``merge``: the one view named of the second stage."""
+    """Where the rows of a view come from. ``cells``: the bag union of the named cell views, over all cells that have
+    them. ``merge``: the one named view of the second stage."""
 
     stage: Literal["cells", "merge"]
     views: tuple[str, ...]
@@ -161,9 +162,9 @@ class Output:
 
 @dataclass(frozen=True)
 class CellPlan:
-    """Everything that a checkpoint must keep to go on with its cells as they are.
+    """All that a checkpoint stores to resume its cells unchanged.
 
-    ``numbers`` has per table the greatest number that a role's name ever had, so that none is used twice.
+    ``numbers``: per table the greatest number that a role's name ever had, so that no name is used twice.
     """
 
     cells: int
@@ -182,7 +183,7 @@ class CellPlan:
         return tuple(part for part in self.parts if part.view.lower() == view.lower())
 
     def sources(self, table: str) -> tuple[Role, ...]:
-        """Roles that together have each row of the table once, counted where ``Role.counted_in`` says so."""
+        """Roles that together contain each row of the table once, counted where ``Role.counted_in`` is true."""
         roles = self.roles_of(table)
         whole = next((role for role in roles if not role.heavy), None)
         if whole is not None:
@@ -197,7 +198,7 @@ class CellPlan:
         return tuple(found.values())
 
     def to_json(self) -> str:
-        """A text that ``from_json`` reads."""
+        """Return a text that ``from_json`` reads."""
         made = {
             "format": FORMAT,
             "cells": self.cells,
@@ -213,7 +214,7 @@ class CellPlan:
 
     @staticmethod
     def from_json(text: str) -> CellPlan:
-        """The plan of a text. ValueError where it is of another format."""
+        """Read a plan. Raises ValueError if it has another format."""
         made = json.loads(text)
         if made.get("format") != FORMAT:
             raise ValueError(f"the plan of cells has format {made.get('format')}; this version reads {FORMAT}")

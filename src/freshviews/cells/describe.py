@@ -10,12 +10,15 @@ from freshviews.cells.expected import rows_per_cell, rows_taken, sizes_of
 from freshviews.cells.needed import needed_views
 
 MOST_VALUES = 5
-"""Heavy values that are written out."""
+"""Limit on the heavy values that are printed."""
 
 
 def describe(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> str:
-    """Per view its shares, the roles it reads and whether its groups are merged; per role how its table is split
-    and copied; the rows expected in the cells. Plain text in columns."""
+    """Return a plain-text description of a plan.
+
+    Per view: its shares, the roles it reads, and whether its groups are merged. Per role: how its table is split and
+    copied. Per cell: the expected rows.
+    """
     known = sizes_of(catalog, sizes)
     sections = [_counted(plan.cells, "cell"), _views(plan, catalog), _tables(plan, known), _loads(plan, known)]
     if plan.heavy:
@@ -106,7 +109,7 @@ def _heavy(plan: CellPlan) -> str:
 
 
 def _table(lines: Sequence[Sequence[str]], right: Iterable[int] = ()) -> str:
-    """Lines of cells in columns."""
+    """Lay out rows of text in aligned columns."""
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     places = set(right)
     return "\n".join(

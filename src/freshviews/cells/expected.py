@@ -1,4 +1,4 @@
-"""How many rows are expected where."""
+"""Expected numbers of rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from freshviews.cells.cell_plan import HeavyValues, Role, Values
 
 
 def sizes_of(catalog: Catalog, sizes: Mapping[str, float]) -> dict[str, float]:
-    """Rows expected of every table, by its name as it is defined; one that is not given has the mean, or 1."""
+    """Expected rows per table, by the table's name as defined; a table that is not given has the mean, or 1."""
     mean = sum(sizes.values()) / len(sizes) if sizes else 1.0
     return {
         name: next((float(rows) for given, rows in sizes.items() if same(given, name)), mean) for name in catalog.tables
@@ -20,7 +20,7 @@ def sizes_of(catalog: Catalog, sizes: Mapping[str, float]) -> dict[str, float]:
 def rows_taken(
     table: str, filters: Iterable[Values], sizes: Mapping[str, float], heavy: Iterable[HeavyValues]
 ) -> float:
-    """Rows of a table that pass the filters, as if columns were independent."""
+    """Expected rows of a table that pass the filters, as if columns were independent."""
     size = sizes[table]
     taken = size
     for one in filters:
@@ -37,6 +37,6 @@ def rows_taken(
 
 
 def rows_per_cell(role: Role, sizes: Mapping[str, float], heavy: Iterable[HeavyValues]) -> float:
-    """Rows of a role expected in each cell that it reaches."""
+    """Expected rows of a role in each cell that it reaches."""
     split = prod(dim.share for dim in role.dims if dim.column is not None)
     return rows_taken(role.table, role.heavy, sizes, heavy) / split

@@ -7,13 +7,16 @@ from freshviews.catalog.definitions import ViewDef
 
 
 def reads_views_alone(view: ViewDef, catalog: Catalog) -> bool:
-    """Whether it is a view of the second stage."""
+    """True if the view belongs to the second stage."""
     return all(catalog.table(name) is None for name in view.inputs)
 
 
 def needed_views(catalog: Catalog) -> tuple[ViewDef, ...]:
-    """The views that cells or the second stage keep, in order of creation: those of users, and what views of the
-    second stage read. Views that a view in cells reads are copied there under names of its own."""
+    """The views that cells or the second stage maintain, in order of creation: user views, and views read by the second
+    stage.
+
+    A view that a cell view reads is copied into its cells under another name.
+    """
     needed: set[str] = set()
     views = list(catalog.views.values())
     for view in reversed(views):
@@ -26,7 +29,7 @@ def needed_views(catalog: Catalog) -> tuple[ViewDef, ...]:
 
 
 def closure(view: ViewDef, catalog: Catalog) -> tuple[ViewDef, ...]:
-    """The view and all views that it reads, also through others, in order of creation."""
+    """The view and all views that it reads, directly or not, in order of creation."""
     wanted = {view.name.lower()}
     for one in reversed(list(catalog.views.values())):
         if one.name.lower() in wanted:
@@ -35,6 +38,6 @@ def closure(view: ViewDef, catalog: Catalog) -> tuple[ViewDef, ...]:
 
 
 def tables_read(view: ViewDef, catalog: Catalog) -> tuple[str, ...]:
-    """Names of the tables that a view reads, also through others."""
+    """Names of the tables that a view reads, directly or not."""
     names = (name for one in closure(view, catalog) for name in one.inputs)
     return tuple(dict.fromkeys(t.name for t in map(catalog.table, names) if t is not None))

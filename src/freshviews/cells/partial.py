@@ -1,11 +1,11 @@
-"""A block whose groups come out of several cells: what each cell keeps of it, and how that is merged.
+"""A block whose groups span several cells: its parts in each cell, and their merge.
 
-Of a block with a LIMIT a cell keeps as many rows of its own, the second stage the first ones of them all. For groups,
-in a cell, a view with a row per group: its free variables, the components of its sums and counts as raw numbers,
-its MIN and MAX; where it has grouping sets, of the groups of all free variables alone, as the second stage groups them
-by each set. For COUNT and SUM of DISTINCT values, a view with a row per group and value. The second stage has
-a table for each, adds up the components of a group, takes the least of the least, and counts the values anew. MIN_BY
-and MAX_BY come with what they are ordered by, of the same row, as MIN or MAX of it.
+For a block with a LIMIT, each cell maintains as many rows of its own, and the second stage takes the first rows of all.
+For groups, a cell has a view with a row per group: its free variables, the components of its sums and counts as raw
+numbers, its MIN and MAX. With grouping sets these groups have all free variables, and the second stage groups them by
+each set. For COUNT and SUM of DISTINCT values, a cell has a view with a row per group and value. The second stage has a
+table per such view. It adds the components of a group, takes the least of the least values, and counts distinct values
+again. MIN_BY and MAX_BY are sent with the ordering value of the same row, as its MIN or MAX.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from freshviews.types import BIGINT, BOOLEAN
 
 @dataclass(frozen=True)
 class Piece:
-    """A view that cells keep for a merged block: its columns and its one block."""
+    """A view that cells maintain for a merged block: its columns and its one block."""
 
     columns: tuple[ColumnDef, ...]
     block: Block
 
 
 def pieces_of(block: Block) -> tuple[Piece, ...]:
-    """What a cell keeps of a block with groups, or global: the groups, then the values of each distinct query."""
+    """The cell views of a block with groups, or of a global one: the groups, then the values of each distinct query."""
     query = block.query
     components = _components(block)
     scanned = _scanned(block)
@@ -56,7 +56,7 @@ def pieces_of(block: Block) -> tuple[Piece, ...]:
 
 
 def merged(block: Block, tables: Sequence[str]) -> Block:
-    """The block over the tables of its pieces: same outputs, same HAVING."""
+    """The block over the tables of its pieces, with the same outputs and HAVING."""
     query = block.query
     components = _components(block)
     scanned = _scanned(block)
@@ -94,7 +94,7 @@ def merged(block: Block, tables: Sequence[str]) -> Block:
 
 
 def passed_on(view: ViewDef, block: Block, table: str) -> Block:
-    """A bag of all rows of a table that has the rows of a block of the view."""
+    """A bag of all rows of a table that contains the rows of a block of the view."""
     variables = tuple(f"g{i + 1}" for i in range(len(view.columns)))
     columns = tuple(Column(c.name, c.type, c.nullable) for c in view.columns)
     outputs = tuple(Output(c.name, Column(v, c.type, c.nullable)) for v, c in zip(variables, view.columns, strict=True))
@@ -102,7 +102,7 @@ def passed_on(view: ViewDef, block: Block, table: str) -> Block:
 
 
 def _scanned(block: Block) -> list[DistinctAggregate]:
-    """The aggregates of which a cell keeps what its own values come to: before MIN_BY, MIN of what it is ordered by."""
+    """The aggregates that a cell evaluates over its own values; MIN_BY is preceded by MIN of its ordering value."""
     found: list[DistinctAggregate] = []
     for one in block.distinct:
         if one.by is not None:
@@ -115,7 +115,7 @@ def _scanned(block: Block) -> list[DistinctAggregate]:
 
 
 def _components(block: Block) -> tuple[str, ...]:
-    """The linear components that results are made of; the count where the piece had no column otherwise."""
+    """The linear components that results use; the count, if the piece would have no column otherwise."""
     linear = {one.name for one in block.query.aggregates}
     used = (c for r in block.results for c in r.components)
     found = tuple(dict.fromkeys(c for c in used if c in linear))
@@ -125,7 +125,7 @@ def _components(block: Block) -> tuple[str, ...]:
 
 
 def _value_queries(block: Block) -> list[Query]:
-    """The queries of distinct aggregates that need the values themselves, each once."""
+    """The queries of distinct aggregates whose values are sent, each once."""
     found: list[Query] = []
     for one in block.distinct:
         if one.kind not in SCANNED and not any(_same(one.query, other) for other in found):

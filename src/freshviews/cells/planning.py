@@ -1,4 +1,4 @@
-"""Which role each atom of each view reads: shares per block, and cells for what is not split."""
+"""Choose the role that each atom of each view reads: shares per block, and cells for blocks that are not split."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from freshviews.query.grouping_sets import in_each
 from freshviews.sql.blocks.variables import free_name
 
 Heavy = Mapping[tuple[str, str], Sequence[Value] | Mapping[Value, float]]
-"""Per table and column the values that occur too often, with the rows of each, or alone: then they are taken to have
-about the same each, most of the table together. NULL and NaN are not told apart."""
+"""Per table and column, the values that occur too often, with or without the rows of each. Without rows, the values are
+assumed to have about the same number each, and most of the table together. NULL and NaN are not distinguished."""
 
 MOST_HEAVY = 2
-"""Variables of a block that are split into heavy and light; the patterns double with each."""
+"""Limit on the variables of a block that are split into heavy and light; each doubles the patterns."""
 
 
 def plan_cells(catalog: Catalog, cells: int, sizes: Mapping[str, float], heavy: Heavy | None = None) -> CellPlan:
-    """Roles and parts for ``cells`` cells.
+    """Choose roles and parts for ``cells`` cells.
 
-    ``sizes``: expected rows per table; a table that it lacks has the mean of the others, or 1.
-    Views are planned one by one, the largest first. A row counts for being kept by a role and for being read by a
-    view; to keep it by a role that exists by then costs nothing, so that the plan of a view is the best for it, given
-    those before it, and not the best for all. Raises PlanError where a foreign key would be checked across cells.
+    ``sizes``: expected rows per table; a table without one has the mean of the others, or 1. Views are planned one by
+    one, the largest first. A row costs once for being stored by a role and once for being read by a view. Storing it by
+    a role that exists already costs nothing. So the plan of a view is the best given the views before it, not the best
+    over all views. Raises PlanError if a foreign key would be checked across cells.
     """
     if cells < 1:
         raise ValueError(f"{cells} cells: there is at least 1")
@@ -53,10 +53,10 @@ def plan_cells(catalog: Catalog, cells: int, sizes: Mapping[str, float], heavy: 
 
 
 def extended(plan: CellPlan, catalog: Catalog, sizes: Mapping[str, float]) -> CellPlan:
-    """The plan once views or tables were added or dropped.
+    """Return the plan after views or tables were added or dropped.
 
-    Roles that are still needed keep name and routing, parts of views that stay are as they were; roles that nobody
-    reads any more go, but for the first of a table. Raises PlanError as ``plan_cells``.
+    Roles that are still needed keep name and routing, and parts of remaining views do not change. Unused roles are
+    removed, except the first role of a table. Raises PlanError as ``plan_cells``.
     """
     if plan.cells == 1:
         return replace(plan, roles=tuple(Role(table.name, table.name, 1) for table in catalog.tables.values()))
@@ -108,7 +108,7 @@ def _heavy_values(
 
 @dataclass(frozen=True)
 class _Choice:
-    """A way to spread a block that reads views; ``roles`` by table and what splits it."""
+    """A way to spread a block that reads views: ``roles`` by table, and the variable that splits it."""
 
     rank: tuple[float, bool, float]
     atoms: tuple[tuple[str, Spread], ...]
@@ -120,7 +120,7 @@ class _Choice:
 
 @dataclass
 class _Planner:
-    """A plan while it grows."""
+    """A plan under construction."""
 
     plan: CellPlan
     catalog: Catalog
@@ -150,7 +150,7 @@ class _Planner:
         everything = CellPlan(self.plan.cells, tuple(self.roles))
         kept = [role for role in self.roles if role.name in read or role.name == role.table]
         whole = {role.table for role in kept if not role.heavy}
-        # Where every role has but some values, those stay that have each row of the table together.
+        # If every role takes only some values, keep roles that together have each row of the table.
         rest = {role.name for table in self.catalog.tables if table not in whole for role in everything.sources(table)}
         self.roles = [role for role in self.roles if role in kept or role.name in rest]
         for table in self.catalog.tables.values():
@@ -191,7 +191,7 @@ class _Planner:
     def _search(
         self, block: Block, pattern: Mapping[str, bool], filters: Mapping[str, tuple[Values, ...]]
     ) -> tuple[Splitting, Layout]:
-        """The best layout of a block, for a pattern of heavy variables."""
+        """The best layout of a block for a pattern of heavy variables."""
         tables = {atom.name: self._table(atom.relation).name for atom in block.query.atoms}
         sizes = {
             atom: rows_taken(table, filters.get(atom, ()), self.sizes, self.plan.heavy)
@@ -211,7 +211,7 @@ class _Planner:
     def _filters(
         self, block: Block, atom: str, pattern: Mapping[str, bool], heavy: Mapping[str, HeavyValues]
     ) -> tuple[Values, ...]:
-        """Which rows of an atom a pattern takes."""
+        """The conditions on an atom's rows under a pattern."""
         table = self._table(block.query.atom(atom).relation)
         allowed = {column.name for column in splitting_columns(table)}
         found = []
@@ -224,9 +224,9 @@ class _Planner:
         return tuple(found)
 
     def _heavy_of(self, block: Block, shares: Mapping[str, int]) -> dict[str, HeavyValues]:
-        """The variables of a block that have heavy values, the most rows first, and all heavy values of each.
+        """The variables of a block with heavy values, most rows first, and the heavy values of each.
 
-        A value does no harm where its rows are no more than those of a coordinate should be.
+        A value is harmless if it has no more rows than one coordinate should have.
         """
         found: dict[str, HeavyValues] = {}
         for variable, share in shares.items():
@@ -255,10 +255,10 @@ class _Planner:
         most = sorted(found.values(), key=lambda one: -sum(one.rows))[:MOST_HEAVY]
         return {one.column: one for one in most}
 
-    # Blocks that read views, and tables that nobody reads
+    # Blocks that read views, and tables that no view reads.
 
     def _plan_with_copies(self, view: ViewDef, number: int, block: Block) -> None:
-        """Split by the best variable, or all in one cell."""
+        """Split by the best variable, or put everything in one cell."""
         best = min(self._choices(block), key=lambda choice: choice.rank)
         copies: list[Copy] = []
         names: dict[Spread, str] = {}
@@ -304,7 +304,7 @@ class _Planner:
             yield _Choice((rounded(read + kept), not local, 0.0), atoms, roles, shares, 0, not local)
 
     def _rows(self, roles: Iterable[Role]) -> tuple[float, float]:
-        """Rows in a cell by these roles, and by those of them that are not there yet."""
+        """Expected rows in a cell by these roles, and by those of them that do not exist yet."""
         there = {role.routing for role in self.roles}
         rows = [(rows_per_cell(r, self.sizes, self.plan.heavy), r.routing in there) for r in roles]
         return sum(n for n, _ in rows), sum(n for n, known in rows if not known)
@@ -321,7 +321,7 @@ class _Planner:
     # Roles
 
     def _offset(self, span: int, rows: float) -> int:
-        """The first cell of a new grid: where the fullest cell stays the least full."""
+        """The first cell of a new grid: the one for which the fullest cell has the fewest rows."""
         if span == self.plan.cells:
             return 0
 
@@ -332,7 +332,7 @@ class _Planner:
         return min(range(self.plan.cells), key=fullest)
 
     def _role(self, wanted: Role) -> str:
-        """The name of the role with this routing, which is made where there is none."""
+        """The name of the role with this routing; made if there is none."""
         for role in self.roles:
             if role.routing == wanted.routing:
                 return role.name
@@ -355,12 +355,12 @@ class _Planner:
 
 
 def _is_combined(view: ViewDef, block: Block) -> bool:
-    """Whether rows of the block are looked up among those of others, which is done where all of them are."""
+    """True if the block is an operand of a set operation: its rows must be in one place to be looked up."""
     return view.combined is not None and block.kind != "bag"
 
 
 def _dims(splitting: Splitting, columns: Mapping[str, str], layout: Layout) -> tuple[Dim, ...]:
-    """The dims of an atom by a layout; dims are told apart by their seed."""
+    """The dims of an atom under a layout; dims are identified by their seed."""
     dims: list[Dim] = []
     stride = 1
     for seed, (label, share) in enumerate(layout.shares):

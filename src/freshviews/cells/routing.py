@@ -1,6 +1,6 @@
-"""To which cells a row goes: the routing as plain functions, row by row, for tests and samples.
+"""Route a row to cells: plain functions, row by row, for tests and samples.
 
-Bulk routing is written in the terms of whoever moves the rows; this says what it must do.
+Spark routes in bulk by its own expressions; these functions specify the result.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from decimal import Decimal
 from freshviews.cells.cell_plan import CellPlan, Role, Value, Values
 
 Hash = Callable[[Value, str, int], int]
-"""``hash(value, kind, seed)``: any integer; equal for equal values of the kind. NULL comes as None."""
+"""``hash(value, kind, seed)``: any integer; equal for equal values of the kind. NULL is passed as None."""
 
 
 def cells_of(role: Role, row: Mapping[str, Value], hashed: Hash) -> tuple[int, ...]:
-    """The cells that a row, given by the names of its columns, goes to; none where the role does not take it."""
+    """The cells that a row, given by column names, goes to; none if the role does not take it."""
     if not all(_takes(one, row[one.column]) for one in role.heavy):
         return ()
     places = [0]
@@ -29,7 +29,7 @@ def cells_of(role: Role, row: Mapping[str, Value], hashed: Hash) -> tuple[int, .
 
 
 def cast(value: Value, kind: str) -> Value:
-    """The value as one of the kind, so that equal ones hash alike."""
+    """Cast the value to the kind, so that equal values hash alike."""
     if value is None:
         return None
     if kind == "double":
@@ -47,9 +47,9 @@ def _takes(one: Values, value: Value) -> bool:
 def loads(
     plan: CellPlan, hashed: Hash, rows: Mapping[str, Mapping[str, Sequence[Value]]]
 ) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """Rows that each cell gets by each role: (name of the role, rows per cell), in the order of the roles.
+    """Rows per cell and role: (name of the role, rows per cell), in the order of the roles.
 
-    ``rows`` gives the columns of each table, by name; tables that it lacks count nothing.
+    ``rows``: the columns of each table, by name; missing tables count as empty.
     """
     found = []
     for role in plan.roles:

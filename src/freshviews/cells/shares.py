@@ -1,9 +1,9 @@
 """The search for shares: how many coordinates each variable of a block gets.
 
-Following the HyperCube method (Afrati and Ullman; Beame, Koutris and Suciu), with integer shares found by
-enumeration (Chu, Balazinska and Suciu): of all vectors of shares whose product is at most the number of cells, the
-one that minimises the rows expected in the largest cell, sum over atoms of size / product of the shares of what
-splits the atom.
+It follows the HyperCube method (Afrati and Ullman; Beame, Koutris and Suciu) with integer shares found by enumeration
+(Chu, Balazinska and Suciu). Among all vectors of shares whose product is at most the number of cells, it takes the one
+with the fewest expected rows in the largest cell: the sum over atoms of size / product of the shares that split the
+atom.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from math import prod
 from freshviews.cells.splitting import SplitAtom, Splitting
 
 EXACT_LABELS = 8
-"""Up to so many labels none is left out of the search where atoms share a table."""
+"""Up to this number of labels the search is complete where atoms share a table."""
 
 ABOUT_EQUAL = 1 + 1e-8
-"""Loads further apart than by this factor differ by more than rounding."""
+"""Loads that differ by less than this factor are equal up to rounding."""
 
 MOST_REUSES = 5000
-"""Layouts tried per grid that is there."""
+"""Limit on the layouts tried per existing grid."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +38,17 @@ class Layout:
 
 
 Routing = tuple[str, tuple[tuple[str | None, int], ...]]
-"""What tells the roles of a layout apart: the table, and per dim its column and share."""
+"""The identity of a role in a layout: the table, and per dim its column and share."""
 
 
 def routing_of(atom: SplitAtom, layout: Layout) -> Routing:
-    """How an atom is routed by a layout."""
+    """The routing of an atom under a layout."""
     return atom.table, tuple((atom.columns.get(label), share) for label, share in layout.shares)
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A routing of a table that is there already: per dim column and share, and the first cell."""
+    """An existing routing of a table: per dim its column and share, and the first cell."""
 
     table: str
     dims: tuple[tuple[str | None, int], ...]
@@ -56,10 +56,10 @@ class Grid:
 
 
 def loads_of(splitting: Splitting, layout: Layout, there: Collection[Grid] = ()) -> tuple[float, float]:
-    """Rows expected in a cell of the grid, and rows sent in all.
+    """Expected rows in a cell of the grid, and rows sent in all.
 
-    A row counts once for every atom that reads it, and once for being kept by a role, unless that is ``there``.
-    Atoms routed alike share a role.
+    A row counts once for every atom that reads it, and once for being stored by a role, unless the role exists
+    (``there``). Atoms with the same routing share a role.
     """
     cell = sent = 0.0
     known: set[Routing] = set()
@@ -76,14 +76,14 @@ def loads_of(splitting: Splitting, layout: Layout, there: Collection[Grid] = ())
 
 
 def is_local(splitting: Splitting, layout: Layout) -> bool:
-    """Whether each group comes out of one cell."""
+    """True if each group is in one cell."""
     return not splitting.grouped or all(label in splitting.free for label, _ in layout.shares)
 
 
 def best_layout(splitting: Splitting, cells: int, grids: Collection[Grid] = ()) -> Layout:
-    """The layout of least load; of those, one without merge, of few dims, of few copies.
+    """The layout of least load; then without merge, with few dims, with few copies.
 
-    ``grids``: routings that are there. One is preferred to an equal one, but not if it has all rows in one cell.
+    ``grids``: existing routings. One of them is preferred to an equal new one, unless it has all rows in one cell.
     """
     there = frozenset(grids)
 
@@ -104,7 +104,7 @@ def rounded(rows: float) -> float:
 
 
 def _on_grid(splitting: Splitting, grid: Grid) -> Iterator[Layout]:
-    """The layouts by which some atom has the routing that is there."""
+    """The layouts in which some atom has the existing routing."""
     for atom in splitting.atoms:
         if atom.table != grid.table:
             continue
@@ -118,14 +118,14 @@ def _on_grid(splitting: Splitting, grid: Grid) -> Iterator[Layout]:
 
 
 def _fresh(splitting: Splitting, cells: int) -> Layout:
-    """The best layout on a grid of its own, by exhaustive search with a bound."""
+    """The best layout on a new grid, by exhaustive search with a bound."""
     repeated = len({atom.table for atom in splitting.atoms}) < len(splitting.atoms)
     labels = splitting.labels
     if not repeated or len(labels) > EXACT_LABELS:
         labels = _undominated(splitting)
     if splitting.local:
         labels = tuple(label for label in labels if label in splitting.free)
-    # Labels that split much come first, so that a good bound is known soon.
+    # Labels that split many rows come first, so that a good bound is found early.
     labels = tuple(sorted(labels, key=lambda label: -sum(a.size for a in splitting.atoms if label in a.columns)))
     order = {label: place for place, label in enumerate(splitting.labels)}
     splits = [[label in atom.columns for atom in splitting.atoms] for label in labels]
@@ -134,7 +134,7 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
     best: tuple[tuple[float, bool, int, float, tuple[int, ...]], Layout] | None = None
 
     def bound(place: int, budget: int, loads: Sequence[float]) -> float:
-        """No layout from here on has less; atoms of one table may yet share a role."""
+        """A lower bound for every layout from here on. Atoms of one table may still share a role."""
         least = [load / budget if more else load for load, more in zip(loads, later[place], strict=True)]
         if not repeated:
             return 2 * sum(least)
@@ -166,8 +166,7 @@ def _fresh(splitting: Splitting, cells: int) -> Layout:
 
 
 def _undominated(splitting: Splitting) -> tuple[str, ...]:
-    """Labels without those whose share could as well go to another: one that splits all their atoms, and is free if
-    they are."""
+    """Remove dominated labels: another label splits all their atoms, and is free if they are."""
     ranks = {
         label: (frozenset(a.name for a in splitting.atoms if label in a.columns), label in splitting.free)
         for label in splitting.labels

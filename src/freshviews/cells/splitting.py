@@ -1,8 +1,8 @@
-"""By what the atoms of a block may be split among cells.
+"""The columns by which the atoms of a block may be split among cells.
 
-A variable splits an atom that binds it by a plain column. An atom that binds it by an expression, or not at all,
-is copied along it, which is right: a derivation is found where the split atoms are. A table with keys is split by
-columns of each of its keys alone, so that rows of one key meet in one cell.
+A variable splits an atom that binds it by a plain column. An atom that binds it by an expression, or not at all, is
+copied along that dimension: every derivation is then found where the split atoms are. A table with keys is split only
+by columns of each of its keys, so that equal keys meet in one cell.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from freshviews.types import SqlType
 
 @dataclass(frozen=True)
 class SplitAtom:
-    """An atom. ``size``: rows expected; ``columns``: what may split it, and by which of its columns."""
+    """An atom. ``size``: expected rows. ``columns``: the labels that may split it, and by which column."""
 
     name: str
     table: str
@@ -31,10 +31,10 @@ class SplitAtom:
 
 @dataclass(frozen=True)
 class Splitting:
-    """Everything the search for shares looks at.
+    """The input of the search for shares.
 
-    ``labels`` are the variables that split some atom, and private columns as ``atom.column``; ``free`` those by
-    which groups stay whole, of every grouping set. ``local``: groups must not come out of several cells.
+    ``labels``: variables that split some atom, and private columns as ``atom.column``. ``free``: labels under which
+    every group of every grouping set is in one cell. ``local``: a group must not span cells.
     """
 
     atoms: tuple[SplitAtom, ...]
@@ -46,7 +46,7 @@ class Splitting:
 
 
 def kind_of(types: Iterable[SqlType]) -> str | None:
-    """The kind that values of all these types are hashed as; None where equal codes are not equal values."""
+    """The kind that values of all these types are hashed as; None if equal codes are not equal values."""
     kinds = {_kind(one) for one in types}
     if kinds <= {"bigint", "decimal(38,0)"} and len(kinds) == 2:
         return "decimal(38,0)"
@@ -62,13 +62,13 @@ def _kind(of: SqlType) -> str:
 
 
 def splitting_columns(table: TableDef) -> tuple[ColumnDef, ...]:
-    """The columns that the rows of a table may be split by; () where its keys have none in common."""
+    """The columns that the rows of a table may be split by; () if its keys have none in common."""
     keys = [{name.lower() for name in key} for key in table.keys]
     return tuple(c for c in table.columns if all(c.name.lower() in key for key in keys))
 
 
 def private_column(table: TableDef, taken: Iterable[str]) -> ColumnDef | None:
-    """The best column to split a table by where its join does not say: not one of few values."""
+    """The best column to split a table by if its join suggests none; columns with few values are avoided."""
     used = {name.lower() for name in taken}
     columns = [c for c in splitting_columns(table) if c.name.lower() not in used]
     columns.sort(key=lambda c: (c.type.name == "BOOLEAN", c.nullable))
@@ -76,7 +76,7 @@ def private_column(table: TableDef, taken: Iterable[str]) -> ColumnDef | None:
 
 
 def plain_columns(block: Block, variable: str) -> dict[str, str]:
-    """The atoms that bind a variable by a plain column, and the column."""
+    """The atoms that bind a variable by a plain column, and that column."""
     found = {}
     for atom in block.query.atoms:
         for name, expr in zip(atom.variables, atom.columns, strict=True):
@@ -86,10 +86,10 @@ def plain_columns(block: Block, variable: str) -> dict[str, str]:
 
 
 def mergeable(block: Block, tables: Iterable[TableDef]) -> bool:
-    """Whether partial results of its groups, from these tables, add up exactly.
+    """True if partial results of its groups, from these tables, add up exactly.
 
-    Rounded sums of doubles do not. Nor do groups over trusted tables, which a cell does not show while it counts them
-    below one.
+    Rounded sums of doubles do not. Groups over trusted tables do not either: a cell does not show a group while its
+    count is below one.
     """
     real = any(one.ring == "real" for one in block.query.aggregates)
     return block.kind == "bag" or not (real or any(table.trusted for table in tables))
@@ -102,10 +102,10 @@ def splitting_of(
     light: Mapping[str, bool],
     used: Mapping[str, Collection[str]],
 ) -> Splitting:
-    """What may split a block over base tables, whose atoms have the given sizes.
+    """The possible splits of a block over base tables whose atoms have the given sizes.
 
-    ``light``: variables with heavy values, and whether those are left out. Where they are not, the variable
-    splits nothing. ``used``: columns that split the roles of a table, which may serve again.
+    ``light``: variables with heavy values, and whether those are left out. If they are not, the variable splits
+    nothing. ``used``: columns that already split roles of a table, which can be reused.
     """
     query = block.query
     tables = {atom.name: _table(catalog, atom) for atom in query.atoms}

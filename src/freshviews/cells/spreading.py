@@ -1,8 +1,7 @@
-"""How a block that reads views is spread over cells, with copies of the views in each cell.
+"""Spread a block that reads views over cells, with copies of the views in each cell.
 
-All is split by one variable. A view that binds it by a plain column is kept in the cells by parts, if each of its
-blocks can be: the column must be a group, or come from a table as it is. What cannot be split by it is kept whole in
-every cell.
+One variable splits everything. A view that binds it by a plain column is split too, if each of its blocks can be: the
+column must be a group, or an unchanged column of a table. Relations that it cannot split are whole in every cell.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ from freshviews.query.block import Block
 
 @dataclass(frozen=True)
 class Spread:
-    """A relation in cells. ``column``: what its rows are split by; None: all rows are in every cell.
+    """A relation in cells. ``column``: the column that splits its rows; None: every cell has all rows.
 
-    ``blocks``: of a view the relations that the atoms of each of its blocks read.
+    ``blocks``: for a view, the relations that the atoms of each block read.
     """
 
     relation: str
@@ -29,8 +28,8 @@ class Spread:
 
 
 def spread_block(block: Block, variable: str | None, catalog: Catalog) -> tuple[tuple[str, Spread], ...] | None:
-    """What each atom reads if the block is split by a variable; None where nothing is split by it. Without a
-    variable every relation is whole."""
+    """The relation of each atom if the block is split by a variable; None if that splits nothing. Without a variable
+    every relation is whole."""
     plain = plain_columns(block, variable) if variable is not None else {}
     found = []
     for atom in block.query.atoms:
@@ -42,12 +41,12 @@ def spread_block(block: Block, variable: str | None, catalog: Catalog) -> tuple[
 
 
 def tables_of(atoms: tuple[tuple[str, Spread], ...]) -> dict[tuple[str, str | None], None]:
-    """The tables that are read, with what splits them, each once."""
+    """The tables that are read, with their splitting columns, each once."""
     return dict.fromkeys((one.relation, one.column) for _, spread in atoms for one in _leaves(spread))
 
 
 def common_kind(tables: Mapping[tuple[str, str | None], object], catalog: Catalog) -> str | None:
-    """The kind that all columns that split are hashed as; None where there is none."""
+    """The kind that all splitting columns are hashed as; None if there is none."""
     types = []
     for name, column in tables:
         table = catalog.table(name)
@@ -73,7 +72,7 @@ def _whole(relation: str, catalog: Catalog) -> Spread:
 
 
 def _by_column(relation: str, column: str, catalog: Catalog) -> Spread | None:
-    """The relation split by a column, or None where that cannot be."""
+    """The relation split by a column; None if that is not possible."""
     table = catalog.table(relation)
     if table is not None:
         return Spread(relation, column) if any(c.name == column for c in splitting_columns(table)) else None

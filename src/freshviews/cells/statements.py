@@ -1,4 +1,4 @@
-"""What a cell and the second stage keep: tables and views, made from the catalog by a plan."""
+"""The tables and views of a cell and of the second stage, made from the catalog and a plan."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from freshviews.query.query import Query
 
 
 def cell_statements(plan: CellPlan, catalog: Catalog, cell: int) -> tuple[Statement, ...]:
-    """The tables (one per role) and views that a cell keeps.
+    """Return the tables (one per role) and views of a cell.
 
-    The tables are the same in all cells. A view is left out of cells that no row of it can reach; whoever reads a
-    view asks each cell that has it. The change of a bag may have a row that comes in one cell and goes in another.
+    The tables are the same in all cells. A view is left out of cells that no row of it can reach; readers ask each cell
+    that has the view. The change of a bag may contain a row that one cell inserts and another deletes.
     """
     tables = [replace(_table(catalog, r.table), name=r.name, foreign_keys=()) for r in plan.roles]
     if plan.cells == 1:
@@ -33,7 +33,7 @@ def cell_statements(plan: CellPlan, catalog: Catalog, cell: int) -> tuple[Statem
 
 
 def merge_statements(plan: CellPlan, catalog: Catalog) -> tuple[Statement, ...]:
-    """The tables and views of the second stage; () where none is needed.
+    """Return the tables and views of the second stage; () if it is not needed.
 
     Its tables are trusted: their rows are the changes of cell views (``merge_inputs``), and are not stored.
     """
@@ -67,7 +67,7 @@ def merge_statements(plan: CellPlan, catalog: Catalog) -> tuple[Statement, ...]:
 
 
 def outputs(plan: CellPlan, catalog: Catalog) -> dict[str, Output]:
-    """Where the rows of every user's view come from, by its name."""
+    """Where the rows of every user view come from, by the view's name."""
     users = [view for view in catalog.views.values() if not view.internal]
     if plan.cells == 1:
         return {view.name: Output("cells", (view.name,)) for view in users}
@@ -81,7 +81,7 @@ def outputs(plan: CellPlan, catalog: Catalog) -> dict[str, Output]:
 
 
 def merge_inputs(plan: CellPlan, catalog: Catalog) -> dict[str, tuple[str, ...]]:
-    """Per table of the second stage the cell views whose contents (changes), of all cells, are its rows."""
+    """Per table of the second stage, the cell views whose contents or changes, over all cells, are its rows."""
     tables = [one.name for one in merge_statements(plan, catalog) if isinstance(one, TableDef)]
     found: dict[str, list[str]] = {name: [] for name in tables}
     for kept in _kept(plan, catalog) if tables else ():
@@ -94,8 +94,8 @@ def merge_inputs(plan: CellPlan, catalog: Catalog) -> dict[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class _CellView:
-    """A view of cells. ``table`` has its rows in the second stage, if its view is merged there; ``definitions``:
-    the view, after what it alone reads."""
+    """A view of cells. ``table``: its table in the second stage, if the view is merged. ``definitions``: the view,
+    after the views that it alone reads."""
 
     name: str
     table: str
@@ -105,7 +105,7 @@ class _CellView:
 
 @dataclass(frozen=True)
 class _Kept:
-    """All that cells keep of a view."""
+    """All views that cells have for one user view."""
 
     view: ViewDef
     views: tuple[_CellView, ...]
@@ -125,7 +125,7 @@ class _Kept:
 
 
 def _kept(plan: CellPlan, catalog: Catalog) -> list[_Kept]:
-    """What cells keep of each view, in order of creation; nothing of views of the second stage."""
+    """The cell views of each view, in order of creation; none for views of the second stage."""
     return [_kept_of(view, plan, catalog) for view in needed_views(catalog) if not reads_views_alone(view, catalog)]
 
 
@@ -160,7 +160,7 @@ def _copied(copy: Copy, catalog: Catalog) -> ViewDef:
 
 
 def _rebased(block: Block, reads: Reads, name: str) -> Block:
-    """The block under another name, with its atoms reading other relations."""
+    """The block under another name, its atoms reading other relations."""
     relations = dict(reads)
 
     def over(query: Query, named: str) -> Query:

@@ -11,8 +11,8 @@
     signed = signed_rows(batch, table, form, set_aside=True)
     signed.bad                                               # row, column, value, reason, input
 
-``formats`` lists the formats, ``words`` what an op column may say, ``events`` how changes by key find the row
-they replace.
+``formats`` lists the formats, ``words`` the words of an op column. ``events`` resolves changes by key to the rows they
+replace.
 """
 
 from freshviews.stream.events import Lookup

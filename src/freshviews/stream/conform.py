@@ -1,7 +1,7 @@
-"""Columns of the input brought to the types of the table's columns, value for value, or refused.
+"""Convert columns of the input to the types of the table's columns, value by value, or refuse them.
 
-A column is accepted as ``freshviews.types.columns`` accepts it, and as text that ``freshviews.stream.text``
-reads. A column that is of the type already is handed on as it is, without a copy.
+A column is accepted as ``freshviews.types.columns`` accepts it, and as text that ``freshviews.stream.text`` reads. A
+column that has the type already is returned without a copy.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ NOT_NULL = "NULL in a column declared NOT NULL"
 
 
 def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask | None = None) -> pa.Array:
-    """The column as ``arrow_type(column.type)``, null where a value is bad; each bad one is reported.
+    """Return the column as ``arrow_type(column.type)``, null where a value is bad; each bad value is reported.
 
-    ``unused`` rows have no value of this column: what they hold does not matter. Raises TypeError where no
-    value of the given type is accepted.
+    ``unused``: rows whose value of this column is not needed. Raises TypeError if no value of the given type is
+    accepted.
     """
     kind = column.type
     if unused is not None and unused.any():

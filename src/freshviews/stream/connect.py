@@ -1,4 +1,4 @@
-"""What a Kafka Connect schema says of the fields of a row: how its numbers and strings are to be read."""
+"""Kafka Connect schemas: how the numbers and strings of a row's fields are read."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 class FieldReading:
     """How one field is written in JSON.
 
-    ``unit``: of a timestamp that is a number; None where nobody said. ``base64``: a decimal that is a string
-    holds the base64 of its unscaled bytes, the most significant first, of ``scale`` (None: the column's).
+    ``unit``: of a timestamp that is a number; None if unknown. ``base64``: a decimal that is a string holds the base64
+    of its unscaled bytes, most significant first, with ``scale`` (None: the column's).
     """
 
     unit: Unit | None = None
@@ -31,7 +31,7 @@ class FieldReading:
 
 @dataclass(frozen=True)
 class Readings:
-    """Of each field, by its name in lower case; of others, ``rest``."""
+    """The reading of each field, by its lower-case name; ``rest``: of other fields."""
 
     rest: FieldReading
     fields: dict[str, FieldReading] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Readings:
 
 
 def readings_of(schema: Any, rest: FieldReading) -> Readings:
-    """The readings that a Connect schema of an envelope (or None) gives; a schema of any other shape says nothing."""
+    """The readings that the Connect schema of an envelope (or None) gives; a schema of another shape gives none."""
     fields: dict[str, FieldReading] = {}
     for image in _fields(schema):
         if image.get("field") in ("before", "after"):

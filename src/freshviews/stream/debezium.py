@@ -4,13 +4,13 @@
 
     {"op": "u", "before": {"id": 1, "qty": 3}, "after": {"id": 1, "qty": 4}, "source": {...}, "ts_ms": ...}
 
-c (create) and r (read by a snapshot) insert ``after``, d deletes ``before``, u does both; m (a message) is
-passed over, as are tombstones: a null, or blank, text. t (truncate) is refused, for it names no row. The
-envelope may be the payload beside a schema: ``{"schema": {...}, "payload": {...}}``. The schema is then most of
-the text; it is read once per distinct schema, not once per message.
+c (create) and r (read by a snapshot) insert ``after``, d deletes ``before``, u does both. m (a message) and tombstones
+(null or blank text) are ignored. t (truncate) is refused, because it names no row. The envelope may be the payload
+beside a schema: ``{"schema": {...}, "payload": {...}}``. The schema is then most of the text; it is parsed once per
+distinct schema, not once per message.
 
-A message is good or bad as a whole. Fields that the table does not declare are left out. Names of fields are
-matched in any case.
+A message is accepted or refused as a whole. Fields that the table does not declare are ignored. Field names are
+case-insensitive.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _OPS = "c, u, d and r"
 
 
 _WAITING = 1000
-"""Images taken apart at once: parsed JSON is dropped while it is in the caches, and before it is many objects."""
+"""Images taken apart at once: few enough that parsed JSON is released while it is in the processor's caches."""
 
 
 class _Images:
     """Images in order, taken apart into the values of the table's columns.
 
-    ``positions`` are those of their messages, ``actions`` what to do with each. A field that an image lacks is a
-    problem, unless the image is there for its key alone.
+    ``positions``: of their messages. ``actions``: one per image. A missing field is a problem, unless only the key of
+    the image is needed.
     """
 
     def __init__(self, table: TableDef, problems: Problems) -> None:
@@ -67,7 +67,7 @@ class _Images:
             self.take_apart()
 
     def take_apart(self) -> None:
-        """Bring the values up to the images."""
+        """Take the waiting images apart into values."""
         waiting = self._waiting
         self._waiting = []
         for place, values in enumerate(self.values):
@@ -78,7 +78,7 @@ class _Images:
                 values += self._one_by_one(place, waiting)
 
     def _one_by_one(self, place: int, waiting: list[Image]) -> list[Any]:
-        """The values of a field that is spelled otherwise in some images, or is not there."""
+        """The values of a field that some images spell differently or lack."""
         column = self.table.columns[place].name
         found = []
         for event, image in enumerate(waiting, len(self.values[place])):
@@ -92,20 +92,20 @@ class _Images:
         return found
 
     def needs(self, event: int, place: int) -> bool:
-        """Whether the column's value matters to an event."""
+        """True if an event needs the column's value."""
         return self.actions[event] != REMOVE or place in self._keys
 
 
 def _spelled(column: str, image: Image) -> str | None:
-    """The name of the column as the image spells it; None where it has no such field."""
+    """The column's name as the image spells it; None if the image has no such field."""
     if column in image:
         return column
     return next((name for name in image if name.lower() == column.lower()), None)
 
 
 def envelope_events(texts: pa.Array, form: DebeziumJson, table: TableDef, problems: Problems) -> Events:
-    """The events of a column of envelopes, in order; bad messages are in ``problems``, and their events to be
-    left out."""
+    """The events of a column of envelopes, in order. Bad messages are in ``problems``; the caller drops their events.
+    """
     rest = FieldReading(form.timestamps, form.decimals == "base64")
     read: dict[str | None, _Images] = {}
     readings: dict[str | None, Readings] = {None: Readings(rest)}
@@ -135,7 +135,7 @@ def _envelopes(
         if found and (start in readings or _is_schema(start, rest, readings)):
             body = rest_of_text.rstrip()
             try:
-                # Without the brace that closes the wrapper. Where the payload is not last, all is read below.
+                # Cut the brace that closes the wrapper. If the payload is not last, the whole message is parsed below.
                 envelope = loads(body[:-1]) if body.endswith("}") else None
             except orjson.JSONDecodeError:
                 pass
@@ -159,7 +159,7 @@ def _envelopes(
 
 
 def _is_schema(start: str, rest: FieldReading, readings: dict[str | None, Readings]) -> bool:
-    """Whether the text before the word payload is the schema of a wrapper and nothing else; it is kept if so."""
+    """True if the text before the word payload is a wrapper's schema and nothing else; the schema is then cached."""
     try:
         wrapper = orjson.loads(f"{start}{_PAYLOAD}null}}")
     except orjson.JSONDecodeError:
@@ -171,7 +171,7 @@ def _is_schema(start: str, rest: FieldReading, readings: dict[str | None, Readin
 
 
 def _add(images: _Images, position: int, envelope: Any, by_key: bool) -> str | None:
-    """Add the images of an envelope; or the reason why it is bad."""
+    """Add the images of an envelope; return the reason if it is bad."""
     if not isinstance(envelope, dict) or "op" not in envelope:
         return "it has no field op; a Debezium envelope with op, before and after is accepted"
     op = envelope["op"]
@@ -217,7 +217,7 @@ def _column(images: _Images, place: int, readings: Readings, problems: Problems)
 
 
 def _merged(groups: list[Events], table: TableDef) -> Events:
-    """Events of several schemas as one, in the order of their messages."""
+    """Merge the events of several schemas, in the order of their messages."""
     if not groups:
         none = tuple(pa.nulls(0, arrow_type(column.type)) for column in table.columns)
         return Events(none, np.empty(0, np.int8), np.empty(0, np.int64))

@@ -1,14 +1,14 @@
-"""Events: rows and what to do with each, in order; and what they come to as signed rows.
+"""Events: rows with an action each, in order; and their resolution to signed rows.
 
-The row that a REPLACE or a REMOVE takes out is the one that has its key at that place in the order::
+The row that a REPLACE or REMOVE deletes is the one that has its key at that point in the order::
 
     order    row        action          signed rows
-    0        (1, a)     REPLACE         -1 of the row looked up for key 1; its own +1 is taken out again
+    0        (1, a)     REPLACE         -1 of the row looked up for key 1; its own +1 cancels with event 2
     1        (2, b)     INSERT          +1 (2, b)
     2        (1, c)     REPLACE         +1 (1, c)
 
-so for each key the first event looks up, if it is keyed, and a row comes in unless the next event of its key is
-keyed. INSERT and DELETE are of whole rows: whether they may be, the table's own rules say.
+So for each key the first event looks up the stored row, if it is keyed, and a row is inserted unless the next event of
+its key is keyed. INSERT and DELETE are of whole rows; the table's own rules decide whether they are valid.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from freshviews.stream.words import DELETE, INSERT, REPLACE, Actions
 from freshviews.types.columns import arrow_type
 
 Lookup = Callable[[pa.RecordBatch], pa.RecordBatch | pa.Table]
-"""Given distinct keys (the primary key's columns), the stored rows that have them: the table's columns, at
-most one row per key, in any order. Keys of which no row is stored are left out."""
+"""Given distinct primary keys, returns the stored rows that have them: the table's columns, at most one row per key, in
+any order. Keys without a stored row are left out."""
 
 Multiplicities = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Events:
-    """Rows in order: ``arrays`` are the table's columns, ``positions`` the rows of the input they came from."""
+    """Rows in order. ``arrays``: the table's columns. ``positions``: the input row of each."""
 
     arrays: tuple[pa.Array, ...]
     actions: Actions
@@ -45,14 +45,14 @@ class Events:
         return len(self.actions)
 
     def taken(self, rows: npt.NDArray[np.int64]) -> Events:
-        """These events, in this order."""
+        """Select these events, in this order."""
         indices = pa.array(rows)
         arrays = tuple(array.take(indices) for array in self.arrays)
         return Events(arrays, self.actions[rows], self.positions[rows])
 
 
 def primary_key(table: TableDef) -> tuple[int, ...]:
-    """Places of the primary key's columns; none where the table has no primary key."""
+    """Positions of the primary key's columns; empty if the table has no primary key."""
     if not table.has_primary_key:
         return ()
     names = {name.lower() for name in table.keys[0]}
@@ -62,9 +62,9 @@ def primary_key(table: TableDef) -> tuple[int, ...]:
 def resolved(
     events: Events, table: TableDef, lookup: Lookup | None
 ) -> tuple[tuple[pa.Array, ...], Multiplicities, Positions]:
-    """Signed rows: columns, multiplicities, and the positions they came from; looked-up rows are first.
+    """Resolve events to signed rows: columns, multiplicities, and input positions; looked-up rows come first.
 
-    ``lookup`` is called at most once, and only for keys of which a stored row may have to go.
+    ``lookup`` is called at most once, for keys of which a stored row may have to be deleted.
     """
     keyed = np.abs(events.actions) == REPLACE
     if not keyed.any():
@@ -88,7 +88,7 @@ def resolved(
 
 
 def _looked_up(events: Events, table: TableDef, lookup: Lookup | None) -> tuple[tuple[pa.Array, ...], Positions]:
-    """The stored rows of the events' keys, which are distinct, and the position of the event of each."""
+    """The stored rows of the events' keys, which are distinct, and the position of each key's event."""
     places = primary_key(table)
     none = tuple(pa.nulls(0, arrow_type(column.type)) for column in table.columns)
     if not len(events):
@@ -103,7 +103,7 @@ def _looked_up(events: Events, table: TableDef, lookup: Lookup | None) -> tuple[
         return none, np.empty(0, np.int64)
     columns = [table.columns[i] for i in places]
     both = key_numbers(columns, [pa.concat_arrays([key, rows[i]]) for key, i in zip(keys, places, strict=True)])
-    # Sorted by key, each row found comes right after the event that asked for it, for that is first.
+    # Sorted by key, each row found stands right after its event, which is the first of the key.
     order = np.argsort(both, kind="stable")
     at = np.flatnonzero(order >= len(events))
     before = order[at - 1]

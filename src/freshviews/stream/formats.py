@@ -1,16 +1,13 @@
-"""The change formats: how rows of a batch say whether they come or go.
+"""The change formats: how a row of a batch says whether it is inserted or deleted.
 
-============================  ====================================================================
-format                        a row of the batch
-============================  ====================================================================
-``AppendOnly``                is inserted
-``Multiplicities``            comes or goes as often as its signed ``_multiplicity`` says
-``OpColumn``                  comes or goes as the word in a column says: insert, D, +, -U, ...
-``DeltaFeed``                 is of a Delta change feed, with ``_change_type``
-``DebeziumJson``              is a Debezium envelope: JSON with op, before and after
-``Upserts``                   replaces the row that has its primary key, or removes it
-``Snapshots``                 is of the table's whole contents, as they are now
-============================  ====================================================================
+============================  ==================================================================== format
+a row of the batch ============================  ====================================================================
+``AppendOnly``                is inserted ``Multiplicities``            is inserted or deleted as often as its signed
+``_multiplicity`` says ``OpColumn``                  is inserted or deleted as the word in a column says: insert, D, +,
+-U, ... ``DeltaFeed``                 is of a Delta change feed, with ``_change_type`` ``DebeziumJson``              is
+a Debezium envelope: JSON with op, before and after ``Upserts``                   replaces the row that has its primary
+key, or removes it ``Snapshots``                 is of the table's whole current contents ============================
+====================================================================
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ COMMIT_TIMESTAMP = "_commit_timestamp"
 
 
 class FormatError(FreshviewsError):
-    """A change format is unknown, or asks for what the table does not have (a primary key)."""
+    """A change format is unknown, or needs something the table does not have (a primary key)."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,7 @@ class AppendOnly:
 
 @dataclass(frozen=True)
 class Multiplicities:
-    """Signed rows: an integer column ``_multiplicity`` says how often a row comes (or goes, if negative)."""
+    """Signed rows: an integer column ``_multiplicity`` says how often a row is inserted (or deleted, if negative)."""
 
     column: str = MULTIPLICITY
 
@@ -49,8 +46,8 @@ class Multiplicities:
 class OpColumn:
     """A column of words; ``freshviews.stream.words`` lists them.
 
-    Where the table has a primary key, update words are accepted, too: the row replaces the one that has its
-    key at that place in the order, which is of the same batch, or else is looked up.
+    If the table has a primary key, update words are accepted too: the row replaces the row that has its key at that
+    point in the order, which is in the same batch or is looked up.
     """
 
     column: str = "op"
@@ -58,20 +55,19 @@ class OpColumn:
 
 @dataclass(frozen=True)
 class DeltaFeed:
-    """The change feed of a Delta table; rows come out in the order of ``_commit_version`` where that is given."""
+    """The change feed of a Delta table; rows are ordered by ``_commit_version`` if that is given."""
 
     column: str = CHANGE_TYPE
 
 
 @dataclass(frozen=True)
 class DebeziumJson:
-    """Debezium envelopes as JSON text, bare or as the payload beside its schema; tombstones are passed over.
+    """Debezium envelopes as JSON text, bare or as the payload beside its schema; tombstones are ignored.
 
-    ``column``: of the text. ``by_key``: the row that goes is looked up by primary key, and images before the
-    change need hold no more than the key; else they must be whole. What a schema beside the payload says of
-    its fields goes before the rest: ``timestamps`` is the unit ("ms", "us" or "ns") of timestamps that are
-    numbers, and ``decimals`` says what a decimal that is a string holds: "text", or "base64" of its unscaled
-    bytes at the column's scale.
+    ``column``: of the text. ``by_key``: the row to delete is looked up by primary key, and images before the change
+    need only the key; else they must be whole. A schema beside the payload takes precedence for its fields:
+    ``timestamps`` is the unit ("ms", "us" or "ns") of numeric timestamps, ``decimals`` says what a decimal string
+    holds: "text", or "base64" of its unscaled bytes at the column's scale.
     """
 
     column: str = "value"
@@ -88,10 +84,10 @@ class DebeziumJson:
 
 @dataclass(frozen=True)
 class Upserts:
-    """Rows by primary key: the last one of a key in a batch counts, and the row it replaces is looked up.
+    """Rows by primary key: the last row of a key in a batch counts, and the row it replaces is looked up.
 
-    ``column``: of words, where rows can also be removed by key. ``order``: a column of integers, decimals,
-    dates or timestamps, of the table or not, that says which row of a key is the last; ties go by position.
+    ``column``: of words, so that rows can also be removed by key. ``order``: a column of integers, decimals, dates or
+    timestamps, of the table or not, that decides which row of a key is the last; ties are broken by position.
     """
 
     column: str | None = None
@@ -100,7 +96,7 @@ class Upserts:
 
 @dataclass(frozen=True)
 class Snapshots:
-    """The whole contents each time; what changed is found against the contents before."""
+    """The whole contents each time; changes are computed against the previous contents."""
 
 
 ChangeFormat = AppendOnly | Multiplicities | OpColumn | DeltaFeed | DebeziumJson | Upserts | Snapshots
@@ -119,12 +115,12 @@ _NAMED: dict[str, ChangeFormat] = {
 
 
 def format_for(changes: str | None = None, columns: Iterable[str] = ()) -> ChangeFormat:
-    """The format of a name, or of the name of a change column.
+    """The format with this name, or with this change column.
 
-    Names, in any case: append, signed, delta, debezium, debezium-upsert, upsert, snapshot. ``_multiplicity``
-    and ``_change_type`` name columns of signed rows and Delta change feeds; any other name is that of an op
-    column. ``columns`` are those of the input, where they are known: None then finds the two columns itself,
-    and is append-only where neither is there; and a column that is not there is a FormatError.
+    Names, in any case: append, signed, delta, debezium, debezium-upsert, upsert, snapshot. ``_multiplicity`` and
+    ``_change_type`` name the columns of signed rows and Delta change feeds; any other name is that of an op column.
+    ``columns``: of the input, if known; None then detects the two columns, and is append-only if neither is there.
+    Raises FormatError if a named column is missing.
     """
     there = {column.lower(): column for column in columns}
     if changes is None:
@@ -151,7 +147,7 @@ def _accepted(columns: Iterable[str]) -> str:
 def own_columns(form: ChangeFormat) -> tuple[str, ...]:
     """The columns of the input that belong to the format; the others are the table's.
 
-    The order of Upserts may be either. A Debezium input has none of the table's.
+    The order column of Upserts may be either. A Debezium input has none of the table's columns.
     """
     match form:
         case Multiplicities() | OpColumn() | DebeziumJson():
@@ -165,9 +161,9 @@ def own_columns(form: ChangeFormat) -> tuple[str, ...]:
 
 
 def looks_up(form: ChangeFormat, table: TableDef) -> bool:
-    """Whether changes of the table in this format may need the stored rows of their keys.
+    """True if changes of the table in this format may need the stored rows of their keys.
 
-    If so, a batch must hold all changes of a key, and what is stored must be of the version before it.
+    A batch must then contain all changes of a key, and the stored rows must be of the version before it.
     """
     match form:
         case Upserts():
@@ -181,7 +177,7 @@ def looks_up(form: ChangeFormat, table: TableDef) -> bool:
 
 
 def check_format(form: ChangeFormat, table: TableDef) -> None:
-    """FormatError where the table cannot take changes in this format."""
+    """Raise FormatError if the table cannot take changes in this format."""
     if not table.has_primary_key and (isinstance(form, Upserts) or (isinstance(form, DebeziumJson) and form.by_key)):
         raise FormatError(
             f"table {table.name}: changes by key need a PRIMARY KEY, and the table has none; declare one, "

@@ -1,16 +1,12 @@
-"""Columns of values out of JSON: what Debezium's connectors write for each type, as codes.
+"""Columns of JSON values, as Debezium's connectors write each type, to codes.
 
-=========  ==========================================================================================
-BOOLEAN    true, false, 0, 1, text
-integers   an integer, text
-floats     a number, text (NaN and Infinity are not JSON)
-DECIMAL    text, a number, base64 of the unscaled bytes, or {"scale": n, "value": base64}
-STRING     a string
-DATE       days since 1970-01-01, text
-TIMESTAMP  milli-, micro- or nanoseconds since 1970-01-01 by the field's unit, text
-=========  ==========================================================================================
+=========  ========================================================================================== BOOLEAN    true,
+false, 0, 1, text integers   an integer, text floats     a number, text (NaN and Infinity are not JSON) DECIMAL    text,
+a number, base64 of the unscaled bytes, or {"scale": n, "value": base64} STRING     a string DATE       days since
+1970-01-01, text TIMESTAMP  milli-, micro- or nanoseconds since 1970-01-01 by the field's unit, text =========
+==========================================================================================
 
-A column whose values are of one kind goes through Arrow, any other value by value.
+A column whose values have one kind is converted by Arrow, any other value by value.
 """
 
 from __future__ import annotations
@@ -35,10 +31,10 @@ from freshviews.types.values import encoder_for
 Codes = npt.NDArray[np.int64]
 
 UNAVAILABLE = "__debezium_unavailable_value"
-"""What Debezium writes for a large value that an update left alone, and that it was not told."""
+"""The placeholder that Debezium writes for a large value that an update did not change."""
 
 _EXACT_DIGITS = 15
-"""Decimals of so many digits are told apart by doubles, which is what JSON's numbers are read as."""
+"""Decimals with this number of digits are distinct as doubles, the type of JSON's numbers."""
 
 _NOT_TOLD = (
     "the database did not tell this value, as the update left it alone; give the source table "
@@ -53,7 +49,7 @@ _BYTES_HINT = (
 
 
 def json_column(kind: SqlType, values: list[Any], reading: FieldReading, report: Report) -> pa.Array:
-    """The values as ``arrow_type(kind)``, null where one is bad; each bad one is reported by its place."""
+    """The values as ``arrow_type(kind)``, null where one is bad; each bad value is reported by its position."""
     if kind.name == "STRING":
         return _strings(values, report)
     one = _reader(kind, reading)
@@ -75,7 +71,7 @@ def _strings(values: list[Any], report: Report) -> pa.Array:
 
 
 def _codes(kind: SqlType, values: list[Any], reading: FieldReading) -> Codes:
-    """Codes of values of one kind that Arrow reads as the column's; ValueError for any other."""
+    """Codes of values of one kind that Arrow reads as the column's; ValueError for other values."""
     kinds = set(map(type, values)) - {type(None)}
     if not kinds:
         return encode_arrow(kind, pa.nulls(len(values)), Dictionary())
@@ -97,7 +93,7 @@ def _codes(kind: SqlType, values: list[Any], reading: FieldReading) -> Codes:
 
 
 def _reader(kind: SqlType, reading: FieldReading) -> Callable[[Any], int]:
-    """What reads one value, not None, as a code."""
+    """A function that reads one value, not None, as a code."""
     encode, text = encoder_for(kind, False, Dictionary()), _text_reader(kind)
 
     def read(value: Any) -> int:

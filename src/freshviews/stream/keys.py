@@ -1,4 +1,4 @@
-"""Which rows have the same key: keys of one or more columns as single numbers."""
+"""Keys of one or more columns as single numbers, to compare rows by key."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _MOST = 2**62
 
 
 def key_numbers(columns: Sequence[ColumnDef], arrays: Sequence[pa.Array]) -> Numbers:
-    """A number per row, the same for two rows where all columns are. Comparable within one call alone.
+    """One number per row, equal for rows that are equal in all columns. Comparable within one call only.
 
-    ``arrays`` are of the columns' Arrow types, of one length; NULL equals NULL.
+    ``arrays``: columns of their Arrow types, of equal length; NULL equals NULL.
     """
     numbers: Numbers | None = None
     size = 1

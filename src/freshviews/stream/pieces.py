@@ -1,7 +1,7 @@
 """Whole-column conversions that find every bad row, not only the first.
 
-A conversion of a column fails as a whole. It is then tried on each half, and so on: good rows go through by
-the thousands, and a bad one is found in a logarithmic number of tries.
+A conversion of a column fails as a whole. It is then tried on each half, recursively. Good rows are converted in bulk,
+and a bad row is found in a logarithmic number of tries.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from freshviews.types.values import BadValue
 
 Codes = npt.NDArray[np.int64]
 Report = Callable[[int, object, str], None]
-"""Told of a bad value: its place in the column, the value, and the reason."""
+"""Called with each bad value: its position in the column, the value, and the reason."""
 
 REFUSED = (TypeError, ValueError, OverflowError)
-"""What conversions raise of values. Arrow's own errors of values are ValueErrors."""
+"""The exceptions that conversions raise for bad values. Arrow's are ValueErrors."""
 
 _FEW = 16
 
@@ -28,11 +28,11 @@ _FEW = 16
 def codes_of(
     values: Sequence[Any], whole: Callable[[Any], Codes], one: Callable[[Any], int] | None, report: Report
 ) -> Codes:
-    """Codes of a column: by ``whole`` where it takes a piece of it, else value by value.
+    """Codes of a column: by ``whole`` for a piece if it succeeds, else value by value.
 
-    ``values`` is a list or an Arrow array. ``one`` takes a value that is in the list, or a Python value of the
-    array; if it raises, too, the value is reported and its code is NULL. Where there is no ``one``, what
-    ``whole`` raises of a single value is the reason.
+    ``values``: a list or an Arrow array. ``one`` converts a value of the list, or a Python value of the array; if it
+    raises, the value is reported and its code is NULL. Without ``one``, the reason is the error of ``whole`` for that
+    single value.
     """
     found = np.empty(len(values), np.int64)
     waiting = [(0, len(values))]
@@ -47,7 +47,7 @@ def codes_of(
             failure: Exception = error
         if stop - start > few:
             middle = (start + stop) // 2
-            # The first half is on top, so that bad rows are reported in order.
+            # The first half is on top of the stack, so that bad rows are reported in order.
             waiting += [(middle, stop), (start, middle)]
         elif one is None:
             found[start] = NULL

@@ -1,4 +1,4 @@
-"""Changes that are refused: as an error, or set aside as rows with a reason."""
+"""Refused changes: raised as an error, or set aside as rows with a reason."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ BAD_SCHEMA = pa.schema(
         pa.field("input", pa.string(), nullable=False),
     ]
 )
-"""What rows set aside look like: position in the batch, column, its value as text, the reason, the row as JSON."""
+"""The schema of rows set aside: position in the batch, column, its value as text, the reason, the row as JSON."""
 
 _LONGEST = 200
 
 
 class BadChange(BatchError):
-    """A change is refused, and the batch it came in.
+    """A change is refused, and its batch with it.
 
-    ``row`` is its 0-based position in the batch (None where the batch as a whole is wrong), ``column`` and
-    ``value`` say what of it, and ``reason`` why, with what is accepted.
+    ``row``: its 0-based position in the batch, None if the batch as a whole is wrong. ``column`` and ``value``: the
+    value at fault. ``reason``: why, and what is accepted.
     """
 
     def __init__(self, table: str, row: int | None, column: str | None, value: object, reason: str) -> None:
@@ -43,7 +43,7 @@ class BadChange(BatchError):
 
 
 class Problems:
-    """The bad rows of one batch. Unless they are ``set_aside``, the first one raises BadChange."""
+    """The bad rows of one batch. Unless rows are ``set_aside``, the first one raises BadChange."""
 
     def __init__(self, table: str, set_aside: bool) -> None:
         self.table = table
@@ -51,17 +51,17 @@ class Problems:
         self._found: dict[int, tuple[str | None, object, str]] = {}
 
     def add(self, row: int, column: str | None, value: object, reason: str) -> None:
-        """A row is bad. Of several reasons the first one is kept."""
+        """Record a bad row. Of several reasons the first is kept."""
         if not self._set_aside:
             raise BadChange(self.table, row, column, value, reason)
         self._found.setdefault(row, (column, value, reason))
 
     def whole(self, column: str | None, reason: str) -> NoReturn:
-        """The batch as a whole is wrong: no row of it can be used."""
+        """Refuse the batch as a whole: no row of it can be used."""
         raise BadChange(self.table, None, column, None, reason)
 
     def good(self, rows: int) -> npt.NDArray[np.bool_] | None:
-        """Which of the rows 0 to ``rows`` - 1 are good; None where all are."""
+        """The good rows among 0 to ``rows`` - 1; None if all are good."""
         if not self._found:
             return None
         mask = np.ones(rows, np.bool_)
@@ -69,7 +69,7 @@ class Problems:
         return mask
 
     def set_aside(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The bad rows of ``batch``, in its order, as ``BAD_SCHEMA``."""
+        """The bad rows of ``batch``, in order, as ``BAD_SCHEMA``."""
         rows = sorted(self._found)
         found = [self._found[row] for row in rows]
         given = batch.take(pa.array(rows, pa.int64())).to_pylist() if rows else []

@@ -1,4 +1,4 @@
-"""From a batch in a change format to signed rows: the way in for every stream.
+"""A batch in a change format to signed rows: the entry for every stream.
 
 ::
 
@@ -48,9 +48,9 @@ class SignedRows:
     """Changes of a table as ``Database.apply`` takes them.
 
     ``rows``: the table's columns, of the Arrow types of their SQL types, and a BIGINT ``_multiplicity``. Rows may
-    cancel out: what counts is the sum. ``positions[i]``: the row of the input that row i came from (of a stored
-    row that goes: the row that makes it go; -1 where a row is in no input any more), None where it is i itself.
-    ``bad``: the rows set aside, as ``problems.BAD_SCHEMA``; empty otherwise.
+    cancel; their sum counts. ``positions[i]``: the input row that row i came from (for a deleted stored row: the row
+    that deletes it; -1 if the row is in no input any more), None if it is i itself. ``bad``: the rows set aside, as
+    ``problems.BAD_SCHEMA``; else empty.
     """
 
     rows: pa.RecordBatch
@@ -60,7 +60,7 @@ class SignedRows:
 
 @dataclass(frozen=True)
 class _Input:
-    """A batch, by the names of its columns in lower case."""
+    """A batch, by the lower-case names of its columns."""
 
     batch: pa.RecordBatch
     table: TableDef
@@ -77,7 +77,7 @@ class _Input:
         return found
 
     def conformed(self, column: ColumnDef, unused: Mask | None = None) -> pa.Array:
-        """A column of the input as its SQL type; bad rows are in ``problems``."""
+        """A column of the input as its SQL type; bad rows are added to ``problems``."""
 
         def report(row: int, value: object, reason: str) -> None:
             self.problems.add(row, column.name, value, reason)
@@ -104,16 +104,15 @@ def signed_rows(
     previous: pa.RecordBatch | pa.Table | None = None,
     set_aside: bool = False,
 ) -> SignedRows:
-    """The changes of ``table`` that are in ``batch``, in the format ``form``, as signed rows.
+    """Return the changes of ``table`` in ``batch``, in the format ``form``, as signed rows.
 
-    The batch has the table's columns by name, in any case and order, and those of the format, and no others
-    (but a Debezium batch, of which the one column is read). ``lookup`` gives the stored rows of keys, where
-    ``formats.looks_up`` says that they may be needed. ``previous`` is needed by Snapshots alone: the batch
-    before; the first time ``pa.table({})``.
+    The batch has the table's columns by name, in any case and order, and those of the format, and no others (of a
+    Debezium batch one column is read). ``lookup`` returns the stored rows of keys, where ``formats.looks_up`` says that
+    they may be needed. ``previous`` is for Snapshots only: the batch before; the first time ``pa.table({})``.
 
-    Raises FormatError where table and format do not go together, and BadChange for a bad row. With
-    ``set_aside`` bad rows are left out instead and come back with their reasons; BadChange then means that the
-    batch as a whole is wrong (a column is missing, unknown or of a type never accepted).
+    Raises FormatError if table and format do not fit, and BadChange for a bad row. With ``set_aside``, bad rows are
+    returned with their reasons instead; BadChange then means that the whole batch is wrong (a column is missing,
+    unknown or of a type never accepted).
     """
     check_format(form, table)
     given = _input(whole(batch), table, form, set_aside)
@@ -189,7 +188,7 @@ def _upserts(given: _Input, form: Upserts, lookup: Lookup | None) -> SignedRows:
 
 
 def _order(given: _Input, name: str) -> Numbers:
-    """Rows in the order of a column; those where it is NULL are bad."""
+    """The rows in the order of a column; rows where it is NULL are bad."""
     column = given.column(name)
     for definition in given.table.columns:
         if definition.name.lower() == name.lower():
@@ -231,7 +230,7 @@ def _decoded(given: _Input, name: str, column: pa.Array) -> pa.Array:
 
 
 def _snapshot(given: _Input, before: _Input) -> SignedRows:
-    # What the contents before had of bad rows was set aside then, so it is not taken out now.
+    # Bad rows of the previous contents were set aside then, so they are not deleted now.
     old, new = _good(before, before.arrays(), None), _good(given, given.arrays(), np.arange(len(given)))
     assert new[1] is not None
     arrays, multiplicities, positions = difference(old[0], new[0], new[1])
@@ -239,7 +238,7 @@ def _snapshot(given: _Input, before: _Input) -> SignedRows:
 
 
 def _resolve(given: _Input, events: Events, lookup: Lookup | None) -> SignedRows:
-    """Good events to signed rows."""
+    """Resolve good events to signed rows."""
     for place in primary_key(given.table):
         if events.arrays[place].null_count:
             nulls = events.arrays[place].is_null().to_numpy(zero_copy_only=False)

@@ -1,4 +1,4 @@
-"""Two contents of a table, to the signed rows that lead from one to the other."""
+"""The difference of two contents of a table, as signed rows."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Numbers = npt.NDArray[np.int64]
 def difference(
     before: Sequence[pa.Array], after: Sequence[pa.Array], positions: Numbers
 ) -> tuple[list[pa.Array], Numbers, Numbers]:
-    """Columns, multiplicities and positions of the rows that are more or fewer in ``after``, each once.
+    """Columns, multiplicities and positions of the rows whose count changed, each once.
 
-    Rows are compared by value, NULL equal to NULL; both contents are bags. ``positions`` are those of the rows
-    of ``after``: a row that came has the last of its own, a row that went and is nowhere in ``after`` has -1.
+    Rows are compared by value, NULL equal to NULL; both contents are bags. ``positions``: rows of ``after``; an
+    inserted row has its last position, a deleted row that is not in ``after`` has -1.
     """
     gone, come = len(before[0]), len(after[0])
     names = [str(i) for i in range(len(before))]
@@ -25,7 +25,7 @@ def difference(
     signs = np.repeat(np.array([-1, 1], np.int64), [gone, come])
     places = np.concatenate([np.full(gone, -1, np.int64), positions])
     table = pa.table([*arrays, pa.array(signs), pa.array(places)], names=[*names, "sign", "place"])
-    # One thread, so that the order of the groups is that of their first rows: the same at every try.
+    # One thread keeps the groups in the order of their first rows, so that every run gives the same order.
     groups = table.group_by(names, use_threads=False).aggregate([("sign", "sum"), ("place", "max")])
     net: Numbers = groups.column("sign_sum").to_numpy()
     changed = np.flatnonzero(net)

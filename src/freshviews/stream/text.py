@@ -1,7 +1,7 @@
-"""Text to typed columns, as CSV files and Debezium's JSON have it.
+"""Text to typed columns, for CSV files and Debezium's JSON.
 
-What Spark's CAST reads is read, but that nothing is cut off: a DECIMAL must have no more digits than its
-column, a DATE no time but midnight, a TIMESTAMP at most microseconds. An empty text is no value.
+Accepts what Spark's CAST reads, but never truncates: a DECIMAL must have no more digits than its column, a DATE no time
+but midnight, a TIMESTAMP at most microseconds. An empty text is no value.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _FINER = re.compile(r"\.[0-9]{6}[0-9]*[1-9]")
 
 
 def text_codes(kind: SqlType, texts: pa.Array) -> Codes:
-    """Codes of a column of texts, not for STRING. Raises ValueError where Arrow does not read one of them.
+    """Codes of a column of texts, for all types but STRING. Raises ValueError if Arrow cannot read one of them.
 
-    Arrow reads the common spellings; ``text_reader`` reads all that are accepted. What Arrow reads and they
-    are not is left to ``text_reader``, too.
+    Arrow reads the common spellings, ``text_reader`` all that are accepted. Spellings that only Arrow accepts are
+    refused by ``text_reader``.
     """
     return encode_arrow(kind, _ARROW.get(kind.name, _cast)(kind, texts), Dictionary())
 
@@ -74,7 +74,8 @@ _ARROW: dict[str, Callable[[SqlType, pa.Array], pa.Array]] = {
 
 
 def text_reader(kind: SqlType) -> Callable[[str], int]:
-    """What reads one text as a code, not for STRING; ValueError and OverflowError say what is accepted."""
+    """A function that reads one text as a code, for all types but STRING; its ValueError or OverflowError says what is
+    accepted."""
     read, encode = _READERS[kind.name if not kind.is_integer else "BIGINT"], encoder_for(kind, False, Dictionary())
     return lambda text: encode(read(kind, text))
 

@@ -1,16 +1,16 @@
-"""The words of an op column, and what each asks for.
+"""The words of an op column, and the action of each.
 
-=================================================================  =========================================
-words, in any case                                                 action
-=================================================================  =========================================
-insert, i, +, +i, +u, c, create, r, read, update_postimage         INSERT: one more of this row
-delete, d, -, -d, -u, update_preimage                              DELETE: one less of this row
-update, u, upsert                                                  REPLACE: this row for the one of its key
-=================================================================  =========================================
+=================================================================  ========================================= words, in
+any case                                                 action
+=================================================================  ========================================= insert, i,
++, +i, +u, c, create, r, read, update_postimage         INSERT: one more of this row delete, d, -, -d, -u,
+update_preimage                              DELETE: one less of this row update, u, upsert
+REPLACE: this row for the one of its key =================================================================
+=========================================
 
-They are those of Flink's row kinds (+I -U +U -D), Delta's change feed and Debezium, and plain ones. Where
-rows are told apart by key alone (upserts), INSERT counts as REPLACE, and DELETE as REMOVE: away with the row
-of this key, whatever the other columns say.
+They are the words of Flink's row kinds (+I -U +U -D), of Delta's change feed, of Debezium, and plain ones. For upserts,
+where the key alone identifies a row, INSERT counts as REPLACE and DELETE as REMOVE: delete the row with this key,
+whatever the other columns say.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ ROW_WORDS: Mapping[str, int] = {**dict.fromkeys(_INSERTS, INSERT), **dict.fromke
 """Words for whole rows."""
 
 ALL_WORDS: Mapping[str, int] = {**ROW_WORDS, **dict.fromkeys(_UPDATES, REPLACE)}
-"""Those, and words for rows that replace the one of their key."""
+"""The same, and words for rows that replace the row of their key."""
 
 KEY_WORDS: Mapping[str, int] = {word: REMOVE if action == DELETE else REPLACE for word, action in ALL_WORDS.items()}
-"""The same words where the key alone says which row is meant."""
+"""The same words where the key alone identifies the row."""
 
 DELTA_WORDS: Mapping[str, int] = {
     "insert": INSERT,
@@ -52,9 +52,9 @@ DELTA_WORDS: Mapping[str, int] = {
 
 
 def actions_of(name: str, column: pa.Array, words: Mapping[str, int], problems: Problems) -> Actions:
-    """The action of each row; 0 where the row is bad. Only the distinct words are looked at.
+    """The action of each row; 0 if the row is bad. Only distinct words are examined.
 
-    A column of one-byte or longer text, plain or dictionary-encoded; BadChange for any other type.
+    ``column``: one-byte or longer text, plain or dictionary-encoded. Raises BadChange for any other type.
     """
     encoded = column if pa.types.is_dictionary(column.type) else _encoded(name, column, problems)
     distinct: list[Any] = encoded.dictionary.to_pylist()
