@@ -1,3 +1,3 @@
-"""Advice on a recorded stream: how hard it is for a strategy."""
+"""Advice on a recorded stream: enclosureness, and the updates of bags."""
 
-__all__ = ["enclosure"]
+__all__ = ["bag_updates", "enclosure"]

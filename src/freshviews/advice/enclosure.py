@@ -1,15 +1,15 @@
 """Enclosureness: how hard a stream of updates is for change propagation without joins.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), Section 6. A tuple lives from its
-insertion to its deletion. The enclosureness of a tuple is the largest number of disjoint lifespans within its own;
-that of a stream is the average, at least 1 (Definition 6.1). For a join tree (Definitions 6.3 and 6.4) only tuples of
-nodes below count, with *effective* lifespans: ended at the first deletion below, or begun at the last insertion
-below. Updates take O(lambda_T) steps on average.
+insertion to its deletion. The enclosureness of a tuple is the largest number of disjoint lifespans within its own; that
+of a stream is the average, at least 1 (Definition 6.1). For a join tree (Definitions 6.3 and 6.4) only tuples of
+descendants count, with *effective* lifespans: ended at the first deletion below, or begun at the last insertion below.
+Updates take O(lambda_T) steps on average.
 
-Times are positions in the stream. The most disjoint spans within a given one are found as ever: the span that ends
-first, then the first that begins after it, and so on; jumps of doubling length make that O(log n) per tuple, O(n log
-n) per node. One departure: both effective lifespans of a tuple may be counted, where they are disjoint, so that a
-figure may be up to twice the paper's, never less.
+Times are positions in the stream. The most disjoint spans within a given one are found greedily: the span that ends
+first, then the first that begins after it, and so on. Jumps of doubling length make that O(log n) per tuple, O(n log n)
+per node. One departure: both effective lifespans of a tuple may be counted if they are disjoint, so a figure may be up
+to twice the paper's, never less.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from freshviews.engine.codes.code_batch import Codes
 from freshviews.query.acyclic import JoinTree
 
 FOREVER = np.iinfo(np.int64).max
-"""The end of what is not deleted."""
+"""The end of a lifespan that has no deletion."""
 
 
 @dataclass(frozen=True)
 class Spans:
-    """Lifespans: of each tuple the times of its insertion (-1: there from the first) and deletion (or FOREVER)."""
+    """Lifespans: per tuple the time of its insertion (-1: before the stream) and of its deletion (or FOREVER)."""
 
     starts: Codes
     ends: Codes
@@ -39,14 +39,16 @@ class Spans:
 
 
 def lifespans(rows: Codes, multiplicities: Codes, times: Codes) -> Spans:
-    """Lifespans of the tuples of one relation: ``rows``, shape (n, columns), with the signed multiplicity and the
-    time of each update, times ascending. A tuple lives while its multiplicity is not zero; deletions without an
-    insertion tell what was there from the first."""
+    """Lifespans of the tuples of one relation.
+
+    ``rows``: shape (n, columns); ``multiplicities``: signed; ``times``: ascending. A tuple lives while its multiplicity
+    is not zero. A deletion without an insertion shows that the tuple existed before the stream.
+    """
     return lives_of(rows, multiplicities, times)[1]
 
 
 def lives_of(rows: Codes, multiplicities: Codes, times: Codes) -> tuple[Codes, Spans]:
-    """As ``lifespans``, with the tuple of each."""
+    """As ``lifespans``, and the tuple of each."""
     n = len(rows)
     if n == 0:
         return rows, Spans(np.empty(0, np.int64), np.empty(0, np.int64))
@@ -64,14 +66,14 @@ def lives_of(rows: Codes, multiplicities: Codes, times: Codes) -> tuple[Codes, S
     after = after - np.repeat(least, np.diff(first, append=n))
     before = after - m
     begins, ends = (before == 0) & (after != 0), (before != 0) & (after == 0)
-    # Per tuple, beginnings and ends take turns; what is there from the first has an end more.
+    # Per tuple, starts and ends alternate; a tuple from before the stream has one end more.
     old = np.flatnonzero(least < 0)
     starts = np.concatenate([times[begins], np.full(len(old), -1, np.int64)])
     of_start = np.concatenate([groups[begins], groups[first][old]])
     by_start = np.lexsort((starts, of_start))
     starts, of_start = starts[by_start], of_start[by_start]
     found = np.full(len(starts), FOREVER, np.int64)
-    # The k-th end of a tuple is that of its k-th beginning.
+    # The k-th end of a tuple belongs to its k-th start.
     place = np.arange(len(starts)) - np.searchsorted(of_start, of_start)
     of_end, end_times = groups[ends], times[ends]
     at = np.searchsorted(of_end, of_start) + place
@@ -81,7 +83,8 @@ def lives_of(rows: Codes, multiplicities: Codes, times: Codes) -> tuple[Codes, S
 
 
 def most_disjoint(inside: Spans, starts: Codes, ends: Codes) -> Codes:
-    """For each pair of a start and an end, the most disjoint spans of ``inside`` that lie within (both included)."""
+    """For each pair of a start and an end, the largest number of disjoint spans of ``inside`` within it (bounds
+    included)."""
     if len(inside) == 0:
         return np.zeros(len(starts), np.int64)
     order = np.lexsort((-inside.starts, inside.ends))

@@ -1,7 +1,7 @@
-"""``freshviews advise``: what a stream of updates costs over each join tree of the views of a script.
+"""``freshviews advise``: the cost of a stream of updates over each join tree of the views of a script.
 
 The stream is a folder with one file per table, ``<table>.csv`` or ``<table>.parquet``: the table's columns, a signed
-``_multiplicity`` (1 where it is not there) and ``_order``, the place of an update among those of all tables.
+``_multiplicity`` (1 if missing) and ``_order``, the position of the update in the whole stream.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from freshviews.advice.bag_updates import updates_of
 from freshviews.advice.enclosure import Spans, kind_of, lifespans, lives_of, of_stream, of_tree
 from freshviews.catalog.definitions import TableDef
-from freshviews.cli.bag_updates import updates_of
 from freshviews.cli.script import PlannedScript
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import MULTIPLICITY, TableEncoder
@@ -95,7 +95,7 @@ def _block(
 
 
 def line_of(tree: JoinTree, query: Query) -> str:
-    """A tree in one line, as ``freshviews.join_tree`` takes it."""
+    """A tree in one line, in the syntax of ``freshviews.join_tree``."""
     names = ", ".join(v for v in query.variables if v in tree.variables)
     label = f"[{names}]" if tree.name is None else tree.name
     below = ", ".join(line_of(child, query) for child in tree.children)
@@ -110,7 +110,7 @@ def _kind(spans: Mapping[str, Spans]) -> str:
 def _updates(
     atom: Atom, batch: CodeBatch, times: Codes, dictionary: Dictionary
 ) -> tuple[Codes, Codes, Codes]:
-    """Updates of an atom's rows: the variables of those that pass its filters, multiplicities, times."""
+    """The updates of an atom: variables of the rows that pass its filters, multiplicities, times."""
     if all(isinstance(c, Column) for c in atom.columns) and not atom.filters:
         columns = [batch.columns[c.name] for c in atom.columns if isinstance(c, Column)]
         rows = np.column_stack(columns) if columns else np.empty((len(batch), 0), np.int64)
@@ -163,4 +163,4 @@ def _read(folder: Path, name: str) -> pa.Table:
 
 
 MOST_TREES = LIMIT
-"""Trees that are weighed, at most."""
+"""Limit on the trees that are weighed."""

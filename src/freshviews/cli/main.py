@@ -1,4 +1,4 @@
-"""The commands. An error is one message on standard error and exit code 1; a traceback is never shown."""
+"""The commands. An error is one message on standard error and exit code 1, never a traceback."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Keep the views of a streaming script fresh on Spark, until it is stopped."""
+    """Maintain the views of a streaming script on Spark until it is stopped."""
     with _errors_told():
         raise typer.Exit(run_script(script, once, master, checkpoint, as_json, cells))
 
@@ -174,7 +174,7 @@ def _fail(message: str) -> NoReturn:
 
 @contextmanager
 def _errors_told() -> Iterator[None]:
-    """Errors become a message. One that is none of the user's making says how to see where it arose."""
+    """Print errors as messages. An unexpected error says how to see its traceback."""
     try:
         yield
     except FreshviewsError as error:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def definition_of(name: str) -> Definition:
-    """The pipeline of a script. Raises ReadError with the place in the file of what is wrong."""
+    """The pipeline of a script. Raises ReadError with the place in the file."""
     source = read(name)
     folder = Path.cwd() if name == "-" else Path(name).absolute().parent
     try:
@@ -58,7 +58,7 @@ def checkpoint_of(name: str, given: str | None) -> Path:
 def run_script(
     name: str, once: bool, master: str | None, checkpoint: str | None, as_json: bool, cells: int | None = None
 ) -> int:
-    """Run a script until it is stopped, or until what is there is in; the exit code comes back."""
+    """Run a script until it is stopped, or, with ``once``, until all current input is taken. Returns the exit code."""
     definition = definition_of(name)
     root = checkpoint_of(name, checkpoint)
     check_writable(root)
@@ -71,7 +71,7 @@ def run_script(
     spark = None
 
     def at_once() -> str:
-        # Whatever is being made has no manifest yet, so nothing of it counts.
+        # The version in progress has no manifest yet, so nothing of it counts.
         progress.close()
         version = Manifests(root).versions()[-1:]
         return f"stopped at once at version {version[0] if version else 0}; go on with: {resume}"
@@ -102,7 +102,7 @@ def run_script(
 
 
 def explain_cells(name: str, cells: int) -> str:
-    """How so many cells would share the rows of a script. Its sources are looked at where it has any."""
+    """Print how this many cells would share the rows of a script. Samples its sources if it has any."""
     source = read(name)
     try:
         streaming = plain(source.text) != source.text
@@ -125,13 +125,13 @@ def explain_cells(name: str, cells: int) -> str:
 
 
 def need_spark() -> None:
-    """Raises ReadError where pyspark is not installed."""
+    """Raise ReadError if pyspark is not installed."""
     if importlib.util.find_spec("pyspark") is None:
         raise ReadError("this needs pyspark: pip install 'freshviews[spark]' (and [java], where there is no Java)")
 
 
 def check_writable(root: Path) -> None:
-    """Make the checkpoint's folder, before seconds go into starting Spark. Raises ReadError where that fails."""
+    """Create the checkpoint's folder before Spark starts, which takes seconds. Raises ReadError if that fails."""
     try:
         root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=root):
@@ -144,7 +144,7 @@ def check_writable(root: Path) -> None:
 
 
 def _wait(query: Query, progress: Progress, stopping: Stopping, resume: str) -> int:
-    """Until it ends or a stop is asked for."""
+    """Wait until the query ends or a stop is requested."""
     while not stopping.asked:
         if query.awaitTermination(0.5):
             return 0
@@ -158,7 +158,7 @@ def _wait(query: Query, progress: Progress, stopping: Stopping, resume: str) -> 
 
 
 def _java_is_gone(seconds: float) -> bool:
-    """Whether Spark's Java process has ended, or does so within some seconds."""
+    """True if Spark's Java process has ended, or ends within some seconds."""
     process = java_process()
     if process is None:
         return False
@@ -178,14 +178,14 @@ def _java_ended(root: Path, resume: str) -> str:
 
 
 def _end_session(spark: Any) -> None:
-    """Stop Spark, be it that its Java process has died before."""
+    """Stop Spark, even if its Java process is dead."""
     if not _java_is_gone(0):
         with contextlib.suppress(Exception):
             spark.stop()
 
 
 def _told(error: Exception, root: Path, resume: str) -> str:
-    """An error as the user is told, with what to do where a disk is full."""
+    """The message of an error, with the remedy if a disk is full."""
     if os.strerror(errno.ENOSPC) in str(error) and "start again" not in str(error):
         return f"{error}; every version that was made is safe in {root}: make room, then go on with: {resume}"
     return str(error)
@@ -200,7 +200,7 @@ def _resume(name: str, once: bool, master: str | None, checkpoint: str | None) -
 
 
 def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
-    """Print how the pipeline of a script stands."""
+    """Print the status of a script's pipeline."""
     found = status(checkpoint_of(name, checkpoint), _definition_if_fine(name))
     if as_json:
         print(json.dumps(asdict(found)))
@@ -227,7 +227,7 @@ def _behind(waiting: dict[str, int]) -> str:
 
 
 def _definition_if_fine(name: str) -> Definition | None:
-    """The script, which only says where to look for files that wait; a checkpoint stands without it."""
+    """The script, if it can be read: it only says where waiting files are, and the checkpoint has the rest."""
     try:
         return definition_of(name)
     except FreshviewsError:

@@ -1,4 +1,4 @@
-"""What a running pipeline shows: a live line per view on a terminal, else a line or a JSON object per version."""
+"""The output of a running pipeline: a live line per view on a terminal, else a line or a JSON object per version."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CURSOR = b"\x1b[?25h"
 
 
 class Progress:
-    """Told of every version. ``close`` takes the live table down; it may be called twice, and by a signal handler."""
+    """Shows every version. ``close`` removes the live table; it may be called twice, and by a signal handler."""
 
     def __init__(self, definition: Definition, as_json: bool) -> None:
         self._tables = tables_by_view(definition)
@@ -36,7 +36,7 @@ class Progress:
         if self._live is not None:
             self._live.start()
         if self._json:
-            # What a console sink prints is no JSON for machines.
+            # The output of a console sink is no JSON for machines.
             self._aside.enter_context(contextlib.redirect_stdout(sys.stderr))
         return self
 
@@ -106,7 +106,7 @@ def as_json(manifest: Manifest) -> dict[str, object]:
 
 
 def tables_by_view(definition: Definition) -> dict[str, list[str]]:
-    """The tables that each view is made of, in the end."""
+    """The base tables that each view depends on."""
     catalog = catalog_of(definition.script)
 
     def below(name: str) -> list[str]:
@@ -133,7 +133,7 @@ def _rate(rows: int, seconds: float) -> float:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them."""
+    """Seconds in a readable unit."""
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"
@@ -141,7 +141,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: int) -> str:
-    """Bytes as people say them."""
+    """Bytes in a readable unit."""
     found = float(count)
     for unit in ("B", "kB", "MB", "GB"):
         if found < 1000:

@@ -1,4 +1,4 @@
-"""What the command line prints: an error at its place in the text, and the table of ``check``."""
+"""Text that the command line prints: an error at its place in the text, and the table of ``check``."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def error_text(source: Source, error: ScriptError) -> str:
     if error.line > len(lines):
         return where
     line = lines[error.line - 1]
-    # A tab before the column stays a tab, so that the caret stands right at any tab width.
+    # A tab before the column stays a tab, so that the caret is right at any tab width.
     before = "".join("\t" if char == "\t" else " " for char in line[: error.column - 1])
     return f"{where}\n    {line}\n    {before}^"
 
 
 def check_table(script: PlannedScript) -> Table:
-    """A row per block of each view: strategy and the bounds that it guarantees."""
+    """A row per block of each view: strategy and guaranteed bounds."""
     table = Table("view", "strategy", *BOUNDS, box=None, pad_edge=False, header_style="bold")
     for planned in script.views:
         for i, plan in enumerate(planned.plans):
@@ -45,7 +45,7 @@ def _bounds(plan: Plan) -> list[str]:
 
 
 def counts(script: PlannedScript) -> str:
-    """``2 tables, 1 view``: what the script creates, internal views apart."""
+    """``2 tables, 1 view``: what the script creates, without internal views."""
     views = sum(not planned.view.internal for planned in script.views)
     return f"{_counted(len(script.tables), 'table')}, {_counted(views, 'view')}"
 

@@ -1,4 +1,4 @@
-"""A script read from a file and planned: what ``check`` and ``explain`` show. Nothing is compiled or run."""
+"""A script read from a file and planned, for ``check`` and ``explain``. Nothing is compiled or run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PlannedView:
 
 @dataclass(frozen=True)
 class PlannedScript:
-    """The tables and views a script creates, in its order, dropped ones included."""
+    """The tables and views that a script creates, in order, dropped ones included."""
 
     tables: tuple[TableDef, ...]
     views: tuple[PlannedView, ...]
@@ -44,7 +44,7 @@ class ReadError(FreshviewsError):
 
 
 class ScriptError(FreshviewsError):
-    """A script is wrong at a line and column, both 1-based; 0 where the place is unknown."""
+    """A script has an error at a line and column, both 1-based; 0 if the place is unknown."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class ScriptError(FreshviewsError):
 
 
 def read(name: str) -> Source:
-    """The script in a file, or on standard input where ``name`` is ``-``. Raises ReadError."""
+    """The script in a file, or on standard input if ``name`` is ``-``. Raises ReadError."""
     if name == STANDARD_INPUT:
         return Source("<stdin>", sys.stdin.read())
     try:
@@ -69,7 +69,7 @@ def read(name: str) -> Source:
 
 
 def plan_script(text: str) -> PlannedScript:
-    """Parse and plan every view of a script. Raises ScriptError at the first thing that is wrong."""
+    """Parse and plan every view of a script. Raises ScriptError at the first error."""
     catalog = Catalog()
     tables: list[TableDef] = []
     views: list[PlannedView] = []
@@ -92,7 +92,7 @@ def plan_script(text: str) -> PlannedScript:
 
 
 def _planned(view: ViewDef, written: ViewDef, catalog: Catalog, text: str) -> PlannedView:
-    """``written`` is the view of the statement, of which ``view`` may be an internal one."""
+    """``written``: the view of the statement; ``view``: it or one of its internal views."""
     found = {name: catalog.relation(name) for name in view.inputs}
     inputs = {name: relation for name, relation in found.items() if relation is not None}
     try:

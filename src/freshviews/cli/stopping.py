@@ -1,5 +1,5 @@
-"""SIGINT and SIGTERM while a pipeline runs: the first lets the version that is being made be finished, a second ends
-the process at once, with Spark's Java process and, below that, its Python workers."""
+"""SIGINT and SIGTERM while a pipeline runs: the first finishes the current version, a second ends the process at once,
+with Spark's Java process and its Python workers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from freshviews.spark.java import java_process
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SECONDS_TO_END = 5.0
-"""For the Java process, before it is killed."""
+"""Seconds that the Java process has to end before it is killed."""
 
 
 class Stopping:
-    """Handlers of both signals. ``asked`` counts how often a stop was asked for."""
+    """Handlers of both signals. ``asked`` counts the requests to stop."""
 
     def __init__(self, at_once: Callable[[], str]) -> None:
-        """``at_once`` is called before the process ends at once; what it returns is shown."""
+        """``at_once`` is called before the process ends at once; its result is printed."""
         self.asked = 0
         self._at_once = at_once
         self._before: list[Any] = []
@@ -36,13 +36,13 @@ class Stopping:
             signal.signal(one, handler)
 
     def install(self) -> None:
-        """Put the handlers in place; once more after a session is started, which brings a handler of its own."""
+        """Install the handlers; call it again after a session starts, because the session installs its own."""
         for one in SIGNALS:
             signal.signal(one, self._handle)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.asked += 1
-        # Written past Python's buffers: the signal may have come in the middle of a print.
+        # Bypass Python's buffers: the signal may have interrupted a print.
         if self.asked == 1:
             os.write(2, b"\nfinishing what is being made; once more stops at once\n")
             return
@@ -53,7 +53,7 @@ class Stopping:
 
 
 def end_java() -> None:
-    """End Spark's Java process without leave; its Python workers end when it does."""
+    """Kill Spark's Java process; its Python workers end with it."""
     process = java_process()
     if process is None:
         return

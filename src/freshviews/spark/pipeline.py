@@ -1,4 +1,4 @@
-"""The pipeline: tables from DataFrames or a script, views over them, kept fresh by a streaming query."""
+"""The pipeline: tables from DataFrames or a script, and views over them, maintained by a streaming query."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Pipeline:
         *,
         cells: int | None = None,
     ) -> Pipeline:
-        """The pipeline of a file of SQL; the checkpoint is the file's name with ``.checkpoint`` unless given."""
+        """The pipeline of a file of SQL; the default checkpoint is the file's name with ``.checkpoint``."""
         file = Path(path)
         definition = read_script(file.read_text(encoding="utf-8-sig"), file.absolute().parent)
         where = checkpoint if checkpoint is not None else default_checkpoint(file)
@@ -72,7 +72,7 @@ class Pipeline:
         *,
         cells: int | None = None,
     ) -> Pipeline:
-        """The pipeline of a definition that was read already."""
+        """The pipeline of a definition."""
         made = cls(spark, checkpoint, cells=cells)
         made._definition = definition
         return made
@@ -87,12 +87,11 @@ class Pipeline:
         bad_rows: str | None = None,
         options: Mapping[str, str] | None = None,
     ) -> Pipeline:
-        """Add a table: its rows are those of a streaming DataFrame as they come, or of a batch one, taken once.
+        """Add a table. Its rows come from a streaming DataFrame, or once from a batch DataFrame.
 
-        ``changes`` names the change format or the column with the op; the table's columns are the others.
-        ``bad_rows`` is a folder where bad rows are set aside. ``options`` are those of the format: order, column,
-        timestamps, decimals. Raises SourceError where a column has a type that a table cannot have, SqlError
-        where the name cannot be.
+        ``changes`` names the change format or the op column; the other columns are the table's. ``bad_rows``: a folder
+        for bad rows. ``options``: of the format: order, column, timestamps, decimals. Raises SourceError if a column
+        has a type that tables do not support, SqlError if the name is not allowed.
         """
         form = format_for(changes, frame.columns)
         own = {column.lower() for column in own_columns(form)}
@@ -117,7 +116,7 @@ class Pipeline:
     def table_of(
         self, sql: str, frame: DataFrame, *, changes: str | None = None, bad_rows: str | None = None
     ) -> Pipeline:
-        """As ``table``, with ``CREATE TABLE name (...)`` written out: types, NOT NULL and keys as declared."""
+        """As ``table``, with a ``CREATE TABLE name (...)`` statement: types, NOT NULL and keys as declared."""
         (name,) = tables_of(sql)
         self._define(self._definition.with_table(TableSpec(name, sql, None, {}, changes, {}, bad_rows)))
         self._frames[name] = frame
@@ -136,8 +135,8 @@ class Pipeline:
     ) -> Pipeline:
         """Add a view of a SELECT.
 
-        ``sink`` is called with a DataFrame and the version; or ``format`` and ``path`` name where its output goes;
-        without either it is kept and can be read. ``output``: changes or complete. Raises SqlError.
+        ``sink`` is called with a DataFrame and the version; or ``format`` and ``path`` name its output; without either
+        it is maintained and can be read. ``output``: changes or complete. Raises SqlError.
         """
         if output not in OUTPUTS:
             raise SqlError(f"output is 'changes' or 'complete', not {output!r}")
@@ -154,12 +153,11 @@ class Pipeline:
     def start(
         self, *, once: bool = False, trigger: Mapping[str, Any] | None = None, listener: Listener | None = None
     ) -> Query:
-        """Start; the query goes on until it is stopped, or ends with what is there where ``once``.
+        """Start. The query runs until it is stopped; with ``once`` it ends when all current input is taken.
 
-        ``trigger`` is that of a DataStreamWriter, such as ``{"processingTime": "10 seconds"}``. ``listener`` is
-        called with the manifest of each version. Raises SourceError; CheckpointError where the checkpoint cannot
-        be continued; PipelineError where what is there at the start cannot be applied; StoreError where another
-        process runs it.
+        ``trigger``: as of a DataStreamWriter, such as ``{"processingTime": "10 seconds"}``. ``listener`` is called with
+        the manifest of each version. Raises SourceError; CheckpointError if the checkpoint cannot be continued;
+        PipelineError if the input at the start cannot be applied; StoreError if another process runs the checkpoint.
         """
         self._root.mkdir(parents=True, exist_ok=True)
         held = lock(self._root / "lock")
@@ -201,7 +199,8 @@ class Pipeline:
 
 
 def open_sources(spark: SparkSession, definition: Definition, frames: Mapping[str, DataFrame]) -> list[Source]:
-    """All sources by name, so that the order of a script does not matter to Spark's checkpoint. Raises SourceError."""
+    """Open all sources, sorted by name, so that Spark's checkpoint does not depend on the order of the script. Raises
+    SourceError."""
     tables = catalog_of(definition.script).tables
     found = []
     for spec in sorted(definition.tables, key=lambda spec: spec.name.lower()):
@@ -214,5 +213,5 @@ def open_sources(spark: SparkSession, definition: Definition, frames: Mapping[st
 
 
 def default_checkpoint(file: Path) -> Path:
-    """``shop.sql`` keeps its checkpoint in ``shop.checkpoint`` beside it."""
+    """``shop.sql`` has its checkpoint in ``shop.checkpoint`` beside it."""
     return file.absolute().with_suffix(".checkpoint")

@@ -1,4 +1,4 @@
-"""A running pipeline, with the ways of a StreamingQuery."""
+"""A running pipeline, with the interface of a StreamingQuery."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Query:
 
     @property
     def id(self) -> str | None:
-        """The id of Spark's streaming query; None where there is none."""
+        """The id of Spark's streaming query; None if there is none."""
         return None if self._query is None else str(self._query.id)
 
     @property
@@ -46,18 +46,18 @@ class Query:
 
     @property
     def isActive(self) -> bool:
-        """Whether it runs."""
+        """True while it runs."""
         return self._query is not None and bool(self._query.isActive)
 
     @property
     def filling(self) -> tuple[str, ...]:
-        """Views that are being filled from the stored rows while the stream goes on."""
+        """Views that are being backfilled while the stream continues."""
         return self._run.fills
 
     @property
     def lastProgress(self) -> dict[str, Any] | None:
-        """The last version: its number, input rows per table, changed rows per view, seconds, bytes per view,
-        rows set aside since the beginning, views that are being filled, and Spark's own progress under ``spark``."""
+        """The last version: its number, input rows per table, changed rows per view, seconds, bytes per view, rows set
+        aside in total, views being backfilled, and Spark's own progress under ``spark``."""
         latest = self._run.latest
         if latest is None:
             return None
@@ -74,7 +74,8 @@ class Query:
         }
 
     def exception(self) -> BaseException | None:
-        """Why it ended; None where it runs or was stopped. A FreshviewsError where a micro-batch was refused."""
+        """The error that ended it; None while it runs or after a stop. A FreshviewsError if a micro-batch was refused.
+        """
         if self._run.error is not None:
             return self._run.error
         if self._query is None or self._run.stopping:
@@ -83,7 +84,8 @@ class Query:
         return found
 
     def awaitTermination(self, timeout: float | None = None) -> bool | None:
-        """Wait until it ends, at most ``timeout`` seconds; with a timeout, whether it has ended. Raises why."""
+        """Wait until it ends, at most ``timeout`` seconds; with a timeout, return whether it has ended. Raises the
+        error that ended it."""
         if self._query is None:
             return None if timeout is None else True
         try:
@@ -102,7 +104,7 @@ class Query:
         return ended
 
     def processAllAvailable(self) -> None:
-        """Wait until all input that is there now is in, and views that are new are filled. For tests."""
+        """Wait until all current input is applied and new views are backfilled. For tests."""
         if self._query is None:
             return
         if self._filling is not None:
@@ -117,7 +119,7 @@ class Query:
             raise
 
     def stop(self) -> None:
-        """Finish the version that is being made, then stop. What has come since is read by the next start."""
+        """Finish the current version, then stop. Later input is read at the next start."""
         self._end()
         if self._filling is not None:
             self._filling.join()

@@ -1,4 +1,4 @@
-"""A file of streaming SQL, to the definition of a pipeline. Nothing of Spark is needed to read it."""
+"""A file of streaming SQL to the definition of a pipeline. Spark is not needed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _FILES = ("csv", "json", "parquet", "orc", "text", "avro", "delta")
 
 
 def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.environ) -> Definition:
-    """The pipeline a script defines.
+    """Return the pipeline that a script defines.
 
-    Paths are relative to ``folder``; ``${NAME}`` and ``${NAME:-default}`` in options are variables of the
-    environment. Raises SqlError, with line and column, for all that is wrong with it.
+    Paths are relative to ``folder``; ``${NAME}`` and ``${NAME:-default}`` in options are environment variables. Raises
+    SqlError, with line and column.
     """
     streaming = split_streaming(text)
     catalog = catalog_of(streaming.sql)
@@ -114,7 +114,7 @@ def _view(one: Split, name: str, options: dict[str, str], folder: Path) -> ViewS
 
 
 def _spelled(options: Mapping[str, str], key: str) -> str:
-    """The option's name as it was written, in whatever case."""
+    """The option's name as written, in any case."""
     return next((name for name in options if name.lower() == key), key)
 
 

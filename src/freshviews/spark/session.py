@@ -1,4 +1,4 @@
-"""One Spark session, with the settings a pipeline wants."""
+"""One Spark session, with the settings that a pipeline needs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from freshviews.kernel.cache import cache_folder
 from freshviews.spark.java import java_home
 
 SETTINGS = {
-    # Timestamps have no zone here; with any other zone Spark would shift those that have one.
+    # Timestamps have no zone here; Spark would shift zoned timestamps under any other session zone.
     "spark.sql.session.timeZone": "UTC",
-    # More partitions than cores cost 5 ms each per micro-batch and bring nothing.
+    # Partitions beyond the cores cost 5 ms each per micro-batch without benefit.
     "spark.sql.shuffle.partitions": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -53,10 +53,10 @@ appender.console.layout.type = PatternLayout
 def start_session(
     master: str | None = None, settings: Mapping[str, str] | None = None, *, quiet: bool = False
 ) -> SparkSession:
-    """The running session, or a new one: local mode with all cores where ``master`` is None.
+    """The running session, or a new one; local mode with all cores if ``master`` is None.
 
-    Workers run this Python, whatever PATH says. ``quiet``: Spark logs nothing. Raises JavaError where there is no
-    fitting Java, SessionError where Spark does not start.
+    Workers run this Python, whatever PATH says. ``quiet``: Spark logs nothing. Raises JavaError if there is no suitable
+    Java, SessionError if Spark does not start.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -92,15 +92,14 @@ def start_session(
 
 
 def _notes() -> dict[str, str]:
-    """Spark's own notes of offsets and commits by a rename of what is whole, without what its other way asks of a file
-    system besides."""
+    """Write Spark's own offsets and commits by an atomic rename, without the extra file system calls of its default."""
     # Before 4.3 it may have another name.
     known = tuple(int(part) for part in pyspark.__version__.split(".")[:2]) >= (4, 3)
     return {"spark.sql.streaming.checkpointFileManagerClass": _NOTES} if known else {}
 
 
 def _reason(error: Exception) -> str:
-    """What Spark says, in a line."""
+    """Spark's message, in one line."""
     java = getattr(error, "java_exception", None)
     text = str(error) if java is None else str(java.getMessage())
     if text.startswith("Cannot call methods on a stopped SparkContext"):
@@ -109,8 +108,8 @@ def _reason(error: Exception) -> str:
 
 
 def executor_settings(environment: Mapping[str, str]) -> dict[str, str]:
-    """What Python workers of executors need of the environment, as executors of a cluster do not inherit it: the
-    folder of this package where it is not installed, and the folder of compiled code."""
+    """The environment that Python workers of executors need, as executors of a cluster do not inherit it: the folder of
+    this package if it is not installed, and the folder of compiled code."""
     found = {}
     package = Path(freshviews.__file__).parents[1]
     if package not in (Path(sysconfig.get_path("purelib")), Path(sysconfig.get_path("platlib"))):

@@ -1,6 +1,6 @@
-"""The steps of making a micro-batch a version, by name, in order; a test stops a process at each.
+"""The named steps from a micro-batch to a version, in order; tests stop a process at each.
 
-Those of WORKER are reached in the Python worker of an executor, those of DRIVER in the process of the pipeline.
+WORKER steps happen in the Python worker of an executor, DRIVER steps in the process of the pipeline.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ DRIVER = (
 )
 
 FILLING = ("image filled", "images filled")
-"""Reached, in a worker and in the driver, where views that come later are filled while the stream goes on."""
+"""Steps of a backfill, in a worker and in the driver."""
 
 hook: Callable[[str], None] | None = None
 
 
 def reach(step: str) -> None:
-    """Say that a step is done."""
+    """Announce that a step is done."""
     if hook is not None:
         hook(step)

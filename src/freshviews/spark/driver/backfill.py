@@ -1,4 +1,4 @@
-"""Rows that a pipeline has taken in, as a DataFrame: for views that come later and need them elsewhere."""
+"""Rows that a pipeline has stored, as a DataFrame, for later views that need them in other cells."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Batches = Iterator[pa.RecordBatch]
 
 
 def backfill(old: Layout, new: Layout, rows_of: Callable[[str], DataFrame]) -> Input | None:
-    """The rows that roles which are new must have, those of a table by ``rows_of``; None where no role is."""
+    """The rows of new roles; ``rows_of`` returns those of a table. None if there is no new role."""
     known = {role.name for role in old.roles}
     tables: dict[str, list[Role]] = {}
     for role in new.roles:
@@ -47,7 +47,7 @@ def backfill(old: Layout, new: Layout, rows_of: Callable[[str], DataFrame]) -> I
 
 
 def defined(catalog: Catalog, table: str) -> TableDef:
-    """A table that is surely there."""
+    """A table that is known to exist."""
     found = catalog.table(table)
     assert found is not None
     return found
@@ -74,7 +74,7 @@ def stored_rows(spark: SparkSession, root: Path, layout: Layout, manifest: Manif
 def logged_rows(
     spark: SparkSession, root: Path, layout: Layout, manifest: Manifest, table: str, since: Manifest
 ) -> DataFrame:
-    """The signed rows by which a base table changed between two versions; their logs hold all of it."""
+    """The signed rows that changed a base table between two versions; both must be in the logs."""
     schema = changes_schema(defined(layout.catalog, table))
     logs = {}
     for number, entry in manifest.cells.items():
@@ -94,7 +94,7 @@ def logged_rows(
 def _by_cell(
     spark: SparkSession, layout: Layout, manifest: Manifest, table: str, rows: Callable[[int, Sequence[str]], Batches]
 ) -> DataFrame:
-    """The signed rows of a base table that are read cell by cell; ``rows`` is told which of a cell's tables to read."""
+    """The signed rows of a base table, read cell by cell; ``rows`` is called with the tables of a cell to read."""
     roles = layout.plan.sources(table)
 
     def read(batches: Batches) -> Batches:

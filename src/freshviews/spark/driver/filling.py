@@ -1,12 +1,12 @@
-"""Views that come later, filled while the stream goes on.
+"""Backfill of later views while the stream continues.
 
-A pipeline that is started with more views than its checkpoint has goes on with those it has. Meanwhile each cell is
-loaded once more, as it stood at one version, gets the new views and the rows that only they need, and is written as
-an image. Then, between two micro-batches, the cells go on from these images: what has come since is in their logs,
-which until then only grow. That makes a version of its own; its change of a new view is the view's whole contents.
+A pipeline that is started with more views than its checkpoint has continues with the known ones. Meanwhile each cell is
+loaded a second time, at one version, gets the new views and the rows that only they need, and is written as an image.
+Then, between two micro-batches, the cells continue from these images: the changes since are in their logs, which only
+grow until then. That makes a version of its own; its change of a new view is the view's whole contents.
 
-The work is a Spark job of its own, on half of the cores at most, one cell at a time on each. Nothing is committed
-before the version is, so a run that ends before begins it anew at the next start.
+The work is a separate Spark job, on at most half of the cores, one cell at a time on each. Nothing is committed before
+that version is, so a run that ends earlier starts again at the next start.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _APART = "FRESHVIEWS_APART"
 
 
 class Filling:
-    """Views ``names`` on their way into the cells of version ``at``, from layout ``old`` to ``new``.
+    """Backfills the views ``names`` into the cells of version ``at``, from layout ``old`` to ``new``.
 
-    It is made between two micro-batches; ``run`` takes as long as it takes.
+    Create it between two micro-batches; ``run`` blocks until the images are written.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Filling:
             return through_cells(spark, rows, task, old.cells, Partitions(count, False), fill_partition)
 
     def run(self) -> None:
-        """Write the images. Raises PipelineError where a view cannot be filled."""
+        """Write the images. Raises PipelineError if a view cannot be backfilled."""
         context = self._spark.sparkContext
         context.setJobGroup(self._group, f"freshviews fills {', '.join(self.names)}", interruptOnCancel=True)
         try:
@@ -78,14 +78,14 @@ class Filling:
         reach("images filled")
 
     def cancel(self) -> None:
-        """Have ``run`` end, which raises then."""
+        """Make ``run`` raise and end."""
         self._spark.sparkContext.cancelJobGroup(self._group)
 
     def _told(self) -> str:
         return f"{', '.join(self.names)} cannot be filled"
 
     def finished(self, latest: Manifest) -> Manifest:
-        """A later version whose cells go on from the images."""
+        """The later version whose cells continue from the images."""
         cells = {
             number: from_image(entry, self._images[number])
             for number, entry in latest.cells.items()
@@ -94,7 +94,7 @@ class Filling:
         return replace(latest, cells={**latest.cells, **cells})
 
     def missed(self, latest: Manifest) -> Input | None:
-        """What has come since of the rows that only the new views need."""
+        """The rows since then that only the new views need."""
         spark, root, old, at = self._spark, self._root, self._old, self._at
         with _workers_apart(spark):
             return backfill(old, self.new, lambda table: logged_rows(spark, root, old, latest, table, at))
@@ -102,9 +102,10 @@ class Filling:
 
 @contextmanager
 def _workers_apart(spark: SparkSession) -> Iterator[None]:
-    """Functions that Spark is given meanwhile run in Python workers of their own.
+    """Run functions given to Spark in separate Python workers.
 
-    Spark hands any idle worker of the same environment to a task; so the engines of the stream stay where they are.
+    Spark assigns any idle worker of the same environment to a task; this keeps the engines of the stream in their
+    workers.
     """
     environment = spark.sparkContext.environment
     environment[_APART] = "1"

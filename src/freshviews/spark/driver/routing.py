@@ -1,7 +1,7 @@
-"""Rows to cells, as expressions of Spark: for every row of a table the feeds and cells it goes to.
+"""Rows to cells, as Spark expressions: the feeds and cells of every row of a table.
 
 A row goes to one cell for each role of its table and each combination of the coordinates that the role leaves open; see
-``freshviews.cells``. The expressions are text, as each call into Spark costs more than to parse one.
+``freshviews.cells``. The expressions are text, because a call into Spark costs more than parsing one.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ _GOES = "_goes"
 
 
 def routed(frame: DataFrame, tables: Sequence[Slots], roles: Sequence[Sequence[Role]], cells: int) -> DataFrame:
-    """A row for each copy: ``frame`` numbers the table of each row in ``_t``; ``roles[t]`` are those of table t.
+    """One row per copy. ``frame`` has the number of each row's table in ``_t``; ``roles[t]``: the roles of table t.
 
-    What comes back numbers the roles of all tables, one table's after the other's, in ``_t``, and has the cell in
-    ``_cell``.
+    In the result ``_t`` numbers the roles of all tables, one table after the other, and ``_cell`` is the cell.
     """
     kept = [f"`{name}`" for name in frame.columns]
     if all(len(own) == 1 and own[0].copies == 1 and not own[0].heavy for own in roles):
@@ -40,7 +39,7 @@ def routed(frame: DataFrame, tables: Sequence[Slots], roles: Sequence[Sequence[R
 
 
 def _by_table(expressions: Sequence[str]) -> str:
-    """The expression of the row's table."""
+    """The expression for the row's table."""
     if len(expressions) == 1:
         return expressions[0]
     cases = " ".join(f"WHEN {number} THEN {found}" for number, found in enumerate(expressions))
@@ -57,7 +56,7 @@ def _copies(number: int, role: Role, slots: Slots, cells: int) -> list[str]:
 
 
 def _cell(role: Role, slots: Slots, cells: int, coordinates: Sequence[int]) -> str:
-    """The cell of a row, ``coordinates`` standing in where a dimension is left open."""
+    """The cell of a row; ``coordinates`` supply the open dimensions."""
     terms = [str(role.offset)]
     for dim, coordinate in zip(role.dims, coordinates, strict=True):
         terms.append(f"{coordinate if dim.column is None else _coordinate(dim, slots)} * {dim.stride}")
@@ -72,12 +71,12 @@ def _coordinate(dim: Dim, slots: Slots) -> str:
 def _value(column: str, kind: str, slots: Slots) -> str:
     slot = next(slot for name, slot in slots.items() if name.lower() == column.lower())
     value = f"CAST(`{slot}` AS {_spark_kind(kind)})"
-    # The two zeros are one value to SQL.
+    # The two zeros are one value in SQL.
     return f"IF({value} = 0D, 0D, {value})" if kind == "double" else value
 
 
 def _taken(heavy: Sequence[Values], slots: Slots) -> str:
-    """Whether a row is one that a role takes."""
+    """The condition that a role takes a row."""
     tests = []
     for one in heavy:
         values = ", ".join(f"CAST({_text(str(value))} AS {_spark_kind(one.kind)})" for value in one.values)
@@ -92,5 +91,5 @@ def _text(value: str) -> str:
 
 
 def _spark_kind(kind: str) -> str:
-    """A kind of ``freshviews.cells`` in Spark's words; timestamps have no zone."""
+    """The Spark type of a kind of ``freshviews.cells``; timestamps have no zone."""
     return "timestamp_ntz" if kind == "timestamp" else kind

@@ -1,9 +1,9 @@
-"""A pipeline at work: from a micro-batch to a committed and delivered version.
+"""A running pipeline: from a micro-batch to a committed and delivered version.
 
-The order: the rows go to their cells, whose workers write files under fresh names; what cells tell of groups that they
-share goes through the merge; the driver writes one manifest that names all files, which commits the version; then
-sinks get it, and that is noted. The next micro-batch begins after that, so at a restart at most the last version is
-not delivered.
+The order: rows go to their cells, whose workers write files under fresh names. Changes of groups that cells share go
+through the merge. The driver writes one manifest that names all files, which commits the version. Then sinks get the
+version, and that is recorded. The next micro-batch begins after that, so at a restart at most the last version is
+undelivered.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from freshviews.spark.driver.stages import can_go_on
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.io.sinks import Delivered, Receiver, check_new, deliver, publish_bad
 from freshviews.spark.io.sources import Source, feed_of, needs_order, one_frame, reads_text
+from freshviews.spark.layout.cell_count import first_layout
 from freshviews.spark.layout.layout import MERGE, Layout, layout_of, next_layout
-from freshviews.spark.layout.measure import first_layout
 from freshviews.spark.reading.arrival import arrived
 from freshviews.spark.state import checkpoint
 from freshviews.spark.state.arrow_files import read_all, read_change
@@ -42,14 +42,14 @@ from freshviews.stream import Snapshots
 _LOGGER = logging.getLogger("freshviews")
 
 COLLECT_EVERY = 50
-"""Versions between two collections of files that are not needed."""
+"""Versions between two collections of unneeded files."""
 
 Listener = Callable[[Manifest], object]
-"""Is told of every version once it is delivered."""
+"""Called with the manifest of every delivered version."""
 
 
 class Stopped(Exception):
-    """The micro-batch came after a stop was asked for; it is left for the next run."""
+    """The micro-batch came after a stop was requested; the next run takes it."""
 
 
 class Run:
@@ -83,15 +83,14 @@ class Run:
 
     @property
     def layout(self) -> Layout:
-        """The cells; there is one once it has begun."""
+        """The cells; available after ``begin``."""
         assert self._layout is not None
         return self._layout
 
     def begin(self, streaming: Sequence[Source], static: Sequence[Source], aside: bool) -> None:
-        """Deliver what a crash left undelivered, and make a version of what is new since the last run.
+        """Deliver a version that a crash left undelivered, and make a version of batch sources and views that are new.
 
-        ``aside``: views that are new are left to ``fill``. Raises CheckpointError where the checkpoint cannot be
-        continued.
+        ``aside``: leave new views to ``fill``. Raises CheckpointError if the checkpoint cannot be continued.
         """
         before = self.latest
         check_new(self.definition, before.views if before is not None else ())
@@ -109,9 +108,10 @@ class Run:
             self._load(base, due)
 
     def warm(self) -> None:
-        """Have workers load the cells of the last version, aside, while Spark gets ready for its first micro-batch.
+        """Load the cells of the last version into workers, in the background, while Spark prepares its first
+        micro-batch.
 
-        Nothing counts on it: what is wrong with them is told when they are needed.
+        Errors are ignored here; they are reported when the cells are needed.
         """
         latest = self.latest
         if latest is None:
@@ -126,7 +126,7 @@ class Run:
         self._warming.start()
 
     def _load(self, base: Manifest, sources: Sequence[Source]) -> None:
-        """Make the version after ``base``, which has what batch sources hold."""
+        """Make the version after ``base`` with the rows of batch sources."""
         given = None
         if sources:
             frame, slots = one_frame(sources)
@@ -135,7 +135,7 @@ class Run:
         self._make(replace(base, loaded=loaded, arrived=None), given, whole=True)
 
     def _continue(self, before: Manifest, aside: bool) -> Manifest:
-        """Go on with the cells of a version; where views came or went, that is a version of its own."""
+        """Continue from the cells of a version; added or dropped views make a version of their own."""
         old = layout_of(before)
         if self._cells is not None and self._cells != old.cells:
             raise checkpoint.CheckpointError(
@@ -161,11 +161,11 @@ class Run:
 
     @property
     def fills(self) -> tuple[str, ...]:
-        """The views that are to be filled while the stream goes on."""
+        """The views to backfill while the stream continues."""
         return () if self._wanted is None or self.latest is None else self._wanted.parted(self.latest.views)[1]
 
     def fill(self) -> None:
-        """Fill the views that are new and go on with them. Raises PipelineError, and Stopped after a stop."""
+        """Backfill the new views and continue with them. Raises PipelineError, and Stopped after a stop."""
         wanted, old = self._wanted, self.layout
         assert wanted is not None
         with self.working:
@@ -182,34 +182,34 @@ class Run:
             self._make(base, filling.missed(latest), whole=True, anew=anew)
 
     def _at_work(self) -> Manifest:
-        """The last version, for the next one to come after."""
+        """The last version, as the base of the next one."""
         if self.stopping:
             raise Stopped
         assert self.latest is not None
         return self.latest
 
     def stop(self) -> None:
-        """Finish the version that is being made, and make no other."""
+        """Finish the current version and make no other."""
         self.stopping = True
         with self.working:
             if self._filling is not None:
                 self._filling.cancel()
 
     def fail(self, error: BaseException) -> None:
-        """End for an error; the first one counts."""
+        """End with an error; the first error is kept."""
         if self.error is None:
             self.error = error
             note_error(self.root, error)
 
     def _of(self, before: Manifest, layout: Layout) -> Manifest:
-        """A version without what is not kept any more."""
+        """A version without the views that were dropped."""
         told = {*layout.cell_views, *layout.merge_views, *(role.name for role in layout.roles)}
         sizes = {cell: {n: size for n, size in held.items() if n in told} for cell, held in before.sizes.items()}
         contents = {view: files for view, files in before.contents.items() if view in layout.outputs}
         return replace(before, sizes=sizes, contents=contents, arrived=None)
 
     def input_of(self, frame: DataFrame, sources: Sequence[Source], slots: Sequence[Slots]) -> Input:
-        """The rows of sources on their way to the cells."""
+        """The rows of sources, with their feeds."""
         roles = [self.layout.plan.roles_of(source.table.name) for source in sources]
         feeds = [
             tuple(feed_of(source, names, role.name, self.layout.counted(role)) for role in own)
@@ -218,7 +218,7 @@ class Run:
         return Input(frame, feeds, roles, any(map(needs_order, sources)), any(map(reads_text, sources)))
 
     def micro_batch(self, frame: DataFrame, slots: Sequence[Slots], batch: int, streaming: Sequence[Source]) -> None:
-        """What foreachBatch calls. A micro-batch that is committed already is passed over."""
+        """Called by foreachBatch. A micro-batch that is committed already is ignored."""
         try:
             with self.working:
                 if self.stopping:
@@ -249,7 +249,7 @@ class Run:
         self._make(base, given)
 
     def _make(self, base: Manifest, given: Input | None, *, whole: bool = False, anew: bool = False) -> None:
-        """Make and deliver the version after ``base``, which holds what is known of it already."""
+        """Make and deliver the version after ``base``, which holds the fields of the version that are known already."""
         if self._warming is not None:
             self._warming.join()
             self._warming = None
@@ -299,7 +299,7 @@ class Run:
 
 
 def note_error(root: Path, error: BaseException | None) -> None:
-    """Leave what ended a run for ``status``; None clears it."""
-    # On a full disk this fails too, and what failed first is what the user is to be told.
+    """Record the error that ended a run for ``status``; None clears it."""
+    # On a full disk this fails too; the user must see the first error.
     with contextlib.suppress(OSError):
         write_whole(root / "error", b"" if error is None else f"{error}".encode())

@@ -1,4 +1,5 @@
-"""The two stages of a version: rows through the cells, in workers of Spark; what the cells tell through the merge."""
+"""The two stages of a version: rows through the cells, in Spark's workers, and changes of shared groups through the
+merge."""
 
 from __future__ import annotations
 
@@ -22,21 +23,21 @@ from freshviews.spark.worker.worker import Task
 
 Results = list[dict[str, Any]]
 Run = Callable[[Task, Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What takes a partition through its cells; see ``worker``."""
+"""Takes a partition through its cells; see ``worker``."""
 
 
 @dataclass(frozen=True)
 class Partitions:
-    """How the cells lie in Spark's partitions. ``direct``: one partition, without a shuffle before it."""
+    """How cells are assigned to Spark's partitions. ``direct``: one partition, without a shuffle."""
 
     count: int
     direct: bool
 
 
 def partitions_of(spark: SparkSession, cells: int, text: bool) -> Partitions:
-    """One partition per executor: its cells share a Python worker, which so finds them in its memory again.
+    """One partition per executor: its cells share a Python worker, which keeps them in memory between versions.
 
-    ``text``: rows are read from text files, which on many cores is worth a shuffle.
+    ``text``: rows are read from text files; on many cores that is worth a shuffle.
     """
     context = spark.sparkContext
     if context.master.startswith("local["):
@@ -48,8 +49,8 @@ def partitions_of(spark: SparkSession, cells: int, text: bool) -> Partitions:
 def through_cells(
     spark: SparkSession, frame: DataFrame | None, task: Task, cells: int, at: Partitions, run: Run
 ) -> DataFrame:
-    """The rows of a frame, which names cell and feed of each, on their way through the cells."""
-    # A row for every cell that is of no table: a cell without rows runs too, and Spark runs nothing where nothing is.
+    """The rows of a frame, each with its cell and feed, through the cells."""
+    # Add a row per cell that belongs to no table: cells without rows run too, and Spark starts no task without rows.
     each = spark.range(cells).select(F.lit(-1).alias(TABLE), F.col("id").cast("int").alias(CELL))
     whole = each if frame is None else frame.unionByName(each, allowMissingColumns=True)
     if at.count == 1 and at.direct:
@@ -66,14 +67,14 @@ def through_cells(
 
 
 def results_of(found: DataFrame) -> Results:
-    """What the cells answer, each once, when their rows are through."""
+    """The results of the cells, each once, when their rows are through."""
     return [json.loads(row["result"]) for row in found.collect()]
 
 
 def run_merge(root: Path, layout: Layout, entry: Entry, results: Results, wanted: Wanted, whole: bool) -> Results:
-    """What the cells told of a version, through the merge; no result where that is nothing.
+    """Run the cells' changes of a version through the merge; no result if there are none.
 
-    The files of what they told are of no use after this.
+    The files of these changes are not needed afterwards.
     """
     files: dict[str, list[str]] = {}
     for table, views in layout.inputs.items():
@@ -94,8 +95,11 @@ def run_merge(root: Path, layout: Layout, entry: Entry, results: Results, wanted
 
 
 def can_go_on(root: Path, layout: Layout, entry: Entry) -> bool:
-    """Whether the merge can go on from its files, and if so it is in memory; if another release of freshviews wrote
-    them, perhaps not, and it begins anew from what the cells hold."""
+    """True if the merge can continue from its files, and is now in memory.
+
+    False if another release of freshviews wrote them in a form that cannot be read; the merge is then rebuilt from the
+    cells.
+    """
     if not layout.merge_statements:
         return True
     try:
@@ -106,7 +110,7 @@ def can_go_on(root: Path, layout: Layout, entry: Entry) -> bool:
 
 
 def forget_told(root: Path, layout: Layout, results: Results) -> None:
-    """Delete the files that only the merge wanted."""
+    """Delete the files that only the merge needed."""
     kept = {name for output in layout.outputs.values() if output.stage == "cells" for name in output.views}
     for result in results:
         for view, name in result.get("changes", {}).items():
@@ -115,6 +119,6 @@ def forget_told(root: Path, layout: Layout, results: Results) -> None:
 
 
 def files_of(layout: Layout, view: str, by_cell: Sequence[Mapping[str, Any]], what: str) -> list[str]:
-    """The files that make up the change or the contents of a view, of results of both stages."""
+    """The files that make up the change or contents of a view, from the results of both stages."""
     names = layout.outputs[view].views
     return [result[what][name] for result in by_cell for name in names if name in result.get(what, {})]

@@ -1,4 +1,4 @@
-"""Making a version: both stages run, and what they made becomes a manifest. Nothing is committed here."""
+"""Make a version: run both stages and write their results into a manifest. Nothing is committed here."""
 
 from __future__ import annotations
 
@@ -41,14 +41,16 @@ from freshviews.spark.worker.worker import Task, load_partition, run_partition
 
 
 class PipelineError(FreshviewsError):
-    """A micro-batch cannot be made a version; nothing of it is applied."""
+    """A micro-batch cannot become a version; nothing of it is applied."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """Rows that go into a version: tables are numbered in ``frame``, and ``feeds[t]`` are those of table t, one for
-    each of its ``roles[t]``. ``ordered``: changes by key are among them, so the order of rows matters.
-    ``text``: rows are read from text files."""
+    """Rows that go into a version.
+
+    ``frame`` numbers the tables; ``feeds[t]`` are those of table t, one for each of its ``roles[t]``. ``ordered``:
+    there are changes by key, so the order of rows matters. ``text``: rows are read from text files.
+    """
 
     frame: DataFrame
     feeds: Sequence[Sequence[Feed]]
@@ -73,9 +75,9 @@ def make(
     anew: bool = False,
     log_only: bool = False,
 ) -> Manifest:
-    """The manifest of the version after ``base``, of which it has what is known of the version already.
+    """Return the manifest of the version after ``base``, which holds the fields that are known already.
 
-    ``whole``: every cell runs. ``anew``: the merge begins anew, from what the cells hold. ``log_only``: the cells'
+    ``whole``: every cell runs. ``anew``: the merge is rebuilt from the contents of the cells. ``log_only``: the cells'
     logs only grow. Raises PipelineError; nothing is applied then.
     """
     start = time.time()
@@ -105,7 +107,7 @@ def make(
         raise PipelineError(f"version {version} cannot be made: {error}") from error
     reach("cells done")
     both = [*results, *merged]
-    # Where the merge began anew, its views tell what was told before.
+    # A rebuilt merge reports its whole contents; suppress those that were already reported.
     told_before = frozenset(base.views) if anew else frozenset()
     made = _gather(layout, base, both, complete, told_before)
     aside = Counter(row["table"] for result in results for row in result.get("bad", []))
@@ -127,7 +129,7 @@ def make(
 
 
 def load_cells(spark: SparkSession, root: Path, layout: Layout, manifest: Manifest) -> None:
-    """Have the workers that will run the cells of a version load them. Raises what Spark raises."""
+    """Load the cells of a version in the workers that will run them. Raises what Spark raises."""
     entries = tuple(manifest.cells.get(str(number), EMPTY) for number in range(layout.cells))
     task = Task(str(root), layout.statements, (), entries, Wanted(manifest.version, ()), False)
     at = partitions_of(spark, layout.cells, False)
@@ -135,7 +137,7 @@ def load_cells(spark: SparkSession, root: Path, layout: Layout, manifest: Manife
 
 
 def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str]:
-    """Views of a stage that an engine has had already."""
+    """Views of a stage that an engine already had."""
     return frozenset(name for cell, views in sizes.items() if (cell == MERGE) == merge for name in views)
 
 
@@ -144,7 +146,7 @@ def _through_cells(spark: SparkSession, given: Input | None, task: Task, cells: 
     results = _tried(spark, given, task, cells, placed)
     refused = [result for result in results if "refused" in result]
     if refused and given is not None and not placed:
-        # Once more, with the place of each row, for the message; nothing was applied.
+        # Run again with the place of each row, for the message; nothing was applied.
         refused = [r for r in _tried(spark, given, task, cells, True) if "refused" in r] or refused
     if refused:
         first = next((result for result in refused if result["place"]), refused[0])
@@ -167,19 +169,19 @@ def _tried(spark: SparkSession, given: Input | None, task: Task, cells: int, pla
 
 
 def on_the_way(given: Input, rows: DataFrame, cells: int) -> DataFrame:
-    """Rows of an input, each as often as there are cells that it goes to."""
+    """Rows of an input, one copy per cell that they go to."""
     return routed(rows, [own[0].slots for own in given.feeds], given.roles, cells)
 
 
 def _placed(given: Input) -> DataFrame:
-    # The number of a row is given here, as Spark gives none in a stream.
+    # Row numbers are assigned here, because Spark assigns none in a stream.
     return given.frame.withColumn(PLACE[-1], F.monotonically_increasing_id())
 
 
 def _gather(
     layout: Layout, base: Manifest, results: Results, complete: frozenset[str], told_before: frozenset[str]
 ) -> Manifest:
-    """The manifest with what the stages made; of some views nothing is told, as it was told before."""
+    """The manifest with the results of the stages; ``silent`` views report nothing, because it was reported before."""
     views = [view for view in layout.outputs if view not in told_before]
     changes = {view: files_of(layout, view, results, "changes") for view in views}
     changed = {
@@ -208,7 +210,7 @@ def _gather(
 
 
 def _bytes(layout: Layout, sizes: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
-    """Bytes that each table and view keeps, in all cells and the merge."""
+    """Bytes that each table and view takes, over all cells and the merge."""
     total: Counter[str] = Counter()
     for by_view in sizes.values():
         total.update(by_view)
@@ -218,7 +220,7 @@ def _bytes(layout: Layout, sizes: Mapping[str, Mapping[str, int]]) -> dict[str, 
 
 
 def _bad_files(root: Path, version: int, results: Results, given: Input | None) -> dict[str, list[str]]:
-    """Write the rows set aside, by table, with their numbers in their files."""
+    """Write the rows set aside, by table, with their row numbers in their files."""
     rows = [row for result in results for row in result.get("bad", [])]
     if not rows or given is None:
         return {}
@@ -240,7 +242,7 @@ def _bad_files(root: Path, version: int, results: Results, given: Input | None) 
 
 
 def cause(error: Exception) -> str:
-    """What Spark says was wrong, without its stacks."""
+    """Spark's message without its stack traces."""
     java = getattr(error, "java_exception", None)
     if java is not None:
         messages = []

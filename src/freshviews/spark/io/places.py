@@ -1,4 +1,4 @@
-"""Row numbers in files, for those few rows that somebody is told about."""
+"""Row numbers in files, computed only for rows that are reported."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TIME, _FILE, _AT, _ID = PLACE
 
 
 def numbered(frame: DataFrame, places: Iterable[Place]) -> dict[Place, int]:
-    """The number in its file, from 1, of each row that a place of ``frame`` names; reads those files again."""
+    """The number in its file, from 1, of each row that a place of ``frame`` names. Reads those files again."""
     wanted = set(places)
     if not wanted:
         return {}

@@ -1,4 +1,4 @@
-"""Files of sinks: rows in a format, put in place whole or not at all."""
+"""Files of sinks: rows in a format, published whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ FORMATS = ("parquet", "json", "csv")
 
 
 def publish(path: Path, data: bytes) -> None:
-    """Put a file in place, whole or not at all; readers pass over names that begin with a dot.
+    """Publish a file, whole or not at all; readers ignore names that begin with a dot.
 
-    The file aside has a name that the next try takes again, so that nothing is left of a try that was killed.
+    The temporary file has a fixed name that the next try reuses, so a killed try leaves nothing behind.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}.part")
@@ -40,7 +40,7 @@ def publish(path: Path, data: bytes) -> None:
 
 
 def encoded(provider: str, rows: pa.Table, options: Mapping[str, str]) -> bytes:
-    """Rows as the bytes of a file. Of ``options``, compression (parquet), header and sep (csv) count."""
+    """Rows as the bytes of a file. ``options`` that apply: compression (parquet), header and sep (csv)."""
     out = io.BytesIO()
     if provider == "parquet":
         pa.parquet.write_table(rows, out, compression=options.get("compression", "snappy"))
@@ -55,21 +55,21 @@ def encoded(provider: str, rows: pa.Table, options: Mapping[str, str]) -> bytes:
 
 
 def _json_lines(rows: pa.RecordBatch) -> bytes:
-    """An object per row, made column by column."""
+    """A JSON object per row, built column by column."""
     if rows.num_rows == 0:
         return b""
     parts: list[pa.Array | str] = []
     for name, column in zip(rows.schema.names, rows.columns, strict=True):
         parts += [f"{', ' if parts else '{'}{json.dumps(name, ensure_ascii=False)}: ", _json(column)]
     lines = pc.binary_join_element_wise(*parts, "}\n", "").cast(pa.large_string())
-    # Lines lie end to end in the array's buffer, which so is the file.
+    # Lines are contiguous in the array's buffer, which is therefore the file.
     _, offsets, data = lines.buffers()
     ends = memoryview(offsets).cast("q")
     return bytes(memoryview(data)[ends[lines.offset] : ends[lines.offset + len(lines)]])
 
 
 def _json(values: pa.Array) -> pa.Array:
-    """Each value as JSON. Decimals are text, as numbers would lose digits; so are dates, and what is no number."""
+    """Each value as JSON. Decimals are text, because numbers would lose digits; so are dates, NaN and infinities."""
     if pa.types.is_boolean(values.type) or pa.types.is_integer(values.type):
         text = values.cast(pa.string())
     elif pa.types.is_floating(values.type):

@@ -1,7 +1,7 @@
-"""Sinks: the change of a view at a version, or its contents, delivered once.
+"""Sinks: the change of a view at a version, or its contents, delivered exactly once.
 
-A version is delivered after it is committed and before the next one is. What a version delivers was fixed when it was
-committed, and a file is named by its version; so to deliver again after a crash writes the same file again.
+A version is delivered after its commit and before the next commit. Its output is fixed when it is committed, and a file
+is named by its version. So delivering again after a crash writes the same file again.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from freshviews.store.files import write_whole
 VERSION = "_version"
 
 Receiver = Callable[[DataFrame, int], object]
-"""A user's function, called as one of foreachBatch: it gets the rows and the version. After a crash it may be called
-again with the version it was last called with."""
+"""A user's function, called as by foreachBatch with the rows and the version. After a crash it may be called again with
+the last version."""
 
 
 class SinkError(FreshviewsError):
-    """A sink did not take a version. The version is committed, and is delivered at the next start."""
+    """A sink refused a version. The version is committed and is delivered at the next start."""
 
 
 def deliver(
@@ -76,8 +76,10 @@ def _file(view: ViewSpec, version: int) -> Path:
 
 
 def check_new(definition: Definition, known: Collection[str]) -> None:
-    """Refuse to add a view's changes to those of another one, or of a checkpoint that is gone: ``known`` are the views
-    that have delivered before. Raises SinkError."""
+    """Refuse to mix a view's changes with those of another view or of a deleted checkpoint; raises SinkError.
+
+    ``known``: the views that have delivered before.
+    """
     for view in definition.views:
         if view.name in known or view.provider not in FORMATS or view.output != "changes":
             continue
@@ -92,7 +94,7 @@ def check_new(definition: Definition, known: Collection[str]) -> None:
 
 
 def publish_bad(source: Path, folder: Path, table: str, version: int) -> None:
-    """Put the rows that a version set aside where the user wants them. Raises SinkError."""
+    """Write the rows that a version set aside to the user's folder. Raises SinkError."""
     try:
         publish(folder / f"{table}-{version:012d}.json", source.read_bytes())
     except OSError as error:
@@ -103,7 +105,7 @@ def publish_bad(source: Path, folder: Path, table: str, version: int) -> None:
 
 
 def _print(view: ViewSpec, rows: pa.Table, version: int, again: bool) -> None:
-    """One write, so that a kill leaves all of a version or nothing."""
+    """Print in one write, so that a kill leaves all of a version or nothing."""
     most = int(view.options.get("numRows", "20"))
     doubt = " (perhaps shown before)" if again else ""
     lines = [f"-- {view.name}, version {version}{doubt}: {rows.num_rows} rows"]
@@ -116,20 +118,20 @@ def _print(view: ViewSpec, rows: pa.Table, version: int, again: bool) -> None:
 
 
 class Delivered:
-    """The mark of the last version that was delivered."""
+    """The record of the last version that was delivered."""
 
     def __init__(self, root: Path) -> None:
         self._path = root / "delivered"
 
     def version(self) -> int:
-        """The last version noted; 0 before the first."""
+        """The last delivered version; 0 before the first."""
         try:
             return int(self._path.read_text())
         except FileNotFoundError:
             return 0
 
     def note(self, version: int) -> None:
-        """Raises SinkError."""
+        """Record a version as delivered. Raises SinkError."""
         try:
             write_whole(self._path, str(version).encode())
         except OSError as error:

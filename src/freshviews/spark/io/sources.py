@@ -1,4 +1,4 @@
-"""Sources: DataFrames of change streams, and all of them as one for a single shuffle."""
+"""Sources: DataFrames of change streams, and their union for a single shuffle."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _INT64 = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 
 
 class SourceError(FreshviewsError):
-    """A source cannot be read, or has not the columns that its table needs."""
+    """A source cannot be read, or lacks columns that its table needs."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A table's rows. ``columns`` are those that the change format needs, by name with their Spark types."""
+    """A table's rows. ``columns``: those that the change format needs, by name with their Spark types."""
 
     table: TableDef
     spec: TableSpec
@@ -71,7 +71,7 @@ def open_source(spark: SparkSession, spec: TableSpec, table: TableDef) -> Source
 
 
 def batch_frame(spark: SparkSession, source: Source, files: Sequence[str] | None = None) -> DataFrame | None:
-    """The rows that the files of a streaming source hold now, or those of some files; None where there are none."""
+    """The rows that the files of a streaming source hold now, or those of some files; None if there are none."""
     options = _reader_options(source.spec)
     if files is not None:
         options = {name: value for name, value in options.items() if name.lower() != "path"}
@@ -83,7 +83,7 @@ def batch_frame(spark: SparkSession, source: Source, files: Sequence[str] | None
 
 
 def source_of(frame: DataFrame, spec: TableSpec, table: TableDef, from_files: bool = False) -> Source:
-    """A DataFrame as the source of a table. Raises SourceError where a column is missing."""
+    """A DataFrame as the source of a table. Raises SourceError if a column is missing."""
     form = form_of(spec.changes, spec.form_options, tuple(frame.columns) if spec.changes is None else ())
     there = {name.lower(): name for name in frame.columns}
     wanted = [] if isinstance(form, DebeziumJson) else [column.name for column in table.columns]
@@ -123,7 +123,7 @@ def one_frame(sources: Sequence[Source]) -> tuple[DataFrame, list[Slots]]:
 
 
 def feed_of(source: Source, slots: Slots, table: str, counted: frozenset[int]) -> Feed:
-    """How workers take the rows of a source apart, for the table of a cell."""
+    """How workers convert the rows of a source for the table of a cell."""
     return Feed(
         table,
         source.table.name,
@@ -137,12 +137,12 @@ def feed_of(source: Source, slots: Slots, table: str, counted: frozenset[int]) -
 
 
 def needs_order(source: Source) -> bool:
-    """Whether the order of a table's rows within a micro-batch matters."""
+    """True if the order of a table's rows within a micro-batch matters."""
     return looks_up(source.form, source.table)
 
 
 def reads_text(source: Source) -> bool:
-    """Whether rows are parsed from text files."""
+    """True if rows are parsed from text files."""
     return source.spec.provider in TEXT_FILES
 
 
@@ -163,7 +163,7 @@ def _reader_options(spec: TableSpec) -> dict[str, str]:
         options["mode"] = "PERMISSIVE"
         options["columnNameOfCorruptRecord"] = CORRUPT
     if spec.provider == "csv" and "enforceschema" not in given and _has_header(spec):
-        # By name: a file with other columns, or in another order, is an error and not another meaning.
+        # By name: a file with other columns, or another order, is an error instead of being misread.
         options["enforceSchema"] = "false"
     return options
 
@@ -173,7 +173,7 @@ def _has_header(spec: TableSpec) -> bool:
 
 
 def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeFormat) -> T.StructType | None:
-    """The schema to read with; None where the source has its own."""
+    """The schema to read with; None if the source has its own."""
     if spec.provider not in FILES or spec.provider == "text":
         return None
     if spec.provider not in TEXT_FILES:
@@ -194,7 +194,7 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
             kinds = {name.lower(): kind for name, kind in declared.items()}
             declared = {name: kinds.get(name.lower(), "string") for name in header.names}
     if isinstance(form, DeltaFeed):
-        # Read only where they are: a column of nothing would be a commit version that is NULL.
+        # Read only columns that exist: a missing one would be read as a NULL commit version.
         files = _schema_of_files(spark, spec)
         there = {name.lower() for name in files.names} if files is not None else set()
         declared = {n: kind for n, kind in declared.items() if not n.startswith("_commit_") or n.lower() in there}
@@ -205,7 +205,7 @@ def _schema(spark: SparkSession, spec: TableSpec, table: TableDef, form: ChangeF
 
 
 def _schema_of_files(spark: SparkSession, spec: TableSpec) -> T.StructType | None:
-    """What the files that are there already say; None where there are none."""
+    """The schema of the existing files; None if there are none."""
     try:
         return spark.read.format(str(spec.provider)).options(**spec.options).load().schema
     except PySparkException as error:
@@ -215,12 +215,12 @@ def _schema_of_files(spark: SparkSession, spec: TableSpec) -> T.StructType | Non
 
 
 def spark_type(kind: SqlType) -> str:
-    """A SQL type in Spark's words; timestamps have no zone."""
+    """The Spark name of a SQL type; timestamps have no zone."""
     return "timestamp_ntz" if kind.name == "TIMESTAMP" else str(kind).lower()
 
 
 def sql_type(kind: T.DataType) -> str | None:
-    """The SQL type of a column of a DataFrame; None where there is none."""
+    """The SQL type of a column of a DataFrame; None if there is none."""
     if isinstance(kind, T.DecimalType):
         return f"DECIMAL({kind.precision}, {kind.scale})"
     known: dict[type[T.DataType], str] = {

@@ -1,4 +1,4 @@
-"""What the cells and the merge of a pipeline are, from its definition and its plan of cells."""
+"""The cells and the merge of a pipeline, from its definition and its plan of cells."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from freshviews.spark.state.manifest import Manifest
 from freshviews.sql import Catalog, Statement
 
 MERGE = "merge"
-"""The number, so to say, of the second stage among the cells."""
+"""The key of the second stage among the cells."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The two stages: ``cells`` engines, each with its statements, and the merge of what they tell."""
+    """The two stages: ``cells`` engines, each with its statements, and the merge of their changes."""
 
     plan: CellPlan
     catalog: Catalog
@@ -33,7 +33,7 @@ class Layout:
 
     @cached_property
     def statements(self) -> tuple[tuple[Statement, ...], ...]:
-        """Of each cell, what its engine is made of."""
+        """Per cell, the statements that create its engine."""
         return tuple(cell_statements(self.plan, self.catalog, cell) for cell in range(self.cells))
 
     @cached_property
@@ -42,44 +42,45 @@ class Layout:
 
     @cached_property
     def inputs(self) -> Mapping[str, tuple[str, ...]]:
-        """Of each table of the merge, the views of the cells whose changes it takes."""
+        """Per table of the merge, the cell views whose changes it takes."""
         return merge_inputs(self.plan, self.catalog)
 
     @cached_property
     def outputs(self) -> Mapping[str, Output]:
-        """Of each view, where its rows are."""
+        """Per view, where its rows are."""
         return outputs(self.plan, self.catalog)
 
     @cached_property
     def cell_views(self) -> tuple[str, ...]:
-        """Views of the cells that are told outside, each once."""
+        """Cell views whose changes leave the cells, each once."""
         told = [name for output in self.outputs.values() if output.stage == "cells" for name in output.views]
         return tuple(dict.fromkeys([*told, *(name for names in self.inputs.values() for name in names)]))
 
     @cached_property
     def merge_views(self) -> tuple[str, ...]:
-        """Views of the merge that are told outside."""
+        """Views of the merge whose changes leave it."""
         return tuple(n for output in self.outputs.values() if output.stage == "merge" for n in output.views)
 
     def held(self, view: str) -> frozenset[str]:
-        """Views of both stages that are kept for a view."""
+        """Views of both stages that implement a view."""
         partial = [name for name in self.cell_views if name.lower().startswith(f"{view.lower()}@")]
         return frozenset([*self.outputs[view].views, *partial])
 
     def counted(self, role: Role) -> frozenset[int]:
-        """The cells in which a role's rows are the table's, each once over all roles and cells."""
+        """The cells in which a role's rows count as the table's, so that each row counts once over all roles and cells.
+        """
         if role not in self.plan.sources(role.table):
             return frozenset()
         return frozenset(cell for cell in range(self.cells) if role.counted_in(cell))
 
     def stage_views(self, stage: str, views: frozenset[str]) -> frozenset[str]:
-        """Views of a stage that make up some views of the pipeline."""
+        """Views of a stage that implement some views of the pipeline."""
         chosen = [output for name, output in self.outputs.items() if name in views and output.stage == stage]
         return frozenset(name for output in chosen for name in output.views)
 
 
 def layout_of(manifest: Manifest) -> Layout:
-    """The cells of a version. Raises StoreError where another release planned them."""
+    """The cells of a version. Raises StoreError if another release planned them."""
     script = ";\n".join([*manifest.tables.values(), *manifest.views.values()])
     try:
         plan = CellPlan.from_json(manifest.plan)
@@ -89,7 +90,7 @@ def layout_of(manifest: Manifest) -> Layout:
 
 
 def next_layout(old: Layout, definition: Definition, manifest: Manifest) -> Layout:
-    """The cells once views have come or gone: rows that are stored stay where they are."""
+    """The cells after views were added or dropped; stored rows stay in their cells."""
     catalog = catalog_of(definition.script)
     sizes = {name: float(rows) for name, rows in manifest.totals.get("rows", {}).items()}
     return Layout(extended(old.plan, catalog, sizes), catalog)

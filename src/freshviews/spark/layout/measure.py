@@ -1,4 +1,4 @@
-"""How large tables are and which values are heavy, from a sample of what the sources hold when a pipeline begins."""
+"""The sizes of tables and their heavy values, from a sample of the sources when a pipeline begins."""
 
 from __future__ import annotations
 
@@ -11,19 +11,15 @@ from urllib.parse import unquote, urlparse
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from freshviews.cells import CellPlan, plan_cells
-from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column
-from freshviews.spark.definition import Definition, catalog_of, declared_rows
+from freshviews.spark.definition import declared_rows
 from freshviews.spark.io.sources import Source, batch_frame
-from freshviews.spark.layout.layout import Layout
 from freshviews.sql import Catalog
-from freshviews.stream import DebeziumJson
 
 SAMPLE_BYTES = 64 << 20
-"""Of the files of a source, about so many bytes are read to count rows."""
+"""Bytes of a source's files that are read to count rows."""
 MOST_HEAVY = 32
-"""Heavy values of a column that are looked for."""
+"""Limit on the heavy values of a column."""
 
 
 @dataclass(frozen=True)
@@ -34,36 +30,8 @@ class Measured:
     heavy: Mapping[tuple[str, str], Mapping[Any, float]]
 
 
-def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[Source], cells: int | None) -> Layout:
-    """The cells of a pipeline that begins: as many as asked for, else one per core where the script allows.
-
-    Raises PlanError where it does not allow as many as asked for.
-    """
-    catalog = catalog_of(definition.script)
-    wrapped = [source.table.name for source in sources if isinstance(source.form, DebeziumJson)]
-    if wrapped and (cells or 1) > 1:
-        raise PlanError(
-            f"table {wrapped[0]}: the rows of Debezium envelopes cannot be split, as their keys are inside the JSON; "
-            "use one cell"
-        )
-    if cells is None:
-        cells = 1 if wrapped else int(spark.sparkContext.defaultParallelism)
-        try:
-            return Layout(_planned(spark, catalog, sources, cells), catalog)
-        except PlanError:
-            cells = 1
-    return Layout(_planned(spark, catalog, sources, cells), catalog)
-
-
-def _planned(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], cells: int) -> CellPlan:
-    if cells == 1:
-        return plan_cells(catalog, 1, {})
-    measured = measure(spark, catalog, sources, cells)
-    return plan_cells(catalog, cells, measured.sizes, measured.heavy)
-
-
 def measure(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], cells: int) -> Measured:
-    """Declared sizes, else those of a sample of each source; heavy are values that alone would fill half a cell."""
+    """Declared sizes, else sizes by a sample of each source. A value is heavy if it alone would fill half a cell."""
     declared = declared_rows(catalog)
     sizes = dict(declared)
     heavy: dict[tuple[str, str], dict[Any, float]] = {}
@@ -90,7 +58,7 @@ def measure(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], ce
 
 
 def sample_of(spark: SparkSession, source: Source) -> tuple[DataFrame, float] | None:
-    """Some rows of a source that is there already, and what part of it they are; None where nobody can say."""
+    """Sample rows of a source, and the fraction that they are; None if unknown."""
     if not source.is_streaming:
         return source.frame, 1.0
     if source.spec.provider is None or not source.from_files:
@@ -114,7 +82,7 @@ def sample_of(spark: SparkSession, source: Source) -> tuple[DataFrame, float] | 
 
 
 def _bytes(name: str) -> int:
-    """The size of a file; files elsewhere count alike."""
+    """The size of a file; remote files are assumed equal."""
     parsed = urlparse(name)
     if parsed.scheme not in ("", "file"):
         return SAMPLE_BYTES

@@ -1,8 +1,8 @@
-"""When input arrived and what waits, from Spark's own notes in a checkpoint.
+"""When input arrived and which files wait, from Spark's own records in a checkpoint.
 
 ::
 
-    <checkpoint>/spark/offsets/7      planned at what time; up to which entry of each source's log
+    <checkpoint>/spark/offsets/7      the time of planning; the last entry of each source's log
     <checkpoint>/spark/sources/0/7    the files of an entry with their times; ``9.compact`` holds all up to entry 9
 """
 
@@ -17,12 +17,14 @@ from urllib.parse import unquote, urlparse
 from freshviews.spark.definition import TableSpec
 
 _TAIL = 1 << 20
-"""A compact log grows with all input there ever was; the entries of the last micro-batch are at its end."""
+"""Bytes read from the end of a compact log, which grows with all input; the last micro-batch's entries are there."""
 
 
 def arrived(root: Path, batch: int) -> float | None:
-    """When the newest input of a micro-batch came, in seconds since 1970: the time of its newest file; where it has
-    none, the time Spark planned it. None where Spark left no note."""
+    """When the newest input of a micro-batch arrived, in seconds since 1970.
+
+    That is the time of its newest file, or else the time when Spark planned it. None if Spark has no record.
+    """
     lines = _offsets(root, batch)
     if not lines:
         return None
@@ -37,8 +39,7 @@ def arrived(root: Path, batch: int) -> float | None:
 
 
 def waiting(root: Path, source: int, table: TableSpec) -> int | None:
-    """Files in the folder of the source that no micro-batch has been planned with; None where that takes more than
-    a look into a folder."""
+    """Files in the source's folder that are in no planned micro-batch; None if listing the folder does not tell."""
     options = {name.lower(): value for name, value in table.options.items()}
     path = options.get("path", "")
     special = {"cleansource", "pathglobfilter", "recursivefilelookup", "modifiedafter", "modifiedbefore"}
@@ -55,7 +56,7 @@ def waiting(root: Path, source: int, table: TableSpec) -> int | None:
 
 
 def _offsets(root: Path, batch: int) -> list[Any]:
-    """What is planned in a micro-batch: its own numbers, then a position for each source."""
+    """The offsets of a micro-batch: its own numbers, then a position per source."""
     try:
         lines = (root / "spark" / "offsets" / str(batch)).read_text().splitlines()[1:]
         return [None if line in ("", "-") else json.loads(line) for line in lines]
@@ -64,7 +65,7 @@ def _offsets(root: Path, batch: int) -> list[Any]:
 
 
 def _entry(lines: list[Any], source: int) -> int:
-    """The last entry of a source's log that is in; -1 where none is, or where it is no source of files."""
+    """The last applied entry of a source's log; -1 if there is none, or if it is no file source."""
     found = lines[source + 1] if source + 1 < len(lines) else None
     return int(found.get("logOffset", -1)) if isinstance(found, dict) else -1
 

@@ -1,7 +1,7 @@
-"""Reading a checkpoint from outside: contents of a view at a committed version, and how it came to it.
+"""Read a checkpoint from outside: contents of a view at a committed version, its changes, and the status.
 
-Nothing of Spark is needed, and nothing of a running pipeline is disturbed: what a manifest names is never written
-again, and kept while the version is one of the last few.
+Spark is not needed, and a running pipeline is not disturbed. Files that a manifest names are never written again, and
+are kept while the version is one of the last few.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from freshviews.types.columns import arrow_type
 
 @dataclass(frozen=True)
 class Status:
-    """How a pipeline stands."""
+    """The status of a pipeline."""
 
     version: int
     batch: int
     age: float
-    """Seconds since the last version was made."""
+    """Seconds since the last version was committed."""
     lag: float
     """Seconds from the arrival of the last version's newest input until it was committed."""
     tables: dict[str, dict[str, int]]
-    """Of each table ``rows`` that came in and ``bad`` ones set aside, since the beginning, and ``bytes`` it keeps."""
+    """Per table, in total: ``rows`` taken, ``bad`` rows set aside, and ``bytes`` stored."""
     views: dict[str, dict[str, int]]
-    """Of each view ``changed`` rows since the beginning, and ``bytes`` it keeps."""
+    """Per view: ``changed`` rows in total, and ``bytes`` stored."""
     delivered: int
     running: bool
     error: str | None
-    """What ended the last run; None where it was stopped or still runs."""
+    """The error that ended the last run; None if it was stopped or still runs."""
     waiting: dict[str, int]
-    """Of tables that are read from a folder, the files that no micro-batch has been planned with."""
+    """Per table read from a folder, the files that are in no planned micro-batch."""
     filling: tuple[str, ...]
-    """Views of the script that are not in the last version; where the pipeline runs, they are being filled."""
+    """Views of the script that the last version lacks; a running pipeline is backfilling them."""
 
 
 def latest(root: Path) -> Manifest:
-    """The last committed version of a checkpoint. Raises StoreError where there is none."""
+    """The last committed version of a checkpoint. Raises StoreError if there is none."""
     manifests = Manifests(root)
     while True:
         versions = manifests.versions()
@@ -58,13 +58,13 @@ def latest(root: Path) -> Manifest:
         try:
             return manifests.read(versions[-1])
         except StoreError:
-            # Collected between two looks: then there are newer ones.
+            # The manifest was collected between two reads, so there are newer ones.
             if manifests.versions()[-1:] in ([], versions[-1:]):
                 raise
 
 
 def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
-    """A view's name as it is spelled, and its columns. Raises CatalogError where there is none of that name."""
+    """A view's name as defined, and its columns. Raises CatalogError if there is no such view."""
     found = views_of(_script(manifest))
     for name, definition in found.items():
         if name.lower() == view.lower():
@@ -73,7 +73,7 @@ def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
 
 
 def contents(root: Path, manifest: Manifest, view: str) -> pa.Table:
-    """The contents of a view at a version. Its cells are loaded for it, so it costs by the state."""
+    """The contents of a view at a version. Loads its cells, so the cost grows with the state."""
     name, schema = view_schema(manifest, view)
     layout = layout_of(manifest)
     output = layout.outputs[name]
@@ -89,16 +89,16 @@ def contents(root: Path, manifest: Manifest, view: str) -> pa.Table:
 
 
 def changes(root: Path, manifest: Manifest, view: str) -> pa.Table | None:
-    """The change of a view at a version: its columns and ``_multiplicity``; None where nothing changed."""
+    """The change of a view at a version: its columns and ``_multiplicity``; None if nothing changed."""
     return read_change(root, manifest.changes.get(view, []))
 
 
 def status(root: Path, definition: Definition | None = None) -> Status:
-    """How the pipeline of a checkpoint stands; ``definition`` says where its files come from.
+    """The status of a checkpoint's pipeline; ``definition`` says where its files come from.
 
-    Raises StoreError where it has no version yet.
+    Raises StoreError if it has no version yet.
     """
-    # In this order: a version that comes meanwhile makes the numbers older than the state, and no promise untrue.
+    # Read in this order: a version committed meanwhile makes the counts older than the state, which is safe.
     delivered = _delivered(root)
     running = is_running(root)
     error = last_error(root)
@@ -140,7 +140,7 @@ def _waiting(root: Path, manifest: Manifest, definition: Definition | None) -> d
 
 
 def is_running(root: Path) -> bool:
-    """Whether a process holds the checkpoint. For an instant this holds the lock itself, which ``lock`` bears with."""
+    """True if a process holds the checkpoint's lock. Takes the lock for an instant, which ``lock`` tolerates."""
     path = root / "lock"
     if not path.exists():
         return False
@@ -153,7 +153,7 @@ def is_running(root: Path) -> bool:
 
 
 def last_error(root: Path) -> str | None:
-    """What ended the last run."""
+    """The error that ended the last run."""
     try:
         return (root / "error").read_text() or None
     except FileNotFoundError:

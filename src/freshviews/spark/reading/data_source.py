@@ -1,13 +1,13 @@
-"""The data source ``freshviews``: views of a checkpoint, read by Spark.
+"""The Spark data source ``freshviews``: views of a checkpoint.
 
 ::
 
     spark.read.format("freshviews").option("checkpoint", "ckpt").option("view", "by_part").load()
     spark.readStream.format("freshviews").options(checkpoint="ckpt", view="by_part", changes="true").load()
 
-``register(spark)`` makes it known first; a Pipeline does that too. The first gives the contents at the last committed
-version, or at ``option("version", n)`` where its state is kept. The second gives the view's changes, with
-``_multiplicity`` and ``_version``; summed up they are the contents.
+Call ``register(spark)`` first; a Pipeline does that too. The first form reads the contents at the last committed
+version, or at ``option("version", n)`` if its state is still stored. The second reads the view's changes, with
+``_multiplicity`` and ``_version``; their sum is the contents.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VERSION = "_version"
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``freshviews`` known to a session."""
+    """Register the format ``freshviews`` in a session."""
     spark.dataSource.register(ViewSource)
 
 
@@ -60,7 +60,7 @@ class ViewSource(DataSource):
         return _Changes(root, view)
 
     def _columns(self) -> pa.Schema:
-        """Spark asks for the schema without saying whether it reads a stream, so an option says it."""
+        """Spark asks for the schema without saying whether it reads a stream, so an option says so."""
         root, view = self._place()
         schema = reading.view_schema(reading.latest(root), view)[1]
         if self.options.get("changes", "false").lower() == "true":
@@ -80,7 +80,7 @@ def _with_changes(schema: pa.Schema) -> pa.Schema:
 
 @dataclass
 class _Range(InputPartition):
-    """Versions after ``start`` up to ``end``; ``whole``: the contents at ``end`` in their place."""
+    """Versions after ``start`` up to ``end``; ``whole``: the contents at ``end`` instead."""
 
     start: int
     end: int
@@ -124,7 +124,7 @@ class _Changes(DataSourceStreamReader):
         return [_Range(first, last, False)]
 
     def commit(self, end: dict[str, int]) -> None:
-        """Versions are collected by the pipeline, not by those who read."""
+        """Versions are collected by the pipeline, not by readers."""
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Range)

@@ -14,9 +14,9 @@ from freshviews.spark.session import start_session
 
 
 def select(root: Path, sql: str) -> pa.Table:
-    """The result of a SELECT. Only views that it names are loaded.
+    """Return the result of a SELECT. Only the views that it names are loaded.
 
-    Raises StoreError where there is no version yet, SqlError where Spark refuses the SELECT.
+    Raises StoreError if there is no version yet, SqlError if Spark refuses the SELECT.
     """
     manifest = latest(root)
     words = {word.lower() for word in re.findall(r"\w+", sql)}

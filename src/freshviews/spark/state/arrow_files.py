@@ -1,4 +1,4 @@
-"""Immutable Arrow files under fresh names: what state and changes are kept in."""
+"""Immutable Arrow files under fresh names, for state and changes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.store.files import sync_directory
 
-# To pack integers takes less time than to have the disk take them as they are.
+# Compressing integers takes less time than writing them uncompressed.
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)
 
 
 class ArrowWriter:
-    """A file that was not there before, written batch by batch; ``name`` is relative to the root."""
+    """A new file, written batch by batch; ``name`` is relative to the root."""
 
     def __init__(self, root: Path, folder: str, stem: str, schema: pa.Schema) -> None:
         self.name = f"{folder}/{stem}-{uuid.uuid4().hex}.arrow"
@@ -28,11 +28,11 @@ class ArrowWriter:
         self._writer = pa.ipc.new_file(self._file, schema, options=_OPTIONS)
 
     def write(self, batch: pa.RecordBatch) -> None:
-        """Write rows after those before."""
+        """Append rows."""
         self._writer.write_batch(batch)
 
     def finish(self) -> str:
-        """Sync the file, which is whole now; its name comes back."""
+        """Sync the finished file and return its name."""
         self._writer.close()
         self._file.flush()
         os.fsync(self._file.fileno())
@@ -47,7 +47,7 @@ class ArrowWriter:
 
 
 def write_arrow(root: Path, folder: str, stem: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> str:
-    """Write a file that was not there before and sync it; its name relative to ``root`` comes back."""
+    """Write a new file and sync it; return its name relative to ``root``."""
     writer = ArrowWriter(root, folder, stem, schema)
     for batch in batches:
         writer.write(batch)
@@ -74,14 +74,14 @@ def read_arrow(root: Path, name: str) -> pa.Table:
 
 
 def read_all(root: Path, names: Iterable[str]) -> pa.Table | None:
-    """The rows of several files as one table; None where no file is named."""
+    """The rows of several files as one table; None if no file is given."""
     tables = [read_arrow(root, name) for name in names]
-    # Files of the same columns may differ in whether these can be NULL.
+    # Files with the same columns may differ in their nullability.
     return pa.concat_tables(tables, promote_options="default") if tables else None
 
 
 def read_change(root: Path, names: Sequence[str]) -> pa.Table | None:
-    """The change of a view from the files of its cells, without rows that come in one cell and go in another."""
+    """The change of a view from the files of its cells; rows that one cell inserts and another deletes cancel."""
     rows = read_all(root, names)
     if rows is None or len(names) < 2:
         return rows
@@ -90,7 +90,7 @@ def read_change(root: Path, names: Sequence[str]) -> pa.Table | None:
 
 
 def net(rows: pa.Table) -> pa.Table:
-    """A change with each row once, with the sum of its ``_multiplicity``; those that come and go are left out."""
+    """A change with each row once, with the sum of its ``_multiplicity``; rows whose sum is 0 are left out."""
     columns = [name for name in rows.schema.names if name != MULTIPLICITY]
     summed = rows.group_by(columns, use_threads=False).aggregate([(MULTIPLICITY, "sum")])
     summed = summed.rename_columns([*columns, MULTIPLICITY]).select(rows.schema.names).cast(rows.schema)

@@ -6,20 +6,19 @@
              "pending": {"token": t8, "folder": "state/0/image-...", "rows": 9500},
              "log": [{"token": t7, "level": 1, "rows": 800, "files": {...}}, {"token": t9, "level": 0, ...}]}
 
-The image holds strings, tables and views as they lie in memory and is mapped, so that loading a cell costs by the
-log. Every version appends one segment to the log. When ``FAN_IN`` segments of a level have gathered beyond those a
-lagging worker may need, the oldest become one of the next level. So a version writes its change and, over time, a
-logarithm of it.
+The image holds strings, tables and views in their memory layout and is mapped, so loading a cell costs the length of
+its log. Every version appends one segment to the log. When ``FAN_IN`` segments of a level have gathered, beyond those
+that a lagging worker may need, the oldest are merged into one of the next level. So a version writes its change and,
+amortised, a logarithm of it.
 
-When the log has as many rows as the image, a child of the worker writes a new image from the memory it
-inherits, while versions go on: it is ``pending`` until it is whole, which its name tells (see
-``engine.durable.database_image``); the first version to see that makes it the image and drops the log up to it. Of a
-child
-that is killed files remain that do not count, and another is begun once nothing was written for ``STALLED`` seconds.
-While views that come later are filled (see ``filling``), the log only grows.
+When the log has as many rows as the image, a child of the worker writes a new image from the memory it inherits, while
+versions continue. The image is ``pending`` until it is whole, which its name shows (see
+``engine.durable.database_image``). The first version that sees a whole one uses it as the image and drops the log up to
+it. A killed child leaves files that do not count; another image is begun if nothing was written for ``STALLED``
+seconds. While later views are backfilled (see ``filling``), the log only grows.
 
-A loaded cell is kept in the worker's memory under its token, a name that no two tries share. It is used only where
-the manifest names that token, or one from which the log leads on.
+A loaded cell stays in the worker's memory under its token, a name that no two tries share. It is used only if the
+manifest names that token, or one that the log leads to from it.
 """
 
 from __future__ import annotations
@@ -49,11 +48,11 @@ _LOGGER = logging.getLogger("freshviews")
 
 FAN_IN = 8
 SMALLEST_IMAGE = int(os.environ.get("FRESHVIEWS_SMALLEST_IMAGE", "5000000"))
-"""Rows of log below which no image is written: replaying them takes a quarter to two microseconds each."""
+"""Rows of log below which no image is written; replaying a row takes 0.25 to 2 microseconds."""
 STALLED = 60.0
-"""Seconds without a sign of life after which an image will not be finished."""
+"""Seconds without a write after which an image is given up."""
 IMAGE = "image-"
-"""How the names of images begin, in the folder of a cell."""
+"""Prefix of the names of images in the folder of a cell."""
 
 Entry = dict[str, Any]
 EMPTY: Entry = {"token": "", "image": None, "log": []}
@@ -61,7 +60,7 @@ EMPTY: Entry = {"token": "", "image": None, "log": []}
 
 @dataclass
 class Cell:
-    """A cell at work: its engine, the version it is at, and the statements it was made of."""
+    """A loaded cell: its engine, its version, and the statements that created it."""
 
     database: Database
     token: str
@@ -74,7 +73,7 @@ class Cell:
 
 
 _CELLS: dict[tuple[str, str], Cell] = {}
-"""Cells that are loaded in this process, by checkpoint and number."""
+"""Cells loaded in this process, by checkpoint and number."""
 
 
 def new_token() -> str:
@@ -82,7 +81,7 @@ def new_token() -> str:
 
 
 def new_image(number: str) -> str:
-    """The name of a folder for an image of a cell."""
+    """A fresh folder name for an image of a cell."""
     return f"state/{number}/{IMAGE}{uuid.uuid4().hex}"
 
 
@@ -93,9 +92,9 @@ def changes_schema(table: TableDef) -> pa.Schema:
 
 
 def loaded(root: Path, number: str, entry: Entry, statements: tuple[Statement, ...]) -> Cell:
-    """The cell at the version an entry names, from memory or from its files.
+    """The cell at the version that an entry names, from memory or from its files.
 
-    It is taken out of memory: ``keep`` puts it back once its state is known to be good.
+    It is removed from memory; ``keep`` puts it back when its state is known to be good.
     """
     cell = _CELLS.pop((str(root), number), None)
     if cell is not None and cell.statements == statements:
@@ -110,7 +109,7 @@ def loaded(root: Path, number: str, entry: Entry, statements: tuple[Statement, .
 
 
 def load_cell(root: Path, entry: Entry, statements: tuple[Statement, ...]) -> Cell:
-    """The cell at the version an entry names, from its files. Costs by its log, if the statements are as they were."""
+    """Load the cell at the version that an entry names. Costs the length of its log if the statements are unchanged."""
     entry = _settled(root, entry)
     if entry["image"] is None:
         database = Database()
@@ -128,7 +127,7 @@ def keep(root: Path, number: str, cell: Cell) -> None:
 
 
 def segments_after(entry: Entry, token: str) -> list[Any] | None:
-    """The segments that lead from a token to the entry; None where the token is not on the way."""
+    """The segments from a token to the entry; None if the token is not in the log."""
     if entry["token"] == token:
         return []
     if token == (entry["image"]["token"] if entry["image"] else EMPTY["token"]):
@@ -140,7 +139,7 @@ def segments_after(entry: Entry, token: str) -> list[Any] | None:
 
 
 def _apply(root: Path, cell: Cell, segments: list[Any]) -> None:
-    """Apply segments as one batch: what counts is their sum, and that stood at the version they lead to."""
+    """Apply segments as one batch: their sum counts, and it was valid at the version they lead to."""
     if not segments:
         return
     with cell.database.batch() as batch:
@@ -152,7 +151,7 @@ def _apply(root: Path, cell: Cell, segments: list[Any]) -> None:
 
 
 class Segment:
-    """Signed rows for the log of a cell, in files by table, written as they come; ``rows`` counts them."""
+    """Signed rows for the log of a cell, in files by table, written as they arrive; ``rows`` counts them."""
 
     def __init__(self, root: Path, number: str) -> None:
         self.rows = 0
@@ -170,7 +169,7 @@ class Segment:
         self.rows += rows.num_rows
 
     def finish(self) -> dict[str, str]:
-        """The files, whole and synced, by table."""
+        """The finished and synced files, by table."""
         return {table: writer.finish() for table, writer in self._files.items()}
 
     def discard(self) -> None:
@@ -180,7 +179,7 @@ class Segment:
 
 
 def segment_of(root: Path, number: str, changes: Mapping[str, pa.Table]) -> Segment:
-    """A segment of changes that are at hand."""
+    """A segment of the given changes."""
     segment = Segment(root, number)
     for table, rows in changes.items():
         for batch in rows.to_batches():
@@ -191,9 +190,9 @@ def segment_of(root: Path, number: str, changes: Mapping[str, pa.Table]) -> Segm
 def appended(
     root: Path, number: str, entry: Entry, cell: Cell, segment: Segment, token: str, *, log_only: bool = False
 ) -> Entry:
-    """The entry after a change, its files finished. The cell must have the change already.
+    """The entry after a change whose files are finished. The cell must have applied the change.
 
-    ``log_only``: what the entry has stays as it is, and the change is put behind it.
+    ``log_only``: append to the log and change nothing else.
     """
     files = segment.finish()
     if not files:
@@ -203,7 +202,7 @@ def appended(
         return {**entry, "token": token, "log": log}
     after = _settled(root, {**entry, "token": token, "log": log})
     pending = after.get("pending")
-    # The file system's clock, which need not be this machine's.
+    # The file system's clock may differ from this machine's.
     now = (root / next(iter(files.values()))).stat().st_mtime
     if pending is None or _is_given_up(root, pending, now):
         after = {**after, "pending": _begun(root, number, after, cell)}
@@ -211,14 +210,14 @@ def appended(
 
 
 def from_image(entry: Entry, image: Mapping[str, Any]) -> Entry:
-    """The entry with an image of it that was written aside, at a token that is still in its log."""
+    """The entry with an image that was written separately, at a token that is still in its log."""
     log = segments_after(entry, image["token"])
     assert log is not None
     return {"token": entry["token"], "image": dict(image), "log": log}
 
 
 def _settled(root: Path, entry: Entry) -> Entry:
-    """The entry with the pending image as its image, if that is whole by now."""
+    """The entry with the pending image as its image, if that is whole now."""
     pending = entry.get("pending")
     if pending is None or not (root / pending["folder"]).exists():
         return entry
@@ -230,13 +229,13 @@ def _settled(root: Path, entry: Entry) -> Entry:
 
 
 def _begun(root: Path, number: str, entry: Entry, cell: Cell) -> dict[str, Any] | None:
-    """Begin an image of a cell as it is now, if one is due."""
+    """Begin an image of a cell in its current state, if one is due."""
     image = entry["image"]
     if sum(part["rows"] for part in entry["log"]) <= max(SMALLEST_IMAGE, image["rows"] if image else 0):
         return None
     name = new_image(number)
     folder = root / name
-    # There before the child is, as a sign of life.
+    # The folder exists before the child starts, as its first sign of life.
     folder.with_name(folder.name + TEMPORARY).mkdir(parents=True)
     if can_fork():
         compile_writer()
@@ -258,21 +257,21 @@ def _begun(root: Path, number: str, entry: Entry, cell: Cell) -> dict[str, Any] 
 
 
 def _is_given_up(root: Path, pending: Mapping[str, Any], now: float) -> bool:
-    """Whether nothing has come of an image that is not whole for so long that nothing will."""
+    """True if an unfinished image has not been written to for ``STALLED`` seconds."""
     folder = root / pending["folder"]
     aside = folder.with_name(folder.name + TEMPORARY)
     try:
         latest = max(path.stat().st_mtime for path in (aside, *aside.iterdir()))
     except FileNotFoundError:
-        # Renamed between two looks, or gone.
+        # Renamed between two checks, or deleted.
         return not folder.exists()
     return bool(latest < now - STALLED)
 
 
 def _merged(root: Path, number: str, entry: Entry) -> list[Any]:
-    """The log with the oldest ``FAN_IN`` segments of a level made one, where twice as many have gathered.
+    """Merge the oldest ``FAN_IN`` segments of a level where twice as many have gathered.
 
-    Those up to a pending image stay as they are: they are soon gone, and none may reach beyond it.
+    Segments up to a pending image are not merged: they are dropped soon, and no segment may reach beyond the image.
     """
     tokens = [segment["token"] for segment in entry["log"]]
     pending = entry.get("pending")
@@ -289,7 +288,7 @@ def _merged(root: Path, number: str, entry: Entry) -> list[Any]:
 
 
 def _one_of(root: Path, number: str, segments: Sequence[Any]) -> dict[str, Any]:
-    """Segments of a level as one of the next."""
+    """Merge segments of a level into one of the next."""
     names = dict.fromkeys(name for segment in segments for name in segment["files"])
     changes: dict[str, pa.Table] = {}
     for name in names:

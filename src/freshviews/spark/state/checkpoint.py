@@ -1,10 +1,10 @@
-"""A checkpoint's folder: who may go on with it, and what of it is not needed any more.
+"""The folder of a checkpoint: its lock, which pipelines may continue it, and the collection of unneeded files.
 
 ::
 
     <checkpoint>/spark/      Spark's own: offsets of the sources, numbers of micro-batches
     <checkpoint>/manifest/   a file per version
-    <checkpoint>/state/  changes/  contents/  bad/    what manifests name
+    <checkpoint>/state/  changes/  contents/  bad/    files that manifests name
     <checkpoint>/delivered   the last version that went to the sinks
     <checkpoint>/lock        held by the process that runs the pipeline
 """
@@ -24,23 +24,23 @@ from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.store.files import TEMPORARY
 
 KEEP_VERSIONS = 200
-"""Versions whose changes are kept, for those who read them as a stream."""
+"""Versions whose changes are kept, for readers of the change stream."""
 KEEP_STATES = 10
-"""Versions whose state is kept, for those who read while new versions come."""
+"""Versions whose state is kept, for readers while new versions are committed."""
 READ_SECONDS = 60.0
-"""Age of a version up to which its state is kept in any case, as somebody may just be reading it."""
+"""Minimum age, in seconds, at which a version's state may be deleted: a reader may be using it."""
 ORPHAN_SECONDS = 3600.0
-"""Age at which a file that no manifest names is surely of no running try."""
+"""Age, in seconds, at which a file that no manifest names belongs to no running try."""
 
 _FOLDERS = ("state", "changes", "contents", "bad")
 
 
 class CheckpointError(StoreError):
-    """The checkpoint cannot be continued so; the message says what to do."""
+    """The checkpoint cannot be continued; the message says what to do."""
 
 
 def checkpoint_path(name: str) -> Path:
-    """The folder of a checkpoint. Raises CheckpointError for what is no path of a file system."""
+    """The folder of a checkpoint. Raises CheckpointError if it is no path of a file system."""
     plain = name.removeprefix("file://") if name.startswith("file://") else name.removeprefix("file:")
     if "://" in plain:
         raise CheckpointError(
@@ -51,12 +51,12 @@ def checkpoint_path(name: str) -> Path:
 
 
 def cannot_write(root: Path, error: OSError) -> str:
-    """What a user is told where the folder of a checkpoint cannot be written, as where a disk is full."""
+    """The user's error if the folder of a checkpoint cannot be written, for example because a disk is full."""
     return f"{root} cannot be written: {error}; what is committed is safe: make room there, then start again"
 
 
 def spark_query(root: Path) -> str | None:
-    """The id of Spark's streaming query in a checkpoint; None where there is none."""
+    """The id of Spark's streaming query in a checkpoint; None if there is none."""
     try:
         return str(json.loads((root / "spark" / "metadata").read_text())["id"])
     except FileNotFoundError:
@@ -66,7 +66,7 @@ def spark_query(root: Path) -> str | None:
 
 
 def check_query(root: Path, manifest: Manifest) -> None:
-    """Refuse a checkpoint whose Spark part is not the one that its versions were made with."""
+    """Refuse a checkpoint whose versions were made with another Spark query than its Spark part has."""
     if manifest.query is None:
         return
     found = spark_query(root)
@@ -83,7 +83,7 @@ def check_query(root: Path, manifest: Manifest) -> None:
 
 
 def check_definition(manifest: Manifest, definition: Definition, streaming: Sequence[str]) -> list[str]:
-    """The views that are new. Raises CheckpointError where a table or view is not what it was."""
+    """The views that are new. Raises CheckpointError if an existing table or view was changed."""
     before = tables_of(";\n".join(manifest.tables.values()))
     now = tables_of(";\n".join(table.sql for table in definition.tables))
     for name, table in now.items():
@@ -121,10 +121,11 @@ def collect(
     states: int = KEEP_STATES,
     orphan_seconds: float = ORPHAN_SECONDS,
 ) -> int:
-    """Delete manifests but the last ``versions``, and files that no kept one needs; how many files went.
+    """Delete manifests but the last ``versions``, and files that no remaining manifest needs; return the number of
+    files deleted.
 
-    A file that no manifest names may be of a version that is being made, so it must be old; one that only versions
-    name whose state is not kept any more goes at once.
+    A file that no manifest names may belong to a version in progress, so only old ones are deleted. A file whose
+    versions have no state any more is deleted at once.
     """
     kept = manifests.versions()
     for version in kept[:-versions]:
@@ -155,6 +156,6 @@ def collect(
 
 
 def _names(root: Path, path: Path) -> set[str]:
-    """The names under which a manifest may know a file: its own, and that of the image it is a part of."""
+    """The names by which a manifest may refer to a file: its own, and that of the image that contains it."""
     folder = path.parent.relative_to(root)
     return {str(path.relative_to(root)), str(folder), str(folder).removesuffix(TEMPORARY)}

@@ -1,8 +1,7 @@
-"""Work in a child of this process, which sees memory as it is now and takes no time of the parent's.
+"""Run work in a child process, which sees memory as it is now and does not block the parent.
 
-The child is a copy of one thread: what it does must need no other thread and no lock that another one may hold. So
-it is no place for Arrow, logging, or code that is still to be compiled. It keeps none of the parent's files and
-sockets open, and lives on where the parent ends.
+The child is a copy of one thread, so its work must need no other thread and no lock that another may hold: no Arrow, no
+logging, no code that is not compiled yet. It closes the parent's files and sockets, and survives the parent.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from collections.abc import Callable
 from contextlib import suppress
 
 SWITCH = "FRESHVIEWS_FORK"
-"""A variable of the environment: 0 has all work done in line."""
+"""An environment variable: 0 makes all work run in line."""
 _NICE = 10
 
 
 def can_fork() -> bool:
-    """Whether work may go to a child; elsewhere than on Linux, libraries do not survive it."""
+    """True if work may run in a child; only on Linux do libraries survive a fork."""
     return sys.platform == "linux" and os.environ.get(SWITCH) != "0"
 
 
 def in_child(work: Callable[[], None], ended: Callable[[int], None]) -> bool:
-    """Have a child do ``work``; False, and nothing is done, where there can be none.
+    """Run ``work`` in a child; return False, without doing anything, if that is not possible.
 
-    ``ended`` is called in another thread when the child has ended, with its exit code: 0 where ``work`` returned.
+    ``ended`` is called in another thread with the child's exit code: 0 if ``work`` returned.
     """
     if not can_fork():
         return False
@@ -38,7 +37,7 @@ def in_child(work: Callable[[], None], ended: Callable[[int], None]) -> bool:
         return False
     if child == 0:
         _run(work)
-    # A thread that waits, so that no zombie is left however long this process has nothing else to do.
+    # A thread waits for the child, so that no zombie remains.
     threading.Thread(target=_wait, args=(child, ended), daemon=True).start()
     return True
 
@@ -47,7 +46,7 @@ def _run(work: Callable[[], None]) -> None:
     code = 1
     try:
         gc.disable()
-        # Out of the terminal's and of Spark's process group, which are signalled as one.
+        # Leave the process group of the terminal and of Spark, which get signals as a group.
         os.setsid()
         for handled in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGCHLD):
             signal.signal(handled, signal.SIG_DFL)

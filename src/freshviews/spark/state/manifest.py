@@ -1,7 +1,8 @@
 """Manifests: one small file per version, which names all state and output of that version.
 
-A version is committed exactly if its manifest is there. A manifest is written aside, synced, and linked to its
-name; a link to a name that exists fails, so of two processes one makes the version and the other is told.
+A version is committed exactly if its manifest exists. A manifest is written to a temporary file, synced, and linked to
+its name. A link to an existing name fails, so of two processes one commits the version and the other gets
+VersionExists.
 """
 
 from __future__ import annotations
@@ -24,15 +25,14 @@ FORMAT = 3
 class Manifest:
     """A committed version.
 
-    ``batch`` is Spark's number of the last micro-batch that is in it (-1: none yet) and ``query`` the id of the
-    streaming query that counted it. ``tables`` and ``views`` are the SQL of each by name; ``sources`` names the
-    streaming tables, in Spark's order, once a micro-batch is in, and ``loaded`` tables of batch sources. ``plan`` says
-    which rows go to which cell (``freshviews.cells``); ``cells`` maps each cell, and the merge, to its state, and
-    ``sizes`` to the bytes of each of its tables and views. ``changes[view]`` lists files of the view's change at this
-    version, ``contents[view]``, where its sink wants them, its contents by part, which ``anew`` names where they are
-    new; ``bad[table]`` rows set aside. ``rows`` counts the input per table, ``changed`` the rows of each view's change;
-    ``arrived`` is when the newest input came, where that is known; ``totals`` are counts since the beginning. File
-    names are relative to the checkpoint.
+    ``batch``: Spark's number of the last micro-batch in it (-1: none yet); ``query``: the id of the streaming query
+    that counted it. ``tables``, ``views``: the SQL of each by name. ``sources``: the streaming tables, in Spark's
+    order, once a micro-batch is in; ``loaded``: tables of batch sources. ``plan``: which rows go to which cell
+    (``freshviews.cells``). ``cells``: each cell, and the merge, to its state; ``sizes``: to the bytes of each of its
+    tables and views. ``changes[view]``: files of the view's change at this version. ``contents[view]``: its contents by
+    part, if its sink needs them; ``anew``: the parts that are new. ``bad[table]``: rows set aside. ``rows``: input rows
+    per table. ``changed``: rows of each view's change. ``arrived``: when the newest input arrived, if known.
+    ``totals``: counts since the beginning. File names are relative to the checkpoint.
     """
 
     version: int
@@ -59,7 +59,8 @@ class Manifest:
 
     @property
     def lag(self) -> float:
-        """Seconds from the arrival of the newest input to the version; those of its making where that is not known."""
+        """Seconds from the arrival of the newest input to the commit; the seconds of the commit if the arrival is
+        unknown."""
         return self.seconds if self.arrived is None else max(0.0, self.time - self.arrived)
 
     def files(self) -> set[str]:
@@ -88,18 +89,18 @@ class Manifests:
         self.folder = root / "manifest"
 
     def versions(self) -> list[int]:
-        """Committed versions that are still kept, in order."""
+        """Committed versions that still exist, in order."""
         if not self.folder.exists():
             return []
         return sorted(int(path.stem) for path in self.folder.glob("*.json") if path.stem.isdigit())
 
     def latest(self) -> Manifest | None:
-        """The last committed version; None before the first. Raises StoreError where it cannot be read."""
+        """The last committed version; None before the first. Raises StoreError if it cannot be read."""
         versions = self.versions()
         return self.read(versions[-1]) if versions else None
 
     def read(self, version: int) -> Manifest:
-        """A committed version. Raises StoreError where it is not there or not readable."""
+        """A committed version. Raises StoreError if it is missing or not readable."""
         path = self._path(version)
         try:
             found = json.loads(path.read_text())
@@ -112,7 +113,7 @@ class Manifests:
         return Manifest(**found)
 
     def commit(self, manifest: Manifest) -> None:
-        """Commit a version: durable when this returns. Raises VersionExists where it is committed already."""
+        """Commit a version; it is durable when this returns. Raises VersionExists if it is committed already."""
         self.folder.mkdir(parents=True, exist_ok=True)
         aside = self.folder / f".{uuid.uuid4().hex}"
         text = json.dumps({"format": FORMAT, **asdict(manifest)}).encode()

@@ -1,6 +1,6 @@
-"""A step of a cell: its engine has taken a change, and all that leads to the next version is written.
+"""Advance a cell: its engine has applied a change, and all files of the next version are written.
 
-Both stages go through here: cells in the workers, and the merge of their results in the driver.
+Both stages use it: cells in the workers, and the merge in the driver.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Told = dict[str, list[pa.Table]]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be written of a version: the changes of ``views``, whole contents where a view is ``new``, and
-    contents beside the change where it is ``complete``. ``log_only``: see ``state.appended``."""
+    """The output to write for a version: the changes of ``views``, whole contents of ``new`` views, and contents beside
+    the change of ``complete`` views. ``log_only``: see ``state.appended``."""
 
     version: int
     views: tuple[str, ...]
@@ -36,13 +36,13 @@ class Wanted:
     log_only: bool = False
 
     def within(self, views: Sequence[str]) -> Wanted:
-        """What is wanted of an engine that has these views alone."""
+        """The part of it that concerns an engine with these views."""
         return replace(self, views=tuple(name for name in self.views if name in views))
 
 
 @contextmanager
 def listening(cell: Cell, wanted: Wanted) -> Iterator[Told]:
-    """Collect the changes of the views that were there before."""
+    """Collect the changes of the views that existed before."""
     told: Told = {}
 
     def tell(change: Change) -> None:
@@ -59,9 +59,9 @@ def listening(cell: Cell, wanted: Wanted) -> Iterator[Told]:
 def advanced(
     root: Path, number: str, entry: Entry, cell: Cell, segment: Segment, told: Told, wanted: Wanted
 ) -> dict[str, Any]:
-    """Write the log, changes and contents of a cell that has the rows of ``segment`` already, and keep it in memory.
+    """Write the log, changes and contents of a cell that has applied ``segment``, and keep the cell in memory.
 
-    What comes back is for the manifest: the new entry, files and rows by view, bytes by view and table.
+    Returns the fields of the manifest: the new entry, files and rows by view, bytes by view and table.
     """
     reach("rows applied")
     after = appended(root, number, entry, cell, segment, new_token(), log_only=wanted.log_only)

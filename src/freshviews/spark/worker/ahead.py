@@ -1,9 +1,9 @@
-"""Rows of tables that only grow go into the engine while others still arrive.
+"""Apply rows of insert-only tables while other rows still arrive.
 
-No rule that such a table has looks at more than one row, so that its rows may be taken in pieces, each a version of
-the engine; the changes of views are added up where they are written. Rows of other tables follow at the end, as one
-batch. Whatever goes wrong on the way, nothing has been written: the engine is thrown away, and the rows are taken
-anew as one batch, which then tells what is wrong.
+The rules of such a table concern single rows, so its rows may be applied in pieces, each a version of the engine; the
+changes of views are added up when they are written. Rows of other tables follow at the end, as one batch. If anything
+fails, nothing has been written: the engine is dropped, and the rows are applied again as one batch, which then reports
+the error.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from freshviews.spark.worker.rows import whole
 from freshviews.stream import AppendOnly
 
 PIECE = 50_000
-"""Rows that are taken at once: so many that the change of the views, which each piece makes, costs little beside."""
+"""Rows of a piece: enough that computing the views' change per piece costs little."""
 
 Rows = tuple[int, pa.RecordBatch]
-"""The number of a feed (-1: of none), and rows of it."""
+"""The number of a feed (-1: none), and rows of it."""
 
 
 class Arriving:
-    """The rows of a cell, put in by one thread and taken by another, which may begin again from the first."""
+    """The rows of a cell, added by one thread and taken by another, which may start again from the first row."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[Rows | BaseException | None] = SimpleQueue()
@@ -37,7 +37,7 @@ class Arriving:
         self._end: BaseException | bool = False
 
     def put(self, rows: Rows | BaseException | None) -> None:
-        """Add rows; or end them with None, or with an error that is raised where they are taken."""
+        """Add rows; None ends them, and an error is raised in the taking thread."""
         self._queue.put(rows)
 
     def __iter__(self) -> Iterator[Rows]:
@@ -53,7 +53,7 @@ class Arriving:
             raise self._end
 
     def many(self, growing: frozenset[int]) -> bool:
-        """Whether there is a piece of rows for one of the growing feeds; no more are awaited than that takes."""
+        """Wait until a piece of rows for an insert-only feed is there; False if the rows end first."""
         rows = dict.fromkeys(growing, 0)
         for number, found in self:
             if number in growing:
@@ -65,9 +65,9 @@ class Arriving:
 
 @dataclass
 class Ahead:
-    """Takes the rows of a cell's growing tables in pieces, into its engine and a segment of its log.
+    """Applies the rows of a cell's insert-only tables in pieces, to its engine and a segment of its log.
 
-    ``taken`` are rows by feed; ``waiting`` is what the engine has not had.
+    ``taken``: rows by feed. ``waiting``: rows that the engine has not applied.
     """
 
     cell: Cell
@@ -78,7 +78,7 @@ class Ahead:
     taken: dict[int, int] = field(default_factory=dict)
 
     def take(self, number: int, rows: pa.RecordBatch) -> None:
-        """Take rows of a feed, under their names, or keep them. Raises FreshviewsError where the engine refuses."""
+        """Apply rows of a feed, or store them for the end. Raises FreshviewsError if the engine refuses."""
         self.waiting.setdefault(number, []).append(rows)
         if number in self.growing and sum(len(one) for one in self.waiting[number]) >= PIECE:
             feed = self.feeds[number]
@@ -90,7 +90,7 @@ class Ahead:
 
 
 def growing_feeds(feeds: Sequence[Feed], tables: dict[str, TableDef]) -> frozenset[int]:
-    """Numbers of the feeds whose rows may be taken in pieces: inserts into a table without keys, none set aside."""
+    """Numbers of the feeds whose rows may be applied in pieces: inserts into a table without keys, none set aside."""
     return frozenset(number for number, feed in enumerate(feeds) if _only_grows(feed, tables[feed.table]))
 
 

@@ -1,4 +1,4 @@
-"""Rows of a table on their way into a cell: signed rows of them, and the bad ones set aside or refused."""
+"""Rows of a table on their way into a cell: converted to signed rows; bad rows are set aside or refused."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ from freshviews.stream import signed_rows
 Numbers = npt.NDArray[np.int64]
 
 MOST_BAD = 1000
-"""Rows of one table that a micro-batch may set aside one by one, because the engine refused them."""
+"""Limit on the rows of one table that a micro-batch may set aside one by one because the engine refused them."""
 
 
 @dataclass(frozen=True)
 class Feed:
-    """How rows of a table come to one of its tables in the cells: in what slots and format.
+    """How rows of a table reach one of its tables in the cells: their slots and format.
 
-    ``table`` is the name in the cells, ``source`` that in the script. ``counted``: the cells that count its rows and
-    report the bad ones, so that each is counted once. ``snapshot``: what comes is the whole
-    contents, even if nothing comes.
+    ``table``: the name in the cells. ``source``: the name in the script. ``counted``: the cells that count its rows and
+    report bad ones, so that each is counted once. ``snapshot``: the input is the whole contents, even if it is empty.
     """
 
     table: str
@@ -55,7 +54,7 @@ class Intake:
 
 
 class Refusal(FreshviewsError):
-    """A micro-batch is refused for a row; ``place`` is that of ``rows.place_of``."""
+    """A micro-batch is refused because of a row; ``place`` is that of ``rows.place_of``."""
 
     def __init__(self, text: str, more: str, place: Place | None) -> None:
         super().__init__(f"{text}{more}")
@@ -66,23 +65,23 @@ class Refusal(FreshviewsError):
 
 @dataclass(frozen=True)
 class _Signed:
-    """Signed rows; ``kept`` are the rows of the input that were good, and ``positions`` where in those each came
-    from (None: they are the same rows)."""
+    """Signed rows. ``kept``: the good rows of the input. ``positions``: the row of ``kept`` that each came from (None:
+    the same)."""
 
     rows: pa.RecordBatch
     kept: Numbers
     positions: Numbers | None
 
     def origin(self, row: int) -> int | None:
-        """The row of the input that a signed row came from; None where it is in no input any more."""
+        """The input row that a signed row came from; None if it is in no input any more."""
         at = row if self.positions is None else int(self.positions[row])
         return int(self.kept[at]) if at >= 0 else None
 
 
 def take_in(cell: Cell, intakes: Sequence[Intake]) -> dict[str, pa.RecordBatch]:
-    """Take rows into the engine as one batch; the signed rows of each table come back.
+    """Apply rows to the engine as one batch; return the signed rows of each table.
 
-    A row that the engine refuses is set aside and the rest tried again, where that is wanted. Raises
+    If rows may be set aside, a row that the engine refuses is set aside and the rest is tried again. Raises
     FreshviewsError.
     """
     while True:
@@ -137,7 +136,7 @@ def _signed(cell: Cell, table: Intake) -> _Signed:
 
 
 def _set_aside(error: BatchError, intakes: Sequence[Intake], signed: Mapping[str, _Signed]) -> None:
-    """Drop the row an error is about, or raise what the user is told."""
+    """Drop the row that an error is about, or raise the user's error."""
     table = next((t for t in intakes if t.feed.table == error.table), None)
     row = None
     if table is not None and error.row is not None and error.table in signed:
@@ -160,7 +159,7 @@ def _told(error: BatchError, feed: Feed, rows: pa.RecordBatch, row: int | None, 
 
 
 def bad_rows(table: Intake) -> list[dict[str, Any]]:
-    """The rows set aside as JSON has them, each with its place."""
+    """The rows set aside, in JSON form, each with its place."""
     found = []
     for row, problem in sorted(table.dropped.items(), key=lambda found: found[0]):
         assert table.rows is not None

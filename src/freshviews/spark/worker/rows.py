@@ -1,9 +1,9 @@
 """Rows on their way from Spark to a cell: rows of all tables in one schema, and back.
 
-Tables of one micro-batch go through one shuffle, so their rows share a frame: ``_cell`` is where a row goes, ``_t``
-numbers the feed it belongs to (-1: none, the row only names the cell), and a table's columns lie in slots, which tables
-share type by type. Rows of different tables so cost no more than the widest. On the way into the worker both numbers
-are one, ``_to``, as each column is time per row.
+The tables of one micro-batch go through one shuffle, so their rows share a frame. ``_cell`` is the row's cell, ``_t``
+the number of its feed (-1: none, the row only names the cell). A table's columns are in slots, which tables share by
+type, so rows of different tables cost no more than the widest. On the way into the worker both numbers are one,
+``_to``, because each column costs time per row.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ TABLE = "_t"
 CELL = "_cell"
 TO = "_to"
 PLACE = ("_time", "_file", "_at", "_id")
-"""Where a row came from: time of the file, its path, where in it, and the row's number there."""
+"""Where a row came from: time of the file, its path, the offset in it, and the row's number there."""
 CORRUPT = "_corrupt_record"
 
 Slots = dict[str, str]
-"""Slot of each source column of a table."""
+"""The slot of each source column of a table."""
 
 
 def slots_of(tables: Sequence[Mapping[str, str]]) -> list[Slots]:
@@ -44,19 +44,19 @@ def slots_of(tables: Sequence[Mapping[str, str]]) -> list[Slots]:
 
 
 def to(feeds: int) -> str:
-    """The expression of ``_to`` in Spark, for that many feeds."""
+    """The Spark expression of ``_to`` for this number of feeds."""
     return f"CAST({CELL} * {feeds + 1} + {TABLE} + 1 AS INT)"
 
 
 def groups(batch: pa.RecordBatch, feeds: int) -> Iterator[tuple[int, int, pa.RecordBatch]]:
-    """Runs of rows of one cell and one feed (-1: of none), each in its order, of a batch for that many feeds."""
+    """Group the rows of a batch by cell and feed (-1: none); the order within a group is kept."""
     if batch.num_rows == 0:
         return
     codes = batch.column(TO).to_numpy(zero_copy_only=False)
     if (codes == codes[0]).all():
         taken, bounds = batch, [0, len(codes)]
     else:
-        # Sixteen bits are sorted by radix.
+        # Sixteen-bit values are sorted by radix.
         order = np.argsort(codes.astype(np.int16) if codes.max() < 2**15 else codes, kind="stable")
         taken, codes = batch.take(pa.array(order)), codes[order]
         bounds = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), len(codes)]
@@ -87,11 +87,11 @@ def _ordered(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 
 Place = tuple[str, int, int]
-"""A row's file, where in the file its reader began, and its number, which rows of one reader have in their order."""
+"""A row's file, the offset where its reader began, and its number, ascending within one reader."""
 
 
 def place_of(rows: pa.RecordBatch, row: int) -> Place | None:
-    """Where a row of ``named`` came from; None where places did not come along, or it is from no file."""
+    """Where a row of ``named`` came from; None if places were not sent, or the row is from no file."""
     if PLACE[0] not in rows.schema.names:
         return None
     _, file, at, number = (rows.column(name)[row].as_py() for name in PLACE)
@@ -99,13 +99,13 @@ def place_of(rows: pa.RecordBatch, row: int) -> Place | None:
 
 
 def values(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows without places and without what a reader could not make sense of."""
+    """The rows without places and without the reader's column of unreadable text."""
     kept = [name for name in rows.schema.names if name not in PLACE and name != CORRUPT]
     return rows.select(kept)
 
 
 def unreadable(rows: pa.RecordBatch) -> list[int]:
-    """Rows that the reader of the file could not make sense of."""
+    """Rows that the file reader could not parse."""
     if CORRUPT not in rows.schema.names:
         return []
     return np.flatnonzero(rows.column(CORRUPT).is_valid().to_numpy(zero_copy_only=False)).tolist()

@@ -1,8 +1,8 @@
-"""What runs in a Python worker of an executor: the rows of a micro-batch go through the engines of their cells.
+"""Code in a Python worker of an executor: the rows of a micro-batch go through the engines of their cells.
 
-A partition has several cells, which run in threads, as compiled code does not hold the interpreter; the main thread
-hands them their rows as Spark sends them. Everything is written under fresh names, and nothing counts before the
-manifest names it; so a try that is killed, repeated or thrown away leaves nothing but files that are collected later.
+The cells of a partition run in threads, as compiled code releases the interpreter lock; the main thread hands them
+their rows as Spark sends them. Everything is written under fresh names, and nothing counts before the manifest names
+it. So a try that is killed, repeated or dropped leaves only files that are collected later.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Task:
-    """A version to be made, as workers are told. ``entries[n]`` is the state of cell n before it, ``statements[n]``
-    what its engine is made of.
+    """A version to make. ``entries[n]``: the state of cell n before it. ``statements[n]``: the statements that create
+    its engine.
 
-    ``whole``: cells without rows run too, as their views or snapshots change.
+    ``whole``: cells without rows run too, because their views or snapshots change.
     """
 
     root: str
@@ -52,7 +52,7 @@ class Task:
 
 
 def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Take a partition through its cells; for each a row of JSON comes out, a refusal included."""
+    """Take a partition through its cells; each yields a row of JSON, also if it refuses."""
     cells: dict[int, Arriving] = {}
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         ends: BaseException | None = None
@@ -74,7 +74,7 @@ def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
 
 
 def load_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Load the cells of a partition into this worker's memory, for the first rows to come."""
+    """Load the cells of a partition into this worker's memory before the first rows arrive."""
     here = {number for batch in batches for number, _, _ in groups(batch, 0)}
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         list(threads.map(partial(_load, task), sorted(here)))
@@ -87,9 +87,9 @@ def _load(task: Task, number: int) -> None:
 
 
 def fill_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Write an image of each cell of a partition, with what its statements have and its entry has not yet.
+    """Write an image of each cell of a partition, extended by the statements that its entry lacks.
 
-    The rows are of tables that are new in the cells.
+    The rows are those of tables that are new in the cells.
     """
     waiting: dict[int, Waiting] = {}
     for batch in batches:
@@ -107,7 +107,7 @@ def _answer(results: list[dict[str, Any]]) -> pa.RecordBatch:
 
 
 def _told(run: Callable[[Task, int, T], dict[str, Any]], task: Task, number: int, rows: T) -> dict[str, Any]:
-    """What the run of a cell found, or why it was refused."""
+    """The result of a cell's run, or the reason for its refusal."""
     try:
         return run(task, number, rows)
     except Refusal as error:
@@ -119,7 +119,7 @@ def _told(run: Callable[[Task, int, T], dict[str, Any]], task: Task, number: int
 
 
 def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
-    """Take rows through a cell: as they arrive, where they are many and its tables allow it."""
+    """Take rows through a cell; while they arrive, if they are many and its tables allow it."""
     growing = growing_feeds(task.feeds, {t.name: t for t in task.statements[number] if isinstance(t, TableDef)})
     if growing and arriving.many(growing):
         try:
@@ -137,7 +137,7 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Taken:
-    """What an engine has taken: how many rows by source, and the bad ones."""
+    """What an engine has applied: the number of rows by source, and the bad ones."""
 
     rows: dict[str, int]
     bad: list[dict[str, Any]]
@@ -186,7 +186,7 @@ def _in_pieces(
 
 
 def _made(task: Task, number: int, take: Callable[[Cell, Segment], _Taken]) -> dict[str, Any]:
-    """Take rows into the engine of a cell and write all that leads to the next version."""
+    """Apply rows to the engine of a cell and write all files of the next version."""
     root, entry = Path(task.root), task.entries[number]
     cell = loaded(root, str(number), entry, task.statements[number])
     wanted = task.wanted.within(cell.database.views)

@@ -1,7 +1,7 @@
 """Updates of the bags of a cyclic query: how their rows change under a stream of updates of tables.
 
-Each bag is kept by ``first_order`` while the stream goes by, one update at a time. A guard of a bag, which has each row
-of a projection once, has the updates that its rows' coming and going makes.
+``first_order`` maintains each bag while the stream is replayed, one update at a time. A guard of a bag contains each
+row of a projection once; its updates are those of the projection's first and last rows.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Updates:
 
 
 Lives = Callable[[Atom], tuple[Codes, Spans]]
-"""Rows of an atom, and when each of them lived."""
+"""Returns the rows of an atom and their lifespans."""
 
 
 def updates_of(
@@ -43,7 +43,7 @@ def updates_of(
     lives: Lives,
     dictionary: Dictionary,
 ) -> Updates:
-    """How a bag's rows change; ``batches`` are updates by table, with their times."""
+    """The updates of a bag; ``batches``: updates by table, with their times."""
     query = replace(bag.query, aggregates=(Aggregate("count", "integer"),))
     columns = tuple(ColumnDef(v, BIGINT) for v in query.free)
     outputs = tuple(Output(v, Column(v, BIGINT)) for v in query.free)
@@ -88,7 +88,7 @@ def _run(maintained: Maintained, found: Mapping[str, tuple[CodeBatch, Codes]], w
 
 
 def _projected(guard: Atom, source: Atom, lives: Lives) -> tuple[CodeBatch, Codes]:
-    """The updates of a guard: a row comes with the first of the source's that has its columns, and goes with the
+    """The updates of a guard: a row is inserted with the first source row that has its columns, and deleted with the
     last."""
     places = [source.variables.index(v) for v in guard.variables]
     rows, spans = lives(source)
@@ -112,7 +112,7 @@ def _projected(guard: Atom, source: Atom, lives: Lives) -> tuple[CodeBatch, Code
 
 
 def _from_the_first(batch: CodeBatch) -> CodeBatch:
-    """What was there before the first update: rows that are deleted more often than they were inserted."""
+    """Rows from before the first update: those deleted more often than inserted."""
     if len(batch) == 0:
         return batch
     rows = np.column_stack(list(batch.columns.values()))

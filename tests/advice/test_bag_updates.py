@@ -8,9 +8,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from freshviews.advice.bag_updates import updates_of
 from freshviews.advice.enclosure import Spans, lives_of
 from freshviews.catalog.definitions import ColumnDef, TableDef
-from freshviews.cli.bag_updates import updates_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.plan.crown.query import BagQuery, prepared
 from freshviews.query.query import Atom

@@ -1,0 +1,44 @@
+"""The number of cells of a new pipeline: the requested one, or one per core where the script allows it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import SparkSession
+
+from freshviews.catalog.catalog import Catalog
+from freshviews.cells import CellPlan, plan_cells
+from freshviews.errors import PlanError
+from freshviews.spark.definition import Definition, catalog_of
+from freshviews.spark.io.sources import Source
+from freshviews.spark.layout.layout import Layout
+from freshviews.spark.layout.measure import measure
+from freshviews.stream import DebeziumJson
+
+
+def first_layout(spark: SparkSession, definition: Definition, sources: Sequence[Source], cells: int | None) -> Layout:
+    """The cells of a new pipeline: the requested number, else one per core where the script allows it.
+
+    Raises PlanError if the script does not allow the requested number.
+    """
+    catalog = catalog_of(definition.script)
+    wrapped = [source.table.name for source in sources if isinstance(source.form, DebeziumJson)]
+    if wrapped and (cells or 1) > 1:
+        raise PlanError(
+            f"table {wrapped[0]}: the rows of Debezium envelopes cannot be split, as their keys are inside the JSON; "
+            "use one cell"
+        )
+    if cells is None:
+        cells = 1 if wrapped else int(spark.sparkContext.defaultParallelism)
+        try:
+            return Layout(_planned(spark, catalog, sources, cells), catalog)
+        except PlanError:
+            cells = 1
+    return Layout(_planned(spark, catalog, sources, cells), catalog)
+
+
+def _planned(spark: SparkSession, catalog: Catalog, sources: Sequence[Source], cells: int) -> CellPlan:
+    if cells == 1:
+        return plan_cells(catalog, 1, {})
+    measured = measure(spark, catalog, sources, cells)
+    return plan_cells(catalog, cells, measured.sizes, measured.heavy)
