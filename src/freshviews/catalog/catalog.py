@@ -123,6 +123,11 @@ def near(name: str, known: Iterable[str]) -> str:
     return ""
 
 
+def unknown(kind: str, name: str, known: Iterable[str], table: str = "") -> str:
+    """The error text for an unknown table, view or column (of ``table``), with the most similar known names."""
+    return f"unknown {kind} {table and table + '.'}{name}{near(name, known)}"
+
+
 def column_named(columns: Iterable[ColumnDef], name: str) -> ColumnDef | None:
     return next((column for column in columns if same(column.name, name)), None)
 

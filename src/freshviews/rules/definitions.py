@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
-from freshviews.catalog.catalog import Catalog, near
+from freshviews.catalog.catalog import Catalog, unknown
 from freshviews.catalog.definitions import SetOperation, TableDef, ViewDef
 from freshviews.errors import RuleError
 from freshviews.rules.syntax import Atom, Comparison, Place, Plain, Rule, Term, Variable, terms_of, variables_in
@@ -216,7 +216,7 @@ def _check_atom(atom: Atom, known: dict[str, Known]) -> None:
     relation = known.get(atom.relation.lower())
     if relation is None:
         names = [one.name for one in known.values()]
-        raise fault(atom.place, f"unknown table, view or head {atom.relation}{near(atom.relation, names)}")
+        raise fault(atom.place, unknown("table, view or head", atom.relation, names))
     if len(atom.arguments) != len(relation.columns):
         raise fault(
             atom.place,

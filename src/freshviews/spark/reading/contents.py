@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from freshviews.catalog.catalog import near
+from freshviews.catalog.catalog import unknown
 from freshviews.errors import CatalogError, StoreError
 from freshviews.spark.definition import Definition, views_of
 from freshviews.spark.layout.layout import MERGE, layout_of
@@ -69,7 +69,7 @@ def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
     for name, definition in found.items():
         if name.lower() == view.lower():
             return name, pa.schema([pa.field(c.name, arrow_type(c.type)) for c in definition.columns])
-    raise CatalogError(f"unknown view {view}{near(view, found)}")
+    raise CatalogError(unknown("view", view, found))
 
 
 def contents(root: Path, manifest: Manifest, view: str) -> pa.Table:

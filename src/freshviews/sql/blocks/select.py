@@ -11,7 +11,7 @@ from functools import partial
 
 from sqlglot import exp
 
-from freshviews.catalog.catalog import Catalog, NameProblem, near
+from freshviews.catalog.catalog import Catalog, NameProblem, unknown
 from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.expr.nodes import Column, Expr, Literal
@@ -207,7 +207,7 @@ class ViewBinder:
         found = self.catalog.relation(table.name)
         if found is None or (isinstance(found, ViewDef) and found.internal):
             known = (*self.catalog.names, *(one.node.alias for one in ctes.values()))
-            raise NameProblem(f"unknown table or view {table.name}{near(table.name, known)}", *self.text.at(table))
+            raise NameProblem(unknown("table or view", table.name, known), *self.text.at(table))
         return Source(table.name, found.name, found.columns)
 
     def _of_cte(self, cte: _Cte) -> Select | Source:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from freshviews.catalog.catalog import near, same
+from freshviews.catalog.catalog import near, same, unknown
 from freshviews.catalog.definitions import ColumnDef
 from freshviews.expr.nodes import Column, Expr
 from freshviews.sql.expressions.build import nodes_of, sharpened
@@ -131,7 +131,7 @@ class Scope:
             raise text.error(node, f"column {name} is ambiguous: it may be {owners}")
         if name.lower() in self.aliases:
             return self.aliases[name.lower()]
-        raise text.error(node, f"unknown column {name}{near(name, (*self.known(node), *further))}")
+        raise text.error(node, unknown("column", name, (*self.known(node), *further)))
 
     def _qualified(self, text: SqlText, node: exp.Column, table: str, name: str, further: Iterable[str]) -> Expr:
         of_table = [entry for entry in self.entries if same(entry.alias, table)]
@@ -141,7 +141,7 @@ class Scope:
         if len(found) > 1:
             raise text.error(node, f"column {table}.{name} is ambiguous: {table} has it twice")
         if not found:
-            raise text.error(node, f"unknown column {table}.{name}{near(name, (entry.name for entry in of_table))}")
+            raise text.error(node, unknown("column", name, (entry.name for entry in of_table), table))
         return found[0].expr
 
     def star(self, text: SqlText, node: Node, table: str) -> tuple[Entry, ...]:
@@ -150,7 +150,7 @@ class Scope:
             return self.visible
         found = tuple(entry for entry in self.entries if same(entry.alias, table))
         if not found:
-            raise text.error(node, f"unknown table {table}{near(table, self.tables)}")
+            raise text.error(node, unknown("table", table, self.tables))
         return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from freshviews.catalog.catalog import near
+from freshviews.catalog.catalog import unknown
 from freshviews.sql.names.scope import Entry, Scope
 from freshviews.sql.text.parse import Node, SqlText
 
@@ -22,6 +22,6 @@ def columns_of(text: SqlText, node: Node, scope: Scope) -> tuple[Entry, ...]:
     found = scope.star(text, node, table)
     for column in star.args.get("except_") or ():
         if not any(e.name.lower() == column.name.lower() for e in found):
-            raise text.error(column, f"unknown column {column.name}{near(column.name, (e.name for e in found))}")
+            raise text.error(column, unknown("column", column.name, (e.name for e in found)))
         found = tuple(e for e in found if e.name.lower() != column.name.lower())
     return found

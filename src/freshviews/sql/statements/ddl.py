@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from freshviews.catalog.catalog import Catalog, NameProblem, column_named, near, same
+from freshviews.catalog.catalog import Catalog, NameProblem, column_named, same, unknown
 from freshviews.catalog.definitions import ColumnDef, ForeignKey, TableDef
 from freshviews.catalog.window import window_of
 from freshviews.sql.text.parse import Node, SqlText
@@ -144,7 +144,7 @@ def _own_columns(text: SqlText, table: _Table, nodes: Sequence[Node]) -> tuple[s
     for node in nodes:
         column = column_named(table.columns, node.name)
         if column is None:
-            raise text.error(node, f"unknown column {node.name}{near(node.name, (c.name for c in table.columns))}")
+            raise text.error(node, unknown("column", node.name, (c.name for c in table.columns)))
         names.append(column.name)
     return tuple(names)
 
@@ -164,13 +164,12 @@ def _foreign_key(
     other = table if same(target.name, table.name) else catalog.table(target.name)
     if other is None:
         names = (known.name for known in catalog.tables.values())
-        raise NameProblem(f"unknown table {target.name}{near(target.name, names)}", *text.at(target))
+        raise NameProblem(unknown("table", target.name, names), *text.at(target))
     referenced: list[str] = []
     for one in named:
         column = column_named(other.columns, one.name)
         if column is None:
-            known = near(one.name, (c.name for c in other.columns))
-            raise text.error(one, f"unknown column {other.name}.{one.name}{known}")
+            raise text.error(one, unknown("column", one.name, (c.name for c in other.columns), other.name))
         referenced.append(column.name)
     if not named and other.has_primary_key:
         referenced = list(other.keys[0])

@@ -14,7 +14,16 @@ from functools import partial
 
 from sqlglot import exp
 
-from freshviews.catalog.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs, near
+from freshviews.catalog.catalog import (
+    AlterView,
+    Catalog,
+    DropTable,
+    DropView,
+    NameProblem,
+    Statement,
+    ViewDefs,
+    unknown,
+)
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.sql.blocks.block import with_query_names
 from freshviews.sql.blocks.limit import has_limit
@@ -151,7 +160,7 @@ def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
         raise text.unsupported(node, "this ALTER VIEW", "ALTER VIEW name SET TBLPROPERTIES (...) is accepted")
     view = catalog.view(node.this.name)
     if view is None or view.internal:
-        raise NameProblem(f"unknown view {node.this.name}{near(node.this.name, catalog.names)}", *text.at(node.this))
+        raise NameProblem(unknown("view", node.this.name, catalog.names), *text.at(node.this))
     given = properties_in(text, clauses[0].expressions, VIEW_PROPERTIES)
     if view.blocks[0].limit is not None and any(name.startswith("freshviews.") for name in given):
         what = f"another freshviews property for view {view.name}, which has a LIMIT,"
@@ -179,7 +188,7 @@ def _drop(text: SqlText, node: exp.Drop, catalog: Catalog) -> DropTable | DropVi
         if other is not None:
             right = "DROP TABLE" if table is not None else "DROP MATERIALIZED VIEW"
             raise NameProblem(f"{other.name} is no {kind.lower()}; write {right}", *text.at(target))
-        raise NameProblem(f"unknown {kind.lower()} {target.name}{near(target.name, catalog.names)}", *text.at(target))
+        raise NameProblem(unknown(kind.lower(), target.name, catalog.names), *text.at(target))
     users = [name for name in catalog.users_of(wanted.name) if name.lower() != wanted.name.lower()]
     if users:
         raise NameProblem(f"{wanted.name} is still needed by {', '.join(users)}; DROP them first", *text.at(target))
