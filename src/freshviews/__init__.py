@@ -18,7 +18,6 @@ subscribers are told (``engine.commit.notices``).
 
 from freshviews.engine.batch import Batch
 from freshviews.engine.change import Change, Subscription
-from freshviews.engine.commit.failures import OutOfMemory
 from freshviews.engine.database import Database
 from freshviews.engine.durable.recovery import Recovery
 from freshviews.engine.view import Table, View
@@ -27,6 +26,7 @@ from freshviews.errors import (
     CatalogError,
     EvaluationError,
     FreshviewsError,
+    OutOfMemory,
     PlanError,
     RuleError,
     SqlError,

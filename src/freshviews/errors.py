@@ -75,6 +75,10 @@ class StoreError(FreshviewsError):
     """The directory of a durable database is locked, corrupt or of another version."""
 
 
+class OtherProgram(StoreError):
+    """An image was written by a view with other programs, or by a stored table with another layout."""
+
+
 class SubscriberError(FreshviewsError):
     """A subscriber raised; the batch is committed all the same. The cause is chained."""
 

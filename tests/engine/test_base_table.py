@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.durable.image import read_table_image, write_table_image
 from freshviews.engine.tables.base_table import BaseTable
+from freshviews.engine.tables.image import read_table_image, write_table_image
 from freshviews.kernel.hash.table import LOOK_AT, PENDING
 from freshviews.kernel.memory.mem import PURE_PYTHON, load, store
 from freshviews.types import BIGINT, NULL, Dictionary

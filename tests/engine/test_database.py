@@ -16,7 +16,8 @@ import pytest
 import freshviews as fv
 from freshviews.engine.commit import commit as commits
 from freshviews.engine.commit.interrupts import Uninterrupted
-from freshviews.engine.views.maintained import Failure, Maintained
+from freshviews.engine.views.failure import Failure
+from freshviews.engine.views.maintained import Maintained
 from tests.engine.shop import seen, shop
 
 

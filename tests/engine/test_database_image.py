@@ -14,7 +14,8 @@ import pytest
 
 import freshviews as fv
 from freshviews.engine.database import Database
-from freshviews.engine.durable import image
+from freshviews.engine.views import image
+from freshviews.errors import OtherProgram
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.sql import Catalog, Statement, parse_script
 from freshviews.store import array_file
@@ -172,7 +173,8 @@ def test_an_image_is_whole_or_not_there_and_never_over_another(
                     raise OSError(28, "No space left on device")
                 true_write(path, *given)
 
-            for module in ("engine.image", "engine.database_image", "store.strings"):
+            modules = ("engine.tables.image", "engine.views.image", "engine.durable.database_image", "store.strings")
+            for module in modules:
                 monkeypatch.setattr(f"freshviews.{module}.write_arrays", failing)
             with pytest.raises(fv.StoreError, match=f"{path} could not be written: .*No space left"):
                 db.write_image(path)
@@ -287,7 +289,7 @@ def test_views_of_trusted_tables_live_on_in_the_image_alone(tmp_path: Path) -> N
             db.execute("CREATE MATERIALIZED VIEW w AS SELECT a FROM t")
     more = TRUSTED + "CREATE MATERIALIZED VIEW w AS SELECT a FROM t;"
     for changed in (more, TRUSTED.replace("SUM(a)", "SUM(a + 1)")):
-        with pytest.raises(image.OtherProgram, match=r"view [vw] .* rows of table t, which is trusted"):
+        with pytest.raises(OtherProgram, match=r"view [vw] .* rows of table t, which is trusted"):
             Database.from_image(tmp_path / "image", statements(changed))
         with Database.from_image(tmp_path / "empty", statements(changed)) as db:
             db.insert("t", [(1, "x")])
@@ -314,7 +316,7 @@ def test_another_process_with_other_hashes_finds_its_views(tmp_path: Path) -> No
         db.write_image(tmp_path / "image")
         expected = contents(db)
     code = f"""
-from freshviews.engine.filling import backfill
+from freshviews.engine import backfill
 from freshviews.engine import draft
 from tests.engine.test_database_image import *
 def never(*given): raise AssertionError

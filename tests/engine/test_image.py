@@ -17,9 +17,8 @@ import pytest
 from freshviews.catalog.catalog import Catalog, ViewDefs
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.durable.image import OtherProgram
 from freshviews.engine.views.maintained import Maintained
-from freshviews.errors import PlanError, StoreError
+from freshviews.errors import OtherProgram, PlanError, StoreError
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan import STRATEGIES
 from freshviews.sql.statements.script import parse_script

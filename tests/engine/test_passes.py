@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 import freshviews as fv
-from freshviews.engine.filling import passes
+from freshviews.engine.views import passes
 from freshviews.engine.views.runtime import BlockState
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan.passes import Pass

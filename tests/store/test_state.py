@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import freshviews as fv
-from freshviews.engine.durable import image
+from freshviews.engine.views import image
 from tests.store.killing import only
 
 SCRIPT = """

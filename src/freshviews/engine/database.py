@@ -22,18 +22,20 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.inputs import accepted
 from freshviews.engine.commit.commit import Broken, Followed, commit
-from freshviews.engine.commit.failures import encoded_rows
+from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Uninterrupted
 from freshviews.engine.commit.notices import Notices
 from freshviews.engine.draft import Draft, better_for, measurable, statement_of
 from freshviews.engine.durable.database_image import read_database, write_database
 from freshviews.engine.durable.durability import batch_payload, snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
-from freshviews.engine.relations import Relation, Relations, TableState, ViewState
+from freshviews.engine.failures import encoded_rows
+from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.base_check import Changes
+from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.view import ROWS, Table, View
-from freshviews.engine.views.in_order import CommitPiece, in_order, net_change
+from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError
 from freshviews.rules import script_of
 from freshviews.sql.statements.script import parse_script
@@ -227,7 +229,7 @@ class Database:
         if rows < 1:
             raise ValueError("apply_in_order needs rows of 1 or more")
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
-        return in_order(encoded, commit_piece, state, target, rows)
+        return in_order(encoded, commit_piece, state, target, self._relations.downstream[target], rows)
 
     def apply_net(self, table: str, changes: Any, view: str, rows: int = ROWS) -> Iterator[pa.RecordBatch]:
         """As ``apply``, of the net effect of the changes: an iterator of what that changes in a view.
@@ -243,7 +245,7 @@ class Database:
         state, target, encoded, commit_piece = self._pieces_of(table, changes, view)
         if target.has_window:
             raise CatalogError(f"table {target.name} has a window: what leaves it follows from the order of updates")
-        return net_change(encoded, commit_piece, state, target, rows)
+        return net_change(encoded, commit_piece, state, target, self._relations.downstream[target], rows)
 
     def _pieces_of(self, table: str, changes: Any, view: str) -> tuple[ViewState, TableState, Encoded, CommitPiece]:
         state = self.view(view).state

@@ -13,14 +13,16 @@ from dataclasses import replace
 
 from freshviews.catalog.catalog import AlterView, Catalog, DropTable, Statement, ViewDefs
 from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.engine.backfill import ROWS, fill
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
-from freshviews.engine.filling.backfill import ROWS, fill
 from freshviews.engine.reading import drain_all
-from freshviews.engine.relations import Relation, Relations, TableState, ViewState
+from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.tables.foreign_keys import links_of
+from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.maintained import Maintained
+from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError
 from freshviews.plan.crown.updates import NAMED, better_updates, may_be_measured
 from freshviews.plan.planner import plan_block

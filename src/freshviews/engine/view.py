@@ -14,10 +14,12 @@ from freshviews.engine.change import Change, Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.decoding import repeated
 from freshviews.engine.codes.key_codes import key_codes
-from freshviews.engine.commit.failures import not_readable
 from freshviews.engine.reading import Reader
-from freshviews.engine.relations import Relation, TableState, ViewState
-from freshviews.engine.views.maintained import Failure
+from freshviews.engine.relations import Relation
+from freshviews.engine.tables.table_state import TableState
+from freshviews.engine.views.contents import not_readable
+from freshviews.engine.views.failure import Failure
+from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError
 from freshviews.expr.host import HostFailure
 from freshviews.types.values import encoder_for

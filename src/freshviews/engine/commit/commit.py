@@ -13,15 +13,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from freshviews.engine.backfill import fill
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
-from freshviews.engine.commit.failures import OutOfMemory, evaluation_error
-from freshviews.engine.commit.fault import with_row
-from freshviews.engine.filling.backfill import fill
+from freshviews.engine.failures import evaluation_error
 from freshviews.engine.reading import drain_all
-from freshviews.engine.relations import Relation, Relations, TableState, ViewState
+from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.base_check import Changes, add_to_base, settle_base, undo_base
-from freshviews.engine.views.maintained import Failure, TooMany
+from freshviews.engine.tables.table_state import TableState
+from freshviews.engine.views.failure import Failure
+from freshviews.engine.views.fault import with_row
+from freshviews.engine.views.maintained import TooMany
+from freshviews.engine.views.view_state import ViewState
+from freshviews.errors import OutOfMemory
 from freshviews.expr.host import HostFailure
 
 _NO_ROWS = CodeBatch("", {}, np.empty(0, np.int64))
@@ -91,8 +95,8 @@ def commit(
 
 def _downstream(changes: Changes, relations: Relations) -> Sequence[ViewState]:
     if len(changes) == 1:
-        return changes[0][0].downstream
-    reached = {view.name for table, _ in changes for view in table.downstream}
+        return relations.downstream[changes[0][0]]
+    reached = {view.name for table, _ in changes for view in relations.downstream[table]}
     return [view for view in relations.views.values() if view.name in reached]
 
 

@@ -29,12 +29,14 @@ import numpy as np
 from freshviews.catalog.catalog import Catalog, Statement
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.codes.words import address, words_at
 from freshviews.engine.draft import Draft
-from freshviews.engine.durable.image import OtherProgram, read_table_image, write_table_image
-from freshviews.engine.relations import Relations, TableState, ViewState
+from freshviews.engine.relations import Relations
+from freshviews.engine.tables.image import read_table_image, write_table_image
+from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import held_of, put_back
-from freshviews.engine.views.native import address, words_at
-from freshviews.errors import StoreError
+from freshviews.engine.views.view_state import ViewState
+from freshviews.errors import OtherProgram, StoreError
 from freshviews.kernel.image import plain_array
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.store.array_file import ArrayFile, write_arrays

@@ -12,10 +12,10 @@ import numpy as np
 from freshviews.engine.commit.commit import commit
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.durability import STRINGS, changes_of
-from freshviews.engine.durable.image import OtherProgram
-from freshviews.engine.relations import Relations, ViewState
+from freshviews.engine.relations import Relations
 from freshviews.engine.tables.window import follow, put_back
-from freshviews.errors import FreshviewsError, StoreError
+from freshviews.engine.views.view_state import ViewState
+from freshviews.errors import FreshviewsError, OtherProgram, StoreError
 from freshviews.sql.statements.script import parse_script
 from freshviews.store.directory import Directory
 from freshviews.store.record import IMAGES, SCRIPT, Record

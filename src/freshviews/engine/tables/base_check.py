@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from freshviews.engine.codes.encoding import Encoded
-from freshviews.engine.commit.failures import OutOfMemory
-from freshviews.engine.relations import TableState
 from freshviews.engine.tables.foreign_keys import Link
-from freshviews.errors import BatchError
+from freshviews.engine.tables.table_state import TableState
+from freshviews.errors import BatchError, OutOfMemory
 
 Changes = Sequence[tuple[TableState, Encoded]]
 """A batch: each table once, and its rows."""

@@ -14,52 +14,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from freshviews.catalog.window import Window, window_of
+from freshviews.catalog.window import window_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
-from freshviews.engine.relations import Relations, TableState
 from freshviews.engine.tables.base_check import Changes
+from freshviews.engine.tables.table_state import TableState
+from freshviews.engine.tables.window_rows import WindowRows
 from freshviews.errors import BatchError
-
-_LEAST = 1024
-
-
-class Held:
-    """Rows in the order in which they leave, shape (n, columns)."""
-
-    def __init__(self, window: Window, columns: tuple[str, ...]) -> None:
-        self.window = window
-        self.columns = columns
-        self.rows: Codes = np.empty((0, len(columns)), np.int64)
-        self.now = -(2**62)
-        """The latest time that came."""
-        self._first = 0
-        self._buffer: Codes = np.empty((_LEAST, len(columns)), np.int64)
-
-    def keep(self, left: int, come: Codes) -> None:
-        """The first rows leave, others come, at the end or, by their time, in between."""
-        count = len(self.rows) - left + len(come)
-        at = self._first + left
-        late = bool(self.window.column) and count > len(come) > 0 and self._earliest(come) < self._time(self.rows[-1])
-        if late or at + count > len(self._buffer):
-            merged = np.concatenate([self.rows[left:], come])
-            if self.window.column:
-                merged = merged[np.argsort(merged[:, self.columns.index(self.window.column)], kind="stable")]
-            self._buffer = np.empty((max(2 * count, _LEAST), len(self.columns)), np.int64)
-            self._buffer[:count] = merged
-            at = 0
-        else:
-            if self.window.column and len(come) > 1:
-                come = come[np.argsort(come[:, self.columns.index(self.window.column)], kind="stable")]
-            self._buffer[at + count - len(come) : at + count] = come
-        self._first = at
-        self.rows = self._buffer[at : at + count]
-
-    def _time(self, row: Codes) -> int:
-        return int(row[self.columns.index(self.window.column)])
-
-    def _earliest(self, rows: Codes) -> int:
-        return int(rows[:, self.columns.index(self.window.column)].min())
 
 
 def windowed(table: TableState, encoded: Encoded) -> tuple[Encoded, Callable[[], None]]:
@@ -132,7 +93,7 @@ def _interleaved(
     return Encoded(CodeBatch(relation, codes, signs), np.repeat(positions, deletes + 1))
 
 
-def _move(held: Held, order: Codes, come: Codes) -> None:
+def _move(held: WindowRows, order: Codes, come: Codes) -> None:
     """Rows that came and went within the batch are among those that come and among those that leave."""
     left = min(len(order), len(held.rows))
     if len(order) <= len(held.rows) and np.array_equal(order, held.rows[:left]):
@@ -145,19 +106,13 @@ def _move(held: Held, order: Codes, come: Codes) -> None:
     held.keep(len(held.rows), everything[len(order) :])
 
 
-def held_of(table: TableState) -> Held:
+def held_of(table: TableState) -> WindowRows:
     """The window of a table; that of a table that has had no rows is made."""
     if table.held is None:
         window = window_of(table.definition)
         assert window is not None
-        table.held = Held(window, tuple(column.name for column in table.definition.columns))
-    held: Held = table.held
-    return held
-
-
-def windows_of(relations: Relations) -> dict[str, Held]:
-    """The windows of tables, by name."""
-    return {table.name: held_of(table) for table in relations.tables.values() if table.has_window}
+        table.held = WindowRows(window, tuple(column.name for column in table.definition.columns))
+    return table.held
 
 
 def put_back(table: TableState, rows: Codes) -> None:

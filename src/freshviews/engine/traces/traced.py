@@ -15,8 +15,8 @@ import numpy as np
 from freshviews.codegen.layout import CONSTANTS, FIRST_TABLE, STATUS, STATUS_WORDS
 from freshviews.codegen.writing.conditions import compile_conditions
 from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.codes.words import address, words_at
 from freshviews.engine.traces.ordered_tree import Fold, OrderedTree
-from freshviews.engine.views.native import address, words_at
 from freshviews.errors import OutOfMemory
 from freshviews.kernel.btree.difference import new_delta
 from freshviews.kernel.btree.folds import GREATEST

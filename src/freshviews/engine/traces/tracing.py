@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from freshviews.codegen.layout import STATUS_ERROR, STATUS_ROW, STATUS_STEPS
 from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.codes.words import address, words_in
 from freshviews.engine.traces.traced import TracedRule
-from freshviews.engine.views.native import address, words_in
 from freshviews.errors import OutOfMemory
 from freshviews.kernel.hash import renew, table
 from freshviews.kernel.memory import mem

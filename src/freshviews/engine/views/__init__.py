@@ -1,3 +1,3 @@
 """A view's compiled program and native state: run, read, recomputed."""
 
-__all__ = ["host", "in_order", "maintained", "native", "runtime"]
+__all__ = ["contents", "failure", "fault", "maintained", "output", "view_state"]

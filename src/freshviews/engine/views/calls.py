@@ -10,7 +10,7 @@ import numpy as np
 
 from freshviews.codegen.block import CompiledTrigger
 from freshviews.engine.codes.code_batch import Codes
-from freshviews.engine.views.native import address
+from freshviews.engine.codes.words import address
 
 
 @dataclass(frozen=True)

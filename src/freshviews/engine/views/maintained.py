@@ -12,11 +12,12 @@ import numpy as np
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.codegen.block import CompiledBlock, compile_block
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
-from freshviews.engine.durable.image import read_image, write_image
-from freshviews.engine.filling.at_once import hand_over, state_at_once, walked
-from freshviews.engine.filling.passes import relations_to_feed
+from freshviews.engine.views.at_once import hand_over, state_at_once, walked
+from freshviews.engine.views.failure import Failure
 from freshviews.engine.views.host import HostColumns, evaluate_columns, lift_program
+from freshviews.engine.views.image import read_image, write_image
 from freshviews.engine.views.output import Projection, consolidate, project, projection_of, two_values
+from freshviews.engine.views.passes import relations_to_feed
 from freshviews.engine.views.recompute import StoredRows
 from freshviews.engine.views.runtime import BlockState
 from freshviews.engine.views.set_rows import Flags, change_of, has, rows_of
@@ -34,15 +35,6 @@ _CHANGES = 1 << 16
 """Rows of a change after which they are taken out of the triggers' buffer."""
 
 _MESSAGES = {**ERRORS, **PAYLOAD_ERRORS}
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a batch cannot stand. ``row`` is its position in the batch, None where unknown."""
-
-    kind: str
-    message: str
-    row: int | None = None
 
 
 class TooMany(Exception):

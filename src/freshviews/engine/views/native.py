@@ -1,15 +1,12 @@
-"""Native memory as arrays, and the tables of views in it."""
+"""The hash tables of a program's views in native memory."""
 
 from __future__ import annotations
 
-import ctypes
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from freshviews.codegen.layout import row_layout
 from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.codes.words import address, words_in
 from freshviews.kernel.btree import folds
 from freshviews.kernel.hash import index as indexes
 from freshviews.kernel.hash import table
@@ -20,24 +17,6 @@ from freshviews.program.nodes import View
 from freshviews.program.order import Order
 
 _FOLDS = {"bit_and": folds.BIT_AND, "bit_or": folds.BIT_OR, "min": folds.LEAST, "max": folds.GREATEST}
-
-
-def words_in(address: int, rows: int, width: int) -> Codes:
-    """Rows of words as they lie in native memory, shape (rows, width)."""
-    if rows == 0:
-        return np.empty((0, width), np.int64)
-    block: Any = (ctypes.c_int64 * (rows * width)).from_address(address)
-    return np.frombuffer(block, np.int64).reshape(rows, width)
-
-
-def words_at(address: int, rows: int, width: int) -> Codes:
-    """A copy of rows of words that lie in native memory, shape (rows, width)."""
-    return words_in(address, rows, width).copy()
-
-
-def address(array: NDArray[Any]) -> int:
-    """Address of an array's first word."""
-    return array.ctypes.data
 
 
 def group_sizes(index: int) -> Codes:

@@ -9,10 +9,10 @@ import numpy as np
 
 from freshviews.codegen.block import CompiledBlock
 from freshviews.engine.codes.code_batch import Codes
-from freshviews.engine.commit.two_values import two_values_of
+from freshviews.engine.codes.words import address, words_at
 from freshviews.engine.views.host import HostColumns
-from freshviews.engine.views.native import address, words_at
 from freshviews.engine.views.runtime import BlockState
+from freshviews.engine.views.two_values import two_values_of
 from freshviews.expr.host import Evaluator, HostFailure
 from freshviews.expr.nodes import Column, Expr
 from freshviews.kernel.memory import mem

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from freshviews.engine.durable.image import OtherProgram
+from freshviews.errors import OtherProgram
 from freshviews.spark.layout.layout import MERGE, Layout
 from freshviews.spark.state.arrow_files import read_all
 from freshviews.spark.state.cell import Entry, keep, loaded, segment_of

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, closing, nullcontext
 
-from freshviews.engine.commit.failures import OutOfMemory, evaluation_error
-from freshviews.engine.commit.fault import with_row
-from freshviews.engine.relations import Relations, TableState, ViewState
-from freshviews.errors import EvaluationError
+from freshviews.engine.failures import evaluation_error
+from freshviews.engine.relations import Relations
+from freshviews.engine.tables.table_state import TableState
+from freshviews.engine.views.fault import with_row
+from freshviews.engine.views.view_state import ViewState
+from freshviews.errors import EvaluationError, OutOfMemory
 
 ROWS = 1 << 16
 """Rows of a batch."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.views.maintained import Failure, Maintained
+from freshviews.engine.views.failure import Failure
+from freshviews.engine.views.maintained import Maintained
 from freshviews.errors import OutOfMemory
 
 

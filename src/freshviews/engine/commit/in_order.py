@@ -16,7 +16,7 @@ is known only at the end: to tell it once, what was lost would have to be held, 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,9 @@ import pyarrow as pa
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.commit.commit import PieceTooLarge
-from freshviews.engine.relations import TableState, ViewState
+from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.output import consolidate
+from freshviews.engine.views.view_state import ViewState
 
 UPDATE = "_update"
 """Name of the column with the position of the update, among those given, behind a row of the change."""
@@ -42,11 +43,11 @@ row, the position of the update in what was given. Raises PieceTooLarge."""
 
 
 def in_order(
-    encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, rows: int
+    encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, reached: Sequence[ViewState], rows: int
 ) -> Iterator[pa.RecordBatch]:
     """Commit updates piece by piece; record batches of at most ``rows`` rows of change come of it."""
     schema = view.decoder.change_schema.append(pa.field(UPDATE, pa.int64(), False))
-    for change, numbers in _pieces(encoded, commit, view, table, rows):
+    for change, numbers in _pieces(encoded, commit, view, table, reached, rows):
         for start in range(0, len(change), rows):
             told = view.decoder.change(_cut(change, start, rows))
             behind = pa.array(numbers[start : start + rows], pa.int64())
@@ -54,10 +55,10 @@ def in_order(
 
 
 def net_change(
-    encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, rows: int
+    encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, reached: Sequence[ViewState], rows: int
 ) -> Iterator[pa.RecordBatch]:
     """Commit the net effect of updates piece by piece; record batches of at most ``rows`` rows of change come of it."""
-    for change, _ in _pieces(_net(encoded), commit, view, table, rows):
+    for change, _ in _pieces(_net(encoded), commit, view, table, reached, rows):
         merged = consolidate(np.column_stack([*change.columns.values(), change.multiplicities]))
         columns = {name: merged[:, i] for i, name in enumerate(change.columns)}
         net = CodeBatch(change.relation, columns, merged[:, -1])
@@ -92,11 +93,11 @@ def _net(encoded: Encoded) -> Encoded:
 
 
 def _pieces(
-    encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, rows: int
+    encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, reached: Sequence[ViewState], rows: int
 ) -> Iterator[tuple[CodeBatch, Codes]]:
     """Commit updates piece by piece: what each changes, in order, and the position of the update behind each row."""
     # What comes to the view by way of another is not told update by update.
-    direct = not any(one.name in view.maintained.inputs for one in table.downstream)
+    direct = not any(one.name in view.maintained.inputs for one in reached)
     view.followers += 1
     view.want_change()
     try:

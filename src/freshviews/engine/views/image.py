@@ -1,17 +1,13 @@
-"""Images of views and base tables: the native state of one in one file, and back.
+"""Images of views: the native state of a view in one file, and back.
 
-An image of a view is the arrays of every table of every block of the view, as they lie in memory (see
-kernel/image.py), and the stored rows where the view is recomputed. It is good for a view kept by the same
-programs, which the hash of their generated source tells. An image of a base table is the arrays of its rows and of the
-counts by its keys. Images hold codes alone, so they are good for a dictionary that has the same strings under the
-same codes.
+An image holds the arrays of every table of every block as they lie in memory (``kernel.image``), and the stored rows
+of a recomputed view. It fits a view with the same programs: the hash of their generated source must agree. It holds
+codes alone, so the dictionary must have the same strings under the same codes.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +15,16 @@ import numpy as np
 
 from freshviews.codegen.module import hash_of
 from freshviews.engine.codes.code_batch import Codes
-from freshviews.engine.tables.base_table import BaseTable
-from freshviews.engine.views.native import address, words_at
+from freshviews.engine.codes.dictionary_mark import check_mark, mark_of
+from freshviews.engine.codes.words import address, words_at
 from freshviews.engine.views.runtime import BlockState
-from freshviews.errors import StoreError
+from freshviews.errors import OtherProgram, StoreError
 from freshviews.kernel.image import Array, array_count, image_of, plain_array, shape_of
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.store.array_file import ArrayFile, write_arrays
 from freshviews.types.dictionary import Dictionary
 
 KIND = "view"
-TABLE_KIND = "table"
-_MARKED = 16
-"""How many of the last strings tell one dictionary from another."""
-
-
-class OtherProgram(StoreError):
-    """An image was written by a view that was kept by other programs, or by a base table kept in another way."""
 
 
 def write_image(
@@ -65,11 +54,10 @@ def write_image(
         arrays += [array for image in images for array in image.arrays]
     rows = {name: np.ascontiguousarray(found) for name, found in stored.items()}
     arrays += [plain_array(address(found), found.size, found.size) for found in rows.values()]
-    size = len(dictionary)
     about = {
         "kind": KIND,
         "view": view,
-        "strings": [size, _mark(dictionary, size)],
+        "strings": mark_of(dictionary),
         "parts": parts,
         "stored": [[name, *found.shape] for name, found in rows.items()],
     }
@@ -104,40 +92,6 @@ def read_image(
     return stored
 
 
-def write_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictionary, sync: bool) -> None:
-    """Write the image of a settled base table, whole or not at all. Raises StoreError."""
-    images = [image_of(handle) for handle in table.handles]
-    size = len(dictionary)
-    about = {
-        "kind": TABLE_KIND,
-        "table": name,
-        "strings": [size, _mark(dictionary, size)],
-        "tables": [{"shape": image.shape, "kept": image.kept} for image in images],
-    }
-    write_arrays(path, about, [array for image in images for array in image.arrays], sync)
-
-
-def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictionary, verify: bool) -> None:
-    """Have a base table, empty so far, go on where the writer of an image was.
-
-    ``verify``: see ``ArrayFile.map``. Raises StoreError, OtherProgram where the table is kept in another way; it
-    is as before then.
-    """
-    with ArrayFile(path) as file:
-        about = file.about
-        if about.get("kind") != TABLE_KIND:
-            raise StoreError(f"{path} is no image of a table")
-        if about["table"] != name:
-            raise StoreError(f"{path} is an image of table {about['table']}, not of {name}")
-        if [part["shape"] for part in about["tables"]] != [list(shape_of(handle)) for handle in table.handles]:
-            raise OtherProgram(
-                f"{path}: the image of table {name} was written by a table of other columns or keys, or by another "
-                "freshviews that keeps them in another way; open it with what wrote it"
-            )
-        _check_strings(path, f"table {name}", about, dictionary)
-        table.take_image([part["kept"] for part in about["tables"]], file.map(0, len(file), verify))
-
-
 def _check(
     path: Path, about: dict[str, Any], view: str, states: Sequence[BlockState], dictionary: Dictionary
 ) -> None:
@@ -155,22 +109,7 @@ def _check(
             "inputs or freshviews have changed; delete the image and fill the view from its inputs, or open it with "
             "what wrote it"
         )
-    _check_strings(path, f"view {view}", about, dictionary)
-
-
-def _check_strings(path: Path, what: str, about: dict[str, Any], dictionary: Dictionary) -> None:
-    size, mark = about["strings"]
-    if len(dictionary) < size or _mark(dictionary, size) != mark:
-        raise StoreError(
-            f"{path}: the image of {what} goes with a dictionary of {size} strings, which is not the one at hand "
-            f"with {len(dictionary)}; read the strings that were written with the image first"
-        )
-
-
-def _mark(dictionary: Dictionary, size: int) -> int:
-    """What tells whether two dictionaries have the same first ``size`` strings, most likely."""
-    last = islice(dictionary.entries_since(max(size - _MARKED, 0)), min(size, _MARKED))
-    return zlib.crc32("\0".join(last).encode())
+    check_mark(path, f"view {view}", about, dictionary)
 
 
 def _stored_rows(

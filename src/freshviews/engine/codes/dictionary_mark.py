@@ -1,0 +1,39 @@
+"""Whether an image and a dictionary belong together: an image holds codes, and no strings."""
+
+from __future__ import annotations
+
+import zlib
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from freshviews.errors import StoreError
+from freshviews.types.dictionary import Dictionary
+
+_MARKED = 16
+"""Number of last strings that the mark of a dictionary covers."""
+
+
+def mark_of(dictionary: Dictionary) -> list[int]:
+    """The number of strings and a checksum of the last ones, to write into an image."""
+    size = len(dictionary)
+    return [size, _checksum(dictionary, size)]
+
+
+def check_mark(path: Path, what: str, about: dict[str, Any], dictionary: Dictionary) -> None:
+    """Raise StoreError if the dictionary lacks the strings that it had when the image was written.
+
+    ``what`` names the table or view of the image, ``about`` is the head of the file at ``path``.
+    """
+    size, checksum = about["strings"]
+    if len(dictionary) < size or _checksum(dictionary, size) != checksum:
+        raise StoreError(
+            f"{path}: the image of {what} goes with a dictionary of {size} strings, which is not the one at hand "
+            f"with {len(dictionary)}; read the strings that were written with the image first"
+        )
+
+
+def _checksum(dictionary: Dictionary, size: int) -> int:
+    """A checksum of the last strings among the first ``size``."""
+    last = islice(dictionary.entries_since(max(size - _MARKED, 0)), min(size, _MARKED))
+    return zlib.crc32("\0".join(last).encode())

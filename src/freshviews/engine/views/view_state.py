@@ -1,0 +1,76 @@
+"""What the engine holds of a view, public or internal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+from weakref import WeakSet
+
+from freshviews.catalog.definitions import ViewDef
+from freshviews.engine.change import Subscription
+from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.decoding import Decoder
+from freshviews.engine.reading import Reader
+from freshviews.engine.views.contents import contents_of
+from freshviews.engine.views.maintained import Maintained
+from freshviews.errors import EvaluationError
+
+
+@dataclass(eq=False)
+class ViewState:
+    """A view, public or internal."""
+
+    definition: ViewDef
+    maintained: Maintained
+    decoder: Decoder
+    dependents: tuple[ViewState, ...] = ()
+    """Views that read this one."""
+    is_stored: bool = True
+    measured: bool = False
+    """Whether its tables' first updates have been looked at."""
+    subscriptions: list[Subscription] = field(default_factory=list)
+    followers: int = 0
+    """Those who read the change of each update; see ``in_order``."""
+    readers: WeakSet[Reader] = field(default_factory=WeakSet)
+    updates: int = 0
+    seconds: float = 0.0
+    closed: bool = False
+    changes_of: ClassVar[str] = "change of view"
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    def batches(self, rows: int) -> Iterator[CodeBatch]:
+        """The contents with multiplicities. EvaluationError where an output column cannot be computed."""
+        return contents_of(self.maintained, rows)
+
+    def want_change(self) -> None:
+        """Have changes kept while somebody takes them, or while taking one is what finds an error."""
+        wanted = bool(self.dependents or self.subscriptions or self.followers) or self.maintained.may_fail_in_output
+        if self.maintained.wants_change != wanted:
+            self.maintained.wants_change = wanted
+
+    def take_over(self, other: ViewState) -> None:
+        """Go on as another view of the same rows; the other gets what kept this one."""
+        self.definition, other.definition = other.definition, self.definition
+        self.maintained, other.maintained = other.maintained, self.maintained
+
+    def stats(self) -> dict[str, Any]:
+        try:
+            rows: int | None = sum(int(batch.multiplicities.sum()) for batch in self.batches(1 << 16))
+        except EvaluationError:
+            rows = None
+        return {
+            "rows": rows,
+            "bytes": self.maintained.bytes(),
+            "strategy": ", ".join(self.maintained.strategies),
+            "updates": self.updates,
+            "seconds": self.seconds,
+        }
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.maintained.close()
