@@ -17,8 +17,8 @@ from benchmarks.counting.worst_cases import LOOMIS_WHITNEY, TRIANGLE, slope, wor
 from benchmarks.measuring.strategies import PLANNED
 from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes, address_of
-from freshviews.engine.views.runtime import BlockState
 from freshviews.expr.nodes import Column
 from freshviews.plan import STRATEGIES as BY_NAME
 from freshviews.query.block import Block, Output, Result

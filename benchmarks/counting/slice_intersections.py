@@ -24,9 +24,9 @@ from benchmarks.counting.cyclic_steps import TRIANGLE, edges_of, script_of
 from benchmarks.counting.steps import compiled_state, run
 from benchmarks.workloads.graphs import Edges
 from freshviews.codegen.layout import STATUS_STEPS
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of
 from freshviews.engine.traces.ordered_tree import OrderedTree
-from freshviews.engine.views.runtime import BlockState
 from freshviews.kernel.memory.mem import jit, load, release
 from freshviews.kernel.trie.iterator import (
     new_trie,

@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.timing.filling [graphs [queries [strategies]]]`` prints them; each argument is a list of parts
 of names, separated by commas. A view is initialised by deltas in the order of the rows, by deltas in passes
-(``plan.passes``), or by a trie join (``engine.views.at_once``), where the strategy has these. A measurement is cut
+(``plan.passes``), or by a trie join (``engine.blocks.at_once``), where the strategy has these. A measurement is cut
 off after ``PATIENCE`` seconds. Programs are compiled before, on a few rows. Cases in ``LARGE`` run only if their
 graph or strategy is named.
 """
@@ -18,8 +18,8 @@ import pyarrow as pa
 
 import freshviews as fv
 from benchmarks.workloads.graphs import Edges, chung_lu, epinions
+from freshviews.engine.blocks import at_once
 from freshviews.engine.tables.table_state import TableState
-from freshviews.engine.views import at_once
 from freshviews.engine.views.view_state import ViewState
 
 PATIENCE = 8.0

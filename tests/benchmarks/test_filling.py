@@ -7,8 +7,8 @@ import pytest
 import freshviews as fv
 from benchmarks.timing import filling
 from benchmarks.workloads.graphs import chung_lu
+from freshviews.engine.blocks import at_once
 from freshviews.engine.tables.table_state import TableState
-from freshviews.engine.views import at_once
 
 CASES = {
     ("triangle count", "first_order"): ["as they lie", "joined"],

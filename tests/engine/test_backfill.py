@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import freshviews as fv
+from freshviews.engine.blocks import at_once
+from freshviews.engine.blocks.at_once import hand_over
 from freshviews.engine.traces.tracing import Tracing
-from freshviews.engine.views import at_once
-from freshviews.engine.views.at_once import hand_over
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from tests.engine.plain_python import assert_holds_in_plain_python
 

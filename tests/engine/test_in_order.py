@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from freshviews import BatchError, CatalogError, Change, Database, EvaluationError, FreshviewsError
-from freshviews.engine.views import runtime
+from freshviews.engine.blocks import runtime
 from freshviews.kernel.memory import mem
 from freshviews.kernel.output import buffer as buffers
 

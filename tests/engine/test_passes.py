@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import pytest
 
 import freshviews as fv
-from freshviews.engine.views import passes
-from freshviews.engine.views.runtime import BlockState
+from freshviews.engine.blocks import passes
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan.passes import Pass
 from tests.engine.plain_python import assert_holds_in_plain_python

@@ -14,8 +14,8 @@ import pytest
 from freshviews.codegen.block import CompiledBlock, compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.codegen.writing import repeated
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of
-from freshviews.engine.views.runtime import BlockState
 from freshviews.expr.nodes import Column
 from freshviews.plan.crown import strategy as crown
 from freshviews.program.nodes import Program

@@ -11,7 +11,7 @@ import pytest
 import freshviews as fv
 from benchmarks.counting.moves import count_of, counted
 from benchmarks.counting.worst_cases import LOOMIS_WHITNEY, TRIANGLE, slope, worst_case
-from freshviews.engine.views.runtime import BlockState
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.plan.delta import first_order
 from freshviews.plan.trie import trie_join
 from freshviews.plan.trie.key_order import best_key_order

@@ -9,8 +9,8 @@ import freshviews as fv
 from freshviews.catalog.definitions import ViewDef
 from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of
-from freshviews.engine.views.runtime import BlockState
 from freshviews.program.nodes import Program
 from freshviews.program.reference.interpreter import State
 from freshviews.query.block import Block

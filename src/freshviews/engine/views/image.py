@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from freshviews.codegen.module import hash_of
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.dictionary_mark import check_mark, mark_of
 from freshviews.engine.codes.words import address, words_at
-from freshviews.engine.views.runtime import BlockState
 from freshviews.errors import OtherProgram, StoreError
 from freshviews.kernel.image import Array, array_count, image_of, plain_array, shape_of
 from freshviews.kernel.memory.mapping import unmap

@@ -11,15 +11,15 @@ import numpy as np
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.codegen.block import CompiledBlock, compile_block
+from freshviews.engine.blocks.at_once import hand_over, state_at_once, walked
+from freshviews.engine.blocks.host import HostColumns, evaluate_columns, lift_program
+from freshviews.engine.blocks.passes import relations_to_feed
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
-from freshviews.engine.views.at_once import hand_over, state_at_once, walked
 from freshviews.engine.views.failure import Failure
-from freshviews.engine.views.host import HostColumns, evaluate_columns, lift_program
 from freshviews.engine.views.image import read_image, write_image
 from freshviews.engine.views.output import Projection, consolidate, project, projection_of, two_values
-from freshviews.engine.views.passes import relations_to_feed
 from freshviews.engine.views.recompute import StoredRows
-from freshviews.engine.views.runtime import BlockState
 from freshviews.engine.views.set_rows import Flags, change_of, has, rows_of
 from freshviews.expr.host import Evaluator, HostFailure
 from freshviews.expr.nodes import Column

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from freshviews.codegen.block import CompiledBlock
+from freshviews.engine.blocks.host import HostColumns
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address, words_at
-from freshviews.engine.views.host import HostColumns
-from freshviews.engine.views.runtime import BlockState
 from freshviews.engine.views.two_values import two_values_of
 from freshviews.expr.host import Evaluator, HostFailure
 from freshviews.expr.nodes import Column, Expr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 
-from freshviews.engine.views.runtime import BlockState
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.plan.passes import passes
 
 

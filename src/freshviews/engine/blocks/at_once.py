@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from freshviews.codegen.block import compile_block
-from freshviews.engine.views.host import lift_program
-from freshviews.engine.views.runtime import BlockState
+from freshviews.engine.blocks.host import lift_program
+from freshviews.engine.blocks.runtime import BlockState
 from freshviews.plan.delta.first_order import update_exponents
 from freshviews.plan.planner import Plan
 from freshviews.plan.trie import at_once

@@ -21,12 +21,12 @@ from freshviews.codegen.layout import (
     row_layout,
 )
 from freshviews.codegen.reading import enumeration, listing
+from freshviews.engine.blocks import exponent
+from freshviews.engine.blocks.calls import Call, call_of
+from freshviews.engine.blocks.native import group_sizes, new_table
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.codes.words import address, words_at, words_in
 from freshviews.engine.traces.tracing import Tracing
-from freshviews.engine.views import exponent
-from freshviews.engine.views.calls import Call, call_of
-from freshviews.engine.views.native import group_sizes, new_table
 from freshviews.kernel.hash import balance as balances
 from freshviews.kernel.hash import pending, renew, table
 from freshviews.kernel.image import Mapping, array_count, take_image
