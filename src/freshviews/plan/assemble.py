@@ -16,10 +16,11 @@ Of several grouping sets ``D`` is that of the finest, and serves all: see ``plan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from freshviews.plan.grouping_sets import Level, Store, below_of, by_sets, for_each, levels_of, stores_of
+from freshviews.plan.naming import Namer, chosen_names, names_in
 from freshviews.program.nodes import (
     COUNT,
     Add,
@@ -69,10 +70,12 @@ def assemble(block: Block, strategy: Strategy, in_z: bool = False) -> Program:
     triggers = list(main.triggers)
     tries, evaluate = list(main.tries), list(main.evaluate)
     scratch, traced = list(main.scratch), list(main.traced)
+    taken = {*names_in(main), *chosen_names(block.query)}
     for alike in _alike(block.distinct):
         shared = not in_z and all(d.kind in _SHARED for d in alike)
         store = stores_of(levels_of(block), len(block.query.free), not shared)
-        hung = _hang(alike, strategy(alike[0].query), result, store, in_z)
+        hung = _hang(alike, strategy(alike[0].query), result, store, in_z, taken)
+        taken.update(names_in(hung))
         views[:0] = hung.views
         triggers.extend(hung.triggers)
         tries.extend(hung.tries)
@@ -106,18 +109,19 @@ def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
 
 
 def _hang(
-    alike: tuple[DistinctAggregate, ...], program: Program, result: View, store: Store, in_z: bool
+    alike: tuple[DistinctAggregate, ...], program: Program, result: View, store: Store, in_z: bool, taken: Iterable[str]
 ) -> Program:
     """The program of distinct aggregates over the same values, its root's appear and vanish changing the
     result."""
     root = program.output
     assert root is not None
     free = len(store.group)
-    names = {view.name: f"{alike[0].name}_{view.name}" for view in (*program.views, *program.scratch)}
-    tries = {trie.name: f"{alike[0].name}_{trie.name}" for trie in program.tries}
-    traces = {one.derivations: f"{one.derivations}_{alike[0].name}" for one in program.traced}
-
-    stores = _named(store, names[root], {*names.values(), result.name})
+    first = alike[0].name
+    namer = Namer(alike[0].query, (*taken, *names_in(program)))
+    names = {view.name: namer.view(f"{first}_{view.name}") for view in (*program.views, *program.scratch)}
+    tries = {t.name: names.get(t.name) or namer.fresh(f"{first}_{t.name}") for t in program.tries}
+    traces = {one.derivations: f"{one.derivations}_{first}" for one in program.traced}
+    stores = {one: namer.view(f"{names[root]}_{i}") for i, one in enumerate(below_of(store), 2)} | {store: names[root]}
 
     def effects(store: Store, key: tuple[str, ...], sign: int) -> tuple[Statement, ...]:
         def of_level(level: Level, group: tuple[str, ...]) -> Iterator[Statement]:
@@ -182,17 +186,6 @@ def _hang(
         traced=tuple(traced.renamed({**names, **traces}) for traced in program.traced),
         scratch=tuple(replace(view, name=names[view.name]) for view in program.scratch),
     )
-
-
-def _named(finest: Store, name: str, taken: set[str]) -> dict[Store, str]:
-    """The names of the views of a store and of those below it."""
-    found, number = {finest: name}, 2
-    for store in below_of(finest):
-        while f"{name}_{number}" in taken:
-            number += 1
-        found[store] = f"{name}_{number}"
-        number += 1
-    return found
 
 
 def _in_order(view: View, store: Store, alike: tuple[DistinctAggregate, ...]) -> View:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from freshviews.expr.nodes import Column, columns_of
+from freshviews.plan.naming import lift_names
 from freshviews.program.nodes import (
     COUNT,
     MULTIPLICITY,
@@ -19,11 +19,11 @@ from freshviews.program.nodes import (
     Monomial,
     Parameter,
     Part,
+    Statement,
     Trigger,
     Value,
     View,
 )
-from freshviews.program.nodes import Statement as Statement
 from freshviews.query.query import Aggregate, Atom, Query
 
 
@@ -94,19 +94,13 @@ def row_carrier(alias: str, view: View) -> Carrier:
 
 def _atom_lifts(query: Query, atom: Atom) -> list[tuple[str, str, str, Parameter]]:
     """(aggregate, variable, ring, parameter) for every lift inside an atom; equal lifts share one variable."""
+    names = lift_names(query)
     found: list[tuple[str, str, str, Parameter]] = []
-    names: dict[tuple[object, str], str] = {}
     for aggregate in query.aggregates:
         for lift in aggregate.lifts:
-            if lift.atom != atom.name:
-                continue
-            variable = names.get((lift.expr, aggregate.ring))
-            if variable is None:
-                variable = f"{aggregate.name}_of_{atom.name}"
-                while variable in names.values() or variable in query.variables:
-                    variable += "_"
-                names[lift.expr, aggregate.ring] = variable
-            found.append((aggregate.name, variable, aggregate.ring, Parameter(variable, lift.expr)))
+            if lift.atom == atom.name:
+                variable = names[atom.name, lift.expr, aggregate.ring]
+                found.append((aggregate.name, variable, aggregate.ring, Parameter(variable, lift.expr)))
     return found
 
 
@@ -131,37 +125,11 @@ def trigger(query: Query, atom: Atom, body: tuple[Statement, ...]) -> Trigger:
 
 def spanning_lifts(query: Query) -> tuple[tuple[str, Let, Value], ...]:
     """(aggregate, Let, Value) for every lift across atoms, to be bound once its variables are."""
+    names = lift_names(query)
     found = []
     for aggregate in query.aggregates:
         for i, lift in enumerate(lift for lift in aggregate.lifts if lift.atom is None):
-            variable = f"{aggregate.name}_across{i or ''}"
+            variable = names[aggregate.name, i]
             found.append((aggregate.name, Let(variable, lift.expr), Value(variable, aggregate.ring)))
     return tuple(found)
 
-
-def computable(names: set[str], expr_columns: tuple[str, ...]) -> bool:
-    """Whether all columns of an expression are bound."""
-    return names.issuperset(expr_columns)
-
-
-def is_plain(atom: Atom) -> bool:
-    """Whether an atom takes its relation's rows as they are: plain columns and no filter."""
-    return not atom.filters and all(isinstance(c, Column) for c in atom.columns)
-
-
-__all__ = [
-    "Carrier",
-    "all_components",
-    "columns_of",
-    "components_over",
-    "computable",
-    "is_plain",
-    "leaf_view",
-    "lifted_in",
-    "parameters_of",
-    "product",
-    "row_carrier",
-    "spanning_lifts",
-    "trigger",
-    "update_carrier",
-]

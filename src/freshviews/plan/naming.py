@@ -1,43 +1,149 @@
-"""Names of views and of their rows that collide with nothing else in a program."""
+"""Names in programs: one Namer makes every fresh name of a program.
+
+A program has names that the user chose (variables and columns of the query) and names that a strategy makes (of views,
+of their rows, of sums, parameters and lets). No made name equals another name of the program, whatever the user calls
+theirs: variables, rows and views are told apart by their names alone.
+"""
 
 from __future__ import annotations
 
-from freshviews.plan.leaves import parameters_of, spanning_lifts
-from freshviews.query.query import Query
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import lru_cache
+
+from freshviews.expr.nodes import Column, columns_of
+from freshviews.program.nodes import Add, Leap, Let, Lookup, Loop, Parameter, Program, Statement, Sum
+from freshviews.program.order import Top
+from freshviews.program.rewrite import visit
+from freshviews.query.query import Aggregate, Lift, Query
 
 RESULT = "Q"
 """The view that holds the result, in every program that stores it."""
 
+LiftKey = tuple[Hashable, ...]
+
 
 class Namer:
-    """Hands out names for the program of one query."""
+    """Makes names for the program of one query, each different from all others.
 
-    def __init__(self, query: Query) -> None:
-        self._views = {RESULT}
-        self._aliases: dict[str, str] = {}
-        self._variables = set(query.variables)
-        self._variables.update(p.name for atom in query.atoms for p in parameters_of(query, atom))
-        self._variables.update(let.variable for _, let, _ in spanning_lifts(query))
+    ``taken``: further names that no fresh name may equal. The first wish for a name is granted; a name that is taken
+    gets a mark at its end.
+    """
 
-    def view(self, wanted: str) -> str:
-        """A name for a view, the wanted one where it is not taken."""
+    def __init__(self, query: Query, taken: Iterable[str] = ()) -> None:
+        self._variables = frozenset(query.variables)
+        self._lifts = lift_names(query)
+        self._taken = {RESULT, *chosen_names(query), *self._lifts.values(), *taken}
+        self._known: dict[Hashable, str] = {}
+
+    def fresh(self, wanted: str, mark: str = "_") -> str:
+        """A new name: the wanted one, with as many marks as make it new."""
         name = wanted
-        while name in self._views:
-            name += "_"
-        self._views.add(name)
+        while name in self._taken:
+            name += mark
+        self._taken.add(name)
         return name
 
+    def of(self, thing: Hashable, wanted: str, mark: str = "_") -> str:
+        """The name of a thing. The first call makes it, later calls return it."""
+        if thing not in self._known:
+            self._known[thing] = self.fresh(wanted, mark)
+        return self._known[thing]
+
+    def view(self, wanted: str) -> str:
+        """A new name for a view."""
+        return self.fresh(wanted)
+
     def alias(self, view: str) -> str:
-        """The name of a row of a view: the view's in lower case, or like it where that is taken."""
-        if view not in self._aliases:
-            name = view.lower()
-            while name in self._variables:
-                name += "_row"
-            self._variables.add(name)
-            self._aliases[view] = name
-        return self._aliases[view]
+        """The name of a row of a view: the view's name in lower case."""
+        return self.of(("alias", view), view.lower(), "_row")
+
+    def row(self, view: str) -> str:
+        """The name of a row of a view, with ``_row`` at its end in any case."""
+        return self.of(("row", view), view.lower() + "_row")
+
+    def lift(self, lift: Lift, aggregate: Aggregate) -> str:
+        """The variable that holds a lift inside an atom."""
+        return self._lifts[lift.atom, lift.expr, aggregate.ring]
+
+    def columns(self, parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
+        """Parameters named by the columns that they are, and not by variables of the query: the atoms that share a
+        store have different variables for one column."""
+        made: list[Parameter] = []
+        for one in parameters:
+            column = one.expr.name if isinstance(one.expr, Column) else one.name
+            free = column not in self._variables and column not in {p.name for p in made}
+            name = column if free else self.of(("column", column, len(made)), f"{column}_0", "_0")
+            made.append(Parameter(name, one.expr))
+        return tuple(made)
 
 
 def joined_name(atoms: tuple[str, ...]) -> str:
     """A name for the join of atoms: ``RST``, or with underscores where names are longer."""
     return ("" if all(len(name) == 1 for name in atoms) else "_").join(atoms)
+
+
+def chosen_names(query: Query) -> frozenset[str]:
+    """The names that the user chose: the variables of a query, and the columns that it reads."""
+    exprs = [lift.expr for aggregate in query.aggregates for lift in aggregate.lifts]
+    for atom in (*query.atoms, *query.negated):
+        exprs += (*atom.columns, *atom.filters)
+    return frozenset((*query.free, *query.variables, *(name for expr in exprs for name in columns_of(expr))))
+
+
+@lru_cache(maxsize=128)
+def lift_names(query: Query) -> Mapping[LiftKey, str]:
+    """The variables that hold lifts.
+
+    A lift inside an atom has the key (atom, expression, ring): equal lifts share a variable. A lift across atoms has
+    the key (aggregate, number among those of the aggregate).
+    """
+    taken = set(chosen_names(query)) | {RESULT}
+    found: dict[LiftKey, str] = {}
+    for aggregate in query.aggregates:
+        across = 0
+        for lift in aggregate.lifts:
+            if lift.atom is None:
+                key: LiftKey = (aggregate.name, across)
+                name = f"{aggregate.name}_across{across or ''}"
+                across += 1
+            else:
+                key = (lift.atom, lift.expr, aggregate.ring)
+                name = f"{aggregate.name}_of_{lift.atom}"
+            if key in found:
+                continue
+            while name in taken:
+                name += "_"
+            taken.add(name)
+            found[key] = name
+    return found
+
+
+def names_in(program: Program) -> Iterator[str]:
+    """All names of a program: of views, tries, variables and rows. A name may come several times."""
+    yield from (view.name for view in (*program.views, *program.scratch))
+    yield from (trie.name for trie in program.tries)
+    for trigger in program.triggers:
+        variables, aliases = names_of(trigger.body)
+        yield from (p.name for p in trigger.parameters)
+        yield from (*variables, *aliases)
+
+
+def names_of(body: tuple[Statement, ...]) -> tuple[set[str], set[str]]:
+    """The variables that statements mention as keys or Lets, and the names of the rows and sums that they bind."""
+    variables: set[str] = set()
+    aliases: set[str] = set()
+    for statement in visit(body):
+        match statement:
+            case Loop(key=key, alias=alias) | Lookup(key=key, alias=alias):
+                variables.update(key)
+                aliases.add(alias)
+            case Leap(cursors=cursors):
+                variables.update(name for cursor in cursors for name in cursor.key)
+                aliases.update(cursor.alias for cursor in cursors)
+            case Top(key=key, change=change):
+                variables.update((*key, change))
+            case Let(variable=variable):
+                variables.add(variable)
+            case Sum(alias=alias) | Add(alias=alias):
+                aliases.add(alias)
+    return variables, aliases - {""}

@@ -20,6 +20,7 @@ from freshviews.plan.eps import hierarchical as ivm_eps_hierarchical
 from freshviews.plan.eps import linear as ivm_eps_linear
 from freshviews.plan.eps import listing as ivm_eps_listing
 from freshviews.plan.eps import three as ivm_eps
+from freshviews.plan.naming import Namer
 from freshviews.plan.trie import incremental_trie_join, key_order, trie_join
 from freshviews.program.nodes import Program
 from freshviews.query.block import Block
@@ -263,7 +264,7 @@ def _looks_all_up(query: Query, dependencies: tuple[FD, ...]) -> str | None:
 def _share_lookups(query: Query, dependencies: tuple[FD, ...]) -> bool:
     """Whether deltas only look rows up, in fewer views than a view tree has: it has one for each of the atoms that
     share a store. A delta of n occurrences has a term for each set of them, so there are to be few."""
-    stores = first_order.stores_of(query, dependencies)
+    stores = first_order.stores_of(query, dependencies, Namer(query))
     if len(stores) == len(query.atoms) or len(query.atoms) > MOST_SHARING:
         return False
     return max(first_order.update_exponents(query, dependencies).values()) == 0

@@ -37,15 +37,9 @@ def plan(query: Query, limit: Limit) -> Program:
     leaf = leaf_view(query, atom, namer.view(atom.name))
     rows = View(leaf.name, query.free, leaf.components, ordered=orders, definition=leaf.definition)
     result = View(RESULT, query.free, all_components(query), journal=True)
-    taken = {*query.variables, alias := namer.alias(rows.name)}
-    moved = []
-    for variable in (*query.free, "d"):
-        name = variable if variable == "d" else variable + "_"
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        moved.append(name)
-    *key, change = moved
+    alias = namer.alias(rows.name)
+    key = [namer.fresh(f"{variable}_") for variable in query.free]
+    change = namer.fresh("d")
     counted = (Add(RESULT, tuple(key), (COUNT,), (Monomial((Value(change),)),)),)
     top = (Top(alias, MULTIPLICITY.name, limit.offset, limit.offset + limit.limit, tuple(key), change, counted),)
     body = Add(rows.name, query.free, (COUNT,), (Monomial((MULTIPLICITY,)),), top, top, top, alias)

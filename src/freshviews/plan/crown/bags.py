@@ -40,6 +40,7 @@ from dataclasses import dataclass, replace
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column
 from freshviews.plan.leaves import Carrier
+from freshviews.plan.naming import Namer, names_of
 from freshviews.program.nodes import (
     COUNT,
     MULTIPLICITY,
@@ -89,11 +90,13 @@ class Hung:
 
 
 def hung(
-    program: Program, guards: Mapping[str, Atom], readers: tuple[Reader, ...], taken: set[str]
+    program: Program, guards: Mapping[str, Atom], readers: tuple[Reader, ...], names: Namer
 ) -> Hung:
-    """A bag's program, its names marked by that of the first of its readers. ``guards``: the atoms behind relations
-    that are guards. No name is one that is ``taken``, and all are from then on. PlanError where the program does not
-    hold the bag in a view that it only adds to, makes it anew, or has parts to rebalance."""
+    """A bag's program below the nodes that read it; its names begin with the name of the first of these.
+
+    ``guards``: the atoms behind relations that are guards. PlanError where the program does not hold the bag in a view
+    that it only adds to, recomputes it, or has parts to rebalance.
+    """
     if program.evaluate:
         raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it does not tell what changes in it")
     if program.balancing is not None:
@@ -101,24 +104,29 @@ def hung(
     if program.output is None or any(reads(t.body, program.output) for t in program.triggers):
         raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it reads its result")
     bag = readers[0].name
-    own = {*_deltas(readers), *(view.name for view in program.views)}
-    own.update(name for one in program.triggers for names in _names(one) for name in names)
-    for guard, atom in guards.items():
-        own.update(f"{guard}_{name}" for name in ("rows", "keys", *atom.variables))
-    while not taken.isdisjoint(f"{bag}_{name}" for name in own):
-        bag += "_"
-    taken.update(f"{bag}_{name}" for name in own)
-    views = {view.name: f"{bag}_{view.name}" for view in program.views}
+    prefix = _Prefix(bag, names)
+    views = {view.name: prefix.of("view", view.name) for view in program.views}
     kept = tuple(replace(v, name=views[v.name]) for v in program.views if v.name != program.output)
     triggers: list[Trigger] = []
     for one in program.triggers:
-        made = _trigger(program, one, bag, views, readers)
+        made = _trigger(program, one, prefix, views, readers)
         if one.relation in guards:
-            more, made = _guarded(made, bag, one.relation, guards[one.relation])
+            more, made = _guarded(made, prefix, one.relation, guards[one.relation])
             kept += more
         triggers.append(made)
     relations = {one.derivations: one.derivations for one in program.traced}
     return Hung(kept, tuple(triggers), tuple(one.renamed({**views, **relations}) for one in program.traced))
+
+
+@dataclass(frozen=True)
+class _Prefix:
+    """Names of a bag's program in the program above: each begins with the bag's name."""
+
+    bag: str
+    names: Namer
+
+    def of(self, kind: str, name: str) -> str:
+        return self.names.of((self.bag, kind, name), f"{self.bag}_{name}")
 
 
 def reads(body: tuple[Statement, ...], view: str) -> bool:
@@ -126,16 +134,18 @@ def reads(body: tuple[Statement, ...], view: str) -> bool:
     return any(isinstance(s, Lookup | Loop | Exists) and s.view == view for s in visit(body))
 
 
-def _guarded(trigger: Trigger, bag: str, guard: str, source: Atom) -> tuple[tuple[View, ...], Trigger]:
+def _guarded(trigger: Trigger, prefix: _Prefix, guard: str, source: Atom) -> tuple[tuple[View, ...], Trigger]:
     """The trigger of a guard as one of the atom whose projection it is, and the views that count."""
     key = {p.expr.name: p.name for p in trigger.parameters if isinstance(p.expr, Column)}
-    names = tuple(key.get(v, f"{bag}_{guard}_{v}") for v in source.variables)
+    names = tuple(key.get(v, prefix.of("variable", f"{guard}_{v}")) for v in source.variables)
     count = (Component(COUNT, "integer"),)
-    rows = View(f"{bag}_{guard}_rows", source.variables, count, definition=f"{source.name}, which guards {bag}")
+    stored = prefix.of("view", f"{guard}_rows")
+    rows = View(stored, source.variables, count, definition=f"{source.name}, which guards {prefix.bag}")
     views: tuple[View, ...] = (rows,)
     comes, goes = at_multiplicity(trigger.body, 1), at_multiplicity(trigger.body, -1)
     if len(key) < len(source.variables):
-        projected = View(f"{bag}_{guard}_keys", tuple(key), count, definition=f"projection of {source.name}")
+        keys = prefix.of("view", f"{guard}_keys")
+        projected = View(keys, tuple(key), count, definition=f"projection of {source.name}")
         views = (*views, projected)
         place = tuple(key.values())
         comes = (Add(projected.name, place, (COUNT,), (Monomial(()),), comes),)
@@ -145,34 +155,14 @@ def _guarded(trigger: Trigger, bag: str, guard: str, source: Atom) -> tuple[tupl
     return views, Trigger(source.relation, parameters, source.filters, body)
 
 
-def _names(trigger: Trigger) -> tuple[set[str], set[str]]:
-    """The variables of a trigger, and its aliases."""
-    variables = {p.name for p in trigger.parameters}
-    aliases: set[str] = set()
-    for statement in visit(trigger.body):
-        match statement:
-            case Loop(key=key, alias=alias) | Lookup(key=key, alias=alias):
-                variables.update(key)
-                aliases.add(alias)
-            case Let(variable=variable):
-                variables.add(variable)
-            case Sum(alias=alias) | Add(alias=alias):
-                aliases.add(alias)
-    return variables, aliases - {""}
-
-
-def _deltas(readers: tuple[Reader, ...]) -> tuple[str, ...]:
-    """Names of the sums that readers are handed."""
-    return ("delta", *(f"delta_{i}" for i in range(2, len(readers) + 1)))
-
-
 def _trigger(
-    program: Program, trigger: Trigger, bag: str, views: dict[str, str], readers: tuple[Reader, ...]
+    program: Program, trigger: Trigger, prefix: _Prefix, views: dict[str, str], readers: tuple[Reader, ...]
 ) -> Trigger:
     assert program.output is not None
-    variables, aliases = _names(trigger)
-    names = {name: f"{bag}_{name}" for name in variables}
-    body = rename(trigger.body, names, {alias: f"{bag}_{alias}" for alias in aliases})
+    variables, aliases = names_of(trigger.body)
+    variables.update(p.name for p in trigger.parameters)
+    names = {name: prefix.of("variable", name) for name in sorted(variables)}
+    body = rename(trigger.body, names, {alias: prefix.of("row", alias) for alias in sorted(aliases)})
 
     def change(statement: Statement) -> Body:
         match statement:
@@ -186,7 +176,9 @@ def _trigger(
                 return (statement,)
 
     parameters = tuple(replace(p, name=names[p.name]) for p in trigger.parameters)
-    totals = {r.name: f"{bag}_{delta}" for r, delta in zip(readers, _deltas(readers), strict=True)}
+    totals = {
+        reader.name: prefix.of("sum", "delta" if i == 1 else f"delta_{i}") for i, reader in enumerate(readers, 1)
+    }
     handing = _Handing(program.output, program.view(program.output).components, readers, totals)
     bound = frozenset(p.name for p in parameters)
     return Trigger(trigger.relation, parameters, trigger.filters, handing.body(transform(body, change), bound))

@@ -1,28 +1,36 @@
-"""Names in the program of a join tree: of rows of nodes, and all that are taken where a bag's program is hung in."""
+"""Names of rows in the program of a join tree."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from freshviews.plan.crown.nodes import Node
-from freshviews.plan.leaves import parameters_of, spanning_lifts
-from freshviews.query.query import Query
-
-_ROWS = ("", "_sums", "_met", "_total")
-"""What is added to the name of a node's row for its sums, for a row of it that is met, for what is summed up."""
+from freshviews.plan.naming import Namer
 
 
-def names_of(query: Query, root: Node) -> tuple[dict[int, str], set[str]]:
-    """Names for the rows of nodes, by identity, which no variable and no other row has; and every name that there is,
-    of views, variables and rows."""
-    taken = {*query.variables, *(let.variable for _, let, _ in spanning_lifts(query))}
-    taken.update(p.name for atom in query.atoms for p in parameters_of(query, atom))
-    found = {}
-    for node in root.nodes():
+@dataclass(frozen=True)
+class RowNames:
+    """Names for the rows of nodes, four for each node; they begin with the name of the node's view."""
+
+    names: Namer
+
+    def row(self, node: Node) -> str:
+        """A row of the node."""
+        return self._of(node, "row")
+
+    def sums(self, node: Node) -> str:
+        """A row of the node's sums, read for its payload."""
+        return self._of(node, "row_sums")
+
+    def met(self, node: Node) -> str:
+        """A row of the node, or of its sums, of which only the presence matters."""
+        return self._of(node, "row_met")
+
+    def total(self, node: Node) -> str:
+        """What is summed up to be added to the node's sums."""
+        return self._of(node, "row_total")
+
+    def _of(self, node: Node, what: str) -> str:
         view = node.rows or node.sums
         assert view is not None
-        name = view.name.lower() + "_row"
-        while not taken.isdisjoint(name + more for more in _ROWS):
-            name += "_"
-        taken.update(name + more for more in _ROWS)
-        found[id(node)] = name
-    taken.update(view.name for node in root.nodes() for view in (node.rows, node.sums) if view is not None)
-    return found, taken
+        return self.names.of((node, what), f"{view.name.lower()}_{what}")

@@ -112,9 +112,9 @@ class Node:
         return frozenset(n.atom.name for n in self.nodes() if n.atom is not None)
 
 
-def nodes_of(query: Query, free: frozenset[str], tree: JoinTree, counted: bool) -> Node:
+def nodes_of(query: Query, free: frozenset[str], tree: JoinTree, counted: bool, names: Namer) -> Node:
     """The root of a tree's nodes, with views; ``free`` are the output variables, which the tree is made for."""
-    builder = _Builder(query, free, counted)
+    builder = _Builder(query, free, counted, names)
     root = builder.node(tree)
     if not root.free:
         root = builder.above(root, ())
@@ -125,11 +125,11 @@ def nodes_of(query: Query, free: frozenset[str], tree: JoinTree, counted: bool) 
 
 
 class _Builder:
-    def __init__(self, query: Query, free: frozenset[str], counted: bool) -> None:
+    def __init__(self, query: Query, free: frozenset[str], counted: bool, names: Namer) -> None:
         self.query = query
         self.free = free
         self.counted = counted
-        self.names = Namer(query)
+        self.names = names
 
     def node(self, tree: JoinTree) -> Node:
         children = tuple(self._child(child, tree.variables) for child in tree.children)

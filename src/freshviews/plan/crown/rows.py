@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import columns_of
+from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, LIVE, Node
 from freshviews.plan.delta.nest import Pending
 from freshviews.plan.leaves import Carrier, row_carrier, spanning_lifts
@@ -55,11 +56,11 @@ class _State:
 
 @dataclass(frozen=True)
 class Rows:
-    """Writes enumerations of one query. ``aliases`` names the rows of a node, ``finish`` handles a row."""
+    """Writes enumerations of one query. ``names`` names the rows of nodes, ``finish`` handles a row."""
 
     query: Query
     root: Node
-    aliases: Callable[[Node], str]
+    names: RowNames
 
     def everything(self, finish: Finish) -> tuple[Statement, ...]:
         """All rows of the result."""
@@ -96,7 +97,7 @@ class Rows:
                 pending = Pending(self.query.conditions, spanning_lifts(self.query))
                 return self._go(_State(bound, carriers, tuple(sums), pending), finish)
             node, *rest = left
-            alias = self.aliases(node)
+            alias = self.names.row(node)
             body = ask(rest, (*carriers, *self.own(node, alias)))
             return (Lookup(node.view().name, node.variables, alias, self.where_joined(node, alias, body)),)
 
@@ -119,7 +120,7 @@ class Rows:
         parent = child.parent
         assert parent is not None
         if parent.parent is None and len(child.key) == len(parent.variables):
-            alias = self.aliases(parent)
+            alias = self.names.row(parent)
             return (Lookup(parent.view().name, parent.variables, alias, self.where_joined(parent, alias, body)),)
         subset = self._live(parent)
         at = parent.index(subset, child.key)
@@ -154,10 +155,10 @@ class Rows:
             return finish(state.carriers)
         step = self._next(state)
         left = tuple(s for s in state.steps if s is not step)
-        node, alias = step.node, self.aliases(step.node)
+        node, alias = step.node, self.names.row(step.node)
         if step.how == "sums":
             assert node.sums is not None
-            alias = self.aliases(node) + "_sums"
+            alias = self.names.sums(node)
             done = replace(state, carriers=(*state.carriers, row_carrier(alias, node.sums)), steps=left)
             return (Lookup(node.sums.name, node.key, alias, self._go(done, finish)),)
         further = self._below(node, step.source)

@@ -39,7 +39,7 @@ from dataclasses import replace
 from freshviews.plan.crown.alike import FIRST_ORDER, Inner, Kept, kept_of
 from freshviews.plan.crown.bags import Reader, hung
 from freshviews.plan.crown.bounds import bounds_of
-from freshviews.plan.crown.names import names_of
+from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE, Node, nodes_of
 from freshviews.plan.crown.query import Prepared, prepared, tree_of
 from freshviews.plan.crown.rows import Carriers, Chain, Finish, Link, Rows
@@ -51,7 +51,7 @@ from freshviews.plan.leaves import (
     trigger,
     update_carrier,
 )
-from freshviews.plan.naming import RESULT
+from freshviews.plan.naming import RESULT, Namer
 from freshviews.program.nodes import (
     COUNT,
     Add,
@@ -146,12 +146,13 @@ class _Crown:
         self.tree = tree
         self.counted = counted
         self.stored = stored
-        self.root = nodes_of(query, free, tree, counted)
+        self.namer = Namer(query)
+        self.root = nodes_of(query, free, tree, counted, self.namer)
         # Those of 64 bits first: see ``Program.emitted``.
         components = sorted(all_components(query), key=lambda c: c.ring != "integer")
         self.emitted = tuple(components) if counted else (Component(COUNT, "integer"),)
-        self.names, self.taken = names_of(query, self.root)
-        self.rows = Rows(query, self.root, self.alias)
+        self.names = RowNames(self.namer)
+        self.rows = Rows(query, self.root, self.names)
         self.lists_root = self._lists_root()
 
     def _lists_root(self) -> bool:
@@ -166,15 +167,12 @@ class _Crown:
                 root.index(JOINED, child.key)
         return JOINED in root.wanted
 
-    def alias(self, node: Node) -> str:
-        return self.names[id(node)]
-
     def program(self) -> Program:
         triggers: list[Trigger] = []
         below: list[View] = []
         traced: list[Traced] = []
         for kept, inside in self.kept:
-            bag = hung(inside, kept.guards, self.readers(kept), self.taken)
+            bag = hung(inside, kept.guards, self.readers(kept), self.namer)
             below += bag.views
             triggers += bag.triggers
             traced += bag.traced
@@ -263,7 +261,7 @@ class _Crown:
 
     def update(self, node: Node, chain: Chain, carriers: Carriers) -> Body:
         """A row of a node, its variables bound, takes a payload: that of an update, or of its filler."""
-        alias = self.alias(node)
+        alias = self.names.row(node)
         here = (*chain, Link(node, alias, None))
         components = tuple(c for c in node.view().components if c.name != JOINS)
         stay: Body = ()
@@ -301,9 +299,9 @@ class _Crown:
         """The body, where the projection of a child has its key."""
         if child.closed:
             assert child.sums is not None
-            return Lookup(child.sums.name, child.key, self.alias(child) + "_met", body)
+            return Lookup(child.sums.name, child.key, self.names.met(child), body)
         if len(child.key) == len(child.variables) and child.full is None:
-            return Lookup(child.view().name, child.variables, self.alias(child) + "_met", body)
+            return Lookup(child.view().name, child.variables, self.names.met(child), body)
         at = child.index(JOINED, child.key)
         return Exists(child.view().name, tuple(child.variables[i] for i in at), at, body, JOINED)
 
@@ -343,7 +341,7 @@ class _Crown:
         """The projection of a node gains or loses its key, which is bound: the parent's rows that have it count."""
         parent = node.parent
         assert parent is not None
-        alias = self.alias(parent)
+        alias = self.names.row(parent)
         here = (*chain, Link(parent, alias, node))
         if node in parent.fillers:
             count = (Monomial((), sign),)
@@ -396,7 +394,7 @@ class _Crown:
         link = next((link for link in chain if link.node is child and link.alias is not None), None)
         if link is not None and link.alias is not None:
             return self.mark(child, link.alias, chain, sign)
-        alias = self.alias(child)
+        alias = self.names.row(child)
         body = self.mark(child, alias, chain, sign)
         if len(child.key) == len(child.variables):
             return (Lookup(child.view().name, child.variables, alias, body),)
@@ -408,7 +406,7 @@ class _Crown:
         nodes = [n for n in self.root.nodes() if n.has_live]
         body: list[Statement] = []
         for node in nodes:
-            alias = self.alias(node)
+            alias = self.names.row(node)
             enter = self.rows.where_live(node, (Enter(alias, LIVE),))
             mark: Body = (Leave(alias, LIVE), *self.rows.where_joined(node, alias, enter))
             body.append(Loop(node.view().name, node.variables, (), alias, mark))
@@ -433,23 +431,23 @@ class _Crown:
         inner = carriers
         if loop:
             assert node.rows is not None
-            inner = (*carriers, row_carrier(self.alias(node), node.rows))
+            inner = (*carriers, row_carrier(self.names.row(node), node.rows))
         for child in children:
             assert child.sums is not None
-            inner = (*inner, row_carrier(self.alias(child) + "_sums", child.sums))
-        total = f"{self.alias(node)}_total"
+            inner = (*inner, row_carrier(self.names.sums(child), child.sums))
+        total = self.names.total(node)
         components = node.sums.components
         summed = loop and bound.issuperset(node.key) and not bound.issuperset(node.variables)
         body: Body = (Into(total, product(components, inner)),) if summed else self.summed(node, inner)
         for child in reversed(children):
             assert child.sums is not None
-            body = (Lookup(child.sums.name, child.key, self.alias(child) + "_sums", body),)
+            body = (Lookup(child.sums.name, child.key, self.names.sums(child), body),)
         if loop and node.rows is not None:
             if bound.issuperset(node.variables):
-                body = (Lookup(node.rows.name, node.variables, self.alias(node), body),)
+                body = (Lookup(node.rows.name, node.variables, self.names.row(node), body),)
             else:
                 at = node.index("", tuple(v for v in node.variables if v in bound))
-                body = (Loop(node.rows.name, node.variables, at, self.alias(node), body),)
+                body = (Loop(node.rows.name, node.variables, at, self.names.row(node), body),)
         if not summed:
             return body
         carrier = Carrier(total, frozenset(c.name for c in components if c.name != COUNT))

@@ -42,6 +42,7 @@ from freshviews.plan.leaves import (
     spanning_lifts,
     update_carrier,
 )
+from freshviews.plan.naming import RESULT, Namer
 from freshviews.program.nodes import (
     MULTIPLICITY,
     Add,
@@ -51,7 +52,6 @@ from freshviews.program.nodes import (
     Lookup,
     Loop,
     Monomial,
-    Parameter,
     Part,
     Program,
     Smaller,
@@ -64,8 +64,6 @@ from freshviews.program.rewrite import rename, scale, visit
 from freshviews.query.dependencies import FD, closure
 from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT, BOOLEAN
-
-RESULT = "Q"
 
 Keys = tuple[frozenset[int], ...]
 """Sets of positions of a view's key that no two rows agree on."""
@@ -82,9 +80,10 @@ class Store:
 
 def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
     """First-order program of a query; ``dependencies`` are keys of its atoms."""
-    stores = stores_of(query, dependencies)
+    names = Namer(query)
+    stores = stores_of(query, dependencies, names)
     indexes: Indexes = {}
-    triggers = tuple(_trigger(query, store, stores, indexes) for store in stores)
+    triggers = tuple(_trigger(query, store, stores, indexes, names) for store in stores)
     result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
     stored = [] if len(query.atoms) == 1 else [store.view for store in stores]
     views = (*(replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in stored), result)
@@ -96,13 +95,14 @@ def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
 
 def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[str, int]:
     """Per atom, the exponent of the time that a one-row update of it takes."""
-    stores = stores_of(query, dependencies)
+    names = Namer(query)
+    stores = stores_of(query, dependencies, names)
     unique = {store.view.name: store.unique for store in stores}
-    triggers = [(store, _trigger(query, store, stores, {})) for store in stores]
+    triggers = [(store, _trigger(query, store, stores, {}, names)) for store in stores]
     return {atom.name: _rows(trigger.body, unique) for store, trigger in triggers for atom in store.atoms}
 
 
-def stores_of(query: Query, dependencies: tuple[FD, ...]) -> tuple[Store, ...]:
+def stores_of(query: Query, dependencies: tuple[FD, ...], names: Namer) -> tuple[Store, ...]:
     """The atoms by what is stored of them; a shared store is named by the relation."""
     groups: dict[object, list[Atom]] = {}
     for atom in query.atoms:
@@ -113,12 +113,8 @@ def stores_of(query: Query, dependencies: tuple[FD, ...]) -> tuple[Store, ...]:
         kind: object = (atom.relation, atom.columns, frozenset(atom.filters)) if not lifts else atom.name
         groups.setdefault(kind, []).append(atom)
     stores = []
-    taken = {RESULT}
     for atoms in groups.values():
-        name = atoms[0].name if len(atoms) == 1 else atoms[0].relation
-        while name in taken:
-            name += "_"
-        taken.add(name)
+        name = names.view(atoms[0].name if len(atoms) == 1 else atoms[0].relation)
         stores.append(Store(leaf_view(query, atoms[0], name), tuple(atoms), _unique(atoms[0], dependencies)))
     return tuple(stores)
 
@@ -130,18 +126,18 @@ def _unique(atom: Atom, dependencies: tuple[FD, ...]) -> Keys:
     return tuple(frozenset(atom.variables.index(v) for v in key) for key in keys)
 
 
-def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Indexes) -> Trigger:
+def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Indexes, namer: Namer) -> Trigger:
     first = store.atoms[0]
     shared = len(store.atoms) > 1
     parameters = parameters_of(query, first)
     if shared:
-        parameters = tuple(replace(p, name=shared_name(query, p)) for p in parameters)
+        parameters = namer.columns(parameters)
     names = tuple(p.name for p in parameters)
     terms: dict[tuple[Statement, ...], int] = {}
     for updated in non_empty_subsets(store.atoms):
-        body = term(query, updated, names, stores, indexes)
+        body = term(query, updated, names, stores, indexes, namer)
         if shared:
-            body = canonical(body, frozenset(names))
+            body = canonical(body, frozenset(names), namer)
         terms[body] = terms.get(body, 0) + 1
     body = tuple(s for term, times in terms.items() for s in scale(term, times))
     if len(query.atoms) > 1:
@@ -150,14 +146,6 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Ind
         payload = product(components, (update_carrier(query, first),))
         body += (Add(store.view.name, key, tuple(c.name for c in components), payload),)
     return Trigger(first.relation, parameters, first.filters, body)
-
-
-def shared_name(query: Query, parameter: Parameter) -> str:
-    """A name for a column of the update that is no variable: a shared update stands for several."""
-    name = parameter.expr.name if isinstance(parameter.expr, Column) else parameter.name
-    while name in query.variables:
-        name += "_0"
-    return name
 
 
 def non_empty_subsets(atoms: tuple[Atom, ...]) -> Iterator[tuple[Atom, ...]]:
@@ -171,6 +159,7 @@ def term(
     names: tuple[str, ...],
     stores: tuple[Store, ...],
     indexes: Indexes,
+    namer: Namer,
 ) -> tuple[Statement, ...]:
     """The delta term in which the atoms of ``updated`` take the update, whose variables are ``names``."""
     mapping: dict[str, str] = {}
@@ -191,17 +180,12 @@ def term(
         for name, let, value in spanning_lifts(query)
     )
     held = {atom.name: store for store in stores for atom in store.atoms}
-    steps = tuple(
-        Step(
-            held[atom.name].view.name,
-            tuple(mapping.get(v, v) for v in atom.variables),
-            atom.name.lower() + "_row",
-            row_carrier(atom.name.lower() + "_row", held[atom.name].view),
-            held[atom.name].unique,
-        )
-        for atom in query.atoms
-        if atom not in updated
-    )
+    steps = []
+    for atom in query.atoms:
+        if atom not in updated:
+            store, alias = held[atom.name], namer.row(atom.name)
+            key = tuple(mapping.get(v, v) for v in atom.variables)
+            steps.append(Step(store.view.name, key, alias, row_carrier(alias, store.view), store.unique))
     free = tuple(mapping.get(v, v) for v in query.free)
     update = update_carrier(query, updated[0])
     once_more = Carrier(None, frozenset(), tuple((a.name, MULTIPLICITY) for a in query.aggregates))
@@ -215,23 +199,24 @@ def term(
     component_names = tuple(c.name for c in components)
     loops = any(not bound.issuperset(step.key) for step in steps)
     summed = loops and bound.issuperset(free)
+    total = namer.of("u", "u")
 
     def finish(done: Join) -> tuple[Statement, ...]:
         payload = product(components, done.carriers)
         if summed:
-            return (Into("u", payload),)
+            return (Into(total, payload),)
         return (Add(RESULT, free, component_names, payload),)
 
     body = nest(join, finish, indexes)
     if summed:
-        parts = tuple(Monomial((Part("u", c.name),)) for c in components)
-        body = (Sum("u", components, body, (Add(RESULT, free, component_names, parts),)),)
+        parts = tuple(Monomial((Part(total, c.name),)) for c in components)
+        body = (Sum(total, components, body, (Add(RESULT, free, component_names, parts),)),)
     for same in reversed(equalities):
         body = (If(same, body),)
     return body
 
 
-def canonical(body: tuple[Statement, ...], bound: frozenset[str]) -> tuple[Statement, ...]:
+def canonical(body: tuple[Statement, ...], bound: frozenset[str], namer: Namer) -> tuple[Statement, ...]:
     """Loop variables and aliases renamed by order of appearance, so that equal terms are recognised."""
     names: dict[str, str] = {}
     aliases: dict[str, str] = {}
@@ -239,9 +224,10 @@ def canonical(body: tuple[Statement, ...], bound: frozenset[str]) -> tuple[State
         if isinstance(statement, Loop):
             for variable in statement.key:
                 if variable not in bound:
-                    names.setdefault(variable, f"v{len(names) + 1}")
+                    names.setdefault(variable, namer.of(("variable", len(names)), f"v{len(names) + 1}"))
         if isinstance(statement, Loop | Lookup):
-            aliases.setdefault(statement.alias, f"{statement.view.lower()}{len(aliases) + 1}")
+            wanted = f"{statement.view.lower()}{len(aliases) + 1}"
+            aliases.setdefault(statement.alias, namer.of(("row", statement.view, len(aliases)), wanted))
     return rename(body, names, aliases)
 
 

@@ -214,7 +214,7 @@ class _Recursion:
         """Add to a view what an update of an atom, joined with the steps, changes in it."""
         bound = frozenset(atom.variables)
         lifts = tuple((name, *self.lets[name, let.expr]) for name, let, _ in pending.lifts)
-        join = Join(bound, (update_carrier(query, atom),), steps, Pending(pending.conditions, lifts))
+        join = Join(bound, (update_carrier(self.query, atom),), steps, Pending(pending.conditions, lifts))
         names = tuple(c.name for c in view.components)
         loops = any(not bound.issuperset(step.key) for step in steps)
         summed = loops and bound.issuperset(view.key)

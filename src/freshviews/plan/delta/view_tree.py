@@ -43,6 +43,7 @@ from freshviews.plan.leaves import (
     trigger,
     update_carrier,
 )
+from freshviews.plan.naming import RESULT, Namer
 from freshviews.program.nodes import (
     COUNT,
     Add,
@@ -60,8 +61,6 @@ from freshviews.program.nodes import (
 from freshviews.query.dependencies import FD
 from freshviews.query.query import Atom, Query
 from freshviews.query.variable_order import Node, VariableOrder, best_order, is_enumerable, update_exponents
-
-RESULT = "Q"
 
 
 @dataclass(frozen=True)
@@ -119,13 +118,13 @@ def _joins_blindly(query: Query, node: Node) -> bool:
 def _program(
     query: Query, order: VariableOrder, dependencies: tuple[FD, ...], factorised: bool
 ) -> Program:
-    builder = _Builder(query, factorised)
-    top = builder.top(order)
+    names = Namer(query)
+    top = _Builder(query, factorised, names).top(order)
     indexes: Indexes = {}
-    triggers = tuple(_trigger(query, top, atom, indexes, factorised) for atom in query.atoms)
+    triggers = tuple(_trigger(query, top, atom, indexes, factorised, names) for atom in query.atoms)
     enumerate_: tuple[Statement, ...] = ()
     if factorised:
-        start = Join(frozenset(), (), tuple(_open_steps(top)), Pending())
+        start = Join(frozenset(), (), tuple(_open_steps(top, names)), Pending())
         enumerate_ = nest(start, lambda done: (_emit(query, done),), indexes, smaller=False)
     views = [v for v in _stored(top) if v is not None]
     if not factorised:
@@ -150,20 +149,14 @@ def _program(
 
 
 class _Builder:
-    """Builds the tree of joins bottom-up; knows which names are taken."""
+    """Builds the tree of joins bottom-up."""
 
-    def __init__(self, query: Query, factorised: bool) -> None:
+    def __init__(self, query: Query, factorised: bool, names: Namer) -> None:
         self.query = query
         self.factorised = factorised
-        self.taken = {RESULT}
+        self.names = names
         self.factors = query.factors
         self.lifts = spanning_lifts(query)
-
-    def name(self, wish: str) -> str:
-        while wish in self.taken:
-            wish += "'"
-        self.taken.add(wish)
-        return wish
 
     def pending(self, places: tuple[int, ...]) -> Pending:
         conditions = self.query.conditions
@@ -173,7 +166,7 @@ class _Builder:
         )
 
     def leaf(self, atom: Atom) -> Branch:
-        return Branch(leaf_view(self.query, atom, self.name(atom.name)), atom, None, False)
+        return Branch(leaf_view(self.query, atom, self.names.view(atom.name)), atom, None, False)
 
     def top(self, order: VariableOrder) -> Tree:
         branches = [self.node(root) for root in order.roots]
@@ -197,9 +190,8 @@ class _Builder:
         only = branches[0].tree
         if is_open and len(branches) == 1 and branches[0].open and only is not None and not node.factors:
             # A chain: the rows below bind this variable too, no view is needed between.
-            self.taken.discard(branches[0].view.name)
             tree = replace(only, key=key)
-        view = View(self.name(f"V_{node.variable}"), key, components, definition=f"{node.variable} summed out")
+        view = View(self.names.view(f"V_{node.variable}"), key, components, definition=f"{node.variable} summed out")
         return Branch(view, None, tree, is_open)
 
     def _spanning_below(self, node: Node) -> list[str]:
@@ -212,7 +204,7 @@ class _Builder:
             return branches[0].view
         key = (*node.keys, node.variable, *(v for v in node.carried if v != node.variable))
         below = ", ".join(branch.view.name for branch in branches)
-        return View(self.name(f"W_{node.variable}"), key, components, definition=f"join of {below}")
+        return View(self.names.view(f"W_{node.variable}"), key, components, definition=f"join of {below}")
 
 
 def _atoms(branch: Branch) -> list[Atom]:
@@ -245,8 +237,8 @@ def _path(tree: Tree, atom: Atom) -> list[tuple[Tree, Branch]]:
     raise AssertionError(f"no atom {atom.name}")
 
 
-def _trigger(query: Query, top: Tree, atom: Atom, indexes: Indexes, factorised: bool) -> Trigger:
-    climb = _Climb(query, _path(top, atom), indexes, factorised)
+def _trigger(query: Query, top: Tree, atom: Atom, indexes: Indexes, factorised: bool, names: Namer) -> Trigger:
+    climb = _Climb(query, _path(top, atom), indexes, factorised, names)
     body = climb.arrive(0, frozenset(atom.variables), (update_carrier(query, atom),))
     return trigger(query, atom, body)
 
@@ -259,6 +251,7 @@ class _Climb:
     path: list[tuple[Tree, Branch]]
     indexes: Indexes
     factorised: bool
+    names: Namer
 
     def arrive(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
         """A delta of the branch at ``level`` of the path has been computed: store it, show it, go on."""
@@ -276,7 +269,7 @@ class _Climb:
         last = level + 1 == len(self.path)
         if last and self.factorised:
             return ()
-        siblings = tuple(_step(b) for b in tree.branches if b is not branch)
+        siblings = tuple(_step(b, self.names) for b in tree.branches if b is not branch)
         stored = tree.joined is not None and tree.joined is not branch.view
         if stored and tree.joined is not None and any(tree.joined is b.view for b in tree.branches):
             stored = False
@@ -285,7 +278,7 @@ class _Climb:
         components = (
             all_components(self.query) if last else self.path[level + 1][1].view.components
         )
-        alias = f"u{level + 1}"
+        alias = self.names.of(("sum", level), f"u{level + 1}")
         summed = loops and not stored and bound.issuperset(key)
 
         def finish(done: Join) -> tuple[Statement, ...]:
@@ -317,9 +310,10 @@ class _Climb:
         for tree, branch in self.path[level:]:
             for other in tree.branches:
                 if other is not branch:
-                    siblings.append(_step(other) if not other.open else _presence(other))
+                    step = _step(other, self.names)
+                    siblings.append(replace(step, carrier=None) if other.open else step)
                     if other.open and other.tree is not None:
-                        opened += _open_steps(other.tree)
+                        opened += _open_steps(other.tree, self.names)
         pending = Pending(tuple(c for tree, _ in self.path[level:] for c in tree.pending.conditions))
         start = Join(bound, carriers, (*siblings, *opened), pending)
         return nest(start, lambda done: (_emit(self.query, done),), self.indexes, smaller=False)
@@ -330,38 +324,31 @@ def _add(view: View, carriers: tuple[Carrier, ...]) -> Add:
     return Add(view.name, view.key, names, product(view.components, carriers))
 
 
-def _alias(view: View) -> str:
-    return view.name.lower().replace("'", "_") + "_row"
-
-
-def _step(branch: Branch) -> Step:
-    alias = _alias(branch.view)
+def _step(branch: Branch, names: Namer) -> Step:
+    alias = names.row(branch.view.name)
     return Step(branch.view.name, branch.view.key, alias, row_carrier(alias, branch.view))
 
 
-def _presence(branch: Branch) -> Step:
-    return replace(_step(branch), carrier=None)
-
-
-def _open_steps(tree: Tree) -> list[Step]:
+def _open_steps(tree: Tree, names: Namer) -> list[Step]:
     """Steps that bind the free variables of a tree top-down, and multiply what hangs below them."""
     if tree.variable is None:
         steps: list[Step] = []
-        closed = [_step(b) for b in tree.branches if not b.open and len(tree.branches) > 1]
+        closed = [_step(b, names) for b in tree.branches if not b.open and len(tree.branches) > 1]
         for branch in tree.branches:
             if branch.tree is not None and branch.open:
-                steps += _open_steps(branch.tree)
+                steps += _open_steps(branch.tree, names)
         return steps + closed
     assert tree.joined is not None
-    alias = _alias(tree.joined) + "_" + tree.variable
+    view = tree.joined.name
+    alias = names.of(("row", view, tree.variable), f"{view.lower()}_row_{tree.variable}")
     still_open = any(branch.open for branch in tree.branches)
     carrier = None if still_open else row_carrier(alias, tree.joined)
     steps = [Step(tree.joined.name, tree.joined.key, alias, carrier)]
     for branch in tree.branches:
         if branch.open and branch.tree is not None:
-            steps += _open_steps(branch.tree)
+            steps += _open_steps(branch.tree, names)
         elif still_open:
-            steps.append(_step(branch))
+            steps.append(_step(branch, names))
     return steps
 
 

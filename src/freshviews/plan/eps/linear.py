@@ -41,7 +41,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of, substitute
-from freshviews.plan.delta.first_order import Store, canonical, non_empty_subsets, shared_name, term
+from freshviews.plan.delta.first_order import Store, canonical, non_empty_subsets, term
 from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.eps.cycle import Role, cycle_of, stores_of
 from freshviews.plan.leaves import (
@@ -241,7 +241,7 @@ def _names(made: _Plan, store: Store) -> tuple[Parameter, ...]:
     parameters = parameters_of(made.query, store.atoms[0])
     if len(store.atoms) == 1:
         return parameters
-    return tuple(replace(p, name=shared_name(made.query, p)) for p in parameters)
+    return Namer(made.query).columns(parameters)
 
 
 def _trigger(made: _Plan, store: Store) -> Trigger:
@@ -255,9 +255,9 @@ def _trigger(made: _Plan, store: Store) -> Trigger:
         if len(updated) == 1 and is_aware(made.query, made.cycle, role):
             body = rename(_sum(made, role), dict(zip(role.atom.variables, key, strict=True)), {})
         else:
-            body = term(made.query, updated, names, made.stores, made.indexes)
+            body = term(made.query, updated, names, made.stores, made.indexes, Namer(made.query))
         if len(store.atoms) > 1:
-            body = canonical(body, frozenset(names))
+            body = canonical(body, frozenset(names), Namer(made.query))
         terms[body] = terms.get(body, 0) + 1
     body = tuple(s for one, times in terms.items() for s in scale(one, times))
     carrier = update_carrier(made.query, first)

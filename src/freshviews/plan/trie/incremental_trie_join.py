@@ -42,8 +42,9 @@ from dataclasses import replace
 from freshviews.expr.nodes import Column, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
 from freshviews.plan.delta import first_order
-from freshviews.plan.delta.first_order import RESULT, stores_of
+from freshviews.plan.delta.first_order import stores_of
 from freshviews.plan.leaves import parameters_of
+from freshviews.plan.naming import Namer
 from freshviews.plan.trie.key_order import best_key_order
 from freshviews.program.nodes import COUNT, MULTIPLICITY, Add, Monomial, Program, Trigger, View
 from freshviews.program.rule import Atom as RuleAtom
@@ -64,16 +65,13 @@ def plan(
     query = _with_summed(query)
     body = replace(query, aggregates=(Aggregate(COUNT, "integer"),))
     chosen = _placed(query, order) if order else best_key_order(body, dependencies, sizes)
-    stores = stores_of(replace(body, atoms=(*body.atoms, *query.negated)), ())
+    names = Namer(query)
+    stores = stores_of(replace(body, atoms=(*body.atoms, *query.negated)), (), names)
     placed = tuple(c for c in query.conditions if columns_of(c))
     head = first_order.plan(_head(query, tuple(c for c in query.conditions if c not in placed or may_fail(c))))
-    taken = {RESULT, *(store.view.name for store in stores)}
     edits = []
     for store in stores:
-        name = f"{store.view.name}_edits"
-        while name in taken:
-            name += "_"
-        taken.add(name)
+        name = names.view(f"{store.view.name}_edits")
         edits.append(replace(store.view, name=name, definition=f"what {store.view.name} grows by in a batch"))
     atoms = []
     for atom in (*query.atoms, *query.negated):
@@ -115,7 +113,7 @@ def _added(view: str, key: tuple[str, ...]) -> Add:
 def _with_summed(query: Query) -> Query:
     """The query whose atoms have a variable for all that is summed of them, so that no lift is inside an atom; and one
     variable at least."""
-    taken = set(query.variables)
+    names = Namer(query)
     atoms = {atom.name: atom for atom in query.atoms}
 
     def variable_of(lift: Lift, aggregate: Aggregate) -> Lift:
@@ -125,10 +123,7 @@ def _with_summed(query: Query) -> Query:
         if lift.expr in atom.columns:
             name = atom.variables[atom.columns.index(lift.expr)]
         else:
-            name = f"{aggregate.name}_of_{atom.name}"
-            while name in taken:
-                name += "_"
-            taken.add(name)
+            name = names.lift(lift, aggregate)
             atom = replace(atom, variables=(*atom.variables, name), columns=(*atom.columns, lift.expr))
             atoms[atom.name] = atom
         return Lift(None, Column(name, lift.expr.type, lift.expr.nullable))
@@ -136,11 +131,7 @@ def _with_summed(query: Query) -> Query:
     aggregates = tuple(replace(a, lifts=tuple(variable_of(lift, a) for lift in a.lifts)) for a in query.aggregates)
     for name, atom in atoms.items():
         if not atom.variables:
-            variable = f"{name}_row"
-            while variable in taken:
-                variable += "_"
-            taken.add(variable)
-            atoms[name] = replace(atom, variables=(variable,), columns=(Literal(0, BIGINT),))
+            atoms[name] = replace(atom, variables=(names.row(name),), columns=(Literal(0, BIGINT),))
     return replace(query, atoms=tuple(atoms.values()), aggregates=aggregates)
 
 

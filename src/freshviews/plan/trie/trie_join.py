@@ -42,7 +42,7 @@ from fractions import Fraction
 from itertools import chain
 
 from freshviews.expr.nodes import columns_of
-from freshviews.plan.delta.first_order import RESULT, Store, stores_of
+from freshviews.plan.delta.first_order import Store, stores_of
 from freshviews.plan.delta.nest import Pending
 from freshviews.plan.leaves import (
     Carrier,
@@ -54,6 +54,7 @@ from freshviews.plan.leaves import (
     spanning_lifts,
     update_carrier,
 )
+from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.trie.key_order import Estimates, best_key_order, parts
 from freshviews.program.nodes import (
     COUNT,
@@ -93,8 +94,10 @@ def plan(
     """The program of a query; ``dependencies`` are keys of its atoms, ``order`` is its key order where it is named,
     ``once``: of a row of the result only the presence is asked for, ``sizes`` are rows by relation."""
     chosen = order or best_key_order(query, dependencies, sizes)
-    stores = stores_of(query, dependencies)
-    writer = _Writer(query, chosen, stores, once, Estimates(query, dependencies, sizes or {}), frozenset(query.free))
+    names = Namer(query)
+    stores = stores_of(query, dependencies, names)
+    estimates = Estimates(query, dependencies, sizes or {})
+    writer = _Writer(query, chosen, stores, once, estimates, frozenset(query.free), names)
     evaluate = writer.whole()
     result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
     time = f"O(N^{writer.exponent})" if writer.exponent > 1 else "O(N)"
@@ -175,6 +178,7 @@ class _Writer:
     estimates: Estimates
     kept: frozenset[str]
     """Variables that are not summed over."""
+    names: Namer
     tries: dict[tuple[str, tuple[int, ...]], Trie] = field(default_factory=dict)
     exponent: Fraction = Fraction(0)
     scratch: list[View] = field(default_factory=list)
@@ -228,7 +232,7 @@ class _Writer:
                 return body if atom.variables else (Lookup(view.name, (), alias, body),)
         for table in point.tables:
             if table.variable in point.bound:
-                alias = f"{table.view.name}_row"
+                alias = self.names.row(table.view.name)
                 tables = tuple(one for one in point.tables if one is not table)
                 carriers = (*point.carriers, row_carrier(alias, table.view))
                 body = self.below(replace(point, tables=tables, carriers=carriers), finish)
@@ -249,12 +253,11 @@ class _Writer:
         order = (*point.path, *_along(part, last, point.path, atoms), last)
         if not all(self._goes_on(atom, order, point) for atom in atoms):
             return ()
-        names = frozenset(a.name for a in atoms)
-        taken = {store.view.name for store in self.stores} | {RESULT, *self.query.variables}
-        name = next(n for i in range(1, 100) if (n := f"w{i + len(self.scratch)}") not in taken)
-        components = components_over(self.query, names)
+        joined = frozenset(a.name for a in atoms)
+        name = self.names.view(f"w{1 + len(self.scratch)}")
+        components = components_over(self.query, joined)
         what = f"what {', '.join(part)} add up to, by {last}"
-        table = _Table(View(name, (last,), components, definition=what), last, point.path, names)
+        table = _Table(View(name, (last,), components, definition=what), last, point.path, joined)
         self.scratch.append(table.view)
         writer = replace(self, order=order, kept=frozenset((last,)), tabulates=False)
 
@@ -322,7 +325,7 @@ class _Writer:
             if alone and (not remembered or point.begun == len(point.path)):
                 continue
             self._sums += 1
-            alias = f"u{self._sums}"
+            alias = self.names.of(("sum", self._sums), f"u{self._sums}")
             body = self.below(inner, self._into(alias, components))
             carrier = Carrier(alias, frozenset(c.name for c in components if c.name != COUNT))
             then = self.below(replace(rest, carriers=(*point.carriers, carrier)), finish)
@@ -401,19 +404,17 @@ class _Writer:
         self._served.setdefault((view.name, order), set()).add(atom.name)
         known = self.tries.get((view.name, order))
         if known is None:
-            taken = {trie.name for trie in self.tries.values()}
-            taken |= {store.view.name for store in self.stores if store.view is not view}
             as_stored = order == tuple(range(len(order)))
-            name = view.name if as_stored else "_".join([view.name, *(view.key[i] for i in order)])
-            while name in taken:
-                name += "_"
+            name = view.name if as_stored else self.names.fresh("_".join([view.name, *(view.key[i] for i in order)]))
             known = self.tries[view.name, order] = Trie(name, view.name, order)
         return known
 
     def _alias(self, atom: Atom) -> str:
         """The name of the row that an atom's cursor comes to: atoms with one cursor have one row."""
         place = (self._store(atom).view.name, tuple(atom.variables))
-        return self._aliases.setdefault(place, f"{atom.name.lower()}_row")
+        if place not in self._aliases:
+            self._aliases[place] = self.names.row(atom.name)
+        return self._aliases[place]
 
 
 def _along(part: tuple[str, ...], last: str, path: tuple[str, ...], atoms: tuple[Atom, ...]) -> tuple[str, ...]:
