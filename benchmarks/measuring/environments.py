@@ -34,6 +34,11 @@ def version_in(name: str) -> str:
     return subprocess.run([python, "-c", ask], capture_output=True, text=True, check=True).stdout.strip()
 
 
+def versions() -> dict[str, str]:
+    """Versions of the peers that have environments of their own, by name."""
+    return {name: version_in(name) for name in NAMES}
+
+
 def install(names: tuple[str, ...] = NAMES) -> bool:
     """Make environments that are not there; whether all of them could be made. What pip says is passed on."""
     whole = True

@@ -34,7 +34,14 @@ PEERS = {
     "Spark": Peer("spark_sql", "recompute"),
     "Spark, stream joins": Peer("spark_sql", "join_streams"),
 }
+BESIDE = ("shuffle through Python",)
+"""Peers that the workloads on Spark run by themselves."""
 IN_PROCESS = ("plain Python", "DuckDB", "DuckDB, delta SQL")
+
+
+def is_peer(strategy: str) -> bool:
+    """Whether a strategy is none of freshviews."""
+    return strategy in PEERS or strategy in BESIDE
 
 
 def environment_of(strategy: str) -> str | None:

@@ -1,3 +1,7 @@
-"""Pages and pictures of docs/, generated from benchmarks/results."""
+"""Pages and charts of docs/, and the table of README.md, generated from benchmarks/results.
 
-__all__ = ["curves", "eps_curves", "plots", "report"]
+``pages`` writes them. ``figures`` computes medians and ratios, ``tables`` and ``verdicts`` write Markdown,
+``comparison`` and ``curves`` choose what ``charts`` draws, ``headlines`` are the ratios of README.md.
+"""
+
+__all__ = ["charts", "comparison", "curves", "figures", "headlines", "pages", "tables", "verdicts"]

@@ -1,79 +1,136 @@
-"""Pictures of ``windows``: time and memory against the window, and time against the enclosureness of the stream."""
+"""Line charts of parts whose figures depend on a size: batches, windows, enclosureness, and eps."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
+from benchmarks.counting.eps_steps import SHAPES, slope
 from benchmarks.measuring.machine import median
+from benchmarks.reporting.charts import Panel, lines
 from benchmarks.running.results import Measured
 
-Points = dict[str, dict[float, list[float]]]
-"""By name of the line, and by x, what was measured."""
-
+Points = dict[str, list[tuple[float, float]]]
+"""By the name of a line, pairs of x and y, by x."""
+SIZE = re.compile(r"(.*), batches of (\d+)$")
 WINDOWED = "3-hop, full"
 
 
-def curves(measured: Sequence[Measured], folder: Path, colours: dict[str, str]) -> list[tuple[Path, str]]:
-    """Draw what there are at least two points of; files and titles."""
-    windows = [one for one in measured if one["workload"] == "windowed_graph" and "window" in one]
-    sizes = [one for one in windows if one["case"] == WINDOWED or one["case"].startswith(f"{WINDOWED}, window")]
-    enclosed = [one for one in measured if one["workload"] == "enclosure" and "lambda_t" in one]
-    by_window: Callable[[Measured], float] = lambda one: one["window"]  # noqa: E731
-    within: Callable[[Measured], float] = lambda one: float(one["case"].rpartition(", ")[2])  # noqa: E731
+def draw_curves(group: str, measured: Sequence[Measured], folder: Path) -> list[tuple[Path, str]]:
+    """Draw the line charts of a part; files and titles. A chart needs two points of one line."""
     drawn = []
-    for file, title, points, labels in (
-        (
-            "windows-time.svg",
-            "Seconds of 3-hop, full, against the edges of a window",
-            _points(sizes, by_window, lambda one: one["value"]),
-            ("edges in the window", "CPU seconds"),
-        ),
-        (
-            "windows-memory.svg",
-            "Memory of 3-hop, full, against the edges of a window",
-            _points(sizes, by_window, lambda one: one["bytes per edge"] * one["window"] / 2**20),
-            ("edges in the window", "MB that the view keeps"),
-        ),
-        (
-            "windows-enclosure.svg",
-            "An update against what a row of R encloses, over two join trees",
-            _points(enclosed, within, lambda one: one["value"], True),
-            ("rows of S within the life of a row of R", "CPU microseconds of an update"),
-        ),
-        (
-            "windows-enclosure-memory.svg",
-            "Memory against what a row of R encloses, over two join trees",
-            _points(enclosed, within, lambda one: one["bytes"] / 1024, True),
-            ("rows of S within the life of a row of R", "KB that the view keeps at most"),
-        ),
-    ):
-        if any(len(line) > 1 for line in points.values()):
-            _draw(points, labels, folder / file, colours)
-            drawn.append((folder / file, title))
+    for name, title, panels in _CHARTS.get(group, lambda _: [])(measured):
+        panels = [panel for panel in panels if any(len(points) > 1 for points in panel.lines.values())]
+        if panels:
+            lines(panels, folder / name)
+            drawn.append((folder / name, title))
     return drawn
 
 
-def _points(
-    measured: Sequence[Measured], x: Callable[[Measured], float], y: Callable[[Measured], float], by_tree: bool = False
+def points_of(
+    measured: Iterable[Measured],
+    line: Callable[[Measured], str],
+    across: Callable[[Measured], float],
+    up: Callable[[Measured], float],
 ) -> Points:
-    found: Points = {}
+    """The median of ``up`` at each ``across``, by line."""
+    found: dict[str, dict[float, list[float]]] = {}
     for one in measured:
-        line = one["case"].rpartition(", ")[0] if by_tree else one["strategy"]
-        found.setdefault(line, {}).setdefault(x(one), []).append(y(one))
-    return found
+        found.setdefault(line(one), {}).setdefault(across(one), []).append(up(one))
+    return {name: [(x, median(by_x[x])) for x in sorted(by_x)] for name, by_x in found.items()}
 
 
-def _draw(points: Points, labels: tuple[str, str], file: Path, colours: dict[str, str]) -> None:
-    from matplotlib.figure import Figure
+def strategy(one: Measured) -> str:
+    return str(one["strategy"])
 
-    figure = Figure(figsize=(6, 4), layout="constrained")
-    axes: Any = figure.subplots()
-    for name, line in points.items():
-        places = sorted(line)
-        axes.plot(places, [median(line[place]) for place in places], "o-", label=name, color=colours.get(name))
-    axes.set(xscale="log", yscale="log", xlabel=labels[0], ylabel=labels[1])
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize="small")
-    figure.savefig(file, metadata={"Date": None})
+
+Charts = list[tuple[str, str, list[Panel]]]
+"""Name of the file, title, panels."""
+
+
+def _batches(measured: Sequence[Measured]) -> Charts:
+    sized = [(one, found) for one in measured if "rows_per_second" in one and (found := SIZE.match(one["case"]))]
+    panels = []
+    for case in dict.fromkeys(found[1] for _, found in sized):
+        here = [{**one, "size": int(found[2])} for one, found in sized if found[1] == case]
+        points = points_of(here, strategy, lambda one: one["size"], lambda one: one["rows_per_second"])
+        panels.append(Panel(case, "rows of a batch", "updates per second", points))
+    return [("batches.svg", "Updates per second by the size of a batch", panels)]
+
+
+def _windows(measured: Sequence[Measured]) -> Charts:
+    windows = [one for one in measured if one["workload"] == "windowed_graph" and "window" in one]
+    sizes = [one for one in windows if one["case"] == WINDOWED or one["case"].startswith(f"{WINDOWED}, window")]
+    within = [one for one in measured if one["workload"] == "enclosure" and "lambda_t" in one]
+
+    def edges(one: Measured) -> float:
+        return float(one["window"])
+
+    def tree(one: Measured) -> str:
+        return str(one["case"]).rpartition(", ")[0]
+
+    def enclosed(one: Measured) -> float:
+        return float(one["case"].rpartition(", ")[2])
+
+    seconds = points_of(sizes, strategy, edges, lambda one: one["value"])
+    memory = points_of(sizes, strategy, edges, lambda one: one["bytes per edge"] * one["window"] / 2**20)
+    micros = points_of(within, tree, enclosed, lambda one: one["value"])
+    kilobytes = points_of(within, tree, enclosed, lambda one: one["bytes"] / 1024)
+    rows = "rows of S within the life of a row of R"
+    return [
+        (
+            "windows-sizes.svg",
+            f"Time and memory of {WINDOWED}, by the edges of a window",
+            [
+                Panel("CPU seconds", "edges in the window", "", seconds),
+                Panel("MB of state", "edges in the window", "", memory),
+            ],
+        ),
+        (
+            "windows-enclosure.svg",
+            "Time and memory by the rows that a row of R encloses, over two join trees",
+            [
+                Panel("CPU microseconds of an update", rows, "", micros),
+                Panel("most KB of state", rows, "", kilobytes),
+            ],
+        ),
+    ]
+
+
+def _eps(measured: Sequence[Measured]) -> Charts:
+    counted = [one for one in measured if one["workload"] == "eps_steps" and "stored" in one]
+
+    def by_rows(shape: str, key: str) -> Points:
+        here = [one for one in counted if one["case"].startswith(shape)]
+        return points_of(here, strategy, lambda one: float(one["rows"]), lambda one: one[key])
+
+    exponents = []
+    grid = [i / 50 for i in range(51)]
+    for key, words, bound in (
+        ("value", "exponent of the steps of an update", lambda e: max(e, 1 - e)),
+        ("stored", "exponent of the stored rows", lambda e: 1 + min(e, 1 - e)),
+    ):
+        found: Points = {"bound": [(e, bound(e)) for e in grid]}
+        for name, points in by_rows("matched", key).items():
+            kind, _, eps = name.partition(", eps = ")
+            if eps and len(points) > 1:
+                found.setdefault(kind, []).append((float(Fraction(eps)), slope(points)))
+        exponents.append(Panel(words, "eps", "", {n: sorted(p) for n, p in found.items()}, False, ("bound",)))
+    steps = [Panel(shape, "rows of the relations", "", _most_telling(by_rows(shape, "value"))) for shape in SHAPES]
+    if all(set(panel.lines) == {"bound"} for panel in exponents):
+        exponents = []
+    return [
+        ("eps-exponents.svg", "Exponents of steps and of space by eps, measured and by the bounds", exponents),
+        ("eps-steps.svg", "Steps of an update by the rows of the relations, on the hard streams", steps),
+    ]
+
+
+def _most_telling(points: Points) -> Points:
+    """Of the lines for many values of eps, those at its ends and in the middle."""
+    return {name: line for name, line in points.items() if ", eps = " not in name or name in _TELLING}
+
+
+_TELLING = ("ivm_eps, eps = 0", "ivm_eps, eps = 1/2", "ivm_eps, eps = 1")
+_CHARTS: dict[str, Callable[[Sequence[Measured]], Charts]] = {"batches": _batches, "windows": _windows, "eps": _eps}

@@ -54,7 +54,7 @@ def measure(entries: Sequence[Entry], repetitions: int, limits: Limits, kept: Un
     return True
 
 
-def told_of_all(entries: Sequence[Entry], measured_: Sequence[Measured]) -> bool:
+def all_measured(entries: Sequence[Entry], measured_: Sequence[Measured]) -> bool:
     """Whether every strategy of every case was measured at least once."""
     there = {(one["workload"], one["case"], one["strategy"]) for one in measured_}
     return all((e.workload, e.case, strategy) in there for e in entries for strategy in e.strategies)

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.counting import eps_steps
 from benchmarks.measuring.stream import MULTIPLICITY
-from benchmarks.reporting.eps_curves import eps_curves
+from benchmarks.reporting.curves import draw_curves
 from benchmarks.workloads import eps
 
 SIZES = (1_000, 6_000, 36_000)
@@ -72,10 +72,7 @@ def test_pictures_are_drawn_of_two_sizes_and_more(tmp_path: Path) -> None:
         for n in (1_000, 10_000)
         for name in ("ivm_eps, eps = 1/2", "ivm_eps_linear, eps = 2/3", "first_order")
     ]
-    import matplotlib
-
-    matplotlib.use("svg")
-    drawn = eps_curves(measured, tmp_path)
+    drawn = draw_curves("eps", measured, tmp_path)
     assert [file.name for file, _ in drawn] == ["eps-exponents.svg", "eps-steps.svg"]
     assert all(file.stat().st_size > 5_000 for file, _ in drawn)
-    assert eps_curves(measured[:1], tmp_path) == []
+    assert draw_curves("eps", measured[:1], tmp_path) == []

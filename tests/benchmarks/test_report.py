@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from benchmarks.measuring.answers import Disagreement, compare_answers, hashed
-from benchmarks.reporting.plots import plots
-from benchmarks.reporting.report import MARK, TOP, ahead, states, table, write_page
-from benchmarks.running.schedule import GROUPS
+from benchmarks.reporting.comparison import draw_overview, draw_part, rows_of
+from benchmarks.reporting.curves import draw_curves
+from benchmarks.reporting.headlines import HEADLINES
+from benchmarks.reporting.pages import MARK, fill, parts, write_pages
+from benchmarks.reporting.tables import states, table
+from benchmarks.reporting.verdicts import ahead
 
 ROOT = Path(__file__).parents[2]
 
@@ -37,7 +41,7 @@ def test_a_case_is_held_against_another_one() -> None:
 def test_how_far_a_peer_came_is_told() -> None:
     rows = [
         measured("pipeline_graph", "triangles", "freshviews", 20_000),
-        measured("pipeline_graph", "triangles", "Spark, joining streams", 100, note="cut off after 180 s"),
+        measured("pipeline_graph", "triangles", "Spark, stream joins", 100, note="cut off after 180 s"),
     ]
     line = table(rows).splitlines()[-1]
     assert "0.10 k/s" in line and "cut off after 180 s" in line
@@ -72,8 +76,8 @@ def test_a_peer_that_is_ahead_is_told_first() -> None:
         measured("orderbook", "vwap", "freshviews", None, refused="a scalar subquery is not supported"),
         measured("orderbook", "vwap", "DuckDB", 2_000.0),
     ]
-    peers, rest = ahead(rows).split("Who answers where freshviews")
-    alone, own = rest.split("Strategies of our own")
+    peers, rest = ahead(rows).split("Strategies of freshviews")
+    own, alone = rest.split("Peers with a figure")
     assert "vwap: DuckDB, 2.00 k/s" in alone
     assert "axf: DuckDB, 3.00 times as fast" in peers and "bsv" not in peers
     assert "single rows, trusted tables: DuckDB, 2.00 times as fast" in peers
@@ -97,8 +101,8 @@ def test_state_is_told_beside_the_bound() -> None:
 
 def test_other_answers_are_noticed_at_the_steps_that_both_have() -> None:
     one = measured("pipeline_graph", "triangles", "freshviews", 1, answers={"0": [["1"]], "1": [["2"]]})
-    same = measured("pipeline_graph", "triangles", "Spark, joining streams", 1, answers={"1": [["2"]]})
-    other = measured("pipeline_graph", "triangles", "Spark, joining streams", 1, answers={"1": [["3"]]})
+    same = measured("pipeline_graph", "triangles", "Spark, stream joins", 1, answers={"1": [["2"]]})
+    other = measured("pipeline_graph", "triangles", "Spark, stream joins", 1, answers={"1": [["3"]]})
     compare_answers(one, same)
     with pytest.raises(Disagreement, match="after step 1"):
         compare_answers(one, other)
@@ -115,38 +119,84 @@ def test_hashes_know_rows_and_not_their_order() -> None:
     assert hashed([a, b]) != hashed([a[:99], b[:99]])
 
 
-def test_each_group_has_its_own_part_of_the_page(tmp_path: Path) -> None:
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    """README.md and docs/ in a folder of their own."""
+    shutil.copy(ROOT / "README.md", tmp_path)
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    return tmp_path
+
+
+def test_pages_are_what_the_results_generate(copied: Path) -> None:
+    for written in write_pages(copied):
+        committed = ROOT / written.relative_to(copied)
+        assert written.read_text() == committed.read_text(), f"{committed.name}: run python -m benchmarks page"
+
+
+def test_pictures_are_what_the_results_draw(copied: Path) -> None:
+    matplotlib = pytest.importorskip("matplotlib", reason="pictures need the extra bench")
+    committed = sorted((ROOT / "docs" / "plots").iterdir())
+    if f"Matplotlib v{matplotlib.__version__}," not in committed[0].read_text():
+        pytest.skip("another version of matplotlib drew them")
+    shutil.rmtree(copied / "docs" / "plots")
+    write_pages(copied)
+    drawn = sorted((copied / "docs" / "plots").iterdir())
+    assert [file.name for file in drawn] == [file.name for file in committed]
+    for file, other in zip(drawn, committed, strict=True):
+        assert file.read_text() == other.read_text(), f"{file.name}: run python -m benchmarks page"
+
+
+def test_every_picture_is_on_a_page() -> None:
+    texts = "".join(page.read_text() for page in (ROOT / "docs").rglob("*.md"))
+    for file in (ROOT / "docs" / "plots").iterdir():
+        assert f"plots/{file.name})" in texts, file.name
+
+
+def test_headlines_name_five_cases_with_a_peer_each() -> None:
+    assert len(HEADLINES) == 5
+    assert len({peer for _, _, peer, _ in HEADLINES}) >= 4
+
+
+def test_text_goes_between_the_marks_of_its_part(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
-    page.write_text((ROOT / "docs" / "benchmarks.md").read_text())
-    parts = (*GROUPS, TOP)
-    for part in parts:
-        write_page(f"the figures of {part}", part, page)
-    text = page.read_text()
-    for part in parts:
+    page.write_text("\n".join(MARK.format(part, word) for part in "ab" for word in ("begin", "end")))
+    for part in "ab":
+        fill(page, part, f"the figures of {part}")
+    for part in "ab":
         begin, end = (MARK.format(part, word) for word in ("begin", "end"))
-        assert text.split(begin)[1].split(end)[0].strip() == f"the figures of {part}"
+        assert page.read_text().split(begin)[1].split(end)[0].strip() == f"the figures of {part}"
+    with pytest.raises(ValueError):
+        fill(page, "c", "")
+
+
+def test_rows_of_a_chart_begin_with_the_worst_for_freshviews() -> None:
+    rows = [
+        measured("orderbook", "axf", "freshviews", 300.0),
+        measured("orderbook", "axf", "DuckDB", 100.0),
+        measured("orderbook", "bsv", "freshviews", 100.0),
+        measured("orderbook", "bsv", "DuckDB", 400.0),
+        measured("orderbook", "bsv", "first_order", 50.0),
+        measured("orderbook", "bsp", "freshviews", 100.0),
+        measured("orderbook", "bsp", "first_order", 50.0),
+    ]
+    worst, best = rows_of(rows)
+    assert worst == ("order book, bsv", [("DuckDB", 0.25)]) and best == ("order book, axf", [("DuckDB", 3.0)])
+    assert len(rows_of(rows, own=True)) == 3
 
 
 def test_the_same_figures_draw_the_same_pictures(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="pictures need the extra bench")
-    rows = [measured("snb", "posts of friends", name, 10.0**i) for i, name in enumerate(("freshviews", "DuckDB"))]
-    sized = [measured("graph", f"triangle, skew 2.5, batches of {n}", "freshviews", n, p50_ms=1.0) for n in (1, 10)]
 
-    window = {"window": 10, "bytes per edge": 200.0}
-    windows = [
-        measured("windowed_graph", "3-hop, full", "freshviews", None, value=1.0, **window),
-        measured("windowed_graph", "3-hop, full, window 1/2", "freshviews", None, value=0.5, **{**window, "window": 5}),
-        *(
-            measured("enclosure", f"r(s, t), {n}", "freshviews", None, value=1.0 * n, lambda_t=n / 2, bytes=n)
-            for n in (1, 4)
-        ),
-    ]
+    def drawn() -> list[bytes]:
+        found = parts()
+        assert draw_part(found["engine"][1], tmp_path / "engine.svg")
+        draw_overview({"graph": found["graph"][1]}, tmp_path / "overview.svg")
+        curves = [file for group in ("batches", "windows") for file, _ in draw_curves(group, found[group][1], tmp_path)]
+        assert len(curves) == 3
+        return [file.read_bytes() for file in sorted(tmp_path.iterdir())]
 
-    def drawn() -> list[tuple[Path, bytes]]:
-        groups = {"tables": rows, "batches": sized, "windows": windows}
-        found = [plot for group, some in groups.items() for plot in plots(group, some, tmp_path)]
-        return [(plot.file, plot.file.read_bytes()) for plot in found]
+    assert drawn() == drawn()
 
-    first = drawn()
-    assert len(first) == 7
-    assert drawn() == first
+
+def test_nobody_beside_freshviews_is_no_picture(tmp_path: Path) -> None:
+    assert not draw_part([measured("snb", "posts of friends", "freshviews", 1.0)], tmp_path / "none.svg")

@@ -98,11 +98,11 @@ def test_strategies_take_turns_and_a_stopped_run_goes_on(tmp_path: Path, monkeyp
     path = tmp_path / "run.jsonl"
     kept = Unfinished(path, {"date": "today"}, go_on=False)
     assert not run.measure([ENTRY], 2, Limits(1.0, 1e9, 0.0), kept)
-    assert not run.told_of_all([ENTRY], kept.measured)
+    assert not run.all_measured([ENTRY], kept.measured)
     assert run.measure([ENTRY], 2, LIMITS, kept)
     # b is wrong and c was cut off: both are told once.
     assert fake.asked == ["a", "b", "c", "d", "a", "d"]
-    assert run.told_of_all([ENTRY], kept.measured)
+    assert run.all_measured([ENTRY], kept.measured)
     wrong = next(one for one in kept.measured if one["strategy"] == "b")
     assert "after step 1" in wrong["wrong"] and "rows_per_second" not in wrong
     again = Unfinished(path, {"date": "tomorrow"}, go_on=True)

@@ -11,7 +11,7 @@ from benchmarks.counting import moves, slice_intersections
 from benchmarks.measuring import ours
 from benchmarks.measuring.answers import compare_answers
 from benchmarks.measuring.strategies import PLANNED
-from benchmarks.reporting.report import table
+from benchmarks.reporting.tables import table
 from benchmarks.running.schedule import APART, TRIE, apart
 from benchmarks.timing import single_edits, tree_load, trie
 from benchmarks.workloads import graph, kept_listing

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _CODE = re.compile(r"`([^`\n]+)`")
 _DOTTED = re.compile(r"[a-z_]+(?:\.[A-Za-z_]+)+")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)\s]*)?\)")
@@ -71,9 +71,15 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs" / "README.md").read_text()
-    for page in PAGES[1:]:
+    for page in (ROOT / "docs").glob("*.md"):
         if page.name != "README.md":
             assert f"({page.name})" in index, page.name
+
+
+def test_every_page_of_the_benchmarks_is_in_their_index() -> None:
+    index = (ROOT / "docs" / "benchmarks.md").read_text()
+    for page in (ROOT / "docs" / "benchmarks").glob("*.md"):
+        assert f"(benchmarks/{page.name})" in index, page.name
 
 
 def test_every_dependency_has_its_reason() -> None:
