@@ -16,8 +16,8 @@ its change to the next (``engine.commit.commit``), the log is synced (``store.lo
 subscribers are told (``engine.commit.notices``).
 """
 
-from freshviews.engine.batch import Batch
 from freshviews.engine.change import Change, Subscription
+from freshviews.engine.commit.batch import Batch
 from freshviews.engine.database import Database
 from freshviews.engine.durable.recovery import Recovery
 from freshviews.engine.view import Table, View

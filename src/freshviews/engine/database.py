@@ -16,21 +16,22 @@ import pyarrow as pa
 
 from freshviews.catalog.catalog import Statement, ViewDefs, near
 from freshviews.catalog.definitions import TableDef
-from freshviews.engine.batch import Batch
 from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.inputs import accepted
+from freshviews.engine.commit.batch import Batch
 from freshviews.engine.commit.commit import Broken, Followed, commit
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Uninterrupted
 from freshviews.engine.commit.notices import Notices
-from freshviews.engine.draft import Draft, better_for, measurable, statement_of
+from freshviews.engine.draft import Draft
 from freshviews.engine.durable.database_image import read_database, write_database
 from freshviews.engine.durable.durability import batch_payload, snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
 from freshviews.engine.failures import encoded_rows
 from freshviews.engine.relations import Relation, Relations
+from freshviews.engine.replanning import advised, better_for, statement_of
 from freshviews.engine.tables.base_check import Changes
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
@@ -48,9 +49,6 @@ from freshviews.types.dictionary import Dictionary
 _LOGGER = logging.getLogger("freshviews")
 
 SNAPSHOT_BYTES = 64 << 20
-
-FIRST_UPDATES = 10_000
-"""So many updates of the tables of a view choose its join tree, where nothing is said of them."""
 
 
 class Database:
@@ -77,8 +75,6 @@ class Database:
         self._closed = False
         self._unusable: str | None = None
         self._directory: Directory | None = None
-        # Views whose join trees the first updates are to choose, with their tables.
-        self._unmeasured: dict[str, tuple[TableState, ...]] = {}
         self.recovery: Recovery | None = None
         """What opening a durable database found; None in memory."""
         if path is not None:
@@ -91,7 +87,6 @@ class Database:
             self._directory = directory
             self._relations, self._scripts = found.relations, found.scripts
             self._version, self.recovery = found.report.version, found.report
-        self._unmeasured = measurable(self._relations)
 
     # Definitions
 
@@ -113,7 +108,6 @@ class Database:
                     self._scripts.append(script)
 
             self._run(statements, keep, measured=True)
-            self._unmeasured = measurable(self._relations)
 
     def rule(self, text: str, properties: Mapping[str, str] | None = None) -> None:
         """Define views by rules, as ``tri(a, b, c) <- r(a, b), s(b, c), t(c, a).``; see docs/rules.md.
@@ -146,6 +140,24 @@ class Database:
                         raise CatalogError(f"{name} exists already")
                 catalog = catalog.after(statement)
             self._run(statements, lambda chosen: None, measured=False)
+
+    def replan(self, view: str) -> bool:
+        """Choose the join tree of a view again, by the updates that its tables have had; True if it is another one.
+
+        The view is then backfilled before this returns; its readers and subscribers go on. What it was planned by
+        becomes its property ``'freshviews.updates'``, which ALTER VIEW can change. Returns False, with nothing done,
+        where another tree is not cheaper, or the updates are declared (see docs/crown.md). ``stats`` and ``explain``
+        say when replanning pays. Raises CatalogError where there is no such view.
+        """
+        with self._lock:
+            state = self.view(view).state
+            updates = better_for(state.definition, self._relations, 1.0, state.maintained.sizes())
+            if updates is not None:
+                self.execute(statement_of(state.name, updates))
+            return updates is not None
+
+    def _advised(self, state: ViewState) -> str | None:
+        return advised(state, self._relations)
 
     def _run(
         self, statements: Iterable[Statement], keep: Callable[[Sequence[str]], None], measured: bool
@@ -182,7 +194,7 @@ class Database:
             state = self._relations.views.get(name.lower())
             if state is None or state.definition.internal:
                 raise CatalogError(f"unknown view {name}{near(name, self.views)}")
-            return View(state, self._guard)
+            return View(state, self._guard, partial(self._advised, state))
 
     def table(self, name: str) -> Table:
         """A stored base table, to read. CatalogError where it is unknown or trusted, thus not stored."""
@@ -321,27 +333,9 @@ class Database:
             change = Change(view.name, self._version, batch, view.decoder)
             for subscription in view.subscriptions:
                 self._notices.add(subscription, change)
-        if self._unmeasured:
-            self._plan_by_first_updates()
         if self._directory is not None and self._directory.snapshot_due:
             self._snapshot_if_possible()
         return self._version
-
-    def _plan_by_first_updates(self) -> None:
-        """Where a view's tables have had enough updates to tell, plan it anew, once, if that halves what they cost."""
-        due = [v for v, tables in self._unmeasured.items() if sum(t.updates for t in tables) >= FIRST_UPDATES]
-        for name in due:
-            self._unmeasured.pop(name, None)
-            view = self._relations.views[name]
-            view.measured = True
-            updates = better_for(view.definition, self._relations, 2.0, view.maintained.sizes())
-            if updates is None:
-                continue
-            try:
-                self.execute(statement_of(name, updates))
-                _LOGGER.info("view %s: its join tree is chosen by its first updates, %s", name, updates)
-            except FreshviewsError as error:
-                _LOGGER.warning("view %s keeps its join tree: %s", name, error)
 
     @property
     def version(self) -> int:
@@ -422,7 +416,8 @@ class Database:
 
         ``rows`` (None where they are not stored; equal rows of a table count once, or as often as they came),
         ``bytes``, ``updates`` (rows that came in), ``seconds``
-        (spent on them), and of views ``strategy``.
+        (spent on them); of views also ``strategy`` and ``replan``: the ``'freshviews.updates'`` by which ``replan``
+        would at least halve the cost of updates, None where it would not or fewer than 10,000 updates have come.
         """
         with self._lock:
             self._check_usable()
@@ -430,7 +425,10 @@ class Database:
                 "version": self._version,
                 "strings": len(self._dictionary),
                 "tables": {t.name: t.stats() for t in self._relations.tables.values()},
-                "views": {v.name: v.stats() for v in self._relations.views.values()},
+                "views": {
+                    v.name: {**v.stats(), "replan": advised(v, self._relations)}
+                    for v in self._relations.views.values()
+                },
             }
 
     @property

@@ -18,14 +18,14 @@ from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
 from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relation, Relations
+from freshviews.engine.replanning import better_for, statement_of
 from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.tables.foreign_keys import links_of
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.maintained import Maintained
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError
-from freshviews.plan.crown.updates import NAMED, better_updates, may_be_measured
-from freshviews.plan.planner import plan_block
+from freshviews.plan.crown.updates import NAMED
 from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
 
@@ -206,38 +206,3 @@ class Draft:
         """Give back what was made; nothing, once finished."""
         for one in reversed(self._fresh):
             one.close()
-
-
-def better_for(
-    view: ViewDef, relations: Relations, gain: float, held: Mapping[str, tuple[int, int]] | None = None
-) -> str | None:
-    """What to name as the updates of a view that nothing is said of, by those that its tables have had, where its
-    join tree would cost less, so many times; None where it would not. ``held``: the sizes of what it stores, which
-    tell how many rows its bags have."""
-    sources = {name: relations.get(name) for name in view.inputs}
-    tables = {name: one for name, one in sources.items() if isinstance(one, TableState)}
-    definitions = {name: one.definition for name, one in tables.items()}
-    if len(tables) < len(sources) or not may_be_measured(view, definitions):
-        return None
-    if all(plan_block(view, block, definitions).strategy != "crown" for block in view.blocks):
-        return None
-    rows = {name: size for name, (size, _) in (held or {}).items()}
-    rows |= {name: one.stored.rows for name, one in tables.items() if one.stored is not None}
-    return better_updates(view, {name: one.updates for name, one in tables.items()}, gain, rows)
-
-
-def measurable(relations: Relations) -> dict[str, tuple[TableState, ...]]:
-    """Views under ``crown`` of whose updates nothing is said, by name, with their tables."""
-    found = {}
-    for key, view in relations.views.items():
-        tables = tuple(relations.get(name) for name in view.definition.inputs)
-        known = {one.name: one.definition for one in tables if isinstance(one, TableState)}
-        looked_at = view.measured or view.definition.internal or "crown" not in view.maintained.strategies
-        if not looked_at and len(known) == len(tables) and may_be_measured(view.definition, known):
-            found[key] = tuple(one for one in tables if isinstance(one, TableState))
-    return found
-
-
-def statement_of(view: str, updates: str) -> str:
-    """The statement that names the updates of a view."""
-    return f"ALTER VIEW `{view}` SET TBLPROPERTIES ('{NAMED}' = '{updates}');"

@@ -127,6 +127,11 @@ class View(Rows):
 
     _state: ViewState
 
+    def __init__(self, state: ViewState, guard: Guard, replan: Callable[[], str | None]) -> None:
+        """``replan``: the ``'freshviews.updates'`` by which replanning pays, None where it does not."""
+        super().__init__(state, guard)
+        self._replan = replan
+
     @property
     def state(self) -> ViewState:
         """What the engine knows of the view."""
@@ -202,6 +207,11 @@ class View(Rows):
         return subscription
 
     def explain(self) -> str:
-        """Class, reason, strategy, bounds, the program, and what is stored and indexed."""
+        """Class, reason, strategy, bounds, the program, what is stored and indexed, and whether replanning pays."""
         with self._guard(self._state):
-            return self._state.maintained.explain()
+            text = self._state.maintained.explain()
+            updates = self._replan()
+            if updates is None:
+                return text
+            advice = f"replan: another join tree would at least halve the cost of updates; db.replan('{self.name}')"
+            return f"{text}\n{advice} takes it, by 'freshviews.updates' = '{updates}'\n"

@@ -27,8 +27,6 @@ class ViewState:
     dependents: tuple[ViewState, ...] = ()
     """Views that read this one."""
     is_stored: bool = True
-    measured: bool = False
-    """Whether its tables' first updates have been looked at."""
     subscriptions: list[Subscription] = field(default_factory=list)
     followers: int = 0
     """Those who read the change of each update; see ``in_order``."""

@@ -1,4 +1,4 @@
-"""Join trees chosen by what tables were seen to take, and views altered in place."""
+"""Join trees chosen by the updates of tables, at CREATE and on request, and views altered in place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from freshviews import Database
-from freshviews.engine.database import FIRST_UPDATES
+from freshviews.engine.replanning import ADVISED_FROM
 from freshviews.errors import CatalogError, FreshviewsError, PlanError, SqlError
 
 TABLES = """CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL){r};
@@ -71,30 +71,51 @@ def test_what_is_declared_is_not_measured() -> None:
         db.insert("t", rows_of_t(0, 50))
         db.execute(VIEW)
         assert top_of(db) == "[b]"
-        db.insert("t", rows_of_t(50, FIRST_UPDATES))
+        db.insert("t", rows_of_t(50, ADVISED_FROM))
+        assert not db.replan("v") and advice(db) is None
         assert top_of(db) == "[b]"
 
 
-def test_the_first_updates_choose_the_tree_of_a_view_over_empty_tables() -> None:
-    """The view that a user holds goes on, and so do its subscribers; later updates are told by the new tree."""
+def advice(db: Database) -> str | None:
+    """What ``stats`` says of replanning; EXPLAIN says the same."""
+    found: str | None = db.stats()["views"]["v"]["replan"]
+    assert (found is not None) == ("db.replan('v')" in db.view("v").explain())
+    return found
+
+
+def test_no_commit_replans_a_view() -> None:
+    with Database() as db:
+        db.execute(TABLES.format(r="") + VIEW)
+        fill(db)
+        kept_by = db._relations.views["v"].maintained
+        for first in range(0, 2 * ADVISED_FROM, 5_000):
+            assert (advice(db) is None) == (first < ADVISED_FROM)
+            db.insert("t", rows_of_t(first, 5_000))
+        assert db._relations.views["v"].maintained is kept_by and top_of(db) == "[b]"
+        assert advice(db) == f"r 1, s 1, t {2 * ADVISED_FROM}"
+
+
+def test_a_view_is_replanned_on_request_by_the_updates_so_far() -> None:
+    """The view that a user holds goes on, as do its readers and subscribers; later changes come from the new tree."""
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)
         held = db.view("v")
         told: Told = Counter()
         held.subscribe(lambda change: told.update(dict(change)))
         fill(db)
-        db.insert("t", rows_of_t(0, FIRST_UPDATES - 100))
-        assert top_of(db) == "[b]"
+        db.insert("t", rows_of_t(0, 1000))
         reader = held.to_batches(16)
         first = next(reader)
-        db.insert("t", rows_of_t(FIRST_UPDATES - 100, 100))
-        assert top_of(db) == "[c]"
-        assert sum(batch.num_rows for batch in reader) + len(first) == len(expected(rows_of_t(0, FIRST_UPDATES - 100)))
-        db.insert("t", rows_of_t(FIRST_UPDATES, 20))
+        assert db.replan("V") and not db.replan("v")
+        assert top_of(db) == "[c]" and advice(db) is None
+        assert sum(batch.num_rows for batch in reader) + len(first) == len(expected(rows_of_t(0, 1000)))
+        db.insert("t", rows_of_t(1000, 20))
         db.delete("t", rows_of_t(0, 10))
-        left = expected(rows_of_t(10, FIRST_UPDATES + 10))
+        left = expected(rows_of_t(10, 1010))
         assert Counter(held) == left
         assert +told == left
+        with pytest.raises(CatalogError, match="unknown view w"):
+            db.replan("w")
         db.execute("DROP MATERIALIZED VIEW v")
         with pytest.raises(CatalogError, match="v was dropped"):
             list(held)
@@ -105,10 +126,10 @@ def test_equal_numbers_of_updates_change_nothing() -> None:
         db.execute(TABLES.format(r="") + VIEW)
         state = db._relations.views["v"]
         kept_by = state.maintained
-        third = FIRST_UPDATES // 3 + 1
         for table in "rst":
-            db.insert(table, [(i, i) for i in range(third)])
-        assert state.measured and state.maintained is kept_by
+            db.insert(table, [(i, i) for i in range(ADVISED_FROM // 2)])
+        assert advice(db) is None and not db.replan("v")
+        assert state.maintained is kept_by
 
 
 def test_a_durable_database_keeps_the_tree_that_was_chosen(tmp_path: Path) -> None:
@@ -144,16 +165,16 @@ def test_a_view_that_is_gone_at_the_end_of_its_script_leaves_nothing(tmp_path: P
         assert "[b]" in db.view("w").explain()
 
 
-def test_what_the_first_updates_chose_survives_a_reopen(tmp_path: Path) -> None:
+def test_a_replanned_view_survives_a_reopen(tmp_path: Path) -> None:
     with Database(tmp_path / "db") as db:
         db.execute(TABLES.format(r="") + VIEW)
         fill(db)
-        db.insert("t", rows_of_t(0, FIRST_UPDATES))
-        assert top_of(db) == "[c]"
-        db.insert("t", rows_of_t(FIRST_UPDATES, 10))
+        db.insert("t", rows_of_t(0, 100))
+        assert db.replan("v") and top_of(db) == "[c]"
+        db.insert("t", rows_of_t(100, 10))
     with Database(tmp_path / "db") as db:
         assert top_of(db) == "[c]"
-        assert Counter(db.view("v")) == expected(rows_of_t(0, FIRST_UPDATES + 10))
+        assert Counter(db.view("v")) == expected(rows_of_t(0, 110))
 
 
 # ALTER VIEW
