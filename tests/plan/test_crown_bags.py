@@ -17,7 +17,7 @@ from freshviews.plan import STRATEGIES
 from freshviews.plan.crown import strategy as crown
 from freshviews.plan.crown.alike import Inner
 from freshviews.plan.crown.query import prepared
-from freshviews.plan.eps import linear as ivm_eps_linear
+from freshviews.plan.eps import triangle_linear as ivm_eps_linear
 from freshviews.plan.planner import BAG_STRATEGIES, keeper_of_bags
 from freshviews.plan.trie import trie_join
 from freshviews.program.nodes import COUNT

@@ -11,8 +11,8 @@ import pytest
 
 from freshviews.errors import PlanError
 from freshviews.plan.delta import first_order
-from freshviews.plan.eps import four as ivm_eps_four
-from freshviews.plan.eps import three as ivm_eps
+from freshviews.plan.eps import four_relations as ivm_eps_four
+from freshviews.plan.eps import triangle as ivm_eps
 from freshviews.plan.eps.cases import Auxiliary, Where
 from freshviews.program.nodes import Program
 from freshviews.program.reference.interpreter import State

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from benchmarks.workloads.hard import oumv_stream
-from freshviews.plan.eps import listing as ivm_eps_listing
+from freshviews.plan.eps import triangle_listing as ivm_eps_listing
 from freshviews.program.nodes import Program
 from freshviews.program.reference.interpreter import State
 from freshviews.query.query import Query

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from freshviews.plan import recompute
 from freshviews.plan.crown import strategy as crown
 from freshviews.plan.delta import change_propagation, first_order, higher_order, view_tree
-from freshviews.plan.eps import linear as ivm_eps_linear
-from freshviews.plan.eps import three as ivm_eps
+from freshviews.plan.eps import triangle as ivm_eps
+from freshviews.plan.eps import triangle_linear as ivm_eps_linear
 from freshviews.plan.trie import incremental_trie_join, trie_join
 from freshviews.program.nodes import Program
 from freshviews.query.query import Query

@@ -15,11 +15,11 @@ from freshviews.plan.crown.alike import FIRST_ORDER, Inner
 from freshviews.plan.crown.query import prepared
 from freshviews.plan.crown.updates import named_updates, rates_of
 from freshviews.plan.delta import first_order, view_tree
-from freshviews.plan.eps import four as ivm_eps_four
+from freshviews.plan.eps import four_relations as ivm_eps_four
 from freshviews.plan.eps import hierarchical as ivm_eps_hierarchical
-from freshviews.plan.eps import linear as ivm_eps_linear
-from freshviews.plan.eps import listing as ivm_eps_listing
-from freshviews.plan.eps import three as ivm_eps
+from freshviews.plan.eps import triangle as ivm_eps
+from freshviews.plan.eps import triangle_linear as ivm_eps_linear
+from freshviews.plan.eps import triangle_listing as ivm_eps_listing
 from freshviews.plan.naming import Namer
 from freshviews.plan.trie import incremental_trie_join, key_order, trie_join
 from freshviews.program.nodes import Program

@@ -1,7 +1,7 @@
 """The cycle that IVM^eps sees in a query over three relations: what each is parted by, and what is stored of it.
 
-With the relations in a cycle, each shares variables with the one before it and with the one after it. It is parted by
-the former. Variables of all three belong to either side; those of one alone, which are summed over, are forgotten.
+In a cycle, each relation shares variables with the one before it and with the one after it. Variables of all three
+relations belong to both. Variables of one relation alone that nothing asks for are dropped; the stores sum them out.
 """
 
 from __future__ import annotations
@@ -18,34 +18,43 @@ from freshviews.query.query import Atom, Query
 
 @dataclass(frozen=True)
 class Role:
-    """An atom in the cycle: it is parted by ``by``, which it shares with the one before it, and shares ``other``
-    with the one after it; variables of all atoms are in both. ``epsilon`` is 0 where it is heavy as a whole, 1 where
-    it is light, as it is where ``by`` are all its variables; ``given`` is what was asked for."""
+    """An atom in the cycle.
+
+    ``by``: the variables that it shares with the atom before it, by which it is parted. ``other``: those that it
+    shares with the atom after it. ``given``: the exponent of its threshold.
+    """
 
     atom: Atom
     by: tuple[str, ...]
     other: tuple[str, ...]
-    epsilon: float
     given: float
 
     @property
     def name(self) -> str:
         return self.atom.name
 
-    @property
-    def parted(self) -> bool:
-        """Whether there is a heavy and a light part."""
-        return 0 < self.epsilon < 1
 
-    @property
-    def places(self) -> tuple[int, ...]:
-        """The positions of ``by`` in the atom."""
-        return tuple(self.atom.variables.index(v) for v in self.by)
+Cycle = tuple[Role, Role, Role]
 
 
-def cycle_of(query: Query, epsilon: float | Mapping[str, float]) -> tuple[Role, Role, Role]:
-    """The roles of a query's atoms, in the order that lets most of them share a store; PlanError where a query has
-    other than three atoms, or a variable of one atom that cannot be forgotten."""
+def after(cycle: Cycle, role: Role) -> tuple[Role, Role]:
+    """The first and the second role after a role."""
+    at = cycle.index(role)
+    return cycle[(at + 1) % 3], cycle[(at + 2) % 3]
+
+
+def is_aware(query: Query, cycle: Cycle, role: Role) -> bool:
+    """True if an update of an atom uses the parts of the two others: it binds the groups, and the two others share a
+    variable that it does not bind."""
+    first, _ = after(cycle, role)
+    return set(role.atom.variables).issuperset(query.free) and not set(first.other) <= set(role.atom.variables)
+
+
+def cycle_of(query: Query, epsilon: float | Mapping[str, float]) -> Cycle:
+    """The roles of a query's atoms, in the order in which most of them share a store.
+
+    PlanError if the query has other than three atoms, or a variable of one atom that cannot be dropped.
+    """
     query = forgotten(query)
     if len(query.atoms) != 3:
         raise PlanError(
@@ -66,7 +75,7 @@ def cycle_of(query: Query, epsilon: float | Mapping[str, float]) -> tuple[Role, 
 
 
 def forgotten(query: Query) -> Query:
-    """The query without the variables that one atom alone has and that nothing asks for."""
+    """The query without the variables that only one atom has and that nothing asks for."""
     asked = {*query.free, *(v for factor in query.factors for v in factor)}
     atoms = []
     for atom in query.atoms:
@@ -77,32 +86,34 @@ def forgotten(query: Query) -> Query:
     return replace(query, atoms=tuple(atoms))
 
 
-def _roles(
-    query: Query, order: tuple[Atom, Atom, Atom], epsilon: float | Mapping[str, float]
-) -> tuple[Role, Role, Role]:
+def exponent(epsilon: float | Mapping[str, float], atom: Atom, default: float) -> float:
+    """The exponent of an atom: the one for all atoms, or that under its name, or else under the empty name."""
+    if isinstance(epsilon, float | int):
+        return float(epsilon)
+    return float(epsilon.get(atom.name, epsilon.get("", default)))
+
+
+def _roles(query: Query, order: tuple[Atom, Atom, Atom], epsilon: float | Mapping[str, float]) -> Cycle:
     def role(at: int) -> Role:
-        before, atom, after = order[at - 1], order[at], order[(at + 1) % 3]
+        before, atom, behind = order[at - 1], order[at], order[(at + 1) % 3]
         by = tuple(v for v in query.variables if v in atom.variables and v in before.variables)
-        other = tuple(v for v in query.variables if v in atom.variables and v in after.variables)
-        given = epsilon if isinstance(epsilon, float | int) else epsilon.get(atom.name, epsilon.get("", 0.5))
-        # A value that is the whole key has one row.
-        return Role(atom, by, other, 1.0 if set(by) == set(atom.variables) else float(given), float(given))
+        other = tuple(v for v in query.variables if v in atom.variables and v in behind.variables)
+        return Role(atom, by, other, exponent(epsilon, atom, 0.5))
 
     return role(0), role(1), role(2)
 
 
 def _kind(query: Query, role: Role, placed: bool) -> object:
-    """What atoms that share a store have in common; lifts differ by occurrence."""
+    """What atoms that share a store have in common. An atom with a lift shares with none."""
     lifted = any(lift.atom == role.name for a in query.aggregates for lift in a.lifts)
     if lifted:
         return role.name
     same = (role.atom.relation, role.atom.columns, frozenset(role.atom.filters), role.given)
-    return (*same, role.places, role.epsilon) if placed else same
+    return (*same, tuple(role.atom.variables.index(v) for v in role.by)) if placed else same
 
 
-def stores_of(query: Query, cycle: tuple[Role, Role, Role], namer: Namer, placed: bool = True) -> tuple[Store, ...]:
-    """What is stored: one view for all atoms that have the same rows and, if they are ``placed``, are parted by the
-    same columns."""
+def stores_of(query: Query, cycle: Cycle, namer: Namer, placed: bool) -> tuple[Store, ...]:
+    """The stores: one for all atoms that have the same rows and, if ``placed``, are parted by the same columns."""
     groups: dict[object, list[Atom]] = {}
     roles = {role.name: role for role in cycle}
     for atom in query.atoms:

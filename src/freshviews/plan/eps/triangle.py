@@ -1,0 +1,90 @@
+"""IVM^eps: counts over three relations in sublinear time, by heavy and light values.
+
+Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019):
+parts (Definition 6), auxiliary views (Figure 2), ApplyUpdate (Figure 3), OnUpdate and both rebalancings (Figure 4).
+This file is the table of cases of Figure 3. ``pairs`` writes the program.
+
+The relations form a cycle R(a, b), S(b, c), T(c, a). Each is parted by its first variable. An update of R(a, b) needs
+the sum over c of S(b, c) T(c, a):
+
+- b is light in S: join the few rows of S with this b, as ``first_order`` does;
+- b is heavy in S, c light in T: look up V_ST(b, a) = S_heavy(b, c) T_light(c, a);
+- b is heavy in S, c heavy in T: loop over the few heavy c that T has with this a.
+
+V_ST costs few steps as well. An update of S with a heavy b joins the few rows of T with a light c. An update of T with
+a light c joins the few heavy b that S has with this c. So an update takes O(N^max(eps, 1 - eps)) steps. The views have
+O(N^(1 + min(eps, 1 - eps))) rows, and recomputing them takes as many steps.
+
+``a``, ``b`` and ``c`` each stand for all variables that two of the relations share. There may be none, as in the chain
+R(b), S(b, c), T(c), whose ``a`` is empty. Variables of all three relations belong to every key. For eps = 0 a relation
+is heavy as a whole, for eps = 1 it is light as a whole. With one such eps for all relations, the program is that of
+first-order maintenance. With S heavy and T light as a whole, V_ST is the one view of factorised maintenance.
+
+Departures from the paper:
+
+- A relation has one store, in which the heavy rows are marked. A light value costs what it costs ``first_order``.
+- The four sums of Figure 3 over the rows of S and T are one loop.
+- All rows of a value that moves leave the views of its old part before the first enters those of the new one. The
+  paper moves row by row. The result does not depend on the parts, and a move leaves it alone.
+- Occurrences of one relation that are parted by the same columns share their store (``first_order``).
+- If the result is grouped by a variable that an update does not bind, the update runs as under ``first_order``.
+
+The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::
+
+    on R(a, b) += m:
+        u = sum:
+            if S_heavy[b]:
+                if v := V_ST[b, a]: u += m * v
+                for c, t in T.heavy[_, a]:
+                    if s := S[b, c]: u += m * s * t
+            else:
+                for c, s in S[b]:                   or the rows of T[_, a], if they are fewer
+                    if t := T[c, a]: u += m * s * t
+        Q[] += u
+        if R_heavy[a]:
+            if no S_heavy[b]:
+                for c, s in S[b]: V_RS[a, c] += m * s
+        else:
+            for c, t in T.heavy[_, a]: V_TR[c, b] += m * t
+        R[a, b] += m
+            appears: if R_heavy[a]: the row enters R.heavy
+        balance R by a
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from freshviews.plan.eps import four_relations, pairs
+from freshviews.plan.eps.cycle import Role
+from freshviews.plan.eps.pairs import Side, SumCase
+from freshviews.program.nodes import Program
+from freshviews.query.query import Query
+
+DEFAULT = 0.5
+"""The exponent of the least time."""
+
+
+def plan(query: Query, epsilon: float | Mapping[str, float] | None = None) -> Program:
+    """The program of a query over three relations, or over four (``four_relations``).
+
+    ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom; by default that of the least time.
+    PlanError for other queries.
+    """
+    if len(query.atoms) == 4:
+        return four_relations.plan(query, {"": epsilon} if isinstance(epsilon, float | int) else epsilon or {})
+    return pairs.plan(query, DEFAULT if epsilon is None else epsilon, pairs.Table(_pair, _cases, placed=True))
+
+
+def _pair(first: Role, second: Role) -> tuple[Side, Side]:
+    return Side(first, first.by, True), Side(second, second.by, False)
+
+
+def _cases(first: Role, second: Role) -> tuple[SumCase, ...]:
+    heavy, light = _pair(first, second)
+    whole = heavy.epsilon == light.epsilon == 1
+    return (
+        SumCase((heavy, light)),
+        SumCase((heavy, light.opposite), (second,)),
+        SumCase((heavy.opposite,), (first,) if whole else (first, second)),
+    )

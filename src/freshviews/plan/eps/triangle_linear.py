@@ -1,0 +1,84 @@
+"""IVM^eps in linear space: counts over three relations, each parted by both of its sides.
+
+Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019 and its extended version), the variant that parts relations on
+both variables. This file is its table of cases. ``pairs`` writes the program.
+
+The relations form a cycle R(a, b), S(b, c), T(c, a) as in ``triangle``. For an update of R(a, b), S is parted by b and
+T by a:
+
+- b is light in S, or a is light in T: join the smaller of the two slices, as ``first_order`` does: O(N^eps) steps;
+- both are heavy: look up V_ST(b, a), the join of the rows of S with a heavy b and of T with a heavy a.
+
+There are at most 2 N^(1 - eps) heavy values, so V_ST has at most 4 N^(2 - 2 eps) rows: for eps = 1/2, as many as the
+relations. An update of S(b, c) with a heavy b joins the rows of T with its c and a heavy a, O(N^(1 - eps)) of them.
+So an update takes O(N^max(eps, 1 - eps)) steps, and moving a value O(N^eps) times as many. In a graph both ends of an
+edge are seldom heavy. So most updates cost what they cost ``first_order``, and two lookups more.
+
+Departures from the paper: where both values are heavy, the views hold the sum over all c, so that c needs no parts.
+Occurrences of one relation share a store and its parts. If an update is on both sides of a view, the product of the
+update with itself is added as well.
+
+The plan of Q() = R(a, b) S(b, c) T(c, a), as far as R is concerned::
+
+    on R(a, b) += m:
+        u = sum:
+            if S_heavy_b[b] and T_heavy_a[a]:
+                if v := V_ST[b, a]: u += m * v
+            else:
+                for c, s in S[b]:                   or the rows of T[_, a], if they are fewer
+                    if t := T[c, a]: u += m * s * t
+        Q[] += u
+        if R_heavy_a[a]:
+            for c, s in S.heavy_c[b]: V_RS[a, c] += m * s
+        if R_heavy_b[b]:
+            for c, t in T.heavy_c[_, a]: V_TR[c, b] += m * t
+        R[a, b] += m
+            appears: the row enters R.heavy_a and R.heavy_b where its values are heavy
+        balance R[a, b]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from freshviews.plan.eps import pairs
+from freshviews.plan.eps.cycle import Role, cycle_of, is_aware
+from freshviews.plan.eps.pairs import Side, SumCase
+from freshviews.program.nodes import Program
+from freshviews.query.query import Query
+
+DEFAULT = 0.5
+"""The least exponent at which the views take linear space, and that of the least time."""
+
+
+def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Program:
+    """The program of a query over three relations.
+
+    ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom. PlanError for other queries.
+    """
+    return pairs.plan(query, epsilon, pairs.Table(_pair, _cases, placed=False))
+
+
+def is_helped(query: Query) -> bool:
+    """True if the updates of some relation take fewer steps than under ``first_order``: all its occurrences bind the
+    groups. PlanError for queries that this strategy does not take."""
+    cycle = cycle_of(query, DEFAULT)
+    relations = {role.atom.relation for role in cycle}
+    aware = {role.name: is_aware(query, cycle, role) for role in cycle}
+    return any(all(aware[r.name] for r in cycle if r.atom.relation == relation) for relation in relations)
+
+
+def _pair(first: Role, second: Role) -> tuple[Side, Side]:
+    return Side(first, first.by, True), Side(second, second.other, True)
+
+
+def _cases(first: Role, second: Role) -> tuple[SumCase, ...]:
+    left, right = _pair(first, second)
+    join = (first, second)
+    if left.is_empty or right.is_empty:
+        return (SumCase((), join),)
+    return (
+        SumCase((left, right)),
+        SumCase((left, right.opposite), join),
+        SumCase((left.opposite,), join),
+    )
