@@ -183,16 +183,17 @@ class _Writer:
         atoms = {role.name: role.atom for role in self.cycle}
         self.query = replace(query, atoms=tuple(atoms[atom.name] for atom in query.atoms))
         self.table = table
-        namer = Namer(self.query)
-        self.stores = stores_of(self.query, self.cycle, namer, table.placed)
+        self.namer = Namer(self.query)
+        self.stores = stores_of(self.query, self.cycle, self.namer, table.placed)
         self.indexes: Indexes = {}
         self.subset_indexes: dict[tuple[str, str], set[Places]] = {}
-        self.pairs = self._pairs(namer)
-        self.parts = self._parts(namer)
+        self.pairs = self._pairs()
+        self.parts = self._parts()
+        self.total = self.namer.of("u", "u")
 
     # What is stored
 
-    def _pairs(self, namer: Namer) -> dict[str, Pair]:
+    def _pairs(self) -> dict[str, Pair]:
         """The pairs that updates look up, by the name of the updated atom. Equal pairs are one."""
         query = self.query
         lifts = spanning_lifts(query)
@@ -213,7 +214,7 @@ class _Writer:
             if sign not in known:
                 names = (first.name, second.name)
                 view = View(
-                    namer.view(f"V_{joined_name(names)}"),
+                    self.namer.view(f"V_{joined_name(names)}"),
                     _pair_key(role, first, second),
                     components_over(query, frozenset(names), frozenset(name for name, _, _ in lifts)),
                     definition=f"{' * '.join(names)}, {', '.join(map(str, sides))}",
@@ -222,7 +223,7 @@ class _Writer:
             found[role.name] = known[sign]
         return found
 
-    def _parts(self, namer: Namer) -> tuple[Parts, ...]:
+    def _parts(self) -> tuple[Parts, ...]:
         """How stores are parted: by what pairs and cases depend on."""
         asked = [side for pair in self.views() for side in pair.sides]
         for role in self.cycle:
@@ -240,8 +241,9 @@ class _Writer:
             key = tuple(store.view.key[i] for i in places)
             several = sum(other == name for other, _, _ in parted) > 1
             subset = "_".join(("heavy", *key)) if several else "heavy"
-            values = View(namer.view(f"{name}_{subset}"), key, COUNTED, definition=f"values that are heavy in {name}")
-            found.append(Parts(store, places, values, subset, epsilon))
+            values = self.namer.view(f"{name}_{subset}")
+            what = f"values that are heavy in {name}"
+            found.append(Parts(store, places, View(values, key, COUNTED, definition=what), subset, epsilon))
         return tuple(found)
 
     def views(self) -> list[Pair]:
@@ -257,7 +259,7 @@ class _Writer:
 
     def step(self, role: Role) -> Step:
         view = self.store(role).view
-        alias = f"{role.name.lower()}_row"
+        alias = self.namer.row(role.name)
         return Step(view.name, role.atom.variables, alias, row_carrier(alias, view))
 
     def program(self) -> Program:
@@ -309,7 +311,7 @@ class _Writer:
         parameters = parameters_of(self.query, store.atoms[0])
         if len(store.atoms) == 1:
             return parameters
-        return Namer(self.query).columns(parameters)
+        return self.namer.columns(parameters)
 
     def _trigger(self, store: Store) -> Trigger:
         """An update of a store: it changes the result, then the pairs, then the store, then the parts."""
@@ -323,19 +325,20 @@ class _Writer:
             if len(updated) == 1 and is_aware(self.query, self.cycle, role):
                 body = rename(self._sum(role), dict(zip(role.atom.variables, key, strict=True)), {})
             else:
-                body = term(self.query, updated, names, self.stores, self.indexes, Namer(self.query))
+                body = term(self.query, updated, names, self.stores, self.indexes, self.namer)
             if len(store.atoms) > 1:
-                body = canonical(body, frozenset(names), Namer(self.query))
+                body = canonical(body, frozenset(names), self.namer)
             terms[body] = terms.get(body, 0) + 1
         body = tuple(s for one, times in terms.items() for s in scale(one, times))
         carrier = update_carrier(self.query, first)
         body += self._paired(store, key, carrier)
-        alias = f"{store.view.name.lower()}_new"
+        alias = self._name(store.view, "new")
         entering: Body = ()
         for parts in self.parts:
             if parts.store == store and self._is_looped(parts):
                 value = tuple(key[i] for i in parts.places)
-                entering += (Lookup(parts.values.name, value, f"is_{parts.subset}", (Enter(alias, parts.subset),)),)
+                enter = (Enter(alias, parts.subset),)
+                entering += (Lookup(parts.values.name, value, self._name(parts.values, "asked"), enter),)
         add = add_product(store.view, (carrier,))
         body += (replace(add, key=key, appear=entering, alias=alias if entering else ""),)
         if self.parts:
@@ -352,7 +355,12 @@ class _Writer:
 
     def _alias(self, side: Side) -> str:
         """The name of a row of the heavy values of a side; those of the two sides of a pair may be in one view."""
-        return f"{side.role.name.lower()}_{self.part(side).subset}"
+        wanted = f"{side.role.name.lower()}_{self.part(side).subset}_row"
+        return self.namer.of(("heavy", side.role.name, side.by), wanted)
+
+    def _name(self, view: View, mark: str) -> str:
+        """The name of a row of a view, other than those that joins use."""
+        return self.namer.of((mark, view.name), f"{view.name.lower()}_{mark}")
 
     def _where(self, side: Side, value: Key, body: Body) -> Body:
         """Run ``body`` for a value that is on a side."""
@@ -376,7 +384,7 @@ class _Writer:
             return self._ask(asked, asked.by, by_case(branches[True]), by_case(branches[False]))
 
         cases = self.table.cases(*after(self.cycle, role))
-        body: Body = (add_sum(query, by_case([c for c in cases if not any(s.is_empty for s in c.where)])),)
+        body: Body = (add_sum(query, self.total, by_case([c for c in cases if not any(s.is_empty for s in c.where)])),)
         for condition in reversed(ready):
             body = (If(condition, body),)
         return body
@@ -389,16 +397,16 @@ class _Writer:
         components = all_components(self.query)
         if not case.outer:
             view = self.pairs[role.name].view
-            alias = f"{view.name.lower()}_row"
+            alias = self.namer.row(view.name)
             payload = product(components, (update, row_carrier(alias, view)))
-            return (Lookup(view.name, _pair_key(role, first, second), alias, (Into("u", payload),)),)
+            return (Lookup(view.name, _pair_key(role, first, second), alias, (Into(self.total, payload),)),)
 
         def loop(outer: Role, inner: Role) -> Loop:
             step = self.step(outer)
             carriers = (update, row_carrier(step.alias, self.store(outer).view))
             body = nest(
                 Join(bound | set(step.key), carriers, (self.step(inner),), pending),
-                lambda done: (Into("u", product(components, done.carriers)),),
+                lambda done: (Into(self.total, product(components, done.carriers)),),
                 self.indexes,
             )
             among = next((self.part(s).subset for s in case.where if s.role == outer and s.heavy and s.parted), "")
@@ -431,7 +439,7 @@ class _Writer:
             same = list(group)
             side = same[0][0]
             heavy, light = (tuple(s for own, one in same if own.heavy == part for s in one) for part in (True, False))
-            alias = f"is_{self.part(side).subset}" if side.parted else ""
+            alias = self._name(self.part(side).values, "asked") if side.parted else ""
             body += self._ask(side, tuple(key[i] for i in places), heavy, light, alias)
         for pair in self.views():
             if all(self.store(side.role) == store for side in pair.sides):
@@ -498,7 +506,7 @@ class _Writer:
         store = parts.store
         key = tuple(p.name for p in self._parameters(store))[: len(store.view.key)]
         by = tuple(key[i] for i in parts.places)
-        alias = f"{store.view.name.lower()}_moved"
+        alias = self._name(store.view, "moved")
         carrier = row_carrier(alias, store.view)
         subset = parts.subset if self._is_looped(parts) else ""
         both_heavy = all(side.heavy for pair in self.views() for side in pair.sides)

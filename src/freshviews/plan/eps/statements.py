@@ -26,8 +26,8 @@ def add_count(view: View, sign: int, key: tuple[str, ...] | None = None) -> Add:
     return Add(view.name, view.key if key is None else key, (COUNT,), (Monomial((), sign),))
 
 
-def add_sum(query: Query, body: Body) -> Sum:
-    """Add to the result what ``body`` sums up in ``u``. The variables of the result are bound before."""
+def add_sum(query: Query, total: str, body: Body) -> Sum:
+    """Add to the result what ``body`` sums up under the name ``total``. The free variables are bound before."""
     components = all_components(query)
-    total = tuple(Monomial((Part("u", c.name),)) for c in components)
-    return Sum("u", components, body, (Add(RESULT, query.free, tuple(c.name for c in components), total),))
+    payload = tuple(Monomial((Part(total, c.name),)) for c in components)
+    return Sum(total, components, body, (Add(RESULT, query.free, tuple(c.name for c in components), payload),))
