@@ -17,7 +17,7 @@ from freshviews.codegen.writing import repeated
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of
 from freshviews.expr.nodes import Column
-from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown import propagation as crown
 from freshviews.program.nodes import Program
 from freshviews.query.block import Block, Output
 from freshviews.query.query import Query

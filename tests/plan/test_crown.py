@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from freshviews.errors import PlanError
-from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown import propagation as crown
 from freshviews.program.nodes import COUNT, Program
 from freshviews.program.printer import print_program
 from freshviews.program.reference.interpreter import State

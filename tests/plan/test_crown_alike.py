@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown import propagation as crown
 from freshviews.plan.crown.alike import Kept, kept_of
 from freshviews.plan.crown.query import prepared
 from freshviews.plan.planner import BAG_STRATEGIES, keeper_of_bags

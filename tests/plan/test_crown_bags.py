@@ -14,7 +14,7 @@ from freshviews import Database
 from freshviews.cli.script import ScriptError, plan_script
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
-from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown import propagation as crown
 from freshviews.plan.crown.alike import Inner
 from freshviews.plan.crown.query import prepared
 from freshviews.plan.eps import triangle_linear as ivm_eps_linear

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from freshviews.advice.enclosure import Spans, kind_of, lifespans, of_stream, of_tree
-from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown import propagation as crown
 from freshviews.program.printer import print_program
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.free_connex import is_free_connex

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from freshviews.cli.script import plan_script
 from freshviews.expr.nodes import Column
-from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown import propagation as crown
 from freshviews.plan.planner import Plan
 from freshviews.program.nodes import Program
 from freshviews.program.reference.interpreter import State

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown import propagation as crown
 from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE
 from freshviews.program.reference.interpreter import State
 from freshviews.query.acyclic import JoinTree

@@ -9,7 +9,7 @@ import pytest
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column, Expr, substitute
 from freshviews.plan import STRATEGIES
-from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown import propagation as crown
 from freshviews.plan.naming import RESULT, Namer, names_in, names_of
 from freshviews.program.nodes import Program
 from freshviews.query.query import Aggregate, Lift, Query

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from freshviews.plan import recompute
-from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown import propagation as crown
 from freshviews.plan.delta import change_propagation, first_order, higher_order, view_tree
 from freshviews.plan.eps import triangle as ivm_eps
 from freshviews.plan.eps import triangle_linear as ivm_eps_linear

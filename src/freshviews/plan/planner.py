@@ -10,7 +10,7 @@ from freshviews.catalog.window import PROPERTY
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES, top_k
 from freshviews.plan.assemble import assemble
-from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown import propagation as crown
 from freshviews.plan.crown.alike import FIRST_ORDER, Inner
 from freshviews.plan.crown.query import prepared
 from freshviews.plan.crown.updates import named_updates, rates_of
