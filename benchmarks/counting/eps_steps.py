@@ -36,7 +36,7 @@ from freshviews.engine.blocks.host import lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.plan.planner import plan_block
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.query.block import Block
 from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary

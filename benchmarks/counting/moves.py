@@ -21,6 +21,7 @@ from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.expr.nodes import Column
 from freshviews.plan import STRATEGIES as BY_NAME
+from freshviews.program.upkeep import Evaluated
 from freshviews.query.block import Block, Output, Result
 from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT
@@ -68,7 +69,7 @@ def counted(query: Query, strategy: str, rows: Mapping[str, Codes]) -> tuple[int
         ones = np.ones(len(table), np.int64)
         state.run(name, {c: address_of(column) for c, column in columns.items()}, address_of(ones), len(table))
     state.walk()
-    if program.evaluate:
+    if isinstance(program.upkeep, Evaluated):
         # What it takes to store the rows is no move of a cursor.
         state.status[STATUS_STEPS] = 0
         state.evaluate()

@@ -92,7 +92,7 @@ def passes_of(view: ViewState, way: str) -> list[str]:
     """The relations to feed to an emptied view, none where there is no such way."""
     view.maintained.clear()
     names = list(view.maintained.passes(SIZES, at_once=True))
-    is_joined = any(part.fed is not None or part.plan.program.traced for part in view.maintained._parts)
+    is_joined = any(part.fed is not None or part.plan.program.upkeep.joins for part in view.maintained._parts)
     names = list(view.maintained.passes(SIZES))
     if way == "as they lie":
         return ["e"]

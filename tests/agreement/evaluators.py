@@ -9,8 +9,9 @@ from typing import Any
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.views.maintained import Maintained
 from freshviews.plan.assemble import number_of
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
+from freshviews.program.results import Held, Listed
 from freshviews.query.block import SCANNED, Block
 from freshviews.query.grouping_sets import each
 from freshviews.ring import RINGS
@@ -127,17 +128,17 @@ class Interpreter:
         found: dict[Key, dict[str, Any]] = evaluate_query(block.query, relations, dictionary)
         if block.limit is not None:
             return {key: (n,) for key, n in first_rows(block, found, dictionary).items()}
-        if program.gathered is None:
+        if not (gathered := _gathered(program)):
             if block.results:
-                names = [c.name for c in program.emitted]
+                names = [c.name for c in program.result.emitted]
                 return {key: tuple(payload[name] for name in names) for key, payload in found.items()}
             counts = {key: payload["count"] for key, payload in found.items()}
             if block.kind == "groups":
                 # Distinct rows that are enumerated come once each.
                 return {key: (1,) for key, count in counts.items() if count > 0}
             return {key: (count,) for key, count in counts.items() if count}
-        view = program.view(program.gathered)
-        if program.once:
+        view = program.view(gathered)
+        if _presence(program):
             found = {key: {"count": 1} for key, payload in found.items() if payload["count"] > 0}
         zero = {c.name: RINGS[c.ring].zero for c in view.components}
         for distinct in block.distinct:
@@ -159,14 +160,14 @@ class Interpreter:
     def output(self) -> dict[Key, tuple[Any, ...]]:
         """The program's payloads, without what ``expected`` leaves out."""
         program = self.state.program
-        if program.gathered is None:
+        if not (gathered := _gathered(program)):
             return self.state.output()
-        view = program.view(program.gathered)
+        view = program.view(gathered)
         kept = [i for i, c in enumerate(view.components) if not _is_derived(self._block, c.name)]
         zero = tuple(RINGS[view.components[i].ring].zero for i in kept)
         found = {key: tuple(payload[i] for i in kept) for key, payload in self.state.output().items()}
         # Counts may say no more than that a row is there.
-        seen = self._seen() | ({"count"} if program.once else set())
+        seen = self._seen() | ({"count"} if _presence(program) else set())
         if seen:
             counts = [view.components[i].name in seen for i in kept]
             found = {
@@ -205,3 +206,17 @@ def change_of(relation: str, before: Rows, after: Rows, definitions: Definitions
     keys = {**before, **after}
     updates = [(key, after[key] - before[key]) for key in keys if after[key] != before[key]]
     return definitions.code_batch(relation, updates)
+
+
+def _gathered(program: Program) -> str:
+    """The view that has the components of the result's payload: the result, or its change. Empty if there is none."""
+    match program.result:
+        case Held(view) | Listed(delta=view):
+            return view
+        case _:
+            return ""
+
+
+def _presence(program: Program) -> bool:
+    """Whether the counts of the result only record that a row is present."""
+    return isinstance(program.result, Held) and program.result.presence

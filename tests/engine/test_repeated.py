@@ -18,7 +18,7 @@ from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of
 from freshviews.expr.nodes import Column
 from freshviews.plan.crown import propagation as crown
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.query.block import Block, Output
 from freshviews.query.query import Query
 from freshviews.types import BIGINT

@@ -18,7 +18,7 @@ from freshviews.program.reference.incremental.maintenance import Derivation, Mai
 from freshviews.program.reference.scalars import ScalarError, encode
 from freshviews.program.reference.tracing import Tracing
 from freshviews.program.rule import Rule
-from freshviews.program.traced import Traced
+from freshviews.program.traced import TracedJoin
 from freshviews.ring import INTEGER
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL, SqlType
 from tests.program.incremental.rules import RULES, Relations, Row, rule, shuffled
@@ -239,7 +239,7 @@ def test_the_plain_form_tells_the_same_of_products_that_do_not_fit() -> None:
     for counts, fails in (([2**40, 2**22, 1], False), ([2**40, 2**40, 1], True), ([2**40, -(2**23), -1], True)):
         edits = {name: {(1,): m} for name, m in zip("ABC", counts, strict=True)}
         pairs = tuple((name, f"{name}_edits") for name in "ABC")
-        tracing = Tracing(Traced(one, pairs, "#v"))
+        tracing = Tracing(TracedJoin(one, pairs, "#v"))
         views = {f"{name}_edits": {key: (m,) for key, m in rows.items()} for name, rows in edits.items()}
         traced = TracedRule(one)
         traced.apply(as_columns(edits))

@@ -12,6 +12,7 @@ from freshviews.plan import STRATEGIES
 from freshviews.plan.assemble import assemble, number_of
 from freshviews.program.reference.interpreter import State
 from freshviews.program.reference.scalars import rank
+from freshviews.program.results import Held
 from freshviews.query.block import Block, DistinctAggregate
 from freshviews.query.query import Query
 from freshviews.types import BIGINT, DOUBLE
@@ -90,8 +91,8 @@ def follow(block: Block, strategy: str) -> None:
     except PlanError as refusal:
         pytest.skip(str(refusal))
     wellformed.check(program)
-    assert program.output is not None
-    names = [c.name for c in program.view(program.output).components]
+    assert isinstance(program.result, Held)
+    names = [c.name for c in program.view(program.result.view).components]
     for seed in range(3):
         stream = Stream(relations_of(main, arguments), seed, values=4, signed=False)
         state = State(program)

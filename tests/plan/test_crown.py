@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from freshviews.errors import PlanError
 from freshviews.plan.crown import propagation as crown
-from freshviews.program.nodes import COUNT, Program
+from freshviews.program.payload import COUNT
 from freshviews.program.printer import print_program
+from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
 from freshviews.query.free_connex import is_free_connex
 from freshviews.query.hierarchical import is_q_hierarchical

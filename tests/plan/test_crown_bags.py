@@ -20,7 +20,7 @@ from freshviews.plan.crown.query import prepared
 from freshviews.plan.eps import triangle_linear as ivm_eps_linear
 from freshviews.plan.planner import BAG_STRATEGIES, keeper_of_bags
 from freshviews.plan.trie import trie_join
-from freshviews.program.nodes import COUNT
+from freshviews.program.payload import COUNT
 from freshviews.program.reference.interpreter import State
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.hypergraph import hypergraph
@@ -243,7 +243,7 @@ def test_the_key_order_of_bags_kept_by_their_traces_is_named() -> None:
     plan = plan_script(script).views[0].plans[0]
     assert plan.strategy == "crown"
     assert "by incremental_trie_join in order of r_dst, s_dst, src" in dict(plan.program.bounds)["bags"]
-    assert [one.rule.order for one in plan.program.traced] == [("r_dst", "s_dst", "src")]
+    assert [one.rule.order for one in plan.program.upkeep.joins] == [("r_dst", "s_dst", "src")]
     with pytest.raises(ScriptError, match=r"view v: 'u_dst' is not in its key order; .* takes all of src, r_dst"):
         plan_script(SQL.format(properties=properties.format("r_dst, s_dst, src")))
 

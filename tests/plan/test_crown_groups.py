@@ -12,8 +12,9 @@ from freshviews.cli.script import plan_script
 from freshviews.expr.nodes import Column
 from freshviews.plan.crown import propagation as crown
 from freshviews.plan.planner import Plan
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
+from freshviews.program.results import Enumerated, Held
 from freshviews.query.query import Aggregate, Lift, Query
 from freshviews.types import BIGINT
 from tests.plan.oracle import evaluate_query
@@ -67,7 +68,7 @@ def test_groups_over_several_nodes_are_maintained_without_being_stored(text: str
     made = summing(text)
     program = grouped(made)
     wellformed.check(program)
-    assert program.output is None and not any(view.journal for view in program.views)
+    assert isinstance(program.result, Enumerated) and not any(view.journal for view in program.views)
     for seed in range(6):
         assert_maintained(program, made, Stream(relations_of(made), seed), 20)
 
@@ -81,7 +82,7 @@ def test_a_group_is_found_by_its_columns(text: str) -> None:
         there = evaluate_query(made, stream.relations)
         for key in [*there, (99,) * len(made.free)]:
             payload = there.get(key)
-            names = [c.name for c in state.program.emitted]
+            names = [c.name for c in state.program.result.emitted]
             zero = state.find((99,) * len(made.free))
             assert state.find(key) == (zero if payload is None else tuple(payload[name] for name in names))
 
@@ -143,13 +144,13 @@ def planned(columns: str, aggregate: str, named: bool = True, key: str = "") -> 
 )
 def test_explain_tells_why_groups_are_stored(columns: str, aggregate: str, reason: str) -> None:
     plan = planned(columns, aggregate)
-    assert plan.program.output is not None
+    assert isinstance(plan.program.result, Held)
     assert dict(plan.program.bounds)["groups"] == f"stored: {reason}"
 
 
 def test_the_planner_takes_crown_for_groups_that_no_row_of_one_table_tells() -> None:
     spread = planned("r.a, r.b, s.c", "COUNT(*)", named=False)
-    assert spread.strategy == "crown" and spread.program.output is None
+    assert spread.strategy == "crown" and isinstance(spread.program.result, Enumerated)
     assert planned("r.a", "COUNT(*)", named=False).strategy != "crown"
     assert planned("r.a, r.b, s.c", "MAX(s.y)", named=False).strategy != "crown"
     # A row of r tells the row of s, and so the group: there are no more groups than rows of r.

@@ -7,7 +7,7 @@ import pytest
 from freshviews.catalog.catalog import Catalog
 from freshviews.plan.delta import first_order
 from freshviews.plan.planner import plan_block
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.query.dependencies import from_keys
 from freshviews.sql.statements.script import parse_script
 from tests.query.notation import query

@@ -17,6 +17,7 @@ from freshviews.plan.grouping_sets import Level, Store, stores_of
 from freshviews.program.printer import print_program
 from freshviews.program.reference.interpreter import State
 from freshviews.program.reference.scalars import rank
+from freshviews.program.results import Held
 from freshviews.query.block import Block, DistinctAggregate
 from freshviews.query.query import Query
 from freshviews.types import BIGINT, DOUBLE, NULL, SqlType
@@ -97,8 +98,8 @@ def follow(block: Block, strategy: str, signed: bool = False) -> None:
     except PlanError as refusal:
         pytest.skip(str(refusal))
     wellformed.check(program)
-    assert program.output is not None and program.free == block.free
-    names = [c.name for c in program.view(program.output).components]
+    assert isinstance(program.result, Held) and program.free == block.free
+    names = [c.name for c in program.view(program.result.view).components]
     # How many rows are behind the value of a semigroup is known to be none or some.
     some = {number_of(d.name) for d in block.distinct if d.kind not in ("count", "sum")}
     for seed in range(3):

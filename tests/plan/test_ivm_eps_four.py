@@ -14,7 +14,7 @@ from freshviews.plan.delta import first_order
 from freshviews.plan.eps import four_relations as ivm_eps_four
 from freshviews.plan.eps import triangle as ivm_eps
 from freshviews.plan.eps.cases import Auxiliary, Where
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
 from freshviews.query.query import Query
 from tests.plan.oracle import Relation, evaluate_query

@@ -15,8 +15,8 @@ from freshviews.plan.eps import hierarchical as ivm_eps_hierarchical
 from freshviews.plan.eps.cycle import forgotten
 from freshviews.plan.eps.tree import Node, tree_of
 from freshviews.plan.naming import joined_name
-from freshviews.program.nodes import Program
 from freshviews.program.printer import print_program
+from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
 from freshviews.query.query import Query
 from tests.plan.oracle import Key, Relation, evaluate_query

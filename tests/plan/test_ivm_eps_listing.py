@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.workloads.hard import oumv_stream
 from freshviews.plan.eps import triangle_listing as ivm_eps_listing
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
 from freshviews.query.query import Query
 from tests.plan.oracle import Relation, evaluate_query

@@ -11,7 +11,7 @@ from freshviews.expr.nodes import Column, Expr, substitute
 from freshviews.plan import STRATEGIES
 from freshviews.plan.crown import propagation as crown
 from freshviews.plan.naming import RESULT, Namer, names_in, names_of
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.query.query import Aggregate, Lift, Query
 from freshviews.types import BIGINT
 from tests.plan.cases import total
@@ -57,11 +57,11 @@ def check_names(program: Program) -> None:
     """Variables, rows and views have different names."""
     variables = {p.name for trigger in program.triggers for p in trigger.parameters}
     rows: set[str] = set()
-    for body in (*(t.body for t in program.triggers), program.enumerate, program.member, program.evaluate):
+    for body in (*(t.body for t in program.triggers), *program.result.bodies, program.upkeep.statements):
         keys, aliases = names_of(body)
         variables |= keys
         rows |= aliases
-    views = {view.name for view in (*program.views, *program.scratch)} - {RESULT}
+    views = {view.name for view in program.stores} - {RESULT}
     assert not variables & rows and not variables & views and not rows & views
 
 

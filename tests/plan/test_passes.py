@@ -13,7 +13,7 @@ from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from freshviews.plan.delta import first_order, view_tree
 from freshviews.plan.passes import EXHAUSTIVE, Pass, _Costs, _in_order, passes
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
 from freshviews.query.query import Query
 from tests.plan.cases import CASES

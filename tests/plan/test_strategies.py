@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from freshviews.plan.eps import hierarchical as ivm_eps_hierarchical
-from freshviews.program.nodes import Component, Program
+from freshviews.program.payload import Component
 from freshviews.program.printer import print_program
+from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
+from freshviews.program.results import Held
 from freshviews.query.query import Query
 from freshviews.ring import RINGS, Real
 from tests.plan.cases import CASES
@@ -46,7 +48,7 @@ def planned(strategy: Strategy, query: Query) -> Program:
 
 def components_of(program: Program) -> tuple[Component, ...]:
     """What the program tells of a row of the result."""
-    return program.emitted if program.output is None else program.view(program.output).components
+    return program.view(program.result.view).components if isinstance(program.result, Held) else program.result.emitted
 
 
 def expected(query: Query, stream: Stream, program: Program) -> Result:

@@ -15,10 +15,11 @@ from freshviews.engine.blocks.runtime import BlockState
 from freshviews.plan.delta import first_order
 from freshviews.plan.trie import trie_join
 from freshviews.plan.trie.key_order import best_key_order
-from freshviews.program.nodes import Add, Leap, Lookup, Statement, Sum, bodies
 from freshviews.program.printer import print_program
 from freshviews.program.reference.interpreter import State
 from freshviews.program.rewrite import visit
+from freshviews.program.statements import Add, Leap, Lookup, Statement, Sum
+from freshviews.program.structure import bodies
 from freshviews.query.query import Query
 from tests.program.wellformed import check
 
@@ -67,17 +68,18 @@ TAILED = {**FOUR, "v": "de", "w": "ea"}
 
 def test_a_four_cycle_tabulates_the_ways_back_from_the_opposite_corner() -> None:
     program = trie_join.plan(count_of(FOUR))
-    assert [(view.key, view.definition) for view in program.scratch] == [(("c",), "what d add up to, by c")]
-    added = [s for s in visit(program.evaluate) if isinstance(s, Add) and s.view == program.scratch[0].name]
-    asked = [s.key for s in visit(program.evaluate) if isinstance(s, Lookup)]
+    assert [(view.key, view.definition) for view in program.upkeep.scratch] == [(("c",), "what d add up to, by c")]
+    scratch = program.upkeep.scratch[0].name
+    added = [s for s in visit(program.upkeep.statements) if isinstance(s, Add) and s.view == scratch]
+    asked = [s.key for s in visit(program.upkeep.statements) if isinstance(s, Lookup)]
     assert len(added) == 1 and asked == [("c",)]
-    assert not [s for s in visit(program.evaluate) if isinstance(s, Sum) and s.remembered]
+    assert not [s for s in visit(program.upkeep.statements) if isinstance(s, Sum) and s.remembered]
 
 
 def test_a_five_cycle_remembers_what_two_corners_have_beside_it() -> None:
     program = trie_join.plan(count_of(FIVE))
-    assert [view.key for view in program.scratch] == [("d",)]
-    remembered = [s.remembered for s in visit(program.evaluate) if isinstance(s, Sum) and s.remembered]
+    assert [view.key for view in program.upkeep.scratch] == [("d",)]
+    remembered = [s.remembered for s in visit(program.upkeep.statements) if isinstance(s, Sum) and s.remembered]
     assert remembered == [("a", "c")]
 
 
@@ -85,8 +87,8 @@ def test_nothing_is_tabulated_where_that_may_be_more_work() -> None:
     # All that leads to c is little beside all that leads back to a.
     sizes = {"r": 10.0, "s": 10.0, "t": 1e6, "u": 1e6}
     order = ("a", "b", "c", "d")
-    assert not trie_join.plan(count_of(FOUR), order=order, sizes=sizes).scratch
-    assert trie_join.plan(count_of(FOUR), order=order).scratch
+    assert not trie_join.plan(count_of(FOUR), order=order, sizes=sizes).upkeep.scratch
+    assert trie_join.plan(count_of(FOUR), order=order).upkeep.scratch
 
 
 @pytest.mark.parametrize("atoms", [FOUR, FIVE, TAILED], ids=["four", "five", "four and three"])
@@ -113,7 +115,7 @@ def test_compiled_cycles_of_many_rows_are_counted_as_by_deltas() -> None:
 def test_a_star_is_counted_by_a_product_of_sums() -> None:
     query = count_of({"r": "xa", "s": "xb", "t": "xc"})
     program = trie_join.plan(query)
-    nested = max(_depth(s) for s in program.evaluate)
+    nested = max(_depth(s) for s in program.upkeep.statements)
     assert nested == 2, print_program(program)
 
 
@@ -140,8 +142,8 @@ def test_atoms_of_one_relation_in_one_order_share_a_trie() -> None:
     query = count_of({"r": "ab", "s": "ac", "t": "bc"})
     clique = replace(query, atoms=tuple(replace(atom, relation="e") for atom in query.atoms))
     program = trie_join.plan(clique)
-    assert [trie.view for trie in program.tries] == ["e"]
-    first = next(s for s in visit(program.evaluate) if isinstance(s, Leap))
+    assert [trie.view for trie in program.upkeep.tries] == ["e"]
+    first = next(s for s in visit(program.upkeep.statements) if isinstance(s, Leap))
     assert len(first.cursors) == 1
 
 

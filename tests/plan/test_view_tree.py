@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from freshviews.expr.nodes import Column
 from freshviews.plan.delta.view_tree import plan_factorised
-from freshviews.program.nodes import COUNT
+from freshviews.program.payload import COUNT
 from freshviews.program.printer import print_program
 from freshviews.program.reference.interpreter import State
 from freshviews.query.dependencies import FD

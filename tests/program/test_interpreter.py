@@ -7,31 +7,27 @@ from dataclasses import replace
 import pytest
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
-from freshviews.program.nodes import (
-    MULTIPLICITY,
+from freshviews.program.payload import MULTIPLICITY, Component, ComponentOf, Monomial, Value
+from freshviews.program.program import Parameter, Program, Trigger
+from freshviews.program.reference.interpreter import State
+from freshviews.program.reference.scalars import encode
+from freshviews.program.results import Enumerated, Held
+from freshviews.program.statements import (
     Add,
     Changed,
-    Component,
     Emit,
     If,
     Into,
     Let,
     Lookup,
     Loop,
-    Monomial,
-    Parameter,
-    Part,
-    Program,
+    Scan,
     Smaller,
     Statement,
     Sum,
-    Trigger,
-    Value,
-    View,
+    Top,
 )
-from freshviews.program.order import Order, Scan, Top
-from freshviews.program.reference.interpreter import State
-from freshviews.program.reference.scalars import encode
+from freshviews.program.views import Order, View
 from freshviews.ring import REAL
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL
 
@@ -52,8 +48,9 @@ def program(
     *body: Statement, views: tuple[View, ...] = (), output: str | None = None, filters: tuple[Expr, ...] = ()
 ) -> Program:
     """A program whose trigger is for updates of R(a, b)."""
+    result = Enumerated(()) if output is None else Held(output)
     parameters = (Parameter("a", column("a")), Parameter("b", column("b")))
-    return Program("P", ("a",), views, (Trigger("R", parameters, filters, body),), output)
+    return Program("P", ("a",), views, (Trigger("R", parameters, filters, body),), result)
 
 
 def view(name: str, *key: str, indexes: tuple[tuple[int, ...], ...] = (), journal: bool = False) -> View:
@@ -114,7 +111,7 @@ def stored(*body: Statement) -> Program:
 
 
 def test_a_loop_over_a_slice_visits_the_rows_that_agree_on_what_is_bound() -> None:
-    payload = (Monomial((MULTIPLICITY, Part("r", "count"))),)
+    payload = (Monomial((MULTIPLICITY, ComponentOf("r", "count"))),)
     loop = Loop("R", ("x", "b"), (1,), "r", (Add("V", ("x",), ("count",), payload),))
     state = run(stored(loop), (1, 7, 2), (2, 7, 3), (3, 8, 1), (9, 7, 1))
     assert state.views["V"] == {(1,): (2 * 3 + 2,), (2,): (3,)}
@@ -138,7 +135,7 @@ def test_a_loop_needs_its_index_to_be_declared() -> None:
 
 
 def test_a_lookup_runs_its_body_where_the_key_is_present() -> None:
-    tenfold = (Monomial((Part("r", "count"),), 10),)
+    tenfold = (Monomial((ComponentOf("r", "count"),), 10),)
     found = Lookup("R", ("b", "a"), "r", (Add("V", ("a",), ("count",), tenfold),))
     assert run(stored(found), (1, 2, 5), (2, 1, 1), (3, 3, 1)).views["V"] == {(2,): (50,)}
 
@@ -153,8 +150,8 @@ def test_smaller_takes_the_slice_with_fewer_rows_and_the_left_one_on_a_tie() -> 
 
 
 def test_what_follows_a_sum_runs_unless_it_is_zero() -> None:
-    into = Into("u", (Monomial((Part("r", "count"),)),))
-    total = (Monomial((Part("u", "count"),)),)
+    into = Into("u", (Monomial((ComponentOf("r", "count"),)),))
+    total = (Monomial((ComponentOf("u", "count"),)),)
     then = (Add("V", ("b",), ("count",), total), Add("V", ("a",), ("count",), ONE))
     body = Sum("u", COUNT, (Loop("R", ("x", "b"), (1,), "r", (into,)),), then)
     state = run(stored(body), (1, 70, 1), (2, 70, -1), (3, 70, 4), (4, 70, 1))
@@ -274,16 +271,16 @@ def test_rows_are_emitted_into_the_change_while_it_is_wanted() -> None:
 
 def test_a_result_that_is_not_stored_is_enumerated() -> None:
     made = program(Add("V", ("a", "b"), ("count",), M), views=(view("V", "a", "b"),))
-    loop = Loop("V", ("a", "b"), (), "v", (Emit(("a",), (Monomial((Part("v", "count"),)),)),))
-    state = run(Program(**{**vars(made), "enumerate": (loop,)}), (1, 1, 2), (1, 2, 3), (2, 1, 1), (2, 2, -1))
+    loop = Loop("V", ("a", "b"), (), "v", (Emit(("a",), (Monomial((ComponentOf("v", "count"),)),)),))
+    state = run(replace(made, result=Enumerated((loop,))), (1, 1, 2), (1, 2, 3), (2, 1, 1), (2, 2, -1))
     assert state.output() == {(1,): (5,)}
 
 
 def test_triggers_of_one_relation_run_one_after_the_other_over_the_batch() -> None:
     views = (view("V", "a", "b", indexes=((0,),)), view("W"))
     base = program(Add("V", ("a", "b"), ("count",), M), views=views)
-    loop = Loop("V", ("b", "c"), (0,), "v", (Add("W", (), ("count",), (Monomial((Part("v", "count"),)),)),))
+    loop = Loop("V", ("b", "c"), (0,), "v", (Add("W", (), ("count",), (Monomial((ComponentOf("v", "count"),)),)),))
     second = Trigger("R", base.triggers[0].parameters, (), (loop,))
-    state = State(Program(**{**vars(base), "triggers": (*base.triggers, second)}))
+    state = State(replace(base, triggers=(*base.triggers, second)))
     state.apply("R", [({"a": 1, "b": 2}, 1), ({"a": 2, "b": 3}, 1)])
     assert state.views["W"] == {(): (1,)}

@@ -8,30 +8,26 @@ import pytest
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.printer import print_expression
-from freshviews.program.nodes import (
-    MULTIPLICITY,
+from freshviews.program.payload import MULTIPLICITY, Component, ComponentOf, Monomial, Value
+from freshviews.program.printer import print_program, print_statements
+from freshviews.program.program import Parameter, Program, Trigger
+from freshviews.program.results import Enumerated, Held
+from freshviews.program.statements import (
     Add,
     Changed,
-    Component,
     Emit,
     If,
     Into,
     Let,
     Lookup,
     Loop,
-    Monomial,
-    Parameter,
-    Part,
-    Program,
+    Scan,
     Smaller,
     Statement,
     Sum,
-    Trigger,
-    Value,
-    View,
+    Top,
 )
-from freshviews.program.order import Order, Scan, Top
-from freshviews.program.printer import print_program, print_statements
+from freshviews.program.views import Order, View
 from freshviews.query.block import SET
 from freshviews.types import BIGINT, BOOLEAN, STRING
 
@@ -50,10 +46,10 @@ PROGRAM = Program(
         View("N", (), (COUNT,)),
     ),
     (),
-    "Q",
+    Held("Q"),
 )
 M = Monomial((MULTIPLICITY,))
-S, T = Part("s", "count"), Part("t", "sum_x")
+S, T = ComponentOf("s", "count"), ComponentOf("t", "sum_x")
 FIRST = (Top("r", "@m", 5, 8, ("b", "c"), "d", (Add("N", (), ("count",), (Monomial((Value("d"),)),)),)),)
 
 
@@ -91,7 +87,7 @@ def slice_of_t(*body: Statement) -> Loop:
                 "u",
                 (COUNT,),
                 (slice_of_s(Into("u", (Monomial((MULTIPLICITY, S)),))),),
-                (Add("N", (), ("count",), (Monomial((Part("u", "count"),)),)),),
+                (Add("N", (), ("count",), (Monomial((ComponentOf("u", "count"),)),)),),
             ),
             "u = sum:\n    for c, s in S[b]:\n        u += m * s\nif u:\n    N[] += u",
         ),
@@ -135,7 +131,9 @@ def slice_of_t(*body: Statement) -> Loop:
     ],
 )
 def test_a_statement_prints_as_the_notation_says(statement: Statement, text: str) -> None:
-    assert print_statements(PROGRAM, (statement,)) == text + "\n"
+    # Of an enumerated result, so that there are rows to emit.
+    program = replace(PROGRAM, result=Enumerated(()))
+    assert print_statements(program, (statement,)) == text + "\n"
 
 
 def test_a_view_prints_its_key_payload_and_indexes() -> None:
@@ -170,7 +168,7 @@ def test_a_trigger_prints_columns_filters_and_what_is_computed() -> None:
 
 def test_a_result_that_is_enumerated_prints_how() -> None:
     scan = Loop("S", ("a", "b"), (), "s", (Emit(("a",), (Monomial((S,)),)),))
-    printed = print_program(replace(PROGRAM, views=PROGRAM.views[:1], output=None, enumerate=(scan,)))
+    printed = print_program(replace(PROGRAM, views=PROGRAM.views[:1], result=Enumerated((scan,))))
     assert printed.endswith("\nresult(a):\n    for a, b, s in S:\n        emit (a) * s\n")
 
 

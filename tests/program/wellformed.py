@@ -1,17 +1,19 @@
-"""The rules of programs that the types of ``freshviews.program.nodes`` do not say."""
+"""The rules of programs that the types of ``freshviews.program`` do not say."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from freshviews.expr.nodes import columns_of
-from freshviews.program.nodes import (
-    MULTIPLICITY,
+from freshviews.program.payload import MULTIPLICITY, Component, ComponentOf, Monomial, Value
+from freshviews.program.program import Program
+from freshviews.program.results import Enumerated, Held, Listed, SliceSource, Source, UnionSource
+from freshviews.program.rewrite import visit
+from freshviews.program.statements import (
     Add,
     Balance,
     Changed,
     Clear,
-    Component,
     Cursor,
     Emit,
     Enter,
@@ -23,46 +25,42 @@ from freshviews.program.nodes import (
     Let,
     Lookup,
     Loop,
-    Monomial,
-    Part,
     Perform,
-    Program,
-    Rows,
+    Scan,
     Smaller,
-    Source,
     Statement,
     Sum,
     Tally,
-    Union,
-    Value,
+    Top,
 )
-from freshviews.program.order import Scan, Top
-from freshviews.program.rewrite import visit
 from freshviews.query.block import BY
 
 
 def check(program: Program) -> None:
     """Raises AssertionError where the program breaks a rule."""
-    names = [view.name for view in (*program.views, *program.scratch)]
+    names = [view.name for view in program.stores]
     assert len(set(names)) == len(names), f"two views are named alike: {names}"
-    assert program.output is None or program.view(program.output).journal
+    if isinstance(program.result, Held):
+        assert program.view(program.result.view).journal
     for trigger in program.triggers:
         variables = [parameter.name for parameter in trigger.parameters]
         assert len(set(variables)) == len(variables), f"two parameters are named alike: {variables}"
         assert MULTIPLICITY.name not in variables
         _Check(program).body(trigger.body, {MULTIPLICITY.name, *variables}, {}, frozenset())
-    _Check(program).body(program.enumerate, set(), {}, frozenset())
-    _Check(program).body(program.awake, set(), {}, frozenset())
-    _Check(program).body(program.evaluate, set(), {}, frozenset())
-    for trie in program.tries:
+    _Check(program).body(program.upkeep.statements, set(), {}, frozenset())
+    for trie in program.upkeep.tries:
         assert sorted(trie.order) == list(range(len(program.view(trie.view).key))), f"{trie} does not order its view"
-    walked = {c.trie for s in visit(program.evaluate) if isinstance(s, Leap) for c in s.cursors}
-    assert walked == {trie.name for trie in program.tries} and len(walked) == len(program.tries)
-    _Check(program).body(program.member, set(program.free), {}, frozenset())
-    _Check(program).listing(program.listing, set())
-    if program.delta:
-        (total,) = program.member
-        assert isinstance(total, Sum) and total.components == program.view(program.delta).components
+    walked = {c.trie for s in visit(program.upkeep.statements) if isinstance(s, Leap) for c in s.cursors}
+    assert walked == {trie.name for trie in program.upkeep.tries} and len(walked) == len(program.upkeep.tries)
+    match program.result:
+        case Enumerated(rows, member, awake):
+            _Check(program).body(rows, set(), {}, frozenset())
+            _Check(program).body(awake, set(), {}, frozenset())
+            _Check(program).body(member, set(program.free), {}, frozenset())
+        case Listed(sources, total, delta):
+            _Check(program).body((total,), set(program.free), {}, frozenset())
+            _Check(program).listing(sources, set())
+            assert total.components == program.view(delta).components
     used = _Check.used_indexes(program)
     if program.balancing is not None:
         for partition in program.balancing.partitions:
@@ -74,7 +72,7 @@ def check(program: Program) -> None:
             known = {MULTIPLICITY.name, *procedure.parameters}
             _Check(program).body(procedure.body, known, {}, frozenset())
         _Check(program).body(program.balancing.recompute, set(), {}, frozenset())
-    for traced in program.traced:
+    for traced in program.upkeep.joins:
         assert any(trigger.relation == traced.derivations for trigger in program.triggers)
         for view, edits in traced.edits:
             assert program.view(view).key == program.view(edits).key
@@ -94,7 +92,7 @@ def _sources(listing: tuple[Source, ...]) -> Iterator[Source]:
     """All sources of a listing, and the rows of its unions."""
     for one in listing:
         yield one
-        if isinstance(one, Union):
+        if isinstance(one, UnionSource):
             yield from (rows for rows in (one.light, one.heavy) if rows is not None)
             yield from _sources(one.inner)
 
@@ -107,7 +105,7 @@ class _Check:
     def listing(self, sources: tuple[Source, ...], variables: set[str]) -> None:
         """Every source binds new variables, and those of a union are what each of its sets binds."""
         for one in sources:
-            if isinstance(one, Rows):
+            if isinstance(one, SliceSource):
                 self.rows(one, variables)
                 variables = variables | set(one.key)
                 continue
@@ -121,7 +119,7 @@ class _Check:
             _Check(self.program, has=True).body(one.has, inside | set(one.variables), {}, frozenset())
             variables = variables | set(one.variables)
 
-    def rows(self, rows: Rows, variables: set[str]) -> None:
+    def rows(self, rows: SliceSource, variables: set[str]) -> None:
         self.view(rows.view, rows.key)
         for i, variable in enumerate(rows.key):
             assert (variable in variables) == (i in rows.bound), f"{variable} in the rows of {rows.view}"
@@ -129,14 +127,14 @@ class _Check:
     @staticmethod
     def used_indexes(program: Program) -> set[tuple[str, tuple[int, ...], str]]:
         bodies = [t.body for t in program.triggers]
-        bodies += [program.evaluate, program.enumerate, program.awake, program.member]
-        listed = list(_sources(program.listing))
-        bodies += [one.has for one in listed if isinstance(one, Union)]
+        bodies += [program.upkeep.statements, *program.result.bodies]
+        listed = list(_sources(program.result.sources)) if isinstance(program.result, Listed) else []
+        bodies += [one.has for one in listed if isinstance(one, UnionSource)]
         if program.balancing is not None:
             bodies += [body for p in program.balancing.partitions for body in (p.rise, p.sink)]
             bodies.append(program.balancing.recompute)
             bodies += [p.body for p in program.balancing.procedures]
-        used = {(one.view, one.bound, one.among) for one in listed if isinstance(one, Rows)}
+        used = {(one.view, one.bound, one.among) for one in listed if isinstance(one, SliceSource)}
         for body in bodies:
             statements = list(visit(body))
             used |= {(s.view, s.bound, s.among) for s in statements if isinstance(s, Loop | Exists)}
@@ -186,7 +184,7 @@ class _Check:
                 case Leap(cursors, inner):
                     scope = dict(rows)
                     for cursor in cursors:
-                        trie = next(trie for trie in self.program.tries if trie.name == cursor.trie)
+                        trie = next(trie for trie in self.program.upkeep.tries if trie.name == cursor.trie)
                         assert cursor.key[-1] == statement.variable and variables.issuperset(cursor.key[:-1])
                         assert statement.variable not in variables, f"{statement.variable} is bound twice"
                         assert bool(cursor.alias) == (len(cursor.key) == len(trie.order)), f"{cursor} comes to a row"
@@ -243,7 +241,7 @@ class _Check:
                     assert variables.isdisjoint((*key, change)), "a Top binds new variables"
                     self.body(inner, variables | {*key, change}, rows, open_views)
                 case Clear(view):
-                    assert view in {one.name for one in self.program.scratch} and view not in open_views
+                    assert view in {one.name for one in self.program.upkeep.scratch} and view not in open_views
                 case Changed(inner):
                     self.body(inner, variables, rows, open_views)
                 case Emit(row, payload):
@@ -252,12 +250,12 @@ class _Check:
                         assert payload == (Monomial(()),)
                         continue
                     assert len(row) == len(self.program.free)
-                    for component, monomial in zip(self.program.emitted, payload, strict=True):
+                    for component, monomial in zip(self.program.result.emitted, payload, strict=True):
                         self.monomial(monomial, component.ring, variables, rows)
 
     def walked(self, cursors: tuple[Cursor, ...]) -> frozenset[str]:
         names = {cursor.trie for cursor in cursors}
-        return frozenset(trie.view for trie in self.program.tries if trie.name in names)
+        return frozenset(trie.view for trie in self.program.upkeep.tries if trie.name in names)
 
     def view(self, name: str, key: tuple[str, ...]) -> tuple[Component, ...]:
         view = self.program.view(name)
@@ -291,7 +289,7 @@ class _Check:
         rings = []
         for factor in monomial.factors:
             match factor:
-                case Part(alias, component):
+                case ComponentOf(alias, component):
                     rings.append({c.name: c.ring for c in rows[alias]}[component])
                 case Value(name, kind):
                     assert name in variables, f"{name} is unbound"

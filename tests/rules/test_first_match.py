@@ -11,8 +11,10 @@ from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of
-from freshviews.program.nodes import Program
+from freshviews.plan.naming import RESULT
+from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
+from freshviews.program.results import Held
 from freshviews.query.block import Block
 from freshviews.types import Dictionary
 
@@ -66,7 +68,7 @@ def interpreted(program: Program, fan_out: int) -> int:
 )
 def test_a_head_ends_with_the_first_match_of_what_it_does_not_name(rules: str) -> None:
     found = blocks_of(rules.split(" number")[0])
-    assert all(program.once for _, program in found)
+    assert all(isinstance(program.result, Held) and program.result.presence for _, program in found)
     _, program = found[0]
     # As many rows are joined for each head as the cube of the fan-out.
     assert interpreted(program, 4) == interpreted(program, 12) <= 8 * HEADS
@@ -79,7 +81,7 @@ def test_a_count_looks_at_every_match() -> None:
             " SELECT r.a, COUNT(*) AS n FROM r JOIN s USING (b) JOIN s AS t ON s.c = t.b GROUP BY r.a"
         )
         (plan,) = db.view("n").state.maintained.plans
-    assert not plan.program.once and interpreted(plan.program, 12) > 2 * interpreted(plan.program, 4)
+    assert plan.program.result == Held(RESULT) and interpreted(plan.program, 12) > 2 * interpreted(plan.program, 4)
 
 
 def test_compiled_code_ends_with_the_first_match_too() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Expr
-from freshviews.program.order import Order
+from freshviews.program.views import Order
 from freshviews.query.block import Block
 from freshviews.query.query import Lift, Query
 from freshviews.sql import Catalog, ViewDefs, parse_script

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from freshviews.codegen.imports import import_lines
 from freshviews.codegen.layout import emitted_row
@@ -26,8 +27,11 @@ from freshviews.codegen.writing.repeated import repeated_in
 from freshviews.codegen.writing.statements import StatementWriter
 from freshviews.codegen.writing.triggers import columns_read, write_each, write_trigger
 from freshviews.expr.nodes import Expr
-from freshviews.program.nodes import Program
 from freshviews.program.printer import print_trigger
+from freshviews.program.program import Program
+from freshviews.program.results import Enumerated, Held, Listed
+from freshviews.program.statements import Body
+from freshviews.program.upkeep import Evaluated
 from freshviews.query.block import Block
 
 _TRIGGER = "int64(int64, int64, int64)"
@@ -93,31 +97,35 @@ def generate(
         doc = print_trigger(program, trigger)
         parts.append(write_trigger(program, trigger, f"on_{i}", doc, constants, used, counted, repeated))
     parts = [*repeated.sources, *parts]
-    if program.output is not None:
-        parts.append(write_readers(program, block, "", used))
-    elif program.delta:
-        parts.append(write_listing(program, block, constants, used))
-    else:
-        grouped = is_grouped(program, block)
-        if grouped:
-            writer = Writer()
-            write_finish(writer, emitted_row(program), block, "", used)
-            parts += [writer.text(), write_payload_reader(program, constants, used)]
-            parts.append(write_group_readers(program, block, used))
-        elif program.member:
-            parts.append(write_member(program, "", constants, used))
-        width = raw_width(block) if grouped else None
-        parts.append(write_enumeration(program, "", constants, used, width))
-        for i, relation in enumerate(_told_in_order(program)):
-            parts.append(write_each(program, relation, f"each_{i}", used, grouped))
+    awake: Body = ()
+    match program.result:
+        case Held(view):
+            parts.append(write_readers(program, program.view(view), block, "", used))
+        case Listed():
+            parts.append(write_listing(program, program.result, block, constants, used))
+        case Enumerated(member=member, awake=awake):
+            grouped = is_grouped(program, block)
+            if grouped:
+                writer = Writer()
+                write_finish(writer, emitted_row(program), block, "", used)
+                parts += [writer.text(), write_payload_reader(program, member, constants, used)]
+                parts.append(write_group_readers(program, block, used))
+            elif member:
+                parts.append(write_member(program, member, "", constants, used))
+            width = raw_width(block) if grouped else None
+            parts.append(write_enumeration(program, program.result, "", constants, used, width))
+            for i, relation in enumerate(_told_in_order(program)):
+                parts.append(write_each(program, relation, f"each_{i}", used, grouped))
+        case _:
+            assert_never(program.result)
     if looked_up:
         parts.append(write_lookups(program, ""))
-    if program.evaluate:
+    if isinstance(program.upkeep, Evaluated):
         parts.append(write_evaluate(program, constants, used, counted))
     parts += write_rebalancing(program, statements, used)
     parts = [*write_outlined(used), *parts]
-    if program.awake:
-        parts.append(write_awake(program, "", constants, used))
+    if awake:
+        parts.append(write_awake(program, awake, "", constants, used))
     if projected or having is not None:
         parts.append(write_projection(raw_columns, projected, having, "", constants, used))
     head = [
@@ -142,23 +150,26 @@ def compile_block(
     """Generate and load a block's module; triggers are compiled at once, readers when first called."""
     source, constants = generate(program, block, raw_columns, projected, having, counted, looked_up)
     wanted = {f"on_{i}": _TRIGGER for i in range(len(program.triggers))}
-    if program.output is not None:
-        wanted |= {"read_change": "", "read_rows": "", "read_group": ""}
-    elif program.delta:
-        wanted |= {"read_change": "", "read_listed": "", "close_listed": "", "read_group": ""}
-    else:
-        wanted |= {"enumerate_rows": ""}
-        if is_grouped(program, block):
-            wanted |= {"read_change": ""}
-        if program.member:
-            wanted |= {"read_group": ""}
-        wanted |= {f"each_{i}": "" for i in range(len(_told_in_order(program)))}
+    match program.result:
+        case Held():
+            wanted |= {"read_change": "", "read_rows": "", "read_group": ""}
+        case Listed():
+            wanted |= {"read_change": "", "read_listed": "", "close_listed": "", "read_group": ""}
+        case Enumerated(member=member, awake=awake):
+            wanted |= {"enumerate_rows": ""}
+            if is_grouped(program, block):
+                wanted |= {"read_change": ""}
+            if member:
+                wanted |= {"read_group": ""}
+            if awake:
+                wanted |= {"awake": ""}
+            wanted |= {f"each_{i}": "" for i in range(len(_told_in_order(program)))}
+        case _:
+            assert_never(program.result)
     if looked_up:
         wanted |= {"read_groups": ""}
-    if program.evaluate:
+    if isinstance(program.upkeep, Evaluated):
         wanted |= {"evaluate": "int64(int64)"}
-    if program.awake:
-        wanted |= {"awake": ""}
     if projected or having is not None:
         wanted["project"] = ""
     functions = build(source, wanted)
@@ -186,9 +197,9 @@ def compile_block(
 
 def is_grouped(program: Program, block: Block) -> bool:
     """Whether the program enumerates groups: results are made of the payloads that it emits."""
-    return program.output is None and block.kind == "groups" and bool(block.results)
+    return not isinstance(program.result, Held) and block.kind == "groups" and bool(block.results)
 
 
 def _told_in_order(program: Program) -> tuple[str, ...]:
     """The relations of which updates run one by one: none where a batch's derivations are found after it."""
-    return () if program.traced else tuple(dict.fromkeys(trigger.relation for trigger in program.triggers))
+    return () if program.upkeep.joins else tuple(dict.fromkeys(trigger.relation for trigger in program.triggers))

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from freshviews.program.nodes import Component, Program, Sum, View
+from freshviews.program.payload import Component
+from freshviews.program.program import Program
 from freshviews.program.rewrite import visit
+from freshviews.program.statements import Sum
+from freshviews.program.views import View
 from freshviews.ring import RINGS
 
 STATUS = 0
@@ -51,12 +54,12 @@ def row_layout(view: View) -> RowLayout:
 
 def emitted_row(program: Program) -> View:
     """What a program emits, as rows of a view: key and payload."""
-    return View("emitted", program.free, program.emitted)
+    return View("emitted", program.free, program.result.emitted)
 
 
 def emitted_integers(program: Program) -> int:
     """How many of the components that a program emits, the first ones, have one word; the others are reals."""
-    return sum(words_of(component) == 1 for component in program.emitted)
+    return sum(words_of(component) == 1 for component in program.result.emitted)
 
 
 def table_word(program: Program, view: str) -> int:
@@ -73,7 +76,7 @@ def real_scratch(program: Program) -> dict[tuple[str, str], int]:
     """State words of the scratch blocks: one per accumulator name and real component."""
     found: dict[tuple[str, str], int] = {}
     first = table_word(program, program.views[-1].name) + 1
-    for body in (*(trigger.body for trigger in program.triggers), program.member, program.evaluate):
+    for body in (*(trigger.body for trigger in program.triggers), *program.result.bodies, program.upkeep.statements):
         for statement in visit(body):
             if isinstance(statement, Sum):
                 for component in statement.components:

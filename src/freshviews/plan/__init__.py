@@ -8,7 +8,7 @@ from freshviews.plan.delta import change_propagation, first_order, higher_order,
 from freshviews.plan.eps import triangle as ivm_eps
 from freshviews.plan.eps import triangle_linear as ivm_eps_linear
 from freshviews.plan.trie import incremental_trie_join, trie_join
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.query.query import Query
 
 STRATEGIES: dict[str, Callable[[Query], Program]] = {

@@ -21,24 +21,13 @@ from dataclasses import replace
 
 from freshviews.plan.grouping_sets import Level, Store, below_of, by_sets, for_each, levels_of, stores_of
 from freshviews.plan.naming import Namer, chosen_names, names_in
-from freshviews.program.nodes import (
-    COUNT,
-    Add,
-    Clear,
-    Component,
-    Exists,
-    Leap,
-    Lookup,
-    Loop,
-    Monomial,
-    Program,
-    Smaller,
-    Statement,
-    Value,
-    View,
-)
-from freshviews.program.order import Order, Scan
+from freshviews.program.payload import COUNT, Component, Monomial, Value
+from freshviews.program.program import Program
+from freshviews.program.results import Held
 from freshviews.program.rewrite import transform
+from freshviews.program.statements import Add, Clear, Exists, Leap, Lookup, Loop, Scan, Smaller, Statement
+from freshviews.program.upkeep import Evaluated, renamed, together
+from freshviews.program.views import Order, View
 from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate
 from freshviews.query.query import Query
 
@@ -62,14 +51,13 @@ def assemble(block: Block, strategy: Strategy, in_z: bool = False) -> Program:
         main = by_sets(main, block)
     if not block.distinct:
         return main
-    assert main.output is not None
-    result = main.view(main.output)
+    assert isinstance(main.result, Held)
+    result = main.view(main.result.view)
     extra = tuple(c for d in block.distinct for c in _components(d))
     result = replace(result, components=(*result.components, *extra))
     views = [result if v.name == result.name else v for v in main.views]
     triggers = list(main.triggers)
-    tries, evaluate = list(main.tries), list(main.evaluate)
-    scratch, traced = list(main.scratch), list(main.traced)
+    upkeep = main.upkeep
     taken = {*names_in(main), *chosen_names(block.query)}
     for alike in _alike(block.distinct):
         shared = not in_z and all(d.kind in _SHARED for d in alike)
@@ -78,19 +66,8 @@ def assemble(block: Block, strategy: Strategy, in_z: bool = False) -> Program:
         taken.update(names_in(hung))
         views[:0] = hung.views
         triggers.extend(hung.triggers)
-        tries.extend(hung.tries)
-        evaluate.extend(hung.evaluate)
-        traced.extend(hung.traced)
-        scratch.extend(hung.scratch)
-    return replace(
-        main,
-        views=tuple(views),
-        triggers=tuple(triggers),
-        tries=tuple(tries),
-        evaluate=tuple(evaluate),
-        traced=tuple(traced),
-        scratch=tuple(scratch),
-    )
+        upkeep = together(upkeep, hung.upkeep)
+    return replace(main, views=tuple(views), triggers=tuple(triggers), upkeep=upkeep)
 
 
 def _alike(aggregates: tuple[DistinctAggregate, ...]) -> list[tuple[DistinctAggregate, ...]]:
@@ -113,14 +90,14 @@ def _hang(
 ) -> Program:
     """The program of distinct aggregates over the same values, its root's appear and vanish changing the
     result."""
-    root = program.output
-    assert root is not None
+    assert isinstance(program.result, Held)
+    root = program.result.view
     free = len(store.group)
     first = alike[0].name
     namer = Namer(alike[0].query, (*taken, *names_in(program)))
-    names = {view.name: namer.view(f"{first}_{view.name}") for view in (*program.views, *program.scratch)}
-    tries = {t.name: names.get(t.name) or namer.fresh(f"{first}_{t.name}") for t in program.tries}
-    traces = {one.derivations: f"{one.derivations}_{first}" for one in program.traced}
+    names = {view.name: namer.view(f"{first}_{view.name}") for view in program.stores}
+    tries = {t.name: names.get(t.name) or namer.fresh(f"{first}_{t.name}") for t in program.upkeep.tries}
+    traces = {one.derivations: f"{one.derivations}_{first}" for one in program.upkeep.joins}
     stores = {one: namer.view(f"{names[root]}_{i}") for i, one in enumerate(below_of(store), 2)} | {store: names[root]}
 
     def effects(store: Store, key: tuple[str, ...], sign: int) -> tuple[Statement, ...]:
@@ -177,15 +154,10 @@ def _hang(
         replace(t, relation=traces.get(t.relation, t.relation), body=transform(t.body, change))
         for t in program.triggers
     )
-    return replace(
-        program,
-        views=tuple(views),
-        triggers=triggers,
-        tries=tuple(replace(t, name=tries[t.name], view=names[t.view]) for t in program.tries),
-        evaluate=transform(program.evaluate, change),
-        traced=tuple(traced.renamed({**names, **traces}) for traced in program.traced),
-        scratch=tuple(replace(view, name=names[view.name]) for view in program.scratch),
-    )
+    upkeep = renamed(program.upkeep, {**names, **traces}, tries)
+    if isinstance(upkeep, Evaluated):
+        upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
+    return replace(program, views=tuple(views), triggers=triggers, upkeep=upkeep)
 
 
 def _in_order(view: View, store: Store, alike: tuple[DistinctAggregate, ...]) -> View:

@@ -9,6 +9,7 @@ from freshviews.catalog.definitions import SetOperation, SetTerm, ViewDef
 from freshviews.expr.nodes import Column, Expr, substitute
 from freshviews.plan.planner import Plan
 from freshviews.program.printer import print_program
+from freshviews.program.results import Held
 from freshviews.query.block import SET, Block
 from freshviews.types import BIGINT
 
@@ -68,7 +69,7 @@ def explain(
 
 def _combined(term: SetOperation, plans: list[Plan]) -> list[str]:
     """How the rows of blocks are put together, and what that guarantees."""
-    held = [str(i + 1) for i, plan in enumerate(plans) if plan.program.output is not None]
+    held = [str(i + 1) for i, plan in enumerate(plans) if isinstance(plan.program.result, Held)]
     what = "no row of the result is stored"
     if held:
         what += f", but for those of block{'s' if len(held) > 1 else ''} {', '.join(held)}"

@@ -32,8 +32,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Literal
-from freshviews.program.nodes import Add, Exists, Let, Lookup, Loop, Program, Statement, Trigger
+from freshviews.program.program import Program
+from freshviews.program.results import Held
 from freshviews.program.rewrite import transform, visit
+from freshviews.program.statements import Add, Exists, Let, Lookup, Loop, Statement
+from freshviews.program.upkeep import Evaluated
 from freshviews.query.block import SET, Block
 from freshviews.types import BIGINT
 
@@ -81,8 +84,8 @@ def levels_of(block: Block) -> tuple[Level, ...]:
 
 def by_sets(program: Program, block: Block) -> Program:
     """The program of the finest grouping, which only adds to its result, as that of all sets."""
-    assert program.output is not None
-    finest = program.view(program.output)
+    assert isinstance(program.result, Held)
+    finest = program.view(program.result.view)
     levels = levels_of(block)
 
     def change(statement: Statement) -> tuple[Statement, ...]:
@@ -92,24 +95,25 @@ def by_sets(program: Program, block: Block) -> Program:
         return tuple(for_each(levels, statement.key, lambda _, key: (replace(statement, key=key),)))
 
     triggers = tuple(replace(trigger, body=transform(trigger.body, change)) for trigger in program.triggers)
-    evaluate = transform(program.evaluate, change)
-    assert finest.name not in _used(program, triggers, evaluate), f"{program.strategy} does more than add to its result"
+    upkeep = program.upkeep
+    if isinstance(upkeep, Evaluated):
+        upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
+    made = replace(program, triggers=triggers, upkeep=upkeep)
+    assert finest.name not in _used(made), f"{program.strategy} does more than add to its result"
     result = replace(finest, key=(SET, *finest.key))
     shown = ", ".join(f"({', '.join(one)})" for one in block.sets)
     return replace(
-        program,
+        made,
         free=block.free,
         views=tuple(result if view.name == finest.name else view for view in program.views),
-        triggers=triggers,
-        evaluate=evaluate,
         bounds=(*program.bounds, ("sets", f"{shown}; a derivation is in each of them")),
     )
 
 
-def _used(program: Program, triggers: tuple[Trigger, ...], evaluate: tuple[Statement, ...]) -> Iterator[str]:
+def _used(program: Program) -> Iterator[str]:
     """Views that are read, or whose rows are moved between parts; one that is added to alone is not."""
-    yield from (trie.view for trie in program.tries)
-    for statement in visit((*(s for trigger in triggers for s in trigger.body), *evaluate)):
+    yield from (trie.view for trie in program.upkeep.tries)
+    for statement in visit((*(s for t in program.triggers for s in t.body), *program.upkeep.statements)):
         if isinstance(statement, Lookup | Loop | Exists):
             yield statement.view
     if program.balancing is not None:

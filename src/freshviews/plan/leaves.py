@@ -11,19 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from freshviews.plan.naming import lift_names
-from freshviews.program.nodes import (
-    COUNT,
-    MULTIPLICITY,
-    Component,
-    Let,
-    Monomial,
-    Parameter,
-    Part,
-    Statement,
-    Trigger,
-    Value,
-    View,
-)
+from freshviews.program.payload import COUNT, MULTIPLICITY, Component, ComponentOf, Monomial, Value
+from freshviews.program.program import Parameter, Trigger
+from freshviews.program.statements import Let, Statement
+from freshviews.program.views import View
 from freshviews.query.query import Aggregate, Atom, Query
 
 
@@ -72,12 +63,12 @@ def product(components: tuple[Component, ...], carriers: tuple[Carrier, ...]) ->
     )
 
 
-def _factors(component: str, carrier: Carrier) -> tuple[Part | Value, ...]:
+def _factors(component: str, carrier: Carrier) -> tuple[ComponentOf | Value, ...]:
     lifts = tuple(value for name, value in carrier.lifts if name == component)
     if carrier.alias is None:
         return lifts
     name = component if component in carrier.components else COUNT
-    return (Part(carrier.alias, name), *lifts)
+    return (ComponentOf(carrier.alias, name), *lifts)
 
 
 def update_carrier(query: Query, atom: Atom) -> Carrier:

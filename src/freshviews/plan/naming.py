@@ -11,9 +11,9 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from freshviews.expr.nodes import Column, columns_of
-from freshviews.program.nodes import Add, Leap, Let, Lookup, Loop, Parameter, Program, Statement, Sum
-from freshviews.program.order import Top
+from freshviews.program.program import Parameter, Program
 from freshviews.program.rewrite import visit
+from freshviews.program.statements import Add, Leap, Let, Lookup, Loop, Statement, Sum, Top
 from freshviews.query.query import Aggregate, Lift, Query
 
 RESULT = "Q"
@@ -120,8 +120,8 @@ def lift_names(query: Query) -> Mapping[LiftKey, str]:
 
 def names_in(program: Program) -> Iterator[str]:
     """All names of a program: of views, tries, variables and rows. A name may come several times."""
-    yield from (view.name for view in (*program.views, *program.scratch))
-    yield from (trie.name for trie in program.tries)
+    yield from (view.name for view in program.stores)
+    yield from (trie.name for trie in program.upkeep.tries)
     for trigger in program.triggers:
         variables, aliases = names_of(trigger.body)
         yield from (p.name for p in trigger.parameters)

@@ -26,7 +26,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from freshviews.program.nodes import (
+from freshviews.program.program import Program
+from freshviews.program.rewrite import visit
+from freshviews.program.statements import (
     Add,
     Changed,
     Enter,
@@ -36,14 +38,13 @@ from freshviews.program.nodes import (
     Leave,
     Lookup,
     Loop,
-    Program,
     Smaller,
     Statement,
     Sum,
     Tally,
+    Top,
 )
-from freshviews.program.order import Top
-from freshviews.program.rewrite import visit
+from freshviews.program.upkeep import ByTriggers, Recomputed
 
 Body = tuple[Statement, ...]
 
@@ -70,7 +71,7 @@ def passes(program: Program, relations: Sequence[str], sizes: Mapping[str, float
         for name in relations
         if (found := tuple(k for k in numbers if program.triggers[k].relation == name))
     ]
-    if program.balancing is not None or program.traced or program.evaluate or len(numbers) < 2:
+    if program.balancing is not None or not isinstance(program.upkeep, ByTriggers | Recomputed) or len(numbers) < 2:
         return None
     if sum(sizes.values()) < FEW:
         return None

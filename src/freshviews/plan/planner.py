@@ -22,7 +22,7 @@ from freshviews.plan.eps import triangle_linear as ivm_eps_linear
 from freshviews.plan.eps import triangle_listing as ivm_eps_listing
 from freshviews.plan.naming import Namer
 from freshviews.plan.trie import incremental_trie_join, key_order, trie_join
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.query.block import Block
 from freshviews.query.dependencies import FD, closure, from_keys
 from freshviews.query.hypergraph import hypergraph

@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from freshviews.plan.delta import first_order
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
+from freshviews.program.upkeep import Recomputed
 from freshviews.query.query import Query
 
 
 def plan(query: Query) -> Program:
     """The first-order program, to be run over all stored rows after every batch."""
     bounds = (("update", "as evaluating the query from scratch"), ("delay", "O(1)"), ("space", "O(N + |result|)"))
-    return replace(first_order.plan(query), strategy="recompute", bounds=bounds)
+    return replace(first_order.plan(query), strategy="recompute", bounds=bounds, upkeep=Recomputed())

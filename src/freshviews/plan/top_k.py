@@ -23,8 +23,11 @@ from __future__ import annotations
 
 from freshviews.plan.leaves import all_components, leaf_view, trigger
 from freshviews.plan.naming import RESULT, Namer
-from freshviews.program.nodes import COUNT, MULTIPLICITY, Add, Monomial, Program, Value, View
-from freshviews.program.order import Order, Top
+from freshviews.program.payload import COUNT, MULTIPLICITY, Monomial, Value
+from freshviews.program.program import Program
+from freshviews.program.results import Held
+from freshviews.program.statements import Add, Top
+from freshviews.program.views import Order, View
 from freshviews.query.block import Limit
 from freshviews.query.query import Query
 
@@ -49,4 +52,4 @@ def plan(query: Query, limit: Limit) -> Program:
         ("space", "O(N)"),
     )
     made = (trigger(query, atom, (body,)),)
-    return Program(query.name, query.free, (rows, result), made, RESULT, strategy="top_k", bounds=bounds)
+    return Program(query.name, query.free, (rows, result), made, Held(RESULT), strategy="top_k", bounds=bounds)

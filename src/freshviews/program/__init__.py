@@ -1,14 +1,24 @@
-"""The trigger language, between strategies and back ends: nodes, printer, rewriting."""
+"""The trigger language, between strategies and back ends.
+
+``statements``, ``payload`` and ``views`` are its nodes; a ``program`` puts them together, with how the result is kept
+(``results``), how views are maintained beside the triggers (``upkeep``), and heavy and light ``parts``. ``printer``,
+``rewrite`` and ``structure`` work on every program; ``reference`` is the executable specification.
+"""
 
 __all__ = [
     "comparison",
     "intersections",
-    "nodes",
-    "order",
     "parts",
+    "payload",
     "printer",
+    "program",
     "reference",
+    "results",
     "rewrite",
     "rule",
+    "statements",
+    "structure",
     "traced",
+    "upkeep",
+    "views",
 ]

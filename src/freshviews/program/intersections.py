@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from freshviews.program.nodes import Lookup, Loop, Program, Smaller
+from freshviews.program.program import Program
 from freshviews.program.rewrite import Body, visit
+from freshviews.program.statements import Lookup, Loop, Smaller
 
 
 def open_position(loop: Loop) -> int:
@@ -51,7 +52,8 @@ def digested(program: Program) -> dict[str, frozenset[tuple[int, ...]]]:
 
 def _bodies(program: Program) -> Iterator[Body]:
     yield from (trigger.body for trigger in program.triggers)
-    yield from (program.evaluate, program.enumerate, program.member, program.awake)
+    yield program.upkeep.statements
+    yield from program.result.bodies
     if program.balancing is not None:
         yield program.balancing.recompute
         yield from (procedure.body for procedure in program.balancing.procedures)

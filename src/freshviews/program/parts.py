@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from freshviews.program.nodes import Statement
+from freshviews.program.statements import Statement
 
 
 @dataclass(frozen=True)

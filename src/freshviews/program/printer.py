@@ -39,16 +39,20 @@ What is printed is public: EXPLAIN shows it, golden files hold it, documents quo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import assert_never
 
 from freshviews.expr.nodes import Column
 from freshviews.expr.printer import print_expression
-from freshviews.program.nodes import (
-    COUNT,
+from freshviews.program.parts import Balancing
+from freshviews.program.payload import COUNT, Component, ComponentOf, Monomial, Value
+from freshviews.program.program import Program, Trigger
+from freshviews.program.results import Enumerated, Held, Listed, Source, UnionSource
+from freshviews.program.statements import (
     Add,
     Balance,
+    Body,
     Changed,
     Clear,
-    Component,
     Emit,
     Enter,
     Exists,
@@ -59,22 +63,16 @@ from freshviews.program.nodes import (
     Let,
     Lookup,
     Loop,
-    Monomial,
-    Part,
     Perform,
-    Program,
+    Scan,
     Smaller,
-    Source,
     Statement,
     Sum,
     Tally,
-    Trigger,
-    Union,
-    Value,
-    View,
+    Top,
+    is_always,
 )
-from freshviews.program.order import Scan, Top, is_always
-from freshviews.program.parts import Balancing
+from freshviews.program.views import View
 
 Rows = Mapping[str, tuple[str, ...]]
 
@@ -85,22 +83,29 @@ PLAIN = (COUNT,)
 def print_program(program: Program) -> str:
     """The views, the triggers, and, where the result is enumerated, how. Ends with a newline."""
     lines = [_view(view) for view in program.views]
-    lines += [f"{_view(view)}  scratch" for view in program.scratch]
-    for trie in program.tries:
+    lines += [f"{_view(view)}  scratch" for view in program.upkeep.scratch]
+    for trie in program.upkeep.tries:
         key = program.view(trie.view).key
         lines.append(f"{trie.name} = {trie.view} in order of {', '.join(key[i] for i in trie.order)}")
-    lines += [f"trace {traced}, for {traced.derivations}" for traced in program.traced]
+    lines += [f"trace {join}, for {join.derivations}" for join in program.upkeep.joins]
     for trigger in program.triggers:
         lines += ["", *_trigger(trigger, program)]
-    if program.output is None:
-        how = _listing(program, program.listing) if program.listing else _lines(program, program.enumerate)
-        lines += ["", f"result({', '.join(program.free)}):", *_indented(how)]
+    awake: Body = ()
+    match program.result:
+        case Held():
+            pass
+        case Enumerated(rows=rows, awake=awake):
+            lines += ["", f"result({', '.join(program.free)}):", *_indented(_lines(program, rows))]
+        case Listed(sources=sources, member=member):
+            lines += ["", f"result({', '.join(program.free)}):", *_indented(_listing(program, sources, (member,)))]
+        case _:
+            assert_never(program.result)
     if program.balancing is not None:
         lines += ["", *_balancing(program.balancing, program)]
-    if program.evaluate:
-        lines += ["", "evaluate:", *_indented(_lines(program, program.evaluate))]
-    if program.awake:
-        lines += ["", "when changes begin to be wanted:", *_indented(_lines(program, program.awake))]
+    if program.upkeep.statements:
+        lines += ["", "evaluate:", *_indented(_lines(program, program.upkeep.statements))]
+    if awake:
+        lines += ["", "when changes begin to be wanted:", *_indented(_lines(program, awake))]
     return "\n".join(lines) + "\n"
 
 
@@ -172,13 +177,13 @@ def _lines(program: Program, statements: tuple[Statement, ...]) -> Iterator[str]
     return _Printer(program).body(statements, {})
 
 
-def _listing(program: Program, sources: tuple[Source, ...], whole: bool = True) -> Iterator[str]:
-    """How variables are bound one after the other; at the end of the whole, what is done with them."""
+def _listing(program: Program, sources: tuple[Source, ...], then: Body) -> Iterator[str]:
+    """A nested loop over sources, with the statements ``then`` innermost."""
     if not sources:
-        yield from _lines(program, program.member) if whole else ()
+        yield from _lines(program, then)
         return
     one, rest = sources[0], sources[1:]
-    if not isinstance(one, Union):
+    if not isinstance(one, UnionSource):
         yield f"for {_bound(one)} in {_slice(one.view, one.key, one.bound, one.among)}:"
     else:
         yield f"for {', '.join(one.variables)}, each once, of"
@@ -186,13 +191,13 @@ def _listing(program: Program, sources: tuple[Source, ...], whole: bool = True) 
             yield f"{INDENT}{_slice(one.light.view, one.light.key, one.light.bound)},"
         heavy = one.heavy
         yield f"{INDENT}and for each {_bound(heavy)} in {_slice(heavy.view, heavy.key, heavy.bound, heavy.among)}"
-        yield from _indented(_indented(_listing(program, one.inner, False)))
-    yield from _indented(_listing(program, rest, whole))
+        yield from _indented(_indented(_listing(program, one.inner, ())))
+    yield from _indented(_listing(program, rest, then))
 
 
 def _bound(rows: Source) -> str:
     """The variables that rows bind."""
-    assert not isinstance(rows, Union)
+    assert not isinstance(rows, UnionSource)
     return ", ".join(v for i, v in enumerate(rows.key) if i not in rows.bound) or "row"
 
 
@@ -218,11 +223,10 @@ class _Printer:
     in scope."""
 
     def __init__(self, program: Program) -> None:
-        every = (*program.views, *program.scratch)
-        self.views: Rows = {view.name: _names(view.components) for view in every}
-        self.keys: Rows = {view.name: view.key for view in every}
-        self.emitted = _names(program.emitted)
-        self.tries: dict[str, str] = {trie.name: trie.view for trie in program.tries}
+        self.views: Rows = {view.name: _names(view.components) for view in program.stores}
+        self.keys: Rows = {view.name: view.key for view in program.stores}
+        self.emitted = _names(program.result.emitted)
+        self.tries: dict[str, str] = {trie.name: trie.view for trie in program.upkeep.tries}
         self.held: dict[str, str] = {}
 
     def body(self, statements: tuple[Statement, ...], rows: Rows) -> Iterator[str]:
@@ -261,7 +265,7 @@ class _Printer:
                 shown = tuple(names.get(i, "_") for i in range(len(self.keys[view])))
                 yield from self.block(f"if some {_slice(view, shown, bound, among)}:", body, rows)
             case Tally(alias, component, amount, full, body):
-                name = self.factor(Part(alias, component), rows)
+                name = self.factor(ComponentOf(alias, component), rows)
                 if amount == 0:
                     yield from self.block(f"if {name} = {full}:", body, rows)
                 else:
@@ -344,9 +348,9 @@ class _Printer:
             factors[0] = "-" + factors[0]
         return " * ".join(factors)
 
-    def factor(self, factor: Part | Value, rows: Rows) -> str:
+    def factor(self, factor: ComponentOf | Value, rows: Rows) -> str:
         match factor:
-            case Part(alias, component):
+            case ComponentOf(alias, component):
                 return alias if rows[alias] == PLAIN else f"{alias}.{component}"
             case Value(name):
                 return _name(name)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.program.nodes import (
-    MULTIPLICITY,
+from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial, Value
+from freshviews.program.statements import (
     Add,
     Balance,
     Changed,
@@ -22,17 +22,15 @@ from freshviews.program.nodes import (
     Let,
     Lookup,
     Loop,
-    Monomial,
-    Part,
     Perform,
+    Scan,
     Smaller,
     Statement,
     Sum,
     Tally,
-    Value,
-    bodies,
+    Top,
 )
-from freshviews.program.order import Scan, Top
+from freshviews.program.structure import bodies
 
 Body = tuple[Statement, ...]
 
@@ -118,7 +116,7 @@ def at_multiplicity(body: Body, m: int) -> Body:
 
 
 def _adds_sum(statement: Add, summed: set[str] | frozenset[str]) -> bool:
-    return any(isinstance(f, Part) and f.alias in summed for p in statement.payload for f in p.factors)
+    return any(isinstance(f, ComponentOf) and f.alias in summed for p in statement.payload for f in p.factors)
 
 
 def rename(body: Body, names: dict[str, str], aliases: dict[str, str]) -> Body:
@@ -134,8 +132,8 @@ def rename(body: Body, names: dict[str, str], aliases: dict[str, str]) -> Body:
     def key(variables: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(names.get(v, v) for v in variables)
 
-    def factor(f: Part | Value) -> Part | Value:
-        if isinstance(f, Part):
+    def factor(f: ComponentOf | Value) -> ComponentOf | Value:
+        if isinstance(f, ComponentOf):
             return replace(f, alias=aliases.get(f.alias, f.alias))
         return replace(f, name=names.get(f.name, f.name))
 

@@ -12,23 +12,22 @@ from dataclasses import dataclass, replace
 
 from freshviews.expr.printer import print_expression
 from freshviews.program.comparison import comparison_of
-from freshviews.program.reference.incremental.describe import of_runs
-from freshviews.program.rule import Rule
+from freshviews.program.rule import Cursor, Rule
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedJoin:
     """``edits``: pairs of a view that the rule reads, and the view of what it grows by."""
 
     rule: Rule
     edits: tuple[tuple[str, str], ...]
     derivations: str
 
-    def renamed(self, names: dict[str, str]) -> Traced:
+    def renamed(self, names: dict[str, str]) -> TracedJoin:
         """The same over views, and as a relation, of other names."""
         atoms = tuple(replace(atom, relation=names[atom.relation]) for atom in self.rule.atoms)
         edits = tuple((names[view], names[edit]) for view, edit in self.edits)
-        return Traced(replace(self.rule, atoms=atoms), edits, names[self.derivations])
+        return TracedJoin(replace(self.rule, atoms=atoms), edits, names[self.derivations])
 
     def kept(self) -> list[str]:
         """The cursors that have a sensitivity index, each as ``s(b, c) at c``; ``of runs``: of these alone."""
@@ -60,3 +59,8 @@ class Traced:
         filters = self.filters()
         where = f" where {', '.join(filters)}" if filters else ""
         return f"{joined} in order of {', '.join(self.rule.order)}{where}"
+
+
+def of_runs(cursor: Cursor) -> str:
+    """What is said of an index that has the runs of a negated atom alone."""
+    return " of runs" if cursor.kept and cursor.pointed else ""

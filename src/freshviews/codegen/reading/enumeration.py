@@ -1,11 +1,11 @@
 """Enumeration as a resumable function: ``enumerate_rows(state, frame, limit, out)``.
 
-The program's ``enumerate`` statements become nested loops that write rows to ``out``, a block of words with room for
-``limit`` rows, column after column, and stop once it is full; the position of every loop is kept in ``frame`` (word 0:
-whether to resume; then one word per loop), and the next call goes on from there. Returns the rows written; fewer than
-``limit`` means the end. An innermost loop that does nothing but emit runs as often as there are rows and room, with
-no test in between; columns that it does not bind are filled in runs. The state must not change between calls. Of
-groups, raw rows are written, one after the other; each is put together in the last words of the frame.
+The statements ``rows`` of an Enumerated result become nested loops that write rows to ``out``, a block of words with
+room for ``limit`` rows, column after column, and stop once it is full; the position of every loop is kept in ``frame``
+(word 0: whether to resume; then one word per loop), and the next call goes on from there. Returns the rows written;
+fewer than ``limit`` means the end. An innermost loop that does nothing but emit runs as often as there are rows and
+room, with no test in between; columns that it does not bind are filled in runs. The state must not change between
+calls. Of groups, raw rows are written, one after the other; each is put together in the last words of the frame.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from __future__ import annotations
 from freshviews.codegen.layout import CONSTANTS, STATUS, emitted_row, row_layout, table_word
 from freshviews.codegen.writer import RESERVED, Names, Writer
 from freshviews.codegen.writing.statements import StatementWriter
-from freshviews.program.nodes import COUNT, Emit, Exists, Lookup, Loop, Part, Program, Statement
+from freshviews.program.payload import COUNT, ComponentOf
+from freshviews.program.program import Program
+from freshviews.program.results import Enumerated
 from freshviews.program.rewrite import visit
+from freshviews.program.statements import Body, Emit, Exists, Lookup, Loop
 
 _RESERVED = RESERVED | {"frame", "limit", "out", "found", "resuming", "row", "row_bytes"}
 
@@ -60,7 +63,7 @@ class _EnumerationWriter(StatementWriter):
         table, row = self.table(loop.view), self.row(loop.alias)
         stop, rows, width = (self.names.fresh(f"{loop.alias}_{word}") for word in ("stop", "base", "bytes"))
         (amounts,) = statement.payload
-        here = [f for f in amounts.factors if isinstance(f, Part) and f.alias == loop.alias]
+        here = [f for f in amounts.factors if isinstance(f, ComponentOf) and f.alias == loop.alias]
         outside = tuple(f for f in amounts.factors if f not in here)
         outer = self.names.fresh(f"{loop.alias}_times")
         self.writer.line("resuming = 0")
@@ -146,45 +149,45 @@ class _PayloadWriter(StatementWriter):
         self.write_payload(statement, "payload", 0)
 
 
-def _loops_in(program: Program) -> int:
-    return sum(isinstance(s, Loop) for s in visit(program.enumerate))
+def _loops_in(result: Enumerated) -> int:
+    return sum(isinstance(s, Loop) for s in visit(result.rows))
 
 
-def frame_words(program: Program) -> int:
+def frame_words(program: Program, result: Enumerated) -> int:
     """Words of a frame."""
     layout = row_layout(emitted_row(program))
-    return 1 + _loops_in(program) + layout.key + layout.payload
+    return 1 + _loops_in(result) + layout.key + layout.payload
 
 
-def write_awake(program: Program, prefix: str, constants: dict[str, int], used: set[str]) -> str:
+def write_awake(program: Program, awake: Body, prefix: str, constants: dict[str, int], used: set[str]) -> str:
     """Source of ``awake(state)``: what is to be done once when changes begin to be wanted."""
     writer = Writer()
     statements = StatementWriter(program, writer, Names(_RESERVED), constants, used)
     writer.line("@jit")
     with writer.block(f"def {prefix}awake__HASH__(state):"):
-        _prologue(program, program.awake, statements)
-        statements.body(program.awake)
+        _prologue(program, awake, statements)
+        statements.body(awake)
         writer.line("return 0")
     return writer.text()
 
 
-def write_member(program: Program, prefix: str, constants: dict[str, int], used: set[str]) -> str:
+def write_member(program: Program, member: Body, prefix: str, constants: dict[str, int], used: set[str]) -> str:
     """Source of ``read_group(state, key, out)`` for a result that is not held in one view: ``key`` is the address
     of the free variables' words; the row is appended to ``out`` where there is one."""
     writer = Writer()
     statements = StatementWriter(program, writer, Names(_RESERVED | {"key"}), constants, used)
     writer.line("@jit")
     with writer.block(f"def {prefix}read_group__HASH__(state, key, out):"):
-        _prologue(program, program.member, statements)
+        _prologue(program, member, statements)
         writer.line("changes = out")
         for i, variable in enumerate(program.free):
             writer.line(f"{statements.variable(variable)} = load(key, {i})")
-        statements.body(program.member)
+        statements.body(member)
         writer.line("return 0")
     return writer.text()
 
 
-def write_payload_reader(program: Program, constants: dict[str, int], used: set[str]) -> str:
+def write_payload_reader(program: Program, member: Body, constants: dict[str, int], used: set[str]) -> str:
     """Source of ``read_payload(state, key, payload)`` for groups that are enumerated: the payload of the group whose
     free variables' words are at ``key``, zero where there is none."""
     writer = Writer()
@@ -192,16 +195,16 @@ def write_payload_reader(program: Program, constants: dict[str, int], used: set[
     statements.need("clear_words")
     writer.line("@jit")
     with writer.block("def read_payload__HASH__(state, key, payload):"):
-        _prologue(program, program.member, statements)
+        _prologue(program, member, statements)
         writer.line(f"clear_words(payload, {row_layout(emitted_row(program)).payload})")
         for i, variable in enumerate(program.free):
             writer.line(f"{statements.variable(variable)} = load(key, {i})")
-        statements.body(program.member)
+        statements.body(member)
         writer.line("return 0")
     return writer.text()
 
 
-def _prologue(program: Program, body: tuple[Statement, ...], statements: StatementWriter) -> None:
+def _prologue(program: Program, body: Body, statements: StatementWriter) -> None:
     writer = statements.writer
     writer.line(f"status = load(state, {STATUS})")
     writer.line(f"constants = load(state, {CONSTANTS})")
@@ -210,7 +213,12 @@ def _prologue(program: Program, body: tuple[Statement, ...], statements: Stateme
 
 
 def write_enumeration(
-    program: Program, prefix: str, constants: dict[str, int], used: set[str], width: int | None = None
+    program: Program,
+    result: Enumerated,
+    prefix: str,
+    constants: dict[str, int],
+    used: set[str],
+    width: int | None = None,
 ) -> str:
     """Source of the enumeration of a program whose result is not held in one view; ``width``: words of the raw rows of
     groups, where the rows are groups."""
@@ -220,13 +228,13 @@ def write_enumeration(
     statements.grouped = width is not None
     writer.line("@jit")
     with writer.block(f"def {prefix}enumerate_rows__HASH__(state, frame, limit, out):"):
-        _prologue(program, program.enumerate, statements)
+        _prologue(program, result.rows, statements)
         if width is not None:
-            writer.line(f"row = frame + {8 * (1 + _loops_in(program))}")
+            writer.line(f"row = frame + {8 * (1 + _loops_in(result))}")
             writer.line(f"row_bytes = {8 * width}")
         writer.line("resuming = load(frame, 0)")
         writer.line("store(frame, 0, 0)")
         writer.line("found = 0")
-        statements.body(program.enumerate)
+        statements.body(result.rows)
         writer.line("return found")
     return writer.text()

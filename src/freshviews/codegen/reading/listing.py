@@ -27,8 +27,12 @@ from freshviews.codegen.writing.appending import views_in
 from freshviews.codegen.writing.statements import StatementWriter
 from freshviews.kernel.output import buffer
 from freshviews.kernel.scalar.real import REAL_WORDS
-from freshviews.program.nodes import COUNT, Emit, Part, Program, Rows, Source, Statement, Sum, Union
+from freshviews.program.payload import COUNT, ComponentOf
+from freshviews.program.program import Program
+from freshviews.program.results import Listed, SliceSource, Source, UnionSource
 from freshviews.program.rewrite import visit
+from freshviews.program.statements import Emit, Statement, Sum
+from freshviews.program.views import View
 from freshviews.query.block import Block
 
 _RESERVED = RESERVED | {
@@ -53,7 +57,7 @@ class _Frame:
         place = 1
         for source in sources:
             self.first.append(place)
-            place += 1 if isinstance(source, Rows) else FIRST_VALUE
+            place += 1 if isinstance(source, SliceSource) else FIRST_VALUE
             for variable in binds(source, (*bound, *self.words)):
                 self.words[variable] = place
                 place += 1
@@ -62,19 +66,21 @@ class _Frame:
 
 def binds(source: Source, bound: tuple[str, ...]) -> tuple[str, ...]:
     """The variables that a source binds."""
-    names = source.key if isinstance(source, Rows) else source.variables
+    names = source.key if isinstance(source, SliceSource) else source.variables
     return tuple(v for v in names if v not in bound)
 
 
-def frame_words(program: Program) -> int:
-    """Words of the frame of a program's listing."""
-    return _Frame(program.listing, ()).size
+def frame_words(result: Listed) -> int:
+    """Words of the frame of a listing."""
+    return _Frame(result.sources, ()).size
 
 
 class _ListingWriter(StatementWriter):
     """Emits rows of the result with their payloads, or, in ``has``, that there is one."""
 
     block: Block | None = None
+    view: View
+    """The view in which the change is gathered."""
 
     def emit(self, statement: Emit) -> None:
         if self.block is None:
@@ -90,7 +96,7 @@ class _ListingWriter(StatementWriter):
 
     def write_row(self, statement: Emit, multiplicity: str) -> None:
         """Lay the payload out as that of a row of the change, and append the raw row."""
-        view = self.views[self.program.delta]
+        view = self.view
         layout = row_layout(view)
         self.need("append", "store", "load")
         self.writer.line(f"row = load({self.table(view.name)}, SCRATCH)")
@@ -124,8 +130,10 @@ class _ListingWriter(StatementWriter):
 class _Functions:
     """Writes the functions of a program's listing, those that others call before them."""
 
-    def __init__(self, program: Program, constants: dict[str, int], used: set[str]) -> None:
+    def __init__(self, program: Program, result: Listed, constants: dict[str, int], used: set[str]) -> None:
         self.program = program
+        self.result = result
+        self.view = program.view(result.delta)
         self.constants = constants
         self.used = used
         self.parts: list[str] = []
@@ -134,6 +142,7 @@ class _Functions:
     def statements(self, block: Block | None = None) -> _ListingWriter:
         writer = _ListingWriter(self.program, Writer(), Names(_RESERVED), self.constants, self.used)
         writer.block = block
+        writer.view = self.view
         return writer
 
     def listing(self, sources: tuple[Source, ...], bound: tuple[str, ...]) -> int:
@@ -141,14 +150,14 @@ class _Functions:
         takes: list[int] = []
         inside = bound
         for source in sources:
-            takes.append(0 if isinstance(source, Rows) else self.union(source, inside))
+            takes.append(0 if isinstance(source, SliceSource) else self.union(source, inside))
             inside = (*inside, *binds(source, inside))
         self.numbers += 1
         self._next(self.numbers, sources, takes, bound)
         self._close(self.numbers, sources, takes, bound)
         return self.numbers
 
-    def union(self, union: Union, bound: tuple[str, ...]) -> int:
+    def union(self, union: UnionSource, bound: tuple[str, ...]) -> int:
         """Write what goes through a union; the number of its functions."""
         inside = (*bound, *(v for v in union.heavy.key if v not in bound))
         inner = self.listing(union.inner, inside)
@@ -169,7 +178,7 @@ class _Functions:
         line = out.writer.line
         line("@jit")
         with out.writer.block(f"def next_{number}__HASH__({_arguments(out, ('state', 'frame'), bound)}):"):
-            out.prologue((), *(s.view for s in sources if isinstance(s, Rows)))
+            out.prologue((), *(s.view for s in sources if isinstance(s, SliceSource)))
             line("level = load(frame, 0)")
             with out.writer.block("if level < 0:"):
                 line("return 0")
@@ -198,7 +207,7 @@ class _Functions:
         self.parts.append(out.writer.text())
 
     def _begin(self, out: _ListingWriter, source: Source, take: int, first: int, bound: tuple[str, ...]) -> None:
-        if isinstance(source, Rows):
+        if isinstance(source, SliceSource):
             out.writer.line(f"store(frame, {first}, 0)")
         else:
             arguments = _arguments(out, ("state", f"frame + {8 * first}"), bound)
@@ -209,7 +218,7 @@ class _Functions:
     ) -> None:
         """Have ``there`` say whether a source has more, and bind its variables."""
         line = out.writer.line
-        if not isinstance(source, Rows):
+        if not isinstance(source, SliceSource):
             line(f"there = take_{take}__HASH__({_arguments(out, ('state', f'frame + {8 * first}'), bound)})")
             for variable in binds(source, bound):
                 line(f"{out.variable(variable)} = load(frame, {frame.words[variable]})")
@@ -222,7 +231,7 @@ class _Functions:
                 line(f"{out.variable(variable)} = load(row, {source.key.index(variable)})")
                 line(f"store(frame, {frame.words[variable]}, {out.variable(variable)})")
 
-    def _row(self, out: _ListingWriter, rows: Rows, at: str) -> None:
+    def _row(self, out: _ListingWriter, rows: SliceSource, at: str) -> None:
         """Have ``row`` be the row at a position or after, which moves behind it, and ``there`` whether there is one."""
         line, table = out.writer.line, out.table(rows.view)
         out.need("load", "store", "load32", "row_at")
@@ -241,7 +250,7 @@ class _Functions:
             with out.writer.block(f"if not is_zero({table}, row):"):
                 line("there = 1")
 
-    def _slice(self, out: _ListingWriter, rows: Rows) -> None:
+    def _slice(self, out: _ListingWriter, rows: SliceSource) -> None:
         out.need("slice_of", "slice_count", "slice_rows")
         key = out.key(tuple(rows.key[i] for i in rows.bound))
         out.writer.line(f"group = slice_of({out.index(rows.view, rows.bound, rows.among)}, {key})")
@@ -252,14 +261,14 @@ class _Functions:
         out.writer.line("@jit")
         with out.writer.block(f"def close_{number}__HASH__(frame):"):
             for source, take, first in zip(sources, takes, frame.first, strict=True):
-                if isinstance(source, Union):
+                if isinstance(source, UnionSource):
                     out.writer.line(f"close_union_{take}__HASH__(frame + {8 * first})")
             out.writer.line("return 0")
         self.parts.append(out.writer.text())
 
     # The sets of a union
 
-    def _has(self, number: int, union: Union, inside: tuple[str, ...]) -> None:
+    def _has(self, number: int, union: UnionSource, inside: tuple[str, ...]) -> None:
         out = self.statements()
         out.writer.line("@jit")
         with out.writer.block(f"def has_{number}__HASH__({_arguments(out, ('state',), (*inside, *union.variables))}):"):
@@ -268,13 +277,13 @@ class _Functions:
             out.writer.line("return 0")
         self.parts.append(out.writer.text())
 
-    def _close_union(self, number: int, union: Union, inner: int, frame: _Frame) -> None:
+    def _close_union(self, number: int, union: UnionSource, inner: int, frame: _Frame) -> None:
         out = self.statements()
         out.need("release")
         line = out.writer.line
         line("@jit")
         with out.writer.block(f"def close_union_{number}__HASH__(frame):"):
-            if any(isinstance(source, Union) for source in union.inner):
+            if any(isinstance(source, UnionSource) for source in union.inner):
                 with out.writer.block(f"for number in range(load(frame, {ROOM})):"):
                     line(f"close_{inner}__HASH__(load(frame, {MEMORY}) + {8 * frame.size} * number)")
             line(f"release(load(frame, {MEMORY}))")
@@ -283,7 +292,7 @@ class _Functions:
             line("return 0")
         self.parts.append(out.writer.text())
 
-    def _open(self, number: int, union: Union, bound: tuple[str, ...], frame: _Frame) -> None:
+    def _open(self, number: int, union: UnionSource, bound: tuple[str, ...], frame: _Frame) -> None:
         """As many frames as there are sets, all at their beginning; those of an earlier turn serve again."""
         out = self.statements()
         out.need("allocate")
@@ -310,7 +319,7 @@ class _Functions:
             line("return 0")
         self.parts.append(out.writer.text())
 
-    def _take(self, number: int, union: Union, bound: tuple[str, ...], inner: int, frame: _Frame) -> None:
+    def _take(self, number: int, union: UnionSource, bound: tuple[str, ...], inner: int, frame: _Frame) -> None:
         """The union algorithm."""
         out = self.statements()
         line = out.writer.line
@@ -361,19 +370,18 @@ class _Functions:
 
     def entry(self, top: int, block: Block) -> None:
         """``read_listed``, ``close_listed``, ``read_group`` and ``read_change``."""
-        (total,) = self.program.member
-        assert isinstance(total, Sum)
+        total = self.result.member
         self._read_listed(top, block, total)
         self._read_group(block, total)
         self._read_change(block, total)
 
     def _read_listed(self, top: int, block: Block, total: Sum) -> None:
         out = self.statements(block)
-        frame = _Frame(self.program.listing, ())
+        frame = _Frame(self.result.sources, ())
         line = out.writer.line
         line("@jit")
         with out.writer.block("def read_listed__HASH__(state, frame, limit, changes):"):
-            out.prologue((total,), self.program.delta)
+            out.prologue((total,), self.view.name)
             with out.writer.block(f"while load(changes, {buffer.COUNT}) < limit:"):
                 with out.writer.block(f"if next_{top}__HASH__(state, frame) == 0:"):
                     line("return 0")
@@ -393,7 +401,7 @@ class _Functions:
         line = out.writer.line
         line("@jit")
         with out.writer.block("def read_group__HASH__(state, key, changes):"):
-            out.prologue((total,), self.program.delta)
+            out.prologue((total,), self.view.name)
             for i, variable in enumerate(self.program.free):
                 line(f"{out.variable(variable)} = load(key, {i})")
             out.body((total,))
@@ -402,7 +410,7 @@ class _Functions:
 
     def _read_change(self, block: Block, total: Sum) -> None:
         out = self.statements(block)
-        view = self.program.view(self.program.delta)
+        view = self.view
         layout = row_layout(view)
         table, (emit,) = out.table(view.name), total.then
         assert isinstance(emit, Emit)
@@ -434,7 +442,7 @@ class _Functions:
 
     def _add_change(self, out: _ListingWriter, total: Sum, sign: int) -> None:
         """Add what a payload grew by to what was looked up, or take it off."""
-        layout = row_layout(self.program.view(self.program.delta))
+        layout = row_layout(self.view)
         for component in total.components:
             place, local = layout.offsets[component.name], out.local(total.alias, component.name)
             if component.ring == "real":
@@ -446,20 +454,20 @@ class _Functions:
                 out.writer.line(f"{local} = plus({local}, {amount}, status)")
 
 
-def write_listing(program: Program, block: Block, constants: dict[str, int], used: set[str]) -> str:
+def write_listing(program: Program, result: Listed, block: Block, constants: dict[str, int], used: set[str]) -> str:
     """Source of all functions that read a result that is listed."""
-    functions = _Functions(program, constants, used)
+    functions = _Functions(program, result, constants, used)
     finish = Writer()
-    write_finish(finish, program.view(program.delta), block, "", used)
+    write_finish(finish, functions.view, block, "", used)
     functions.parts.append(finish.text())
-    functions.entry(functions.listing(program.listing, ()), block)
+    functions.entry(functions.listing(result.sources, ()), block)
     return "\n\n".join(functions.parts)
 
 
 def _total(emit: Emit) -> str:
     """The Sum that has the payload of a row."""
     (part,) = emit.payload[0].factors
-    assert isinstance(part, Part)
+    assert isinstance(part, ComponentOf)
     return part.alias
 
 

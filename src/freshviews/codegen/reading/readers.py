@@ -27,7 +27,9 @@ from freshviews.codegen.layout import (
 )
 from freshviews.codegen.writer import Writer
 from freshviews.kernel.output import buffer
-from freshviews.program.nodes import COUNT, Program, View
+from freshviews.program.payload import COUNT
+from freshviews.program.program import Program
+from freshviews.program.views import View
 from freshviews.query.block import SCANNED, Block, Result
 
 _PRESENT = {"bag": "!= 0", "groups": "> 0"}
@@ -39,10 +41,8 @@ def raw_width(block: Block) -> int:
     return len(block.free) + len(block.results) + 1
 
 
-def write_readers(program: Program, block: Block, prefix: str, used: set[str]) -> str:
+def write_readers(program: Program, view: View, block: Block, prefix: str, used: set[str]) -> str:
     """Source of the three readers of a block whose result is a view."""
-    assert program.output is not None
-    view = program.view(program.output)
     writer = Writer()
     used.update({"load", "store", "append", "is_zero", "find", "row_at", "clear_journal", "drop_equal"})
     write_finish(writer, view, block, prefix, used)

@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 from freshviews.expr.nodes import Column
 from freshviews.program.intersections import is_intersection
-from freshviews.program.nodes import Add, Exists, If, Lookup, Loop, Smaller, Statement, Trigger, bodies
+from freshviews.program.program import Trigger
+from freshviews.program.statements import Add, Exists, If, Lookup, Loop, Smaller, Statement
+from freshviews.program.structure import bodies
 
 if TYPE_CHECKING:
     from freshviews.codegen.writing.statements import StatementWriter

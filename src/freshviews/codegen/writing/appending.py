@@ -14,20 +14,11 @@ what it appends.
 
 from __future__ import annotations
 
-from freshviews.program.nodes import (
-    Add,
-    Balance,
-    Exists,
-    Lookup,
-    Loop,
-    Program,
-    Smaller,
-    Statement,
-    Trigger,
-    View,
-)
-from freshviews.program.order import Scan
+from freshviews.program.program import Program, Trigger
+from freshviews.program.results import Held
 from freshviews.program.rewrite import Body, visit
+from freshviews.program.statements import Add, Balance, Exists, Lookup, Loop, Scan, Smaller, Statement
+from freshviews.program.views import View
 from freshviews.ring import RINGS
 
 
@@ -74,6 +65,7 @@ def with_pending(program: Program) -> frozenset[str]:
 
 def _may_wait(program: Program, view: View) -> bool:
     integers = all(RINGS[component.ring].words == 1 for component in view.components)
-    plain = not (view.journal or view.subsets or view.tally) and not view.ordered and view.name != program.output
-    emptied = any(view.name == edit for traced in program.traced for _, edit in traced.edits)
+    held = isinstance(program.result, Held) and program.result.view == view.name
+    plain = not (view.journal or view.subsets or view.tally) and not view.ordered and not held
+    emptied = any(view.name == edit for join in program.upkeep.joins for _, edit in join.edits)
     return bool(view.key) and integers and plain and not emptied

@@ -28,7 +28,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from freshviews.codegen.writer import Names, Writer
-from freshviews.program.nodes import Cursor, Leap, Program, Trie
+from freshviews.program.program import Program
+from freshviews.program.statements import Cursor, Leap
+from freshviews.program.views import Trie
 
 if TYPE_CHECKING:
     from freshviews.codegen.writing.statements import StatementWriter
@@ -66,7 +68,7 @@ class TrieNames:
         return self.names.of("place", f"{key[-1]}_in_{'_'.join([trie, *key[:-1]])}")
 
     def depth(self, name: str) -> int:
-        trie: Trie = next(trie for trie in self.program.tries if trie.name == name)
+        trie: Trie = next(trie for trie in self.program.upkeep.tries if trie.name == name)
         return len(trie.order)
 
 
@@ -124,7 +126,7 @@ def _write_body(statements: StatementWriter, leap: Leap, tries: TrieNames) -> No
     writer = statements.writer
     for cursor in leap.cursors:
         if cursor.alias:
-            trie = next(trie for trie in statements.program.tries if trie.name == cursor.trie)
+            trie = next(trie for trie in statements.program.upkeep.tries if trie.name == cursor.trie)
             statements.aliases[cursor.alias] = statements.views[trie.view]
             place = f"{tries.place(cursor.trie, cursor.key)} * {tries.carried_bytes(cursor.trie)}"
             writer.line(f"{statements.row(cursor.alias)} = {tries.carried(cursor.trie)} + {place}")

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from freshviews.codegen.layout import row_layout
 from freshviews.kernel.ordered.index import TOP
 from freshviews.kernel.ordered.top import MOVED
-from freshviews.program.nodes import Statement, View
-from freshviews.program.order import Scan, Top
+from freshviews.program.statements import Scan, Statement, Top
+from freshviews.program.views import View
 
 if TYPE_CHECKING:
     from freshviews.codegen.writing.statements import StatementWriter

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from freshviews.codegen.layout import CHANGES, CONSTANTS, STATUS, WANTED, real_scratch, table_word
 from freshviews.codegen.writing.appending import touched
-from freshviews.program.nodes import Enter, Leave, Sum, View
-from freshviews.program.order import Top
 from freshviews.program.rewrite import Body, visit
+from freshviews.program.statements import Enter, Leave, Sum, Top
+from freshviews.program.views import View
 
 if TYPE_CHECKING:
     from freshviews.codegen.writing.statements import StatementWriter

@@ -15,9 +15,10 @@ from freshviews.codegen.layout import CONSTANTS, STATUS, STATUS_STEPS, balance_w
 from freshviews.codegen.writer import Names, Writer
 from freshviews.codegen.writing.appending import views_in
 from freshviews.kernel.hash.balance import FIRST_PARTITION, PARTITION_WORDS, RISE, SINK, STRICT
-from freshviews.program.nodes import Balance, Loop, Perform, Program
 from freshviews.program.parts import Balancing, Partition, Procedure
+from freshviews.program.program import Program
 from freshviews.program.rewrite import visit
+from freshviews.program.statements import Balance, Loop, Perform
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from freshviews.codegen.layout import words_of
-from freshviews.program.nodes import Sum
+from freshviews.program.statements import Sum
 
 if TYPE_CHECKING:
     from freshviews.codegen.writing.statements import StatementWriter

@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING
 from freshviews.codegen.writer import RESERVED, Names, Writer
 from freshviews.codegen.writing.prologue import write_prologue
 from freshviews.expr.nodes import columns_of
-from freshviews.program.nodes import (
+from freshviews.program.payload import ComponentOf, Monomial, Value
+from freshviews.program.program import Program
+from freshviews.program.rewrite import Body, visit
+from freshviews.program.statements import (
     Add,
     Balance,
     Emit,
@@ -28,19 +31,15 @@ from freshviews.program.nodes import (
     Let,
     Lookup,
     Loop,
-    Monomial,
-    Part,
     Perform,
-    Program,
+    Scan,
     Smaller,
     Statement,
     Sum,
     Tally,
-    Value,
-    bodies,
+    Top,
 )
-from freshviews.program.order import Scan, Top
-from freshviews.program.rewrite import Body, visit
+from freshviews.program.structure import bodies
 
 if TYPE_CHECKING:
     from freshviews.codegen.writing.statements import StatementWriter
@@ -194,7 +193,7 @@ def _free(body: Body, bound: frozenset[tuple[str, str]]) -> Iterator[Name]:
             match factor:
                 case Value(name):
                     yield from variables((name,))
-                case Part(name, component) if ("alias", name) not in bound:
+                case ComponentOf(name, component) if ("alias", name) not in bound:
                     yield Name("part", name, component)
 
     for statement in body:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from freshviews.codegen.writing.ahead import PAIRS, ROWS, place_of
 from freshviews.program.intersections import is_intersection, open_position
-from freshviews.program.nodes import Emit, Lookup, Loop, Part, Smaller
+from freshviews.program.payload import ComponentOf
+from freshviews.program.statements import Emit, Lookup, Loop, Smaller
 
 if TYPE_CHECKING:
     from freshviews.codegen.writing.statements import StatementWriter
@@ -19,7 +20,7 @@ def write_emit_slice(statements: StatementWriter, loop: Loop, statement: Emit, p
     (amounts,) = statement.payload
     row, out = statements.row(loop.alias), statements.names.fresh("out")
     outer = statements.names.fresh(f"{loop.alias}_times")
-    here = [f for f in amounts.factors if isinstance(f, Part) and f.alias == loop.alias]
+    here = [f for f in amounts.factors if isinstance(f, ComponentOf) and f.alias == loop.alias]
     outside = tuple(f for f in amounts.factors if f not in here)
     statements.need("reserve", "store")
     statements.writer.line(f"{outer} = {statements.integer(outside, amounts)}")

@@ -19,8 +19,9 @@ from freshviews.codegen.writing.repeated import Repeated, after_lets, write_call
 from freshviews.codegen.writing.slices import foresee, write_emit_slice, write_scanning, write_skipping, write_smaller
 from freshviews.codegen.writing.subsets import write_enter, write_leave, write_tally
 from freshviews.codegen.writing.tabulated import write_clear, write_tabulated
-from freshviews.program.nodes import (
-    MULTIPLICITY,
+from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial, Value
+from freshviews.program.program import Program
+from freshviews.program.statements import (
     Add,
     Balance,
     Changed,
@@ -35,18 +36,16 @@ from freshviews.program.nodes import (
     Let,
     Lookup,
     Loop,
-    Monomial,
-    Part,
     Perform,
-    Program,
+    Scan,
     Smaller,
     Statement,
     Sum,
     Tally,
-    Value,
-    View,
+    Top,
+    is_always,
 )
-from freshviews.program.order import Scan, Top, is_always
+from freshviews.program.views import View
 from freshviews.ring import RINGS
 
 OUTLINED = "outlined "
@@ -64,8 +63,8 @@ class StatementWriter:
         self.names = names
         self.used = used
         self.scalars = ScalarWriter(writer, names, constants, used)
-        self.views: dict[str, View] = {v.name: v for v in (*program.views, *program.scratch)}
-        self.scratch = frozenset(view.name for view in program.scratch)
+        self.views: dict[str, View] = {view.name: view for view in program.stores}
+        self.scratch = frozenset(view.name for view in program.upkeep.scratch)
         self.aliases: dict[str, View | Sum] = {}
         self.counted = False
         self.pending = with_pending(program)
@@ -256,7 +255,7 @@ class StatementWriter:
             scanned = write_scanning(self, loop, other)
             if not self.outlined:
                 foresee(self, loop, group, at, f"{row} = {rows} + {place} * {width}", scanned)
-            alone = len(loop.body) == 1 and len(self.program.emitted) == 1
+            alone = len(loop.body) == 1 and len(self.program.result.emitted) == 1
             if not view.journal and alone and isinstance(loop.body[0], Emit):
                 write_emit_slice(self, loop, loop.body[0], (at, f"slice_count({group})", f"{rows} + {place} * {width}"))
                 return
@@ -335,13 +334,13 @@ class StatementWriter:
                 self.need("plus")
                 self.writer.line(f"{local} = plus({local}, {self.integer(monomial.factors, monomial)}, status)")
 
-    def ring_of(self, factor: Part | Value) -> str:
+    def ring_of(self, factor: ComponentOf | Value) -> str:
         if isinstance(factor, Value):
             return factor.ring
         holder = self.aliases[factor.alias]
         return next(c.ring for c in holder.components if c.name == factor.component)
 
-    def word(self, factor: Part | Value) -> str:
+    def word(self, factor: ComponentOf | Value) -> str:
         """Source of an integer factor."""
         if isinstance(factor, Value):
             return self.variable(factor.name)
@@ -351,7 +350,7 @@ class StatementWriter:
         self.need("load")
         return f"load({self.row(factor.alias)}, {row_layout(holder).offsets[factor.component]})"
 
-    def integer(self, factors: tuple[Part | Value, ...], monomial: Monomial) -> str:
+    def integer(self, factors: tuple[ComponentOf | Value, ...], monomial: Monomial) -> str:
         """Source of the product of integer factors and the coefficient."""
         words = [self.word(f) for f in factors]
         if monomial.coefficient != 1 or not words:
@@ -481,7 +480,7 @@ class StatementWriter:
         """Write the payload that is emitted to the words of a target, from ``first`` on."""
         place = first
         self.need("store")
-        for component, monomial in zip(self.program.emitted, statement.payload, strict=True):
+        for component, monomial in zip(self.program.result.emitted, statement.payload, strict=True):
             words = RINGS[component.ring].words
             if words == 1:
                 self.writer.line(f"store({target}, {place}, {self.integer(monomial.factors, monomial)})")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from freshviews.codegen.layout import row_layout
-from freshviews.program.nodes import Enter, Event, Leave, Tally, View
+from freshviews.program.statements import Enter, Event, Leave, Tally
+from freshviews.program.views import View
 
 if TYPE_CHECKING:
     from freshviews.codegen.writing.statements import StatementWriter

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from freshviews.codegen.layout import row_layout
-from freshviews.program.nodes import Add, Clear, Program, View
+from freshviews.program.program import Program
+from freshviews.program.statements import Add, Clear
+from freshviews.program.views import View
 
 if TYPE_CHECKING:
     from freshviews.codegen.writing.statements import StatementWriter
@@ -13,16 +15,16 @@ if TYPE_CHECKING:
 
 def write_made(program: Program, statements: StatementWriter) -> list[str]:
     """Write the making of the tables; conditions that all of them are there."""
-    for view in program.scratch:
+    for view in program.upkeep.scratch:
         statements.need("new_sums")
         layout = row_layout(view)
         statements.writer.line(f"{statements.table(view.name)} = new_sums({layout.key}, {layout.payload})")
-    return [f"{statements.table(view.name)} != 0" for view in program.scratch]
+    return [f"{statements.table(view.name)} != 0" for view in program.upkeep.scratch]
 
 
 def write_freed(program: Program, statements: StatementWriter, made: str) -> None:
     """Write that the tables go; where a sum was lost, the table of the result is told that memory ran out."""
-    for view in program.scratch:
+    for view in program.upkeep.scratch:
         statements.need("free_sums", "LOST")
         table = statements.table(view.name)
         with statements.writer.block(f"if {table} != 0 and load({table}, LOST) != 0:"):

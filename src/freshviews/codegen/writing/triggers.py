@@ -18,7 +18,10 @@ from freshviews.codegen.writing.repeated import LONG, Repeated
 from freshviews.codegen.writing.statements import StatementWriter
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.kernel.output.buffer import COUNT as BUFFER_COUNT
-from freshviews.program.nodes import (
+from freshviews.program.payload import Monomial, Value
+from freshviews.program.program import Program, Trigger
+from freshviews.program.rewrite import visit
+from freshviews.program.statements import (
     Add,
     Balance,
     Emit,
@@ -28,15 +31,10 @@ from freshviews.program.nodes import (
     Let,
     Lookup,
     Loop,
-    Monomial,
-    Program,
+    Scan,
     Smaller,
     Statement,
-    Trigger,
-    Value,
 )
-from freshviews.program.order import Scan
-from freshviews.program.rewrite import visit
 
 
 def columns_read(trigger: Trigger) -> tuple[str, ...]:

@@ -12,8 +12,9 @@ from freshviews.plan.delta.first_order import update_exponents
 from freshviews.plan.planner import Plan
 from freshviews.plan.trie import at_once
 from freshviews.program.intersections import is_intersection
-from freshviews.program.nodes import Loop, Program, Smaller
+from freshviews.program.program import Program
 from freshviews.program.rewrite import visit
+from freshviews.program.statements import Loop, Smaller
 from freshviews.query.block import Block
 from freshviews.query.query import Query
 from freshviews.types.dictionary import Dictionary
@@ -75,4 +76,4 @@ def walked(state: BlockState) -> bool:
     """Walk the joins that a state keeps by their traces, over all that it was fed; whether that could be done. From
     empty tables this is a leapfrog triejoin."""
     state.walk()
-    return not state.program.traced or (not state.failed() and int(state.status[0]) == 0)
+    return not state.program.upkeep.joins or (not state.failed() and int(state.status[0]) == 0)

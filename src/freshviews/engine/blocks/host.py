@@ -13,7 +13,7 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.expr.host import Evaluator, evaluator_for
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.expr.ops import OPS
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.types.dictionary import Dictionary
 
 

@@ -13,8 +13,7 @@ from freshviews.kernel.hash import table
 from freshviews.kernel.memory import mem
 from freshviews.kernel.ordered import index as ordered
 from freshviews.kernel.ordered.folds import ordered_fold_at
-from freshviews.program.nodes import View
-from freshviews.program.order import Order
+from freshviews.program.views import Order, View
 
 _FOLDS = {"bit_and": folds.BIT_AND, "bit_or": folds.BIT_OR, "min": folds.LEAST, "max": folds.GREATEST}
 

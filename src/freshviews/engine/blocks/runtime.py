@@ -38,9 +38,11 @@ from freshviews.kernel.output.drain import any_failed
 from freshviews.kernel.scalar.real import REAL_WORDS
 from freshviews.plan.explain import BalanceSize, PartSize
 from freshviews.program.intersections import digested
-from freshviews.program.nodes import Program
 from freshviews.program.parts import Partition
+from freshviews.program.program import Program
+from freshviews.program.results import Enumerated, Listed
 from freshviews.program.rewrite import made_anew
+from freshviews.program.upkeep import Evaluated
 from freshviews.types.dictionary import Dictionary
 
 _SLICE = 1 << 12
@@ -90,7 +92,7 @@ class BlockState:
         self._reset_balance()
         self._calls = [call_of(trigger) for trigger in compiled.triggers]
         self.choose()
-        self._tracing = Tracing(program.traced, dictionary)
+        self._tracing = Tracing(program.upkeep.joins, dictionary)
         self._asleep = True
         self._mappings: list[Mapping] = []
         self._chooses = program.balancing is not None and bool(program.balancing.choices)
@@ -164,7 +166,7 @@ class BlockState:
         for view, handle in zip(self.program.views, self.tables, strict=True):
             if view.journal:
                 # Of a result that is made anew the change is what it is against what it was.
-                mem.store(handle, table.JOURNALING, int(wanted and not self.program.evaluate))
+                mem.store(handle, table.JOURNALING, int(wanted and not isinstance(self.program.upkeep, Evaluated)))
 
     def run(self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int) -> None:
         """Run the relation's triggers over ``n`` rows; columns are (address, stride in words). Then comes ``walk``."""
@@ -178,7 +180,7 @@ class BlockState:
 
     def walk(self) -> None:
         """Maintain what is kept by its trace, for all rows that have come since the last time."""
-        if self.program.traced:
+        if self.program.upkeep.joins:
             self._tracing.run(self.status, self._by_view(), self._run_triggers)
 
     def _by_view(self) -> dict[str, int]:
@@ -257,12 +259,13 @@ class BlockState:
     @property
     def _delta(self) -> int | None:
         """The table in which the change of a result that is listed is gathered."""
-        names = [view.name for view in self.program.views]
-        return self.tables[names.index(self.program.delta)] if self.program.delta else None
+        if not isinstance(self.program.result, Listed):
+            return None
+        return self.tables[[view.name for view in self.program.views].index(self.program.result.delta)]
 
     def take_changes(self) -> Codes:
         """Raw rows of the change since the last call, shape (n, width)."""
-        if self.program.delta:
+        if isinstance(self.program.result, Listed):
             self.enter_pending()
         if self.compiled.read_change is not None:
             self.compiled.read_change(self.state, self.raw)
@@ -319,8 +322,8 @@ class BlockState:
     def _enumerated(self, limit: int) -> Iterator[Codes]:
         """As ``rows``, of a result that is not held; columns lie one after the other in memory, but of groups rows
         do. An overflow of a group's payload is in the status word then."""
-        assert self.compiled.enumerate is not None
-        frame = np.zeros(enumeration.frame_words(self.program), np.int64)
+        assert self.compiled.enumerate is not None and isinstance(self.program.result, Enumerated)
+        frame = np.zeros(enumeration.frame_words(self.program, self.program.result), np.int64)
         going = True
         while going:
             out = np.empty((limit, self.width) if self._grouped else (self.width, limit), np.int64)
@@ -332,7 +335,8 @@ class BlockState:
     def _listed(self, limit: int) -> Iterator[Codes]:
         """As ``rows``, of a result that is listed."""
         assert self.compiled.read_listed is not None and self.compiled.close_listed is not None
-        frame = np.zeros(listing.frame_words(self.program), np.int64)
+        assert isinstance(self.program.result, Listed)
+        frame = np.zeros(listing.frame_words(self.program.result), np.int64)
         out = buffers.new_buffer(self.width)
         try:
             going = True
@@ -351,7 +355,7 @@ class BlockState:
     def group(self, key: tuple[int, ...]) -> Codes:
         """Raw rows of one group: one row or none."""
         assert self.compiled.read_group is not None
-        if self.program.delta:
+        if isinstance(self.program.result, Listed):
             self.enter_pending()
         words = np.array(key or (0,), np.int64)
         self.compiled.read_group(self.state, address(words), self.raw)
@@ -376,7 +380,7 @@ class BlockState:
     def evaluate(self) -> None:
         """Make anew what triggers do not keep."""
         assert self.compiled.evaluate is not None
-        for view in made_anew(self.program.evaluate):
+        for view in made_anew(self.program.upkeep.statements):
             self._empty([v.name for v in self.program.views].index(view))
         if self._orders_strings:
             self._strings = None

@@ -17,7 +17,7 @@ from freshviews.engine.traces.traced import TracedRule
 from freshviews.errors import OutOfMemory
 from freshviews.kernel.hash import renew, table
 from freshviews.kernel.memory import mem
-from freshviews.program.traced import Traced
+from freshviews.program.traced import TracedJoin
 from freshviews.types.dictionary import Dictionary
 
 Run = Callable[[str, dict[str, tuple[int, int]], tuple[int, int], int], None]
@@ -27,7 +27,7 @@ Run = Callable[[str, dict[str, tuple[int, int]], tuple[int, int], int], None]
 class Tracing:
     """The traces of the joins of a block. ``lost``: memory ran out, and the block has to be made anew."""
 
-    def __init__(self, traced: tuple[Traced, ...], dictionary: Dictionary) -> None:
+    def __init__(self, traced: tuple[TracedJoin, ...], dictionary: Dictionary) -> None:
         self._traced = traced
         self._dictionary = dictionary
         self._rules = [TracedRule(one.rule, dictionary) for one in traced]
@@ -98,7 +98,7 @@ class Tracing:
         return lines
 
 
-def _hand_on(traced: Traced, rows: Codes, run: Run) -> None:
+def _hand_on(traced: TracedJoin, rows: Codes, run: Run) -> None:
     """Run the triggers of derivations."""
     if len(rows) == 0:
         return

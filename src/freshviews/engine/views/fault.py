@@ -17,7 +17,7 @@ from freshviews.errors import OutOfMemory
 def with_row(failure: Failure, maintained: Maintained, batch: CodeBatch) -> Failure:
     """A failure of the batch that was applied last, with the first row that the view cannot be computed for once the
     rows before it are in; without one where it is not due to this batch alone. The batch stays applied."""
-    walked = any(plan.program.traced for plan in maintained.plans)
+    walked = any(plan.program.upkeep.joins for plan in maintained.plans)
     if not walked or failure.row is not None or failure.kind != "evaluation":
         return failure
     _applied(maintained, batch.negated())

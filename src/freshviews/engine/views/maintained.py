@@ -28,6 +28,8 @@ from freshviews.kernel.scalar.failure import ERRORS, TWO_VALUES
 from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS
 from freshviews.plan.explain import explain
 from freshviews.plan.planner import Plan, may_be_negative, plan_block
+from freshviews.program.results import Held
+from freshviews.program.upkeep import Evaluated, Recomputed
 from freshviews.query.block import Block
 from freshviews.types.dictionary import Dictionary
 
@@ -136,9 +138,9 @@ class Maintained:
             names = {relation: tuple(columns) for relation, columns in needed.items()}
             evaluators = {name: h.evaluators(self._dictionary) for name, h in host.items() if h.found}
             self._parts.append(_Part(plan, projection, compiled, state, host, evaluators, names, keys or ()))
-        if any(part.plan.strategy == "recompute" for part in self._parts):
+        if any(isinstance(part.plan.program.upkeep, Recomputed) for part in self._parts):
             self._stored = StoredRows({name: tuple(sorted(self.needed(name))) for name in self.inputs})
-        self._made_anew = any(part.plan.program.evaluate for part in self._parts)
+        self._made_anew = any(isinstance(part.plan.program.upkeep, Evaluated) for part in self._parts)
         self._stale = self._made_anew
         self._cancels = self._can_cancel()
         self.planning_seconds = time.perf_counter() - start
@@ -368,7 +370,7 @@ class Maintained:
             if self._difference:
                 rows = np.concatenate([*self._difference, rows])
                 self._difference = []
-            whole = whole and part.projection.injective and part.plan.program.output is not None
+            whole = whole and part.projection.injective and isinstance(part.plan.program.result, Held)
             pieces.append(rows)
         rows = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         return self._batch(rows if whole else consolidate(rows))

@@ -14,8 +14,9 @@ from itertools import islice
 
 from freshviews.plan.crown.query import BagQuery
 from freshviews.plan.delta import first_order
-from freshviews.program.nodes import If, Program, Statement
+from freshviews.program.program import Program
 from freshviews.program.rewrite import rename
+from freshviews.program.statements import If, Statement
 from freshviews.query.query import Atom, Query
 
 _MOST_RENAMINGS = 64

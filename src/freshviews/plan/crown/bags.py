@@ -41,27 +41,14 @@ from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column
 from freshviews.plan.leaves import Carrier
 from freshviews.plan.naming import Namer, names_of
-from freshviews.program.nodes import (
-    COUNT,
-    MULTIPLICITY,
-    Add,
-    Component,
-    Exists,
-    Into,
-    Let,
-    Lookup,
-    Loop,
-    Monomial,
-    Parameter,
-    Program,
-    Smaller,
-    Statement,
-    Sum,
-    Trigger,
-    View,
-)
+from freshviews.program.payload import COUNT, MULTIPLICITY, Component, Monomial
+from freshviews.program.program import Parameter, Program, Trigger
+from freshviews.program.results import Held
 from freshviews.program.rewrite import at_multiplicity, rename, transform, visit, with_bodies
-from freshviews.program.traced import Traced
+from freshviews.program.statements import Add, Exists, Into, Let, Lookup, Loop, Smaller, Statement, Sum
+from freshviews.program.traced import TracedJoin
+from freshviews.program.upkeep import Evaluated
+from freshviews.program.views import View
 from freshviews.query.query import Atom
 from freshviews.types import BIGINT
 
@@ -86,7 +73,7 @@ class Hung:
 
     views: tuple[View, ...]
     triggers: tuple[Trigger, ...]
-    traced: tuple[Traced, ...]
+    joins: tuple[TracedJoin, ...]
 
 
 def hung(
@@ -97,25 +84,27 @@ def hung(
     ``guards``: the atoms behind relations that are guards. PlanError where the program does not hold the bag in a view
     that it only adds to, recomputes it, or has parts to rebalance.
     """
-    if program.evaluate:
+    if isinstance(program.upkeep, Evaluated):
         raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it does not tell what changes in it")
     if program.balancing is not None:
         raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it rebalances heavy and light parts")
-    if program.output is None or any(reads(t.body, program.output) for t in program.triggers):
+    result = program.result
+    if not isinstance(result, Held) or any(reads(t.body, result.view) for t in program.triggers):
         raise PlanError(f"{program.name}: {program.strategy} cannot keep a bag, as it reads its result")
     bag = readers[0].name
     prefix = _Prefix(bag, names)
     views = {view.name: prefix.of("view", view.name) for view in program.views}
-    kept = tuple(replace(v, name=views[v.name]) for v in program.views if v.name != program.output)
+    kept = tuple(replace(v, name=views[v.name]) for v in program.views if v.name != result.view)
     triggers: list[Trigger] = []
     for one in program.triggers:
-        made = _trigger(program, one, prefix, views, readers)
+        made = _trigger(one, prefix, views, program.view(result.view), readers)
         if one.relation in guards:
             more, made = _guarded(made, prefix, one.relation, guards[one.relation])
             kept += more
         triggers.append(made)
-    relations = {one.derivations: one.derivations for one in program.traced}
-    return Hung(kept, tuple(triggers), tuple(one.renamed({**views, **relations}) for one in program.traced))
+    joins = program.upkeep.joins
+    relations = {one.derivations: one.derivations for one in joins}
+    return Hung(kept, tuple(triggers), tuple(one.renamed({**views, **relations}) for one in joins))
 
 
 @dataclass(frozen=True)
@@ -156,9 +145,9 @@ def _guarded(trigger: Trigger, prefix: _Prefix, guard: str, source: Atom) -> tup
 
 
 def _trigger(
-    program: Program, trigger: Trigger, prefix: _Prefix, views: dict[str, str], readers: tuple[Reader, ...]
+    trigger: Trigger, prefix: _Prefix, views: dict[str, str], result: View, readers: tuple[Reader, ...]
 ) -> Trigger:
-    assert program.output is not None
+    """A trigger of a bag, in which the readers take the place of the view ``result``."""
     variables, aliases = names_of(trigger.body)
     variables.update(p.name for p in trigger.parameters)
     names = {name: prefix.of("variable", name) for name in sorted(variables)}
@@ -166,7 +155,7 @@ def _trigger(
 
     def change(statement: Statement) -> Body:
         match statement:
-            case Add(view=view) if view == program.output:
+            case Add(view=view) if view == result.name:
                 return (statement,)
             case Add() | Lookup() | Loop() | Exists():
                 return (replace(statement, view=views[statement.view]),)
@@ -179,7 +168,7 @@ def _trigger(
     totals = {
         reader.name: prefix.of("sum", "delta" if i == 1 else f"delta_{i}") for i, reader in enumerate(readers, 1)
     }
-    handing = _Handing(program.output, program.view(program.output).components, readers, totals)
+    handing = _Handing(result.name, result.components, readers, totals)
     bound = frozenset(p.name for p in parameters)
     return Trigger(trigger.relation, parameters, trigger.filters, handing.body(transform(body, change), bound))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from freshviews.plan.crown.alike import Kept
 from freshviews.plan.crown.query import Prepared
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom
 
@@ -41,7 +41,7 @@ def _bag(made: Prepared, name: str, kept: Kept, program: Program) -> str:
     first = next(iter(kept.read))
     by = f"as {first}"
     if name == first:
-        orders = (", ".join(one.rule.order) for one in program.traced)
+        orders = (", ".join(one.rule.order) for one in program.upkeep.joins)
         by = " in order of ".join((f"by {program.strategy}", *orders))
     return f"{name}({', '.join(bag.query.free)}) = {members}, {by}"
 

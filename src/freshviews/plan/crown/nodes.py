@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 
 from freshviews.plan.leaves import components_over, leaf_view
 from freshviews.plan.naming import Namer
-from freshviews.program.nodes import COUNT, Component, View
+from freshviews.program.payload import COUNT, Component
+from freshviews.program.views import View
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom, Query
 

@@ -52,11 +52,12 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
-from freshviews.program.nodes import (
-    COUNT,
+from freshviews.program.payload import COUNT, Component, Monomial
+from freshviews.program.program import Program, Trigger
+from freshviews.program.results import Enumerated, Held
+from freshviews.program.statements import (
     Add,
     Changed,
-    Component,
     Emit,
     Enter,
     Event,
@@ -65,16 +66,13 @@ from freshviews.program.nodes import (
     Leave,
     Lookup,
     Loop,
-    Monomial,
-    Program,
     Statement,
-    Subset,
     Sum,
     Tally,
-    Trigger,
-    View,
 )
-from freshviews.program.traced import Traced
+from freshviews.program.traced import TracedJoin
+from freshviews.program.upkeep import BY_TRIGGERS, Traced
+from freshviews.program.views import Subset, View
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom, Query
 
@@ -148,7 +146,7 @@ class _Crown:
         self.stored = stored
         self.namer = Namer(query)
         self.root = nodes_of(query, free, tree, counted, self.namer)
-        # Those of 64 bits first: see ``Program.emitted``.
+        # Those of 64 bits first: see ``program.results``.
         components = sorted(all_components(query), key=lambda c: c.ring != "integer")
         self.emitted = tuple(components) if counted else (Component(COUNT, "integer"),)
         self.names = RowNames(self.namer)
@@ -170,34 +168,27 @@ class _Crown:
     def program(self) -> Program:
         triggers: list[Trigger] = []
         below: list[View] = []
-        traced: list[Traced] = []
+        traced: list[TracedJoin] = []
         for kept, inside in self.kept:
             bag = hung(inside, kept.guards, self.readers(kept), self.namer)
             below += bag.views
             triggers += bag.triggers
-            traced += bag.traced
+            traced += bag.joins
         triggers += [self.trigger(atom) for atom in self.query.atoms if atom.name not in self.made.bags]
-        enumerate_: Body = ()
-        member: Body = ()
-        awake: Body = ()
+        result: Held | Enumerated = Held(RESULT)
         if not self.stored:
-            enumerate_ = self.rows.everything(self.emit(1))
-            awake = self.awake()
-            if self.free == frozenset(self.query.free):
-                member = self.rows.member(self.emit(1))
+            rows, awake = self.rows.everything(self.emit(1)), self.awake()
+            member = self.rows.member(self.emit(1)) if self.free == frozenset(self.query.free) else ()
+            result = Enumerated(rows, member, awake, self.emitted)
         return Program(
             self.query.name,
             self.query.free,
             (*below, *self.views()),
             tuple(triggers),
-            RESULT if self.stored else None,
-            enumerate_,
+            result,
             "crown",
             bounds_of(self.made, self.tree, self.kept, self.stored),
-            awake,
-            member,
-            self.emitted,
-            traced=tuple(traced),
+            upkeep=Traced(tuple(traced)) if traced else BY_TRIGGERS,
         )
 
     def views(self) -> tuple[View, ...]:

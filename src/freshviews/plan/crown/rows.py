@@ -17,7 +17,7 @@ from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, LIVE, Node
 from freshviews.plan.delta.nest import Pending
 from freshviews.plan.leaves import Carrier, row_carrier, spanning_lifts
-from freshviews.program.nodes import Exists, If, Lookup, Loop, Statement, Tally
+from freshviews.program.statements import Exists, If, Lookup, Loop, Statement, Tally
 from freshviews.query.query import Query
 
 Carriers = tuple[Carrier, ...]

@@ -38,8 +38,11 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
-from freshviews.program.nodes import Add, Loop, Program, Statement, Trigger, View
+from freshviews.program.program import Program, Trigger
+from freshviews.program.results import Held
 from freshviews.program.rewrite import visit
+from freshviews.program.statements import Add, Loop, Statement
+from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
 
 
@@ -125,7 +128,7 @@ class _LeftDeep:
             ("space", "O(N + |intermediate results|)"),
         )
         return Program(
-            query.name, query.free, views, triggers, RESULT, strategy="change_propagation", bounds=bounds
+            query.name, query.free, views, triggers, Held(RESULT), strategy="change_propagation", bounds=bounds
         )
 
     def _trigger(self, k: int, indexes: Indexes) -> Trigger:

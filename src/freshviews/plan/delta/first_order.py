@@ -43,24 +43,12 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
-from freshviews.program.nodes import (
-    MULTIPLICITY,
-    Add,
-    If,
-    Into,
-    Let,
-    Lookup,
-    Loop,
-    Monomial,
-    Part,
-    Program,
-    Smaller,
-    Statement,
-    Sum,
-    Trigger,
-    View,
-)
+from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial
+from freshviews.program.program import Program, Trigger
+from freshviews.program.results import Held
 from freshviews.program.rewrite import rename, scale, visit
+from freshviews.program.statements import Add, If, Into, Let, Lookup, Loop, Smaller, Statement, Sum
+from freshviews.program.views import View
 from freshviews.query.dependencies import FD, closure
 from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT, BOOLEAN
@@ -90,7 +78,7 @@ def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
     worst = max(update_exponents(query, dependencies).values())
     update = "O(1)" if worst == 0 else "O(N)" if worst == 1 else f"O(N^{worst})"
     bounds = (("update", update), ("delay", "O(1)"), ("space", "O(N + |result|)"))
-    return Program(query.name, query.free, views, triggers, RESULT, strategy="first_order", bounds=bounds)
+    return Program(query.name, query.free, views, triggers, Held(RESULT), strategy="first_order", bounds=bounds)
 
 
 def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[str, int]:
@@ -209,7 +197,7 @@ def term(
 
     body = nest(join, finish, indexes)
     if summed:
-        parts = tuple(Monomial((Part(total, c.name),)) for c in components)
+        parts = tuple(Monomial((ComponentOf(total, c.name),)) for c in components)
         body = (Sum(total, components, body, (Add(RESULT, free, component_names, parts),)),)
     for same in reversed(equalities):
         body = (If(same, body),)

@@ -45,22 +45,12 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
-from freshviews.program.nodes import (
-    COUNT,
-    Add,
-    If,
-    Into,
-    Let,
-    Lookup,
-    Loop,
-    Monomial,
-    Part,
-    Program,
-    Statement,
-    Sum,
-    View,
-)
+from freshviews.program.payload import COUNT, ComponentOf, Monomial
+from freshviews.program.program import Program
+from freshviews.program.results import Held
 from freshviews.program.rewrite import visit
+from freshviews.program.statements import Add, If, Into, Let, Lookup, Loop, Statement, Sum
+from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
 
 MOST_VIEWS = 256
@@ -177,7 +167,7 @@ class _Recursion:
             ("space", "O(|views|)"),
         )
         return Program(
-            query.name, query.free, views, triggers, RESULT, strategy="higher_order", bounds=bounds
+            query.name, query.free, views, triggers, Held(RESULT), strategy="higher_order", bounds=bounds
         )
 
     def _view(self, part: Query) -> View:
@@ -227,7 +217,7 @@ class _Recursion:
         body = nest(join, finish, self.indexes)
         if not summed:
             return body
-        parts = tuple(Monomial((Part(total, name),)) for name in names)
+        parts = tuple(Monomial((ComponentOf(total, name),)) for name in names)
         return (Sum(total, view.components, body, (Add(view.name, view.key, names, parts),)),)
 
 

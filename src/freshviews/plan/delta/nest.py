@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.plan.leaves import Carrier
-from freshviews.program.nodes import If, Let, Lookup, Loop, Smaller, Statement, Value
+from freshviews.program.payload import Value
+from freshviews.program.statements import If, Let, Lookup, Loop, Smaller, Statement
 from freshviews.query.dependencies import FD, closure
 
 

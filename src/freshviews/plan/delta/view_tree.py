@@ -44,20 +44,11 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
-from freshviews.program.nodes import (
-    COUNT,
-    Add,
-    Changed,
-    Component,
-    Emit,
-    Into,
-    Monomial,
-    Program,
-    Statement,
-    Sum,
-    Trigger,
-    View,
-)
+from freshviews.program.payload import COUNT, Component, Monomial
+from freshviews.program.program import Program, Trigger
+from freshviews.program.results import Enumerated, Held
+from freshviews.program.statements import Add, Changed, Emit, Into, Statement, Sum
+from freshviews.program.views import View
 from freshviews.query.dependencies import FD
 from freshviews.query.query import Atom, Query
 from freshviews.query.variable_order import Node, VariableOrder, best_order, is_enumerable, update_exponents
@@ -122,10 +113,10 @@ def _program(
     top = _Builder(query, factorised, names).top(order)
     indexes: Indexes = {}
     triggers = tuple(_trigger(query, top, atom, indexes, factorised, names) for atom in query.atoms)
-    enumerate_: tuple[Statement, ...] = ()
+    result: Held | Enumerated = Held(RESULT)
     if factorised:
         start = Join(frozenset(), (), tuple(_open_steps(top, names)), Pending())
-        enumerate_ = nest(start, lambda done: (_emit(query, done),), indexes, smaller=False)
+        result = Enumerated(nest(start, lambda done: (_emit(query, done),), indexes, smaller=False))
     views = [v for v in _stored(top) if v is not None]
     if not factorised:
         views.append(View(RESULT, query.free, all_components(query), journal=True, definition="the result"))
@@ -141,8 +132,7 @@ def _program(
         query.free,
         tuple(views),
         triggers,
-        None if factorised else RESULT,
-        enumerate_,
+        result,
         "view_tree",
         bounds,
     )

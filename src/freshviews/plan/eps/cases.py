@@ -34,26 +34,11 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
-from freshviews.program.nodes import (
-    COUNT,
-    MULTIPLICITY,
-    Add,
-    Balance,
-    Component,
-    If,
-    Into,
-    Lookup,
-    Loop,
-    Monomial,
-    Part,
-    Perform,
-    Smaller,
-    Statement,
-    Sum,
-    Trigger,
-    View,
-)
 from freshviews.program.parts import Balancing, Partition, Procedure
+from freshviews.program.payload import COUNT, MULTIPLICITY, Component, ComponentOf, Monomial
+from freshviews.program.program import Trigger
+from freshviews.program.statements import Add, Balance, If, Into, Lookup, Loop, Perform, Smaller, Statement, Sum
+from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
 
 T = TypeVar("T")
@@ -220,7 +205,7 @@ class Cases:
         components = all_components(self.query)
         body = self.change(atom, lambda carriers: (Into("u", product(components, carriers)),))
         names = tuple(c.name for c in components)
-        total = tuple(Monomial((Part("u", name),)) for name in names)
+        total = tuple(Monomial((ComponentOf("u", name),)) for name in names)
         return (Sum("u", components, body, (Add(RESULT, (), names, total),)),)
 
     def _into(self, one: Auxiliary, sign: int) -> Finish:

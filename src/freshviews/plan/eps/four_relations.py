@@ -45,7 +45,9 @@ from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Key, Table
 from freshviews.plan.eps.cycle import forgotten
 from freshviews.plan.leaves import all_components, spanning_lifts
 from freshviews.plan.naming import RESULT, Namer, joined_name
-from freshviews.program.nodes import Program, View
+from freshviews.program.program import Program
+from freshviews.program.results import Held
+from freshviews.program.views import View
 from freshviews.query.query import Query
 
 Sides = tuple[Key, ...]
@@ -105,7 +107,12 @@ def plan(query: Query, epsilon: Mapping[str, float]) -> Program:
     result = View(RESULT, (), all_components(query), journal=True, definition="the result")
     views = (*cases.views(), result)
     return Program(
-        query.name, (), views, triggers, RESULT, strategy="ivm_eps", bounds=_bounds(shape, given), balancing=balancing
+        query.name,
+        (),
+        views,
+        triggers,
+        Held(RESULT),
+        strategy="ivm_eps", bounds=_bounds(shape, given), balancing=balancing,
     )
 
 

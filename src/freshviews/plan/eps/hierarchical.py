@@ -62,31 +62,12 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import Namer, joined_name
-from freshviews.program.nodes import (
-    COUNT,
-    Add,
-    Balance,
-    Changed,
-    Component,
-    Emit,
-    Enter,
-    Into,
-    Leave,
-    Lookup,
-    Loop,
-    Monomial,
-    Part,
-    Program,
-    Rows,
-    Source,
-    Statement,
-    Subset,
-    Sum,
-    Trigger,
-    Union,
-    View,
-)
 from freshviews.program.parts import Balancing, Partition
+from freshviews.program.payload import COUNT, Component, ComponentOf, Monomial
+from freshviews.program.program import Program, Trigger
+from freshviews.program.results import Listed, SliceSource, Source, UnionSource
+from freshviews.program.statements import Add, Balance, Changed, Emit, Enter, Into, Leave, Lookup, Loop, Statement, Sum
+from freshviews.program.views import Subset, View
 from freshviews.query.hierarchical import delta_rank, is_hierarchical, is_q_hierarchical
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Atom, Query
@@ -203,20 +184,16 @@ class _Planner:
         total = self.namer.alias("u")
         components = all_components(query)
         found = self.found(self.root, (), lambda carriers: (Into(total, product(components, carriers)),))
-        emit = Emit(query.free, tuple(Monomial((Part(total, c.name),)) for c in components))
+        emit = Emit(query.free, tuple(Monomial((ComponentOf(total, c.name),)) for c in components))
         return Program(
             query.name,
             query.free,
             self.views(),
             triggers,
-            None,
+            Listed(listing, Sum(total, components, found, (emit,)), self.delta.name, components),
             strategy="ivm_eps",
             bounds=self.bounds(),
-            member=(Sum(total, components, found, (emit,)),),
-            emitted=components,
             balancing=balancing,
-            listing=listing,
-            delta=self.delta.name,
         )
 
     def views(self) -> tuple[View, ...]:
@@ -415,15 +392,15 @@ class _Planner:
             return (stored,)
         heavy = self.rows(self.joined(node), node, "" if stored is None else HEAVY)
         has = self.below(node, (), lambda _: (Emit((), (Monomial(()),)),), presence=True)
-        return (Union(node.listed, stored, heavy, inner, has),)
+        return (UnionSource(node.listed, stored, heavy, inner, has),)
 
-    def rows(self, step: Step, node: Node, among: str = "") -> Rows:
+    def rows(self, step: Step, node: Node, among: str = "") -> SliceSource:
         bound = tuple(i for i, v in enumerate(step.key) if v in node.above)
         if among:
             self.parts.setdefault(step.view, set()).add(bound)
         elif bound:
             self.indexes.setdefault(step.view, set()).add(bound)
-        return Rows(step.view, step.key, bound, among)
+        return SliceSource(step.view, step.key, bound, among)
 
     def found(self, node: Node, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:
         """What is done with the payload of given values of the free variables at a node and below; or, for their

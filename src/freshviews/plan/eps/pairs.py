@@ -38,23 +38,12 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
-from freshviews.program.nodes import (
-    Balance,
-    Enter,
-    If,
-    Into,
-    Leave,
-    Lookup,
-    Loop,
-    Parameter,
-    Program,
-    Smaller,
-    Subset,
-    Trigger,
-    View,
-)
 from freshviews.program.parts import Balancing, Partition
+from freshviews.program.program import Parameter, Program, Trigger
+from freshviews.program.results import Held
 from freshviews.program.rewrite import rename, scale
+from freshviews.program.statements import Balance, Enter, If, Into, Leave, Lookup, Loop, Smaller
+from freshviews.program.views import Subset, View
 from freshviews.query.query import Query
 from freshviews.types import BIGINT, BOOLEAN
 
@@ -277,7 +266,7 @@ class _Writer:
             self.query.free,
             tuple(replace(v, indexes=tuple(sorted(self.indexes.get(v.name, ())))) for v in views),
             triggers,
-            RESULT,
+            Held(RESULT),
             strategy="ivm_eps",
             bounds=self._bounds(),
             balancing=balancing,

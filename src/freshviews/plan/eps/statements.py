@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from freshviews.plan.leaves import Carrier, all_components, product
 from freshviews.plan.naming import RESULT
-from freshviews.program.nodes import COUNT, Add, Component, Monomial, Part, Statement, Sum, View
+from freshviews.program.payload import COUNT, Component, ComponentOf, Monomial
+from freshviews.program.statements import Add, Statement, Sum
+from freshviews.program.views import View
 from freshviews.query.query import Query
 
 Body = tuple[Statement, ...]
@@ -29,5 +31,5 @@ def add_count(view: View, sign: int, key: tuple[str, ...] | None = None) -> Add:
 def add_sum(query: Query, total: str, body: Body) -> Sum:
     """Add to the result what ``body`` sums up under the name ``total``. The free variables are bound before."""
     components = all_components(query)
-    payload = tuple(Monomial((Part(total, c.name),)) for c in components)
+    payload = tuple(Monomial((ComponentOf(total, c.name),)) for c in components)
     return Sum(total, components, body, (Add(RESULT, query.free, tuple(c.name for c in components), payload),))

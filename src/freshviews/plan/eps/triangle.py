@@ -58,7 +58,7 @@ from collections.abc import Mapping
 from freshviews.plan.eps import four_relations, pairs
 from freshviews.plan.eps.cycle import Role
 from freshviews.plan.eps.pairs import Side, SumCase
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.query.query import Query
 
 DEFAULT = 0.5

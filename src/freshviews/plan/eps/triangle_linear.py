@@ -44,7 +44,7 @@ from collections.abc import Mapping
 from freshviews.plan.eps import pairs
 from freshviews.plan.eps.cycle import Role, cycle_of, is_aware
 from freshviews.plan.eps.pairs import Side, SumCase
-from freshviews.program.nodes import Program
+from freshviews.program.program import Program
 from freshviews.query.query import Query
 
 DEFAULT = 0.5

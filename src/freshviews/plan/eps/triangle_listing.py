@@ -44,24 +44,11 @@ from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Table
 from freshviews.plan.eps.cycle import Role, cycle_of
 from freshviews.plan.leaves import Carrier, product, row_carrier, spanning_lifts
 from freshviews.plan.naming import Namer, joined_name
-from freshviews.program.nodes import (
-    COUNT,
-    Add,
-    Changed,
-    Component,
-    Emit,
-    Enter,
-    If,
-    Leave,
-    Lookup,
-    Loop,
-    Monomial,
-    Program,
-    Statement,
-    Subset,
-    Trigger,
-    View,
-)
+from freshviews.program.payload import COUNT, Component, Monomial
+from freshviews.program.program import Program, Trigger
+from freshviews.program.results import Enumerated
+from freshviews.program.statements import Add, Changed, Emit, Enter, If, Leave, Lookup, Loop, Statement
+from freshviews.program.views import Subset, View
 from freshviews.query.query import Query
 
 Body = tuple[Statement, ...]
@@ -143,11 +130,9 @@ class _Listing:
             self.query.free,
             (*views, *numbers),
             triggers,
-            None,
-            enumerate_,
+            Enumerated(enumerate_, self.member()),
             "ivm_eps",
             self.bounds(),
-            member=self.member(),
             balancing=replace(balancing, auxiliary=(*balancing.auxiliary, *(v.name for v in numbers))),
         )
 

@@ -15,7 +15,8 @@ from dataclasses import replace
 
 from freshviews.plan.assemble import assemble
 from freshviews.plan.trie import trie_join
-from freshviews.program.nodes import Program, View
+from freshviews.program.program import Program
+from freshviews.program.views import View
 from freshviews.query.block import Block
 
 

@@ -46,10 +46,14 @@ from freshviews.plan.delta.first_order import stores_of
 from freshviews.plan.leaves import parameters_of
 from freshviews.plan.naming import Namer
 from freshviews.plan.trie.key_order import best_key_order
-from freshviews.program.nodes import COUNT, MULTIPLICITY, Add, Monomial, Program, Trigger, View
+from freshviews.program.payload import COUNT, MULTIPLICITY, Monomial
+from freshviews.program.program import Program, Trigger
 from freshviews.program.rule import Atom as RuleAtom
 from freshviews.program.rule import Rule
-from freshviews.program.traced import Traced
+from freshviews.program.statements import Add
+from freshviews.program.traced import TracedJoin
+from freshviews.program.upkeep import Traced
+from freshviews.program.views import View
 from freshviews.query.dependencies import FD
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.types import BIGINT
@@ -78,7 +82,7 @@ def plan(
         store = next(s for s in stores if atom in s.atoms)
         atoms.append(RuleAtom(store.view.name, atom.variables, negated=atom in query.negated))
     pairs = tuple((store.view.name, view.name) for store, view in zip(stores, edits, strict=True))
-    traced = Traced(Rule(chosen, tuple(atoms), placed), pairs, head.triggers[0].relation)
+    traced = TracedJoin(Rule(chosen, tuple(atoms), placed), pairs, head.triggers[0].relation)
     loading = []
     for store, view in zip(stores, edits, strict=True):
         first = store.atoms[0]
@@ -102,7 +106,7 @@ def plan(
             ("delay", "O(1)"),
             ("space", "O(N + |trace| + |result|)"),
         ),
-        traced=(traced,),
+        upkeep=Traced((traced,)),
     )
 
 

@@ -56,24 +56,12 @@ from freshviews.plan.leaves import (
 )
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.trie.key_order import Estimates, best_key_order, parts
-from freshviews.program.nodes import (
-    COUNT,
-    Add,
-    Clear,
-    Component,
-    Cursor,
-    If,
-    Into,
-    Leap,
-    Lookup,
-    Monomial,
-    Program,
-    Statement,
-    Sum,
-    Trie,
-    Trigger,
-    View,
-)
+from freshviews.program.payload import COUNT, Component, Monomial
+from freshviews.program.program import Program, Trigger
+from freshviews.program.results import Held
+from freshviews.program.statements import Add, Clear, Cursor, If, Into, Leap, Lookup, Statement, Sum
+from freshviews.program.upkeep import Evaluated
+from freshviews.program.views import Trie, View
 from freshviews.query.dependencies import FD
 from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.query import Atom, Query
@@ -106,7 +94,7 @@ def plan(
         query.free,
         (*(store.view for store in stores), result),
         tuple(_loading(query, store) for store in stores),
-        RESULT,
+        Held(RESULT, presence=once),
         strategy="trie_join",
         bounds=(
             ("key order", ", ".join(chosen)),
@@ -115,10 +103,7 @@ def plan(
             ("delay", "O(1)"),
             ("space", "O(N + |result|)"),
         ),
-        tries=tuple(writer.tries.values()),
-        evaluate=evaluate,
-        scratch=tuple(writer.scratch),
-        once=once,
+        upkeep=Evaluated(evaluate, tuple(writer.tries.values()), tuple(writer.scratch)),
     )
 
 

@@ -17,9 +17,19 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
-from freshviews.program.nodes import (
-    MULTIPLICITY,
+from freshviews.program.payload import MULTIPLICITY
+from freshviews.program.program import Program
+from freshviews.program.reference.balances import Balances
+from freshviews.program.reference.listing import listed
+from freshviews.program.reference.ordered_rows import scanned, window
+from freshviews.program.reference.payloads import Key, Payload, Scope, ring_of, value_of
+from freshviews.program.reference.scalars import evaluate
+from freshviews.program.reference.tracing import Batch, Tracing
+from freshviews.program.results import Enumerated, Held, Listed, SliceSource
+from freshviews.program.rewrite import made_anew
+from freshviews.program.statements import (
     Add,
     Balance,
     Changed,
@@ -36,22 +46,15 @@ from freshviews.program.nodes import (
     Lookup,
     Loop,
     Perform,
-    Program,
-    Rows,
+    Scan,
     Smaller,
     Statement,
     Sum,
     Tally,
-    View,
+    Top,
 )
-from freshviews.program.order import Scan, Top
-from freshviews.program.reference.balances import Balances
-from freshviews.program.reference.listing import listed
-from freshviews.program.reference.ordered_rows import scanned, window
-from freshviews.program.reference.payloads import Key, Payload, Scope, ring_of, value_of
-from freshviews.program.reference.scalars import evaluate
-from freshviews.program.reference.tracing import Batch, Tracing
-from freshviews.program.rewrite import made_anew
+from freshviews.program.upkeep import Evaluated
+from freshviews.program.views import View
 from freshviews.types.dictionary import Dictionary
 
 Index = dict[Key, dict[Key, None]]
@@ -84,7 +87,7 @@ class State:
     tracings: list[Tracing] = field(init=False)
 
     def __post_init__(self) -> None:
-        for view in (*self.program.views, *self.program.scratch):
+        for view in self.program.stores:
             self.views[view.name] = {}
             self.indexes[view.name] = {positions: defaultdict(dict) for positions in view.indexes}
             for subset in view.subsets:
@@ -92,12 +95,12 @@ class State:
             if view.journal:
                 self.journals[view.name] = {}
         self.balances = Balances(self)
-        self.tracings = [Tracing(traced, self.dictionary) for traced in self.program.traced]
+        self.tracings = [Tracing(join, self.dictionary) for join in self.program.upkeep.joins]
 
     def want_changes(self, wanted: bool) -> None:
         """Have the change kept from now on, or no longer."""
-        if wanted and not self.wanted:
-            self.run(self.program.awake, Scope({}, {}, _no_row))
+        if wanted and not self.wanted and isinstance(self.program.result, Enumerated):
+            self.run(self.program.result.awake, Scope({}, {}, _no_row))
         self.wanted = wanted
 
     def members(self, view: str, subset: str) -> set[Key]:
@@ -121,7 +124,7 @@ class State:
             batch = tracing.derivations(self.views, self.clear)
             self.steps += tracing.maintained.counters.operations - before
             self._run_triggers(tracing.traced.derivations, batch)
-        if self.program.evaluate:
+        if isinstance(self.program.upkeep, Evaluated):
             self.evaluate()
 
     def _run_triggers(self, relation: str, batch: Batch) -> None:
@@ -137,14 +140,14 @@ class State:
 
     def evaluate(self) -> None:
         """Make anew what is not kept."""
-        for name in made_anew(self.program.evaluate):
+        for name in made_anew(self.program.upkeep.statements):
             for key, payload in self.views[name].items():
                 if name in self.journals:
                     self.journals[name].setdefault(key, payload)
             self.views[name].clear()
             for index in self.indexes[name].values():
                 index.clear()
-        for trie in self.program.tries:
+        for trie in self.program.upkeep.tries:
             levels: tuple[Level, ...] = tuple({} for _ in trie.order)
             for row in sorted(tuple(key[i] for i in trie.order) for key in self.views[trie.view]):
                 for i, level in enumerate(levels):
@@ -152,47 +155,63 @@ class State:
                     if not values or values[-1] != row[i]:
                         values.append(row[i])
             self.tries[trie.name] = levels
-        self.run(self.program.evaluate, Scope({}, {}, _no_row))
-        for view in self.program.scratch:
+        self.run(self.program.upkeep.statements, Scope({}, {}, _no_row))
+        for view in self.program.upkeep.scratch:
             self.clear(view.name)
 
     def output(self) -> dict[Key, Payload]:
         """The result: payloads by values of the free variables; what is emitted where it is enumerated."""
-        if self.program.output is not None:
-            return dict(self.views[self.program.output])
-        if self.program.delta:
-            return dict(self.listed())
-        rows: dict[Key, Payload] = {}
-        self.enumerate(self._into(rows))
-        return self._present(rows)
+        match self.program.result:
+            case Held(view):
+                return dict(self.views[view])
+            case Listed():
+                return dict(self.listed())
+            case Enumerated():
+                rows: dict[Key, Payload] = {}
+                self.enumerate(self._into(rows))
+                return self._present(rows)
+            case _:
+                assert_never(self.program.result)
 
     def enumerate(self, emit: Callable[[Key, Payload], None]) -> None:
-        """Hand on the rows of a result that is not stored, one after the other, with payloads."""
-        self.run(self.program.enumerate, Scope({}, {}, emit))
+        """Emit the rows of an Enumerated result, one after the other, with payloads."""
+        assert isinstance(self.program.result, Enumerated)
+        self.run(self.program.result.rows, Scope({}, {}, emit))
 
     def listed(self) -> Iterator[tuple[Key, Payload]]:
-        """The rows of a result that is listed, one after the other, each once, with their payloads."""
-        for variables in listed(self, self.program.listing, {}):
+        """The rows of a Listed result, one after the other, each once, with their payloads."""
+        assert isinstance(self.program.result, Listed)
+        for variables in listed(self, self.program.result.sources, {}):
             found: dict[Key, Payload] = {}
-            self.run(self.program.member, Scope(variables, {}, self._into(found)))
+            self.run((self.program.result.member,), Scope(variables, {}, self._into(found)))
             yield from self._present(found).items()
 
     def find(self, row: Key) -> Payload:
-        """The payload of a row of a result that is not stored; zero where it is not there."""
+        """The payload of a row of a result that is not stored; zero where it is absent."""
+        result = self.program.result
+        assert not isinstance(result, Held)
+        member = (result.member,) if isinstance(result, Listed) else result.member
         found: dict[Key, Payload] = {}
-        self.run(self.program.member, Scope(dict(zip(self.program.free, row, strict=True)), {}, self._into(found)))
-        return found.get(row, ring_of(self.program.emitted).zero)
+        self.run(member, Scope(dict(zip(self.program.free, row, strict=True)), {}, self._into(found)))
+        return found.get(row, ring_of(result.emitted).zero)
 
     def change(self) -> dict[Key, Payload]:
         """What the result's payloads grew by since the last call (for scans: the codes' difference)."""
-        if self.program.delta:
-            grown = dict(self.views[self.program.delta])
-            self.clear(self.program.delta)
-            return grown
-        if self.program.output is None:
-            emitted, self.emitted = self.emitted, {}
-            return self._present(emitted)
-        view = self.program.view(self.program.output)
+        match self.program.result:
+            case Held(name):
+                return self._journaled(self.program.view(name))
+            case Listed(delta=delta):
+                grown = dict(self.views[delta])
+                self.clear(delta)
+                return grown
+            case Enumerated():
+                emitted, self.emitted = self.emitted, {}
+                return self._present(emitted)
+            case _:
+                assert_never(self.program.result)
+
+    def _journaled(self, view: View) -> dict[Key, Payload]:
+        """The change of a view since its journal began; the journal begins again."""
         ring, rows = ring_of(view.components), self.views[view.name]
         journal, self.journals[view.name] = self.journals[view.name], {}
         pairs = ((key, rows.get(key, ring.zero), before) for key, before in journal.items())
@@ -200,7 +219,7 @@ class State:
 
     def _into(self, rows: dict[Key, Payload]) -> Callable[[Key, Payload], None]:
         """Adds what is emitted to payloads by row."""
-        ring = ring_of(self.program.emitted)
+        ring = ring_of(self.program.result.emitted)
 
         def add(row: Key, payload: Payload) -> None:
             rows[row] = ring.add(rows.get(row, ring.zero), payload)
@@ -208,7 +227,7 @@ class State:
         return add
 
     def _present(self, rows: dict[Key, Payload]) -> dict[Key, Payload]:
-        ring = ring_of(self.program.emitted)
+        ring = ring_of(self.program.result.emitted)
         return {row: payload for row, payload in rows.items() if not ring.is_zero(payload)}
 
     def run(self, body: tuple[Statement, ...], scope: Scope) -> None:
@@ -278,7 +297,7 @@ class State:
                 case Emit(row, sums):
                     self.steps += 1
                     # A test whether there is a row, of a union, emits a count alone.
-                    rings = (c.ring for c in self.program.emitted)
+                    rings = (c.ring for c in self.program.result.emitted)
                     more = tuple(value_of(p, ring, scope) for p, ring in zip(sums, rings, strict=False))
                     scope.emit(scope.values(row), more)
 
@@ -288,7 +307,7 @@ class State:
         variables = dict(zip(procedure.parameters, values, strict=True))
         self.run(procedure.body, Scope({**variables, MULTIPLICITY.name: sign}, {}, scope.emit))
 
-    def slice(self, loop: Loop | Rows, variables: Mapping[str, int]) -> Collection[Key]:
+    def slice(self, loop: Loop | SliceSource, variables: Mapping[str, int]) -> Collection[Key]:
         """The keys of the rows that a loop visits; the view must declare the index it needs."""
         if not loop.bound and not loop.among:
             return self.views[loop.view]
@@ -352,7 +371,7 @@ class State:
             scope.variables[leap.variable] = value
             for cursor in leap.cursors:
                 if cursor.alias:
-                    trie = next(trie for trie in self.program.tries if trie.name == cursor.trie)
+                    trie = next(trie for trie in self.program.upkeep.tries if trie.name == cursor.trie)
                     words = dict(zip(trie.order, scope.values(cursor.key), strict=True))
                     key = tuple(words[i] for i in range(len(words)))
                     scope.rows[cursor.alias] = (self.program.view(trie.view).components, self.views[trie.view][key])

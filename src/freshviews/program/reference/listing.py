@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from freshviews.program.nodes import Rows, Source, Union
 from freshviews.program.reference.payloads import Key, Scope
+from freshviews.program.results import SliceSource, Source, UnionSource
 
 if TYPE_CHECKING:
     from freshviews.program.reference.interpreter import State
@@ -27,17 +27,17 @@ def listed(state: State, sources: tuple[Source, ...], bound: Bound) -> Iterator[
         yield bound
         return
     first, rest = sources[0], sources[1:]
-    for values in _rows(state, first, bound) if isinstance(first, Rows) else _union(state, first, bound):
+    for values in _rows(state, first, bound) if isinstance(first, SliceSource) else _union(state, first, bound):
         yield from listed(state, rest, values)
 
 
-def _rows(state: State, rows: Rows, bound: Bound) -> Iterator[Bound]:
+def _rows(state: State, rows: SliceSource, bound: Bound) -> Iterator[Bound]:
     for key in state.slice(rows, bound):
         state.steps += 1
         yield {**bound, **dict(zip(rows.key, key, strict=True))}
 
 
-def _union(state: State, union: Union, bound: Bound) -> Iterator[Bound]:
+def _union(state: State, union: UnionSource, bound: Bound) -> Iterator[Bound]:
     sets: list[tuple[Bound, Iterator[Bound]]] = []
     if union.light is not None:
         sets.append((bound, _rows(state, union.light, bound)))
@@ -56,7 +56,7 @@ def _union(state: State, union: Union, bound: Bound) -> Iterator[Bound]:
         yield {**bound, **{v: found[v] for v in union.variables}}
 
 
-def _has(state: State, union: Union, values: Bound, found: Bound) -> bool:
+def _has(state: State, union: UnionSource, values: Bound, found: Bound) -> bool:
     """Whether the set of a row of ``heavy`` has what was found."""
     emitted: list[Key] = []
     scope = Scope({**values, **{v: found[v] for v in union.variables}}, {}, lambda row, _: emitted.append(row))

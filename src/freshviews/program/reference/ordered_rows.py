@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import reduce
 from typing import Any
 
-from freshviews.program.order import Order
 from freshviews.program.reference.scalars import rank
+from freshviews.program.views import Order
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 

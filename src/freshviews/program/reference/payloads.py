@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from freshviews.program.nodes import Component, Monomial, Part
+from freshviews.program.payload import Component, ComponentOf, Monomial
 from freshviews.ring import RINGS, ProductRing
 
 Key = tuple[int, ...]
@@ -42,7 +42,7 @@ def value_of(monomial: Monomial, ring: str, scope: Scope) -> Any:
     target, times = RINGS[ring], monomial.coefficient
     product = target.one
     for factor in monomial.factors:
-        if isinstance(factor, Part):
+        if isinstance(factor, ComponentOf):
             components, payload = scope.rows[factor.alias]
             position = [c.name for c in components].index(factor.component)
             kind, element = components[position].ring, payload[position]

@@ -8,7 +8,7 @@ from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS, SUM_OVERFLOW
 from freshviews.program.reference.incremental.maintenance import Maintained
 from freshviews.program.reference.payloads import Key, Payload
 from freshviews.program.reference.scalars import ScalarError
-from freshviews.program.traced import Traced
+from freshviews.program.traced import TracedJoin
 from freshviews.ring import INTEGER
 from freshviews.types.dictionary import Dictionary
 
@@ -18,7 +18,7 @@ Batch = list[tuple[Mapping[str, int], int]]
 class Tracing:
     """The trace of one join of a program."""
 
-    def __init__(self, traced: Traced, dictionary: Dictionary | None = None) -> None:
+    def __init__(self, traced: TracedJoin, dictionary: Dictionary | None = None) -> None:
         self.traced = traced
         self.maintained = Maintained(traced.rule, INTEGER, dictionary)
 

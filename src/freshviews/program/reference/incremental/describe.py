@@ -6,6 +6,7 @@ from freshviews.program.reference.incremental.maintenance import Maintained
 from freshviews.program.reference.incremental.oracle import Region
 from freshviews.program.reference.incremental.versions import BEFORE, END
 from freshviews.program.rule import Cursor, Rule
+from freshviews.program.traced import of_runs
 
 
 def explained(maintained: Maintained) -> str:
@@ -43,11 +44,6 @@ def interval(low: int, high: int) -> str:
     """An interval of codes, ends included."""
     left = "-inf" if low == BEFORE else str(low)
     return f"[{left}, {'inf' if high == END else high}]"
-
-
-def of_runs(cursor: Cursor) -> str:
-    """What is said of an index that has the runs of a negated atom alone."""
-    return " of runs" if cursor.kept and cursor.pointed else ""
 
 
 def _cursors(rule: Rule) -> list[tuple[int, Cursor]]:

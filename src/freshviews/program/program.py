@@ -1,0 +1,61 @@
+"""Programs of the trigger language: views, a trigger per relation, how the result is kept, how views are maintained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from freshviews.expr.nodes import Expr
+from freshviews.program.parts import Balancing
+from freshviews.program.results import Result
+from freshviews.program.statements import Body
+from freshviews.program.upkeep import BY_TRIGGERS, Upkeep
+from freshviews.program.views import View
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A variable of a trigger, and its value: an expression over the columns of the relation."""
+
+    name: str
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Trigger:
+    """What an update of a relation does, for one atom over the relation or for all that share a store.
+
+    ``filters`` are over the relation's columns; the trigger runs for rows where all of them are TRUE. The triggers of
+    one relation run one after the other, each over the whole batch.
+    """
+
+    relation: str
+    parameters: tuple[Parameter, ...]
+    filters: tuple[Expr, ...]
+    body: Body
+
+
+@dataclass(frozen=True)
+class Program:
+    """The program that a strategy makes of a query.
+
+    ``free`` are the free variables, ``bounds`` pairs of a title and a text for EXPLAIN. ``balancing``: the heavy and
+    light parts of views, if there are any.
+    """
+
+    name: str
+    free: tuple[str, ...]
+    views: tuple[View, ...]
+    triggers: tuple[Trigger, ...]
+    result: Result
+    strategy: str = ""
+    bounds: tuple[tuple[str, str], ...] = ()
+    balancing: Balancing | None = None
+    upkeep: Upkeep = BY_TRIGGERS
+
+    @property
+    def stores(self) -> tuple[View, ...]:
+        """The views, and the scratch views of an evaluation."""
+        return (*self.views, *self.upkeep.scratch)
+
+    def view(self, name: str) -> View:
+        return next(view for view in self.stores if view.name == name)

@@ -1,0 +1,94 @@
+"""How the views of a program are maintained, beside its triggers.
+
+Every kind of upkeep has four attributes in common, empty where they do not apply: ``statements``, which evaluate views,
+``tries`` and ``scratch`` views that these read, and ``joins``, the traced joins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from freshviews.program.statements import Body
+from freshviews.program.traced import TracedJoin
+from freshviews.program.views import Trie, View
+
+
+@dataclass(frozen=True)
+class ByTriggers:
+    """The triggers alone maintain all views."""
+
+    statements: ClassVar[Body] = ()
+    tries: ClassVar[tuple[Trie, ...]] = ()
+    scratch: ClassVar[tuple[View, ...]] = ()
+    joins: ClassVar[tuple[TracedJoin, ...]] = ()
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """After the triggers have run, ``statements`` recompute the views that they add to, from ``tries`` over the other
+    views. ``scratch`` views exist during the evaluation only; the statements clear them before use."""
+
+    statements: Body
+    tries: tuple[Trie, ...]
+    scratch: tuple[View, ...]
+    joins: ClassVar[tuple[TracedJoin, ...]] = ()
+
+
+@dataclass(frozen=True)
+class Traced:
+    """After the triggers of a batch have run, the traces of ``joins`` are maintained. The derivations of each are the
+    batch of a relation of its own, whose triggers run then."""
+
+    joins: tuple[TracedJoin, ...]
+    statements: ClassVar[Body] = ()
+    tries: ClassVar[tuple[Trie, ...]] = ()
+    scratch: ClassVar[tuple[View, ...]] = ()
+
+
+@dataclass(frozen=True)
+class Recomputed:
+    """After each batch all views are emptied, and the triggers run over all stored rows of the inputs."""
+
+    statements: ClassVar[Body] = ()
+    tries: ClassVar[tuple[Trie, ...]] = ()
+    scratch: ClassVar[tuple[View, ...]] = ()
+    joins: ClassVar[tuple[TracedJoin, ...]] = ()
+
+
+Upkeep = ByTriggers | Evaluated | Traced | Recomputed
+BY_TRIGGERS = ByTriggers()
+
+
+def together(one: Upkeep, other: Upkeep) -> Upkeep:
+    """The upkeep of a program put together from two. ValueError if the two exclude each other."""
+    match one, other:
+        case (ByTriggers(), _):
+            return other
+        case (_, ByTriggers()):
+            return one
+        case (Evaluated(), Evaluated()):
+            return Evaluated(
+                (*one.statements, *other.statements), (*one.tries, *other.tries), (*one.scratch, *other.scratch)
+            )
+        case (Traced(), Traced()):
+            return Traced((*one.joins, *other.joins))
+        case (Recomputed(), Recomputed()):
+            return one
+        case _:
+            raise ValueError(f"one program is {type(one).__name__.lower()}, the other {type(other).__name__.lower()}")
+
+
+def renamed(upkeep: Upkeep, views: dict[str, str], tries: dict[str, str]) -> Upkeep:
+    """The upkeep over views, relations and tries of other names; the statements are left as they are."""
+    match upkeep:
+        case Evaluated():
+            return replace(
+                upkeep,
+                tries=tuple(replace(t, name=tries[t.name], view=views[t.view]) for t in upkeep.tries),
+                scratch=tuple(replace(view, name=views[view.name]) for view in upkeep.scratch),
+            )
+        case Traced():
+            return Traced(tuple(join.renamed(views) for join in upkeep.joins))
+        case ByTriggers() | Recomputed():
+            return upkeep
