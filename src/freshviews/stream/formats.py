@@ -1,13 +1,16 @@
 """The change formats: how a row of a batch says whether it is inserted or deleted.
 
-============================  ==================================================================== format
-a row of the batch ============================  ====================================================================
-``AppendOnly``                is inserted ``Multiplicities``            is inserted or deleted as often as its signed
-``_multiplicity`` says ``OpColumn``                  is inserted or deleted as the word in a column says: insert, D, +,
--U, ... ``DeltaFeed``                 is of a Delta change feed, with ``_change_type`` ``DebeziumJson``              is
-a Debezium envelope: JSON with op, before and after ``Upserts``                   replaces the row that has its primary
-key, or removes it ``Snapshots``                 is of the table's whole current contents ============================
-====================================================================
+============================  ====================================================================
+format                        a row of the batch
+============================  ====================================================================
+``AppendOnly``                is inserted
+``Multiplicities``            is inserted or deleted as often as its signed ``_multiplicity`` says
+``OpColumn``                  is inserted or deleted as the word in a column says: insert, D, +, -U, ...
+``DeltaFeed``                 is of a Delta change feed, with ``_change_type``
+``DebeziumJson``              is a Debezium envelope: JSON with op, before and after
+``Upserts``                   replaces the row that has its primary key, or removes it
+``Snapshots``                 is of the table's whole current contents
+============================  ====================================================================
 """
 
 from __future__ import annotations

@@ -1,10 +1,14 @@
 """Columns of JSON values, as Debezium's connectors write each type, to codes.
 
-=========  ========================================================================================== BOOLEAN    true,
-false, 0, 1, text integers   an integer, text floats     a number, text (NaN and Infinity are not JSON) DECIMAL    text,
-a number, base64 of the unscaled bytes, or {"scale": n, "value": base64} STRING     a string DATE       days since
-1970-01-01, text TIMESTAMP  milli-, micro- or nanoseconds since 1970-01-01 by the field's unit, text =========
-==========================================================================================
+=========  ==========================================================================================
+BOOLEAN    true, false, 0, 1, text
+integers   an integer, text
+floats     a number, text (NaN and Infinity are not JSON)
+DECIMAL    text, a number, base64 of the unscaled bytes, or {"scale": n, "value": base64}
+STRING     a string
+DATE       days since 1970-01-01, text
+TIMESTAMP  milli-, micro- or nanoseconds since 1970-01-01 by the field's unit, text
+=========  ==========================================================================================
 
 A column whose values have one kind is converted by Arrow, any other value by value.
 """

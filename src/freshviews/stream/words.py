@@ -1,12 +1,12 @@
 """The words of an op column, and the action of each.
 
-=================================================================  ========================================= words, in
-any case                                                 action
-=================================================================  ========================================= insert, i,
-+, +i, +u, c, create, r, read, update_postimage         INSERT: one more of this row delete, d, -, -d, -u,
-update_preimage                              DELETE: one less of this row update, u, upsert
-REPLACE: this row for the one of its key =================================================================
-=========================================
+=================================================================  =========================================
+words, in any case                                                 action
+=================================================================  =========================================
+insert, i, +, +i, +u, c, create, r, read, update_postimage         INSERT: one more of this row
+delete, d, -, -d, -u, update_preimage                              DELETE: one less of this row
+update, u, upsert                                                  REPLACE: this row for the one of its key
+=================================================================  =========================================
 
 They are the words of Flink's row kinds (+I -U +U -D), of Delta's change feed, of Debezium, and plain ones. For upserts,
 where the key alone identifies a row, INSERT counts as REPLACE and DELETE as REMOVE: delete the row with this key,
