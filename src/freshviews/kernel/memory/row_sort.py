@@ -78,18 +78,12 @@ def insertion_sort(rows: int, width: int, words: int, count: int, spare: int) ->
             j -= 1
 
 
-@outside
-def sort_rows(rows: int, width: int, words: int, count: int) -> int:
-    """Sort rows of ``width`` words by their first ``words``, stably and in place; 0 where memory is out."""
-    few = count <= FEW
-    other = allocate(width if few else width * count + (1 << DIGIT))
-    if other == 0:
-        return 0
-    if few:
-        insertion_sort(rows, width, words, count, other)
-        release(other)
-        return 1
-    counts = other + 8 * width * count
+@jit
+def radix_sort(rows: int, other: int, counts: int, width: int, words: int, count: int) -> int:
+    """Sort rows, of which there is at least one; returns where they are then: ``rows`` or ``other``.
+
+    ``other`` has room for the rows, ``counts`` for ``1 << DIGIT`` words.
+    """
     source = rows
     target = other
     for back in range(words):
@@ -113,7 +107,21 @@ def sort_rows(rows: int, width: int, words: int, count: int) -> int:
             move_by_digit(source, target, width, c, count, base, shift, mask, counts)
             source, target = target, source
             shift += digit
-    if source != rows:
-        copy_words(rows, source, width * count)
+    return source
+
+
+@outside
+def sort_rows(rows: int, width: int, words: int, count: int) -> int:
+    """Sort rows of ``width`` words by their first ``words``, stably and in place; 0 without memory."""
+    few = count <= FEW
+    other = allocate(width if few else width * count + (1 << DIGIT))
+    if other == 0:
+        return 0
+    if few:
+        insertion_sort(rows, width, words, count, other)
+    else:
+        found = radix_sort(rows, other, other + 8 * width * count, width, words, count)
+        if found != rows:
+            copy_words(rows, found, width * count)
     release(other)
     return 1
