@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freshviews as fv
-from freshviews.kernel.hash import base_store, table
+from freshviews.kernel.hash import base_reads, base_store, table
 from freshviews.kernel.memory.mem import PURE_PYTHON
 
 TABLES = {
@@ -192,9 +192,9 @@ def print_loads() -> None:
                 loads += 1
                 return real(address, index)
 
-            base_store.load = table.load = counted
+            base_reads.load = base_store.load = table.load = counted
             found = db.table("t").lookup(pa.table({"k": range(0, 2 * size, size // 50)}))
-            base_store.load = table.load = real
+            base_reads.load = base_store.load = table.load = real
             assert found.num_rows == 50
             print(loads)
 

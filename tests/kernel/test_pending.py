@@ -24,6 +24,8 @@ from freshviews.kernel.hash.pending import (
     note_large,
     repeats,
 )
+from freshviews.kernel.hash.renew import reset_table
+from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
     EAGER_BELOW,
     ENTERED,
@@ -33,10 +35,8 @@ from freshviews.kernel.hash.table import (
     LOOK_AT,
     PENDING,
     USED,
-    clear_table,
     find,
     find_words,
-    hash_words,
     is_zero,
     remove_row,
     row_at,
@@ -54,7 +54,7 @@ INDEXES = ((0,), (1,), (1, 0))
 small = st.integers(0, 4)
 rows = st.lists(st.tuples(st.tuples(small, small), st.tuples(st.integers(1, 3), st.integers(-2, 2))), max_size=20)
 operations = st.lists(
-    st.tuples(st.sampled_from(["append", "append", "append", "add", "enter", "clear"]), rows), max_size=12
+    st.tuples(st.sampled_from(["append", "append", "append", "add", "enter", "reset"]), rows), max_size=12
 )
 
 
@@ -119,8 +119,9 @@ def test_a_table_that_rows_are_appended_to_holds_what_a_dict_holds(
                 for key, delta in batch:
                     appends = put(r, key, delta, appends, told)
                     note(r, key, delta)
-            elif kind == "clear":
-                clear_table(r.t)
+            elif kind == "reset":
+                assert enter_pending(r.t, told) >= 0
+                reset_table(r.t)
                 r.model.clear()
             else:
                 pending, before = load(r.t, PENDING), load(r.t, ENTERED)

@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from freshviews.kernel.hash.index import LIVE as GROUPS_LIVE
 from freshviews.kernel.hash.index import slice_count, slice_of
+from freshviews.kernel.hash.renew import reset_table
+from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
     JOURNALED,
     JOURNALING,
     LIVE,
     SCRATCH,
     USED,
-    clear_table,
     find,
     grow_slots,
-    hash_words,
     remove_row,
     row_at,
     row_number,
@@ -147,11 +147,11 @@ def test_a_journal_switched_off_between_batches_lets_rows_go_at_once() -> None:
         assert load(r.t, JOURNALED) == 0
 
 
-def test_clearing_a_table_leaves_it_as_new() -> None:
+def test_resetting_a_table_leaves_it_as_new() -> None:
     with relation(2, 1, ((0,),)) as r:
         for i in range(100):
             r.add((i % 7, i), (1,))
-        clear_table(r.t)
+        reset_table(r.t)
         r.model.clear()
         r.agree()
         assert slice_count(slice_of(r.indexes[0], (3,))) == 0

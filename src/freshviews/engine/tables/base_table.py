@@ -15,6 +15,7 @@ import numpy as np
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
+from freshviews.kernel.hash import base_reads
 from freshviews.kernel.hash import base_store as kernel
 from freshviews.kernel.hash.table import free_table, new_table
 from freshviews.kernel.image import Mapping, array_count, take_image
@@ -112,13 +113,13 @@ class BaseTable:
 
     def missing(self) -> tuple[int, ...] | None:
         """Codes of a row that was deleted more often than it was there, or None."""
-        row = kernel.beyond(self._rows, 0, _MOST)
+        row = base_reads.beyond(self._rows, 0, _MOST)
         return _words_at(row, self._words) if row else None
 
     def duplicate(self) -> tuple[int, tuple[int, ...]] | None:
         """Number of a key and its values that more than one row has now, or None."""
         for number, key in enumerate(self.keys):
-            row = kernel.beyond(key.handle, -_MOST, 1)
+            row = base_reads.beyond(key.handle, -_MOST, 1)
             if row:
                 return number, _words_at(row, len(key.positions))
         return None
@@ -128,13 +129,13 @@ class BaseTable:
         wanted = np.array(values, np.int64)
         number = -1
         while True:
-            number = kernel.matching_row(
+            number = base_reads.matching_row(
                 self._rows, address_of(side.positions)[0], len(values), address_of(wanted)[0], number + 1
             )
             if number < 0:
                 return
             row = np.empty(self._words + 1, np.int64)
-            kernel.copy_rows(self._rows, number, number + 1, address_of(row)[0])
+            base_reads.copy_rows(self._rows, number, number + 1, address_of(row)[0])
             yield tuple(row[:-1].tolist())
 
     def with_keys(self, keys: Sequence[Codes]) -> CodeBatch:
@@ -148,20 +149,20 @@ class BaseTable:
         count = len(keys[0])
         where = np.array([address_of(column) for column in keys], np.int64)
         places = np.empty(count, np.int64)
-        found = kernel.places_of_keys(
+        found = base_reads.places_of_keys(
             self._rows, side.handle, address_of(where.ravel())[0], count, self._scratch, address_of(places)[0]
         )
         places = np.unique(places[:found])
         rows = np.empty((len(places), self._words + 1), np.int64)
-        kernel.copy_places(self._rows, address_of(places)[0], len(places), address_of(rows)[0])
+        base_reads.copy_places(self._rows, address_of(places)[0], len(places), address_of(rows)[0])
         return self._batch(rows)
 
     def net(self) -> CodeBatch | None:
         """The batch with what cancels out left out; None where nothing does, as far as is known cheaply."""
         if not self._spec_words[kernel.MIXED]:
             return None
-        rows = np.empty((kernel.journal_length(self._rows), self._words + 1), np.int64)
-        return self._batch(rows[: kernel.copy_net(self._rows, address_of(rows)[0])])
+        rows = np.empty((base_reads.journal_length(self._rows), self._words + 1), np.int64)
+        return self._batch(rows[: base_reads.copy_net(self._rows, address_of(rows)[0])])
 
     def undo(self) -> None:
         """Take back what came since the last ``settle``."""
@@ -187,9 +188,9 @@ class BaseTable:
 
         A row that came several times may come several times, its multiplicities adding up to its own.
         """
-        for start in range(0, kernel.used_rows(self._rows), rows):
+        for start in range(0, base_reads.used_rows(self._rows), rows):
             buffer = np.empty((rows, self._words + 1), np.int64)
-            count = kernel.copy_rows(self._rows, start, start + rows, address_of(buffer)[0])
+            count = base_reads.copy_rows(self._rows, start, start + rows, address_of(buffer)[0])
             if count:
                 yield self._batch(buffer[:count])
 
@@ -203,7 +204,7 @@ class BaseTable:
 
         A row that came several times may be there several times: see ``kernel.hash.base_store``.
         """
-        return kernel.live_rows(self._rows)
+        return base_reads.live_rows(self._rows)
 
     @property
     def bytes(self) -> int:

@@ -11,7 +11,7 @@ from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.tables.base_table import BaseTable, Side
 from freshviews.errors import CatalogError
-from freshviews.kernel.hash import base_store as kernel
+from freshviews.kernel.hash import base_reads
 from freshviews.kernel.memory.mem import load
 
 
@@ -30,11 +30,11 @@ class Link:
 
     def orphan(self) -> tuple[int, ...] | None:
         """A touched value, in the child's order, that child rows have and no parent has, or None."""
-        return self._found(kernel.orphan, self.child_side, self.parent_side)
+        return self._found(base_reads.orphan, self.child_side, self.parent_side)
 
     def deserted(self) -> tuple[int, ...] | None:
         """A touched key that child rows have and no parent has any more, in the child's order, or None."""
-        found = self._found(kernel.deserted, self.parent_side, self.child_side)
+        found = self._found(base_reads.deserted, self.parent_side, self.child_side)
         if found is None:
             return None
         values = dict(zip(self.positions.tolist(), found, strict=True))

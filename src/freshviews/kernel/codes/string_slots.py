@@ -11,7 +11,8 @@ import ctypes
 from llvmlite import ir
 from numba import types
 
-from freshviews.kernel.memory.mem import inlined, jit, load, load8, mix, primitive, shift_right, store
+from freshviews.kernel.hash.slots import fill_slot
+from freshviews.kernel.memory.mem import inlined, jit, load, load8, mix, primitive, shift_right
 
 # Words of the block.
 SLOTS = 0
@@ -119,7 +120,4 @@ def enter_codes(block: int, first: int, last: int) -> None:
     for code in range(first, last):
         begin = load(load(block, OFFSETS), code)
         h = hash_text(load(block, DATA) + begin, load(load(block, OFFSETS), code + 1) - begin)
-        i = h & mask
-        while load(slots, i) != 0:
-            i = (i + 1) & mask
-        store(slots, i, h << 32 | (code + 1))
+        fill_slot(slots, mask, h, code)

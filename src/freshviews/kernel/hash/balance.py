@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 
 from freshviews.kernel.hash import index
-from freshviews.kernel.hash.table import find_words, hash_words
+from freshviews.kernel.hash.slots import hash_words
+from freshviews.kernel.hash.table import find_words
 from freshviews.kernel.memory.mem import f64, inlined, jit, load, store
 from freshviews.kernel.memory.outside import outside
 

@@ -13,6 +13,7 @@ they lie side by side, while each row would have to be fetched from somewhere.
 
 from __future__ import annotations
 
+from freshviews.kernel.hash.slots import double_slots, empty_slot, fill_slot, hash_words
 from freshviews.kernel.memory.mapping import release_block, widen_block
 from freshviews.kernel.memory.mem import (
     allocate,
@@ -219,21 +220,11 @@ def group_of(x: int, row: int, h: int) -> int:
 def grow_group_slots(x: int) -> int:
     """Double the slots; 0 where memory is out."""
     mask = load(x, MASK)
-    old = load(x, SLOTS)
-    slots = allocate(2 * (mask + 1))
+    slots = double_slots(load(x, SLOTS), mask, load(x, LOW), load(x, HIGH))
     if slots == 0:
         return 0
-    new_mask = 2 * mask + 1
-    for i in range(mask + 1):
-        slot = load(old, i)
-        if slot != 0:
-            j = shift_right(slot, 32) & new_mask
-            while load(slots, j) != 0:
-                j = (j + 1) & new_mask
-            store(slots, j, slot)
-    release_block(old, load(x, LOW), load(x, HIGH))
     store(x, SLOTS, slots)
-    store(x, MASK, new_mask)
+    store(x, MASK, 2 * mask + 1)
     store(x, WORDS, load(x, WORDS) + mask + 1)
     return 1
 
@@ -283,12 +274,7 @@ def new_group(x: int, row: int, h: int) -> int:
     store(group, count + ROWS_COUNT, 0)
     store(group, count + BLOCK_CAPACITY, INLINE)
     store(group, count + BLOCK, 0)
-    slots = load(x, SLOTS)
-    mask = load(x, MASK)
-    i = h & mask
-    while load(slots, i) != 0:
-        i = (i + 1) & mask
-    store(slots, i, h << 32 | (g + 1))
+    fill_slot(load(x, SLOTS), load(x, MASK), h, g)
     store(x, LIVE, live + 1)
     return g
 
@@ -355,25 +341,7 @@ def drop_group(x: int, g: int) -> None:
     """Take an empty group out of the slots; its number becomes free."""
     count = load(x, COUNT)
     group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA)
-    state = 0
-    for k in range(count):
-        state = mix(state, load(group, k))
-    slots = load(x, SLOTS)
-    mask = load(x, MASK)
-    hole = state & 0xFFFFFFFF & mask
-    while load(slots, hole) & 0xFFFFFFFF != g + 1:
-        hole = (hole + 1) & mask
-    i = hole
-    while True:
-        i = (i + 1) & mask
-        slot = load(slots, i)
-        if slot == 0:
-            break
-        home = shift_right(slot, 32) & mask
-        if (i - home) & mask >= (i - hole) & mask:
-            store(slots, hole, slot)
-            hole = i
-    store(slots, hole, 0)
+    empty_slot(load(x, SLOTS), load(x, MASK), hash_words(group, count), g)
     capacity = load(group, count + BLOCK_CAPACITY)
     if capacity > INLINE:
         release_block(slice_rows(group + 8 * count), load(x, LOW), load(x, HIGH))

@@ -23,6 +23,7 @@ Where memory is out, entering stops between two rows: the table is whole, with t
 from __future__ import annotations
 
 from freshviews.kernel.hash.index import index_insert, index_remove
+from freshviews.kernel.hash.slots import fill_slot, hash_words
 from freshviews.kernel.hash.table import (
     APPEND_FROM,
     CAPACITY,
@@ -47,10 +48,8 @@ from freshviews.kernel.hash.table import (
     SLOTS,
     USED,
     WIDTH,
-    fill_slot,
     find_words,
     grow_slots,
-    hash_words,
     is_zero,
     make_room,
     remove_row,
@@ -126,7 +125,7 @@ def enter_row(t: int, number: int, to: int, h: int, status: int) -> int:
             copy_words(row_at(t, to), row, load(t, WIDTH))
         if link_all(t, to) == 0:
             return -1
-        fill_slot(t, to, h)
+        fill_slot(load(t, SLOTS), load(t, MASK), h, to)
         store(t, LIVE, load(t, LIVE) + 1)
         if is_large(t, row_at(t, to)):
             store(t, EAGER_BELOW, NEVER)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from freshviews.kernel.hash import index
 from freshviews.kernel.hash.index import BLOCK_CAPACITY, FIRST_GROUPS, GROUP_EXTRA, INLINE, slice_rows
+from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
     CAPACITY,
     FAILED,
@@ -26,7 +27,6 @@ from freshviews.kernel.hash.table import (
     SLOTS,
     USED,
     WIDTH,
-    hash_words,
     insert_row,
     is_zero,
     link_row,

@@ -9,7 +9,7 @@ there were before; when an area is half full they move on to the next. A sum tha
 
 from __future__ import annotations
 
-from freshviews.kernel.hash.table import hash_words
+from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.memory.mem import (
     allocate,
     copy_words,

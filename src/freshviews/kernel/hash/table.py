@@ -29,6 +29,7 @@ looks at the flag once, after its batch.
 from __future__ import annotations
 
 from freshviews.kernel.hash.index import index_insert, index_release, index_remove, new_index, slice_rows, slice_size
+from freshviews.kernel.hash.slots import double_slots, empty_slot, fill_slot, hash_words
 from freshviews.kernel.memory.mapping import release_block, widen_block
 from freshviews.kernel.memory.mem import (
     allocate,
@@ -39,7 +40,6 @@ from freshviews.kernel.memory.mem import (
     key_equals,
     load,
     load32,
-    mix,
     reallocate,
     release,
     shift_right,
@@ -254,23 +254,13 @@ def find_words(t: int, key: int, words: int, h: int) -> int:
 @jit
 def grow_slots(t: int) -> int:
     """Double the slots; 0 where memory is out."""
-    old = load(t, SLOTS)
     mask = load(t, MASK)
-    slots = allocate(2 * (mask + 1))
+    slots = double_slots(load(t, SLOTS), mask, load(t, LOW), load(t, HIGH))
     if slots == 0:
         store(t, FAILED, 1)
         return 0
-    new_mask = 2 * mask + 1
-    for i in range(mask + 1):
-        slot = load(old, i)
-        if slot != 0:
-            j = shift_right(slot, 32) & new_mask
-            while load(slots, j) != 0:
-                j = (j + 1) & new_mask
-            store(slots, j, slot)
-    release_block(old, load(t, LOW), load(t, HIGH))
     store(t, SLOTS, slots)
-    store(t, MASK, new_mask)
+    store(t, MASK, 2 * mask + 1)
     return 1
 
 
@@ -319,17 +309,6 @@ def link_row(t: int, number: int) -> None:
             store(t, FAILED, 1)
 
 
-@jit
-def fill_slot(t: int, number: int, h: int) -> None:
-    """Put a row into the first free slot of its hash."""
-    slots = load(t, SLOTS)
-    mask = load(t, MASK)
-    i = h & mask
-    while load(slots, i) != 0:
-        i = (i + 1) & mask
-    store(slots, i, h << 32 | (number + 1))
-
-
 @outside
 def insert_row(t: int, h: int) -> int:
     """Number of a new row entered under a hash, its key still to be written; -1 where memory is out."""
@@ -338,7 +317,7 @@ def insert_row(t: int, h: int) -> int:
         return -1
     number = take_row(t)
     if number >= 0:
-        fill_slot(t, number, h)
+        fill_slot(load(t, SLOTS), load(t, MASK), h, number)
         store(t, LIVE, live + 1)
     return number
 
@@ -372,15 +351,6 @@ def is_zero(t: int, row: int) -> bool:
     return True
 
 
-@jit
-def hash_words(address: int, words: int) -> int:
-    """``hash_key`` of a key that lies in memory."""
-    state = 0
-    for i in range(words):
-        state = mix(state, load(address, i))
-    return state & 0xFFFFFFFF
-
-
 @outside
 def remove_row(t: int, row: int) -> None:
     """Take a row out of slots and indexes; its number becomes free and its payload zero."""
@@ -389,23 +359,7 @@ def remove_row(t: int, row: int) -> None:
     number = row_number(t, row)
     for i in range(load(t, INDEXES)):
         index_remove(load(load(t, INDEX_LIST), i), t, number)
-    slots = load(t, SLOTS)
-    mask = load(t, MASK)
-    hole = hash_words(row, load(t, KEY)) & mask
-    while load(slots, hole) & 0xFFFFFFFF != number + 1:
-        hole = (hole + 1) & mask
-    # Shift back whatever would no longer be reached across the hole.
-    i = hole
-    while True:
-        i = (i + 1) & mask
-        slot = load(slots, i)
-        if slot == 0:
-            break
-        home = shift_right(slot, 32) & mask
-        if (i - home) & mask >= (i - hole) & mask:
-            store(slots, hole, slot)
-            hole = i
-    store(slots, hole, 0)
+    empty_slot(load(t, SLOTS), load(t, MASK), hash_words(row, load(t, KEY)), number)
     for i in range(load(t, WIDTH)):
         store(row, i, 0)
     store(row, 0, load(t, FREE))
@@ -460,18 +414,6 @@ def clear_journal(t: int) -> None:
             remove_row(t, row)
     store(t, JOURNALED, 0)
     store(t, EPOCH, load(t, EPOCH) + 1)
-
-
-@jit
-def clear_table(t: int) -> None:
-    """Remove every row, keeping the declarations."""
-    store(t, USED, load(t, USED) - load(t, PENDING))
-    store(t, PENDING, 0)
-    store(t, ROOM, LARGE)
-    for number in range(load(t, USED)):
-        row = row_at(t, number)
-        if not is_zero(t, row):
-            remove_row(t, row)
 
 
 @jit

@@ -7,7 +7,7 @@ have a key and a payload instead (``consolidate_payloads``): integers, then exac
 
 from __future__ import annotations
 
-from freshviews.kernel.hash.table import hash_words
+from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.memory.mem import (
     add_wrapping,
     allocate,

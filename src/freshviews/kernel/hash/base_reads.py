@@ -1,0 +1,161 @@
+"""Reads a stored base table: broken constraints, the changes of a batch, and rows by number, key or place.
+
+``base_store`` describes the tables. The checks of constraints read only what the journal of the batch names, apart from
+``matching_row``, which scans.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.hash.base_store import journaled_row, place_of, row_in
+from freshviews.kernel.hash.slots import hash_words
+from freshviews.kernel.hash.table import JOURNAL, JOURNALED, KEY, LIVE, PAYLOAD, PENDING, USED, find_words, row_at
+from freshviews.kernel.memory.mem import copy_words, inlined, jit, load, store
+
+
+@jit
+def count_of(t: int, key: int, words: int) -> int:
+    """The count of the key at an address; 0 where it is absent."""
+    row = find_words(t, key, words, hash_words(key, words))
+    return 0 if row == 0 else load(row, words)
+
+
+@inlined
+def journaled_count(t: int, entry: int) -> int:
+    """The count that the row of a journal entry had before the batch."""
+    return load(load(t, JOURNAL), (load(t, PAYLOAD) + 1) * entry + 1)
+
+
+@jit
+def beyond(t: int, least: int, most: int) -> int:
+    """Address of the first touched row whose count is not between two bounds, or 0."""
+    words = load(t, KEY)
+    for entry in range(load(t, JOURNALED)):
+        row = journaled_row(t, entry)
+        count = load(row, words)
+        if count < least or count > most:
+            return row
+    return 0
+
+
+@jit
+def orphan(child: int, parent: int, positions: int, scratch: int) -> int:
+    """Address of the first touched foreign-key value that rows have and no parent has, or 0.
+
+    Word ``i`` of the parent's key is word ``positions[i]`` of the child's.
+    """
+    words = load(child, KEY)
+    for entry in range(load(child, JOURNALED)):
+        row = journaled_row(child, entry)
+        if load(row, words) > 0:
+            for i in range(words):
+                store(scratch, i, load(row, load(positions, i)))
+            if count_of(parent, scratch, words) <= 0:
+                return row
+    return 0
+
+
+@jit
+def deserted(parent: int, child: int, positions: int, scratch: int) -> int:
+    """Address of the first touched key that no parent has any more and child rows still have, or 0."""
+    words = load(parent, KEY)
+    for entry in range(load(parent, JOURNALED)):
+        row = journaled_row(parent, entry)
+        if load(row, words) <= 0:
+            for i in range(words):
+                store(scratch, load(positions, i), load(row, i))
+            if count_of(child, scratch, words) > 0:
+                return row
+    return 0
+
+
+@jit
+def matching_row(t: int, positions: int, count: int, key: int, start: int) -> int:
+    """Number of the first row from ``start`` on that has ``key`` at the positions, or -1: a scan."""
+    words = load(t, KEY)
+    for number in range(start, load(t, USED)):
+        row = row_at(t, number)
+        if load(row, words) > 0:
+            same = True
+            for i in range(count):
+                if load(row, load(positions, i)) != load(key, i):
+                    same = False
+                    break
+            if same:
+                return number
+    return -1
+
+
+def live_rows(t: int) -> int:
+    """Rows of a settled table as they are stored, each counted once whatever its multiplicity."""
+    return load(t, LIVE) + load(t, PENDING)
+
+
+def used_rows(t: int) -> int:
+    """The end of a scan of a table."""
+    return load(t, USED)
+
+
+def journal_length(t: int) -> int:
+    """Rows that were touched since the journal was emptied."""
+    return load(t, JOURNALED)
+
+
+@jit
+def copy_net(t: int, out: int) -> int:
+    """Write key and change of count of every touched row to ``out``, row after row; the number of rows.
+
+    Rows whose count is what it was before are left out.
+    """
+    words = load(t, KEY)
+    rows = 0
+    for entry in range(load(t, JOURNALED)):
+        row = journaled_row(t, entry)
+        change = load(row, words) - journaled_count(t, entry)
+        if change != 0:
+            copy_words(out + 8 * rows * (words + 1), row, words)
+            store(out + 8 * rows * (words + 1), words, change)
+            rows += 1
+    return rows
+
+
+@jit
+def copy_rows(t: int, start: int, end: int, out: int) -> int:
+    """Write key and count of the rows with numbers from ``start`` to ``end`` to ``out``; how many there are.
+
+    Equal rows that are pending come one by one.
+    """
+    words = load(t, KEY)
+    rows = 0
+    for number in range(start, min(end, load(t, USED))):
+        row = row_at(t, number)
+        if load(row, words) != 0:
+            copy_words(out + 8 * rows * (words + 1), row, words + 1)
+            rows += 1
+    return rows
+
+
+@jit
+def places_of_keys(t: int, locator: int, keys: int, n: int, scratch: int, out: int) -> int:
+    """Write the places of the rows of ``t`` that have one of ``n`` keys to ``out``; how many there are.
+
+    ``t`` is settled. ``locator`` is the side of the keys, or ``t`` where a key is a whole row. ``keys`` has address
+    and stride of each word of a key, in the locator's order. ``scratch`` has room for a key.
+    """
+    words = load(locator, KEY)
+    found = 0
+    for k in range(n):
+        for i in range(words):
+            store(scratch, i, load(load(keys, 2 * i), k * load(keys, 2 * i + 1)))
+        row = find_words(locator, scratch, words, hash_words(scratch, words))
+        if row != 0:
+            store(out, found, place_of(t, row) if locator == t else load(row, words + 1))
+            found += 1
+    return found
+
+
+@jit
+def copy_places(t: int, places: int, n: int, out: int) -> None:
+    """Write key and count of the rows at ``n`` places to ``out``, row after row."""
+    words = load(t, KEY) + 1
+    for k in range(n):
+        copy_words(out + 8 * k * words, row_in(t, load(places, k)), words)

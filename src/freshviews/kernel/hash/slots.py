@@ -1,0 +1,70 @@
+"""Hash slots, open addressing with linear probing: from a 32-bit hash to the number of a row or of a group.
+
+A slot is one word, ``hash << 32 | number + 1``, and 0 if empty. Their number is a power of two, and ``mask`` is that
+number less 1; a search starts at slot ``hash & mask`` and ends at an empty slot. The hash in the slot has three uses:
+most misses are decided without reading a row or group, the slots grow without reading one, and so does deletion, which
+shifts later slots back instead of leaving tombstones.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.memory.mapping import release_block
+from freshviews.kernel.memory.mem import allocate, jit, load, mix, shift_right, store
+
+
+@jit
+def hash_words(address: int, words: int) -> int:
+    """The 32-bit hash of a key in memory; equals ``mem.hash_key`` of the same words."""
+    state = 0
+    for i in range(words):
+        state = mix(state, load(address, i))
+    return state & 0xFFFFFFFF
+
+
+@jit
+def fill_slot(slots: int, mask: int, h: int, number: int) -> None:
+    """Write a number into the first empty slot of its hash."""
+    i = h & mask
+    while load(slots, i) != 0:
+        i = (i + 1) & mask
+    store(slots, i, h << 32 | (number + 1))
+
+
+@jit
+def empty_slot(slots: int, mask: int, h: int, number: int) -> None:
+    """Remove a number, which is there, and shift back the slots that a search would no longer reach."""
+    hole = h & mask
+    while load(slots, hole) & 0xFFFFFFFF != number + 1:
+        hole = (hole + 1) & mask
+    i = hole
+    while True:
+        i = (i + 1) & mask
+        slot = load(slots, i)
+        if slot == 0:
+            break
+        home = shift_right(slot, 32) & mask
+        if (i - home) & mask >= (i - hole) & mask:
+            store(slots, hole, slot)
+            hole = i
+    store(slots, hole, 0)
+
+
+@jit
+def double_slots(slots: int, mask: int, low: int, high: int) -> int:
+    """Address of twice as many slots with the same content, the old ones released; 0 without memory, nothing done.
+
+    ``low`` and ``high`` bound the mapping that the old slots may lie in (see ``memory.mapping``).
+    """
+    wider = 2 * mask + 1
+    doubled = allocate(wider + 1)
+    if doubled == 0:
+        return 0
+    for i in range(mask + 1):
+        slot = load(slots, i)
+        if slot != 0:
+            j = shift_right(slot, 32) & wider
+            while load(doubled, j) != 0:
+                j = (j + 1) & wider
+            store(doubled, j, slot)
+    release_block(slots, low, high)
+    return doubled
