@@ -29,13 +29,13 @@ from freshviews.engine.codes.code_batch import address_of
 from freshviews.engine.traces.ordered_tree import OrderedTree
 from freshviews.kernel.memory.mem import jit, load, release
 from freshviews.kernel.trie.iterator import (
-    new_trie,
-    trie_at_end,
-    trie_begin,
-    trie_key,
-    trie_next,
-    trie_open,
-    trie_seek_lub,
+    iter_at_end,
+    iter_begin,
+    iter_key,
+    iter_next,
+    iter_open,
+    iter_seek_lub,
+    new_iterator,
 )
 
 BATCHES = 30
@@ -50,14 +50,14 @@ Update = tuple[str, Edges, int]
 @jit
 def _at(it: int, root: int, prefix: int) -> bool:
     """Have an iterator stand at the first value below a prefix; whether there is one."""
-    trie_begin(it, root)
-    trie_open(it, 0)
-    if trie_at_end(it, 0):
+    iter_begin(it, root)
+    iter_open(it, 0)
+    if iter_at_end(it, 0):
         return False
-    trie_seek_lub(it, 0, prefix)
-    if trie_at_end(it, 0) or trie_key(it, 0) != prefix:
+    iter_seek_lub(it, 0, prefix)
+    if iter_at_end(it, 0) or iter_key(it, 0) != prefix:
         return False
-    trie_open(it, 1)
+    iter_open(it, 1)
     return True
 
 
@@ -71,16 +71,16 @@ def in_common(one: int, other: int, roots: int, lefts: int, rights: int, rows: i
         steps += 2
         if not _at(one, load(roots, 0), load(lefts, i)) or not _at(other, load(roots, 1), load(rights, i)):
             continue
-        while not trie_at_end(one, 1) and not trie_at_end(other, 1):
-            x, y = trie_key(one, 1), trie_key(other, 1)
+        while not iter_at_end(one, 1) and not iter_at_end(other, 1):
+            x, y = iter_key(one, 1), iter_key(other, 1)
             steps += 1
             if x == y:
                 found += 1
-                trie_next(one, 1)
+                iter_next(one, 1)
             elif x < y:
-                trie_seek_lub(one, 1, y)
+                iter_seek_lub(one, 1, y)
             else:
-                trie_seek_lub(other, 1, x)
+                iter_seek_lub(other, 1, x)
     return found, steps
 
 
@@ -149,7 +149,7 @@ def by_tries(tables: dict[str, Edges], case: str) -> tuple[int, float, float, fl
         for first in (0, 1):
             trees[name, first] = OrderedTree(2)
             trees[name, first].load([np.ascontiguousarray(rows[:, first]), np.ascontiguousarray(rows[:, 1 - first])])
-    one, other = new_trie(2), new_trie(2)
+    one, other = new_iterator(2), new_iterator(2)
     names = list(tables)
     found = operations = edits = 0
     joined = edited = 0.0

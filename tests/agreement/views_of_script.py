@@ -11,7 +11,7 @@ from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.values import decode_value, encode_value
+from freshviews.types.values import decode_value, encoder_for
 from tests.agreement.scenario import Row, Scenario, Update
 from tests.plan.oracle import Key
 
@@ -52,7 +52,7 @@ class Definitions:
     def key(self, relation: str, row: Row) -> Key:
         """The codes of a row."""
         columns = self.relations[relation].columns
-        return tuple(encode_value(c.type, v, self.dictionary) for c, v in zip(columns, row, strict=True))
+        return tuple(encoder_for(c.type, True, self.dictionary)(v) for c, v in zip(columns, row, strict=True))
 
     def values(self, relation: str, key: Key) -> Row:
         """The row of codes."""

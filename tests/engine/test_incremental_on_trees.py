@@ -10,23 +10,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from freshviews.engine.traces.ordered_tree import Differences, OrderedTree, TreeVersion
+from freshviews.engine.traces.ordered_tree import OrderedTree
 from freshviews.kernel.btree.pages import PAGES
 from freshviews.kernel.memory.mem import load, release
 from freshviews.kernel.trie.iterator import (
-    new_trie,
+    iter_at_end,
+    iter_begin,
+    iter_key,
+    iter_open,
+    iter_room,
+    iter_row,
+    iter_seek_lub,
+    new_iterator,
     open_top,
-    trie_at_end,
-    trie_begin,
-    trie_key,
-    trie_open,
-    trie_room,
-    trie_row,
-    trie_seek_lub,
 )
 from freshviews.program.reference.incremental.maintenance import Maintained
 from freshviews.program.reference.incremental.versions import END, Change, Row
 from freshviews.ring import INTEGER
+from tests.kernel.tree_versions import Differences, TreeVersion
 from tests.program.incremental.rules import RULES, Relations, shuffled, taken_in
 
 PAGE_WORDS = 64
@@ -50,7 +51,7 @@ class Empty:
         if not rows:
             return self
         tree = OrderedTree(len(rows[0][0]), 1, page_words=PAGE_WORDS)
-        return Tree(tree, tree.version()).edited(rows)
+        return Tree(tree, TreeVersion(tree)).edited(rows)
 
     def changes(self, new: Any) -> Iterator[Change]:
         if isinstance(new, Tree):
@@ -67,22 +68,22 @@ class Tree:
 
     def _walked(self, path: Row, code: int, wanted: type) -> Any:
         """Where a walk down the path comes to: the key, or what the row there carries; END where the path ends."""
-        it = new_trie(self.tree.key)
+        it = new_iterator(self.tree.key)
         try:
-            trie_begin(it, self.version.root)
+            iter_begin(it, self.version.root)
             for depth, sought in enumerate((*path, code)):
                 if depth == 0:
                     open_top(it)
                 else:
-                    trie_open(it, depth)
+                    iter_open(it, depth)
                 sought = max(sought, -(2**63))
-                if not trie_at_end(it, depth) and trie_key(it, depth) < sought:
-                    trie_seek_lub(it, depth, sought)
-                if trie_at_end(it, depth) or (depth < len(path) and trie_key(it, depth) != sought):
+                if not iter_at_end(it, depth) and iter_key(it, depth) < sought:
+                    iter_seek_lub(it, depth, sought)
+                if iter_at_end(it, depth) or (depth < len(path) and iter_key(it, depth) != sought):
                     return END
-            found = trie_key(it, len(path))
+            found = iter_key(it, len(path))
             if wanted is Change and found == code:
-                return load(trie_row(it, len(path)), trie_room(it, len(path)) * self.tree.key)
+                return load(iter_row(it, len(path)), iter_room(it, len(path)) * self.tree.key)
             return END if wanted is Change else found
         finally:
             release(it)
@@ -103,7 +104,7 @@ class Tree:
         payload = np.array([carried or 0 for _, carried in rows], np.int64)
         signs = np.array([-1 if carried is None else 1 for _, carried in rows], np.int64)
         self.tree.apply([*columns, payload], signs)
-        return Tree(self.tree, self.tree.version(), self.first)
+        return Tree(self.tree, TreeVersion(self.tree), self.first)
 
     def changes(self, new: Any) -> Iterator[Change]:
         found: dict[Row, list[int | None]] = {}
@@ -138,7 +139,7 @@ def test_trees_and_plain_versions_lead_to_the_same(name: str) -> None:
 def test_the_old_version_is_read_while_the_new_one_is_there() -> None:
     """One page of the tree differs: both walks read the pages that the versions share."""
     tree = OrderedTree(1, 1, page_words=PAGE_WORDS)
-    old = Tree(tree, tree.version()).edited(((i,), 1) for i in range(500))
+    old = Tree(tree, TreeVersion(tree)).edited(((i,), 1) for i in range(500))
     pages = load(tree.handle, PAGES)
     new = old.edited([((250,), None)])
     assert (old.seek((), 250), new.seek((), 250)) == (250, 251)

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from freshviews.expr import host
-from freshviews.expr.host import HostFailure, evaluate, evaluator_for, needs_host
+from freshviews.expr.host import HostFailure, evaluate, evaluator_for
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.ops import OPS
 from freshviews.program.reference.scalars import evaluate as interpret
 from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, NULL, STRING, Dictionary, SqlType, decimal
-from freshviews.types.values import encode_values
+from freshviews.types.values import encoder_for
 
 NAME, QTY, DAY = Column("name", STRING), Column("qty", INT), Column("day", DATE)
 PRICE = Column("price", DOUBLE)
@@ -28,7 +28,10 @@ TABLE: dict[str, tuple[SqlType, list[Any]]] = {
 
 
 def columns(dictionary: Dictionary) -> dict[str, np.ndarray[Any, np.dtype[np.int64]]]:
-    return {name: encode_values(kind, values, dictionary) for name, (kind, values) in TABLE.items()}
+    return {
+        name: np.array(list(map(encoder_for(kind, True, dictionary), values)), np.int64)
+        for name, (kind, values) in TABLE.items()
+    }
 
 
 def call(op: str, kind: SqlType, *args: Expr) -> Call:
@@ -79,13 +82,6 @@ def test_results_have_the_codes_of_their_values() -> None:
     dictionary = Dictionary()
     codes = evaluate(call("upper", STRING, NAME), columns(dictionary), dictionary)
     assert dictionary.decode_array(codes).to_pylist() == ["BOLT", None, "NUT", "BOLT", "", "12"]
-
-
-def test_only_expressions_with_host_operations_need_the_host() -> None:
-    assert needs_host(call("not", BOOLEAN, IS_NUMBER))
-    assert not needs_host(call("eq", BOOLEAN, NAME, text("x")))
-    assert not needs_host(call("coalesce", STRING, NAME, text("x")))
-    assert not needs_host(NAME)
 
 
 def test_a_failure_names_row_operation_and_reason() -> None:

@@ -12,7 +12,8 @@ import pytest
 from freshviews.kernel.hash import index, table
 from freshviews.kernel.hash.index import slice_of
 from freshviews.kernel.hash.pending import NEVER
-from freshviews.kernel.hash.table import EAGER_BELOW, LIVE, clear_table, free_table, table_bytes
+from freshviews.kernel.hash.renew import reset_table
+from freshviews.kernel.hash.table import EAGER_BELOW, LIVE, free_table, table_bytes
 from freshviews.kernel.image import Array, image_of, shape_of, take_image
 from freshviews.kernel.memory.mapping import map_file, release_block, reserve, unmap, widen_block
 from freshviews.kernel.memory.mem import PURE_PYTHON, load, store
@@ -113,7 +114,7 @@ def contents(array: Array) -> bytes:
     return b"".join(bytes(piece) for piece in array.pieces())
 
 
-@pytest.mark.parametrize("end", ["shrinks", "clears", "grows"])
+@pytest.mark.parametrize("end", ["shrinks", "resets", "grows"])
 def test_a_mapped_table_gives_its_mapping_neither_to_free_nor_to_realloc(image_file: Path, end: str) -> None:
     order = random.Random(end)
     with relation(2, 1, ((0,), (1,)), digests=True) as r:
@@ -131,7 +132,7 @@ def test_a_mapped_table_gives_its_mapping_neither_to_free_nor_to_realloc(image_f
                         other.add(key, (-other.model[key][0],))
                     assert load(other.t, LIVE) == 0
                 else:
-                    clear_table(other.t)
+                    reset_table(other.t)
                     other.model.clear()
                 other.agree()
                 other.add((5, 5), (1,))

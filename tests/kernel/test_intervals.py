@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from freshviews.engine.traces.interval_tree import IntervalTree
-from freshviews.kernel.btree.pages import LEVEL
+from freshviews.kernel.btree.pages import LEVEL, VISITED
 from freshviews.kernel.memory.mem import PURE_PYTHON, load
 from tests.kernel.tree_model import SMALL_PAGES, Row, apply, check_pages
+from tests.kernel.tree_versions import TreeVersion
 
 LEAST, MOST = -(2**63), 2**63 - 1
 
@@ -78,16 +79,16 @@ def test_a_stab_looks_at_pages_in_proportion_to_levels_and_answers(long_ones: in
     apply(tree, [(0, order.randrange(5 * count), MOST, 1) for _ in range(long_ones)])
     levels = load(tree.root, LEVEL) + 1
     for value in (7 * count, 10 * count - 5, 9 * count + 1):
-        before = tree.visited
+        before = load(tree.handle, VISITED)
         found = tree.stab([(0, value)])
-        assert tree.visited - before <= (len(found) + 2) * levels
+        assert load(tree.handle, VISITED) - before <= (len(found) + 2) * levels
         assert sum(row[3] for row in found.tolist()) == long_ones
 
 
 def test_matched_intervals_are_removed_from_the_tree_and_stay_in_its_versions() -> None:
     tree = IntervalTree()
     apply(tree, [(i, i + 5) for i in range(50)])
-    with tree.version() as version:
+    with TreeVersion(tree) as version:
         gone = tree.stab([(20,)], remove=True)
         assert len(gone) == 6
         assert len(tree) == 44

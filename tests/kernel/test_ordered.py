@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshviews.kernel.hash.table import FAILED, SCRATCH, clear_table, find, row_at, row_number
+from freshviews.kernel.hash.table import FAILED, SCRATCH, find, row_at, row_number
 from freshviews.kernel.memory.mem import PURE_PYTHON, allocate, load, load32, release, store
 from freshviews.kernel.ordered.index import (
     DESCENDING,
@@ -19,7 +19,6 @@ from freshviews.kernel.ordered.index import (
     ROOT,
     ROW_WORD,
     STRING_ORDER,
-    clear_ordered,
     compare_codes,
     ordered_first,
     ordered_insert,
@@ -208,18 +207,6 @@ def test_a_table_that_ran_out_of_memory_enters_no_row_that_is_not_its_own() -> N
         assert top_next(r.ordered, r.t, 0, 5) == 0
         check_treap(r, INTEGER_ORDER)
         store(r.t, FAILED, 0)
-
-
-def test_a_cleared_index_of_a_cleared_table_starts_anew() -> None:
-    with relation(1, 1, ordered=INTEGER_ORDER) as r:
-        for i in range(20):
-            r.add((i,), (1,))
-        clear_table(r.t)
-        clear_ordered(r.ordered)
-        r.model.clear()
-        assert ordered_first(r.ordered, r.t, ()) == 0
-        r.add((5,), (1,))
-        check(r, INTEGER_ORDER)
 
 
 @pytest.mark.parametrize("order", ["rising", "falling", "inside out"])

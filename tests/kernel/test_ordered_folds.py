@@ -20,7 +20,7 @@ from freshviews.kernel.ordered.index import DESCENDING, INTEGER_ORDER, ROOT, set
 from freshviews.types import NULL
 from tests.kernel.relation import Relation, relation
 from tests.kernel.test_ordered import CODES, HEAP, rank
-from tests.kernel.test_scan import COMPOSE_ADDRESS, PRIME, compose
+from tests.kernel.test_tree import COMPOSE_ADDRESS, PRIME, compose
 from tests.kernel.words import MANY
 
 FOLDS = ((folds.BIT_AND, 0), (folds.BIT_OR, 0), (folds.SUM, 0), (folds.OWN, COMPOSE_ADDRESS))

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import ctypes
 import random
 import threading
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -10,19 +12,21 @@ from hypothesis import strategies as st
 
 from freshviews.engine.traces.ordered_tree import Fold, OrderedTree
 from freshviews.kernel.btree import folds
-from freshviews.kernel.btree.pages import LEVEL, NEWEST
+from freshviews.kernel.btree.pages import COPIED, LEVEL, NEWEST, PAGES
 from freshviews.kernel.memory.mem import PURE_PYTHON, load
 from freshviews.kernel.memory.row_sort import sort_rows
 from tests.kernel.tree_model import (
     SMALL_PAGES,
     Row,
     apply,
+    check_page,
     check_pages,
     columns_of,
     edited,
     random_rows,
     rows_of,
 )
+from tests.kernel.tree_versions import TreeVersion
 from tests.kernel.words import block, words_at
 
 SOME = settings(max_examples=30 if PURE_PYTHON else 100, deadline=None)
@@ -44,13 +48,13 @@ def test_versions_survive_any_interleaving_of_readers_and_writers(seed: int) -> 
     for _ in range(60):
         act = order.random()
         if act < 0.2:
-            held.append((tree.version(), sorted(model)))
+            held.append((TreeVersion(tree), sorted(model)))
         elif act < 0.4 and held:
             version, rows = held.pop(order.randrange(len(held)))
             assert rows_of(version) == rows
             version.release()
         elif act < 0.45 and held and held[-1][0].handle == newest(tree):
-            tree.revert(held[-1][0])
+            held[-1][0].revert()
             model = set(held[-1][1])
         else:
             rows = random_rows(order, order.choice([1, 1, 2, 5, 50, 300]), k, values)
@@ -64,11 +68,11 @@ def test_versions_survive_any_interleaving_of_readers_and_writers(seed: int) -> 
         assert rows_of(version) == rows
         version.release()
     check_pages(tree)
-    with tree.version() as last:
+    with TreeVersion(tree) as last:
         assert rows_of(last) == sorted(model)
     rows = sorted(model)
     apply(tree, rows, [-1] * len(rows))
-    assert (len(tree), tree.pages) == (0, 1)
+    assert (len(tree), load(tree.handle, PAGES)) == (0, 1)
     tree.close()
 
 
@@ -90,7 +94,7 @@ def test_edits_one_by_one_and_in_batches_come_to_the_same(edits: list[Row], size
         model = edited(model, rows, signs)
     for tree in (single, batched):
         check_pages(tree)
-        with tree.version() as version:
+        with TreeVersion(tree) as version:
             assert rows_of(version) == sorted(model)
         tree.close()
 
@@ -116,7 +120,7 @@ def test_loading_rows_in_any_order_is_inserting_them(rows: list[Row], how: str) 
             model[a, b] = model.get((a, b), 0) + n if summed else n
         wanted = [(*key, n) for key, n in sorted(model.items()) if n or not summed]
         for tree in (loaded, inserted):
-            with tree.version() as version:
+            with TreeVersion(tree) as version:
                 assert rows_of(version) == wanted
             tree.close()
 
@@ -126,7 +130,7 @@ def test_payloads_are_replaced_or_summed_and_rows_without_any_vanish() -> None:
     for tree in (replaced, summed):
         apply(tree, [(1, 5, 7), (2, 1, 0), (1, -5, 0)])
         apply(tree, [(2, -1, 0)])
-    with replaced.version() as a, summed.version() as b:
+    with TreeVersion(replaced) as a, TreeVersion(summed) as b:
         assert rows_of(a) == [(1, -5, 0), (2, -1, 0)]
         assert rows_of(b) == [(1, 0, 7)]
 
@@ -148,26 +152,26 @@ def test_rows_are_sorted_by_their_first_words_and_equal_ones_stay_in_order(seed:
 def test_edits_that_change_nothing_copy_nothing() -> None:
     tree = OrderedTree(1, page_words=16)
     tree.load([np.arange(100, dtype=np.int64)])
-    with tree.version() as version:
+    with TreeVersion(tree) as version:
         apply(tree, [(5,), (6,), (200,)], [1, 1, -1])
         assert tree.root == version.root
-        assert tree.copied == 0
+        assert load(tree.handle, COPIED) == 0
 
 
 def test_one_edit_copies_one_page_a_level_and_release_gives_them_back() -> None:
     tree = OrderedTree(2, page_words=32)
     tree.load([np.arange(3000, dtype=np.int64) * 2, np.zeros(3000, np.int64)])
     levels = load(tree.root, LEVEL) + 1
-    pages = tree.pages
-    with tree.version() as version:
+    pages = load(tree.handle, PAGES)
+    with TreeVersion(tree) as version:
         apply(tree, [(2, 0)], [-1])
-        assert tree.copied == levels
-        assert tree.pages == pages + levels
+        assert load(tree.handle, COPIED) == levels
+        assert load(tree.handle, PAGES) == pages + levels
         assert len(version) == 3000
-    assert tree.pages == pages
+    assert load(tree.handle, PAGES) == pages
     # No version has them any more: the next edit copies nothing.
     apply(tree, [(6, 0)], [-1])
-    assert tree.copied == levels
+    assert load(tree.handle, COPIED) == levels
     check_pages(tree)
 
 
@@ -182,7 +186,7 @@ def test_versions_may_be_released_in_any_order(first: str) -> None:
         signs = [order.choice([1, -1]) for _ in rows]
         apply(tree, rows, signs)
         model = edited(model, rows, signs)
-        held.append((tree.version(), sorted(model)))
+        held.append((TreeVersion(tree), sorted(model)))
     while held:
         at = {"oldest": 0, "newest": len(held) - 1, "middle": len(held) // 2}[first]
         held.pop(at)[0].release()
@@ -194,7 +198,7 @@ def test_versions_may_be_released_in_any_order(first: str) -> None:
 def test_a_version_is_kept_once_however_many_read_it() -> None:
     tree = OrderedTree(1)
     apply(tree, [(1,)])
-    first, second = tree.version(), tree.version()
+    first, second = TreeVersion(tree), TreeVersion(tree)
     assert first.handle == second.handle
     assert first.readers == 2
     first.release()
@@ -202,7 +206,7 @@ def test_a_version_is_kept_once_however_many_read_it() -> None:
     apply(tree, [(2,)])
     assert rows_of(second) == [(1,)]
     second.release()
-    assert tree.pages == 1
+    assert load(tree.handle, PAGES) == 1
 
 
 @pytest.mark.skipif(PURE_PYTHON, reason="takes a lock for each word")
@@ -213,7 +217,7 @@ def test_readers_on_other_threads_see_their_version_while_the_tree_is_written() 
     tree.load(columns_of(sorted(model), 2))
     wrong: list[str] = []
     stopped = threading.Event()
-    versions = [tree.version(), tree.version()]
+    versions = [TreeVersion(tree), TreeVersion(tree)]
 
     def read(number: int) -> None:
         wanted = columns_of(sorted(model), 2)
@@ -228,7 +232,7 @@ def test_readers_on_other_threads_see_their_version_while_the_tree_is_written() 
     for _ in range(200):
         rows = random_rows(order, 200, 2, 100)
         apply(tree, rows, [order.choice([1, -1]) for _ in rows])
-        tree.version().release()
+        TreeVersion(tree).release()
     stopped.set()
     for thread in threads:
         thread.join()
@@ -273,10 +277,59 @@ def test_what_is_given_amiss_is_refused() -> None:
         tree.apply([one, np.zeros(1)])
     with pytest.raises(ValueError, match="int64"):
         tree.apply([one, one], np.ones(1, np.int8))
-    version = tree.version()
+    version = TreeVersion(tree)
     with pytest.raises(ValueError, match="is not loaded"):
         tree.load([one, one])
-    apply(tree, [(1, 1)])
-    with pytest.raises(ValueError, match="newest version"):
-        tree.version()
-        tree.revert(version)
+    version.release()
+
+
+PRIME = 65521
+
+
+def compose(f: int, g: int) -> int:
+    """Affine maps x -> a x + b modulo a prime, a in the high half: first ``f``, then ``g``. It does not commute."""
+    a, b = f >> 16, f & 0xFFFF
+    c, d = g >> 16, g & 0xFFFF
+    return a * c % PRIME << 16 | (c * b + d) % PRIME
+
+
+COMPOSE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(compose)
+COMPOSE_ADDRESS = ctypes.cast(COMPOSE, ctypes.c_void_p).value or 0
+
+
+def maps(order: random.Random, count: int) -> list[Row]:
+    """Rows of two key words and a map."""
+    keys = sorted(set(random_rows(order, count, 2, 20)))
+    return [(*key, order.randrange(1, PRIME) << 16 | order.randrange(PRIME)) for key in keys]
+
+
+@pytest.mark.parametrize("seed", range(4 if PURE_PYTHON else 12))
+def test_each_fold_combines_all_rows_in_order(seed: int) -> None:
+    order = random.Random(seed)
+    kinds = (
+        Fold(folds.SUM, 2),
+        Fold(folds.LEAST, 2),
+        Fold(folds.GREATEST, 1),
+        Fold(folds.OWN, 2, COMPOSE_ADDRESS),
+    )
+    tree = OrderedTree(2, 1, folds=kinds, page_words=order.choice(SMALL_PAGES))
+    model = {row[:2]: row for row in maps(order, 300)}
+    tree.load(columns_of(list(model.values()), 3))
+    for _ in range(3):
+        changed = maps(order, 30)
+        signs = [order.choice([1, -1]) for _ in changed]
+        apply(tree, changed, signs)
+        for row, sign in zip(changed, signs, strict=True):
+            model.pop(row[:2], None)
+            if sign > 0:
+                model[row[:2]] = row
+        check_pages(tree)
+        rows = sorted(model.values())
+        wanted = [
+            sum(row[2] for row in rows),
+            min(row[2] for row in rows),
+            max(row[1] for row in rows),
+            reduce(compose, (row[2] for row in rows)),
+        ]
+        assert check_page(tree, tree.root, True) == (len(rows), wanted)
+    tree.close()

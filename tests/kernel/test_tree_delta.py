@@ -5,10 +5,11 @@ import random
 import numpy as np
 import pytest
 
-from freshviews.engine.traces.ordered_tree import Difference, Differences, OrderedTree
+from freshviews.engine.traces.ordered_tree import OrderedTree
 from freshviews.kernel.btree.pages import LEVEL
 from freshviews.kernel.memory.mem import PURE_PYTHON, load
 from tests.kernel.tree_model import SMALL_PAGES, Row, apply, columns_of, edited, random_rows
+from tests.kernel.tree_versions import Difference, Differences, TreeVersion
 
 
 def prefixes(rows: set[Row]) -> set[Row]:
@@ -25,13 +26,13 @@ def test_the_difference_is_that_of_the_sets_and_of_their_tries(seed: int) -> Non
     model = set(random_rows(order, order.randrange(500), k, values))
     tree.load(columns_of(sorted(model), k))
     for _ in range(6):
-        before, old = model, tree.version()
+        before, old = model, TreeVersion(tree)
         for _ in range(order.randrange(1, 4)):
             rows = random_rows(order, order.choice([1, 3, 40]), k, values)
             signs = [order.choice([1, -1]) for _ in rows]
             apply(tree, rows, signs)
             model = edited(model, rows, signs)
-        new = tree.version()
+        new = TreeVersion(tree)
         found = list(Differences(old, new))
         wanted = [(row, -1) for row in before - model] + [(row, 1) for row in model - before]
         assert [(one.row, one.sign) for one in found] == sorted(wanted)
@@ -47,9 +48,9 @@ def test_the_example_of_tree_surgery_of_the_paper() -> None:
     second = [(0, 30, 80), (1, 35, 60), (1, 35, 61), (3, 50, 91), (4, 60, 71)]
     tree = OrderedTree(3)
     apply(tree, first)
-    old = tree.version()
+    old = TreeVersion(tree)
     apply(tree, [*first, *second], [-1] * len(first) + [1] * len(second))
-    found = list(Differences(old, tree.version()))
+    found = list(Differences(old, TreeVersion(tree)))
     assert found == [
         Difference(-1, (0, 30, 81), 2),  # 0-30-81
         Difference(-1, (3, 40, 90), 1),  # 3-40 and 3-40-90
@@ -61,9 +62,9 @@ def test_the_example_of_tree_surgery_of_the_paper() -> None:
 def test_a_payload_that_changed_goes_and_comes_and_no_branch_with_it() -> None:
     tree = OrderedTree(1, 1)
     apply(tree, [(1, 10), (2, 20), (3, 30)])
-    with tree.version() as old:
+    with TreeVersion(tree) as old:
         apply(tree, [(2, 21)])
-        with tree.version() as new:
+        with TreeVersion(tree) as new:
             assert list(Differences(old, new)) == [Difference(-1, (2, 20), 1), Difference(1, (2, 21), 1)]
 
 
@@ -74,9 +75,9 @@ def test_pages_opened_are_in_proportion_to_the_edits_and_not_to_the_rows(edits: 
         order = random.Random(edits)
         tree = OrderedTree(1, page_words=64)
         tree.load([np.arange(0, 2 * count, 2, dtype=np.int64)])
-        old = tree.version()
+        old = TreeVersion(tree)
         apply(tree, [(2 * order.randrange(count) + 1,) for _ in range(edits)])
-        new = tree.version()
+        new = TreeVersion(tree)
         differences = Differences(old, new)
         assert len(list(differences)) <= edits
         levels = load(tree.root, LEVEL) + 1
@@ -89,7 +90,7 @@ def test_pages_opened_are_in_proportion_to_the_edits_and_not_to_the_rows(edits: 
 def test_versions_that_are_the_same_are_told_by_their_root() -> None:
     tree = OrderedTree(1)
     apply(tree, [(1,)])
-    with tree.version() as old, tree.version() as new:
+    with TreeVersion(tree) as old, TreeVersion(tree) as new:
         differences = Differences(old, new)
         assert list(differences) == []
         assert differences.pages == 0
@@ -101,8 +102,8 @@ def test_one_of_two_versions_may_be_empty(emptied: bool) -> None:
     tree = OrderedTree(2, page_words=16)
     if emptied:
         apply(tree, rows)
-    old = tree.version()
+    old = TreeVersion(tree)
     apply(tree, rows, [-1 if emptied else 1] * 300)
-    found = list(Differences(old, tree.version()))
+    found = list(Differences(old, TreeVersion(tree)))
     assert [one.row for one in found] == rows
     assert {(one.sign, one.depth) for one in found} == {(-1 if emptied else 1, 0)}

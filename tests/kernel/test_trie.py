@@ -10,26 +10,26 @@ import numpy as np
 import pytest
 
 from freshviews.engine.traces.ordered_tree import OrderedTree
-from freshviews.kernel.btree.pages import LEVEL
+from freshviews.kernel.btree.pages import LEVEL, PAGES
 from freshviews.kernel.memory.mem import PURE_PYTHON, load, release
 from freshviews.kernel.trie.iterator import (
-    TRIE_PAGES,
-    new_trie,
-    trie_at_end,
-    trie_begin,
-    trie_key,
-    trie_next,
-    trie_open,
-    trie_row,
-    trie_seek_lub,
-    trie_up,
+    ITER_PAGES,
+    iter_at_end,
+    iter_begin,
+    iter_key,
+    iter_next,
+    iter_open,
+    iter_row,
+    iter_seek_lub,
+    new_iterator,
 )
 from tests.kernel.tree_model import SMALL_PAGES, Row, columns_of, random_rows
+from tests.kernel.tree_versions import TreeVersion
 
 
 @contextmanager
 def trie(k: int) -> Iterator[int]:
-    it = new_trie(k)
+    it = new_iterator(k)
     try:
         yield it
     finally:
@@ -46,23 +46,22 @@ def loaded(rows: list[Row], k: int, page_words: int) -> OrderedTree:
 def wander(it: int, depth: int, rows: list[Row], order: random.Random, beyond: int) -> None:
     """Walk a depth by nexts and seeks, going down some of the time, once or twice, beside the sorted keys."""
     keys = sorted({row[depth] for row in rows})
-    trie_open(it, depth)
+    iter_open(it, depth)
     at = 0
-    while not trie_at_end(it, depth):
-        key = trie_key(it, depth)
+    while not iter_at_end(it, depth):
+        key = iter_key(it, depth)
         assert key == keys[at]
         below = [row for row in rows if row[depth] == key]
-        assert load(trie_row(it, depth), 0) == below[0][0]
+        assert load(iter_row(it, depth), 0) == below[0][0]
         if depth + 1 < len(below[0]):
             for _ in range(order.randrange(3)):
                 wander(it, depth + 1, below, order, beyond)
-                assert trie_up(it, depth + 1) == depth
         if order.random() < 0.5:
-            trie_next(it, depth)
+            iter_next(it, depth)
             at += 1
         else:
             value = order.randint(key - 1, beyond)
-            trie_seek_lub(it, depth, value)
+            iter_seek_lub(it, depth, value)
             at = max(at, bisect.bisect_left(keys, value))
     assert at >= len(keys)
 
@@ -76,7 +75,7 @@ def test_a_trie_has_the_keys_of_sorted_lists(page_words: int, k: int) -> None:
         rows = sorted(set(random_rows(order, order.randrange(400), k, values)))
         tree = loaded(rows, k, page_words)
         with trie(k) as it:
-            trie_begin(it, tree.root)
+            iter_begin(it, tree.root)
             wander(it, 0, rows, order, values + 1)
         tree.close()
 
@@ -86,31 +85,31 @@ def test_the_least_and_the_greatest_word_are_keys_as_others() -> None:
     rows = [(a, b) for a in (least, 0, most) for b in (least, least + 1, most - 1, most)]
     tree = loaded(rows, 2, 16)
     with trie(2) as it:
-        trie_begin(it, tree.root)
-        trie_open(it, 0)
+        iter_begin(it, tree.root)
+        iter_open(it, 0)
         for a in (least, 0, most):
-            assert trie_key(it, 0) == a
-            trie_open(it, 1)
-            trie_seek_lub(it, 1, 0)
-            assert trie_key(it, 1) == most - 1
-            trie_seek_lub(it, 1, most)
-            assert trie_key(it, 1) == most
-            trie_next(it, 1)
-            assert trie_at_end(it, 1)
-            trie_next(it, 0)
-        assert trie_at_end(it, 0)
+            assert iter_key(it, 0) == a
+            iter_open(it, 1)
+            iter_seek_lub(it, 1, 0)
+            assert iter_key(it, 1) == most - 1
+            iter_seek_lub(it, 1, most)
+            assert iter_key(it, 1) == most
+            iter_next(it, 1)
+            assert iter_at_end(it, 1)
+            iter_next(it, 0)
+        assert iter_at_end(it, 0)
 
 
 def test_an_iterator_reads_a_version_while_the_tree_is_written() -> None:
     tree = loaded([(i,) for i in range(500)], 1, 16)
-    with tree.version() as version, trie(1) as it:
-        trie_begin(it, version.root)
-        trie_open(it, 0)
+    with TreeVersion(tree) as version, trie(1) as it:
+        iter_begin(it, version.root)
+        iter_open(it, 0)
         for i in range(500):
-            assert trie_key(it, 0) == i
-            trie_next(it, 0)
+            assert iter_key(it, 0) == i
+            iter_next(it, 0)
             tree.apply(columns_of([(i,), (1000 + i,)], 1), np.array([-1, 1], np.int64))
-        assert trie_at_end(it, 0)
+        assert iter_at_end(it, 0)
     assert len(tree) == 500
 
 
@@ -122,13 +121,13 @@ def test_rising_seeks_look_at_as_many_pages_as_the_logarithm_of_how_far_they_go(
     room = 59 * 7 // 8
     step = count // sought
     with trie(1) as it:
-        trie_begin(it, tree.root)
-        trie_open(it, 0)
-        top = load(it, TRIE_PAGES)
+        iter_begin(it, tree.root)
+        iter_open(it, 0)
+        top = load(it, ITER_PAGES)
         for i in range(1, sought):
-            trie_seek_lub(it, 0, i * step)
-            assert trie_key(it, 0) == i * step
-        taken = load(it, TRIE_PAGES) - top
+            iter_seek_lub(it, 0, i * step)
+            assert iter_key(it, 0) == i * step
+        taken = load(it, ITER_PAGES) - top
     # Up and down a level costs two pages; one more where the key is the first of the next leaf; inner pages end too.
     leaves = min(1.0, step / room)
     assert taken <= 1 + sought * leaves * 3.5 * (1 + max(0.0, math.log(max(step / room, 1), 19 * 7 / 8)))
@@ -140,11 +139,11 @@ def test_one_seek_looks_at_pages_of_a_few_levels_whatever_the_size() -> None:
         tree = OrderedTree(1, page_words=64)
         tree.load([np.arange(count, dtype=np.int64)])
         with trie(1) as it:
-            trie_begin(it, tree.root)
-            trie_open(it, 0)
-            before = load(it, TRIE_PAGES)
-            trie_seek_lub(it, 0, 2 * count // 3)
-            seen.append(load(it, TRIE_PAGES) - before)
+            iter_begin(it, tree.root)
+            iter_open(it, 0)
+            before = load(it, ITER_PAGES)
+            iter_seek_lub(it, 0, 2 * count // 3)
+            seen.append(load(it, ITER_PAGES) - before)
             assert seen[-1] <= 2 * load(tree.root, LEVEL) + 1
     assert seen[-1] <= 2 * math.log(1_000_000, 16) + 1
 
@@ -153,15 +152,37 @@ def test_walking_all_keys_looks_at_each_leaf_once() -> None:
     count = 5000
     tree = loaded([(i // 10, i) for i in range(count)], 2, 64)
     with trie(2) as it:
-        trie_begin(it, tree.root)
-        trie_open(it, 0)
+        iter_begin(it, tree.root)
+        iter_open(it, 0)
         keys = 0
-        while not trie_at_end(it, 0):
-            trie_open(it, 1)
-            while not trie_at_end(it, 1):
+        while not iter_at_end(it, 0):
+            iter_open(it, 1)
+            while not iter_at_end(it, 1):
                 keys += 1
-                trie_next(it, 1)
-            trie_next(it, 0)
+                iter_next(it, 1)
+            iter_next(it, 0)
         assert keys == count
         # At both depths the walk goes through every leaf, with a step up and a step down between two.
-        assert load(it, TRIE_PAGES) <= 2 * 3.5 * tree.pages
+        assert load(it, ITER_PAGES) <= 2 * 3.5 * load(tree.handle, PAGES)
+
+
+@pytest.mark.parametrize("page_words", SMALL_PAGES)
+def test_gaps_are_found_past_runs_of_rows(page_words: int) -> None:
+    order = random.Random(page_words)
+    for k in (1, 2):
+        tree = OrderedTree(k, page_words=page_words)
+        rows = {
+            (*prefix, value)
+            for prefix in ([(p,) for p in range(3)] if k == 2 else [()])
+            for value in range(-50, 300)
+            if order.random() < 0.97
+        }
+        tree.load(columns_of(sorted(rows), k))
+        with TreeVersion(tree) as version:
+            for _ in range(60):
+                key = [order.randrange(-1, 4) for _ in range(k - 1)] + [order.randrange(-60, 310)]
+                expected = key[-1]
+                while (*key[:-1], expected) in rows:
+                    expected += 1
+                assert version.gap(key) == expected
+        tree.close()

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from freshviews.engine.codes.code_batch import Codes
-from freshviews.engine.traces.ordered_tree import OrderedTree, TreeVersion
+from freshviews.engine.traces.ordered_tree import OrderedTree
 from freshviews.kernel.btree.folds import WORD, fold_at, fold_words
-from freshviews.kernel.btree.pages import COUNT, DEAD, LEVEL, NEWEST, OLDER, ROOM, TOP, child_at, column, word_at
+from freshviews.kernel.btree.pages import COUNT, DEAD, LEVEL, NEWEST, OLDER, PAGES, ROOM, TOP, child_at, column, word_at
 from freshviews.kernel.memory.mem import load
+from tests.kernel.tree_versions import TreeVersion
 
 Row = tuple[int, ...]
 
@@ -60,7 +61,7 @@ def check_pages(tree: OrderedTree) -> None:
     held: set[int] = set()
     for root in roots_of(tree):
         held |= reachable(root, tree.key)
-    assert tree.pages == len(held)
+    assert load(tree.handle, PAGES) == len(held)
     assert tree.bytes >= 8 * len(held)
     for root in roots_of(tree):
         check_page(tree, root, True)

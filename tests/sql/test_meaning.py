@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.values import decode_value, encode_value
+from freshviews.types.values import decode_value, encoder_for
 from tests.plan.oracle import Relation, evaluate_view
 from tests.sql.printed import catalog, views
 
@@ -200,7 +200,7 @@ def database() -> tuple[duckdb.DuckDBPyConnection, dict[str, Relation], Dictiona
         relations[name] = Relation(tuple(c.name for c in columns))
         duck.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", found)
         for row in found:
-            codes = (encode_value(c.type, v, dictionary) for c, v in zip(columns, row, strict=True))
+            codes = (encoder_for(c.type, True, dictionary)(v) for c, v in zip(columns, row, strict=True))
             relations[name].add(tuple(codes), 1)
     return duck, relations, dictionary
 

@@ -45,13 +45,6 @@ class _Failed(Exception):
     """The reason, before the row is known."""
 
 
-def needs_host(expr: Expr) -> bool:
-    """Whether any operation of the expression is a host operation."""
-    if not isinstance(expr, Call):
-        return False
-    return OPS[expr.op].host is not None or any(map(needs_host, expr.args))
-
-
 def evaluate(expr: Expr, columns: Mapping[str, Codes], dictionary: Dictionary) -> Codes:
     """Codes of an expression for every row; see ``evaluator_for``, which keeps its memos between calls."""
     return evaluator_for(expr, dictionary)(columns)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import NULL, SqlType
-from freshviews.types.values import NAN_CODE, BadValue, encode_values, encoder_for
+from freshviews.types.values import NAN_CODE, BadValue, encoder_for
 
 Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -44,19 +44,6 @@ def arrow_type(kind: SqlType) -> pa.DataType:
         "DATE": pa.date32(),
         "TIMESTAMP": pa.timestamp("us"),
     }[kind.name]
-
-
-def encode_numpy(
-    kind: SqlType, values: npt.NDArray[Any], dictionary: Dictionary, *, nullable: bool = True
-) -> Codes:
-    """Codes of a one-dimensional array; one of objects goes value by value. Errors as ``encode_arrow``."""
-    if values.dtype == object:
-        return encode_values(kind, values.tolist(), dictionary, nullable=nullable)
-    try:
-        array = pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):
-        raise TypeError(f"{kind} accepts no NumPy array of {values.dtype}") from None
-    return encode_arrow(kind, array, dictionary, nullable=nullable)
 
 
 def encode_arrow(

@@ -24,12 +24,11 @@ from __future__ import annotations
 
 import datetime as dt
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY, MICROS_PER_SECOND
 from freshviews.types.dictionary import Dictionary
@@ -62,27 +61,6 @@ class BadValue(ValueError):
         self.row = row
         self.value = value
         self.reason = reason
-
-
-def encode_value(kind: SqlType, value: Any, dictionary: Dictionary) -> int:
-    """The code of a value, NULL for None; the errors are those of the module's docstring."""
-    return encoder_for(kind, True, dictionary)(value)
-
-
-def encode_values(
-    kind: SqlType, values: Sequence[Any], dictionary: Dictionary, *, nullable: bool = True
-) -> npt.NDArray[np.int64]:
-    """The codes of a column of values. ``BadValue`` names the first one that is refused."""
-    encode = encoder_for(kind, nullable, dictionary)
-    try:
-        return np.fromiter(map(encode, values), np.int64, len(values))
-    except (TypeError, ValueError, OverflowError):
-        for row, value in enumerate(values):
-            try:
-                encode(value)
-            except (TypeError, ValueError, OverflowError) as error:
-                raise BadValue(row, value, str(error)) from None
-        raise
 
 
 def encoder_for(kind: SqlType, nullable: bool, dictionary: Dictionary) -> Encoder:

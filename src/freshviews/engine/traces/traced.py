@@ -28,7 +28,7 @@ from freshviews.kernel.trace.intervals import STACK_WORDS
 from freshviews.kernel.trace.maintain import maintain
 from freshviews.kernel.trace.oracle import OPERATION_PATH, keep_version
 from freshviews.kernel.trace.sensitivity import PAYLOAD
-from freshviews.kernel.trie.iterator import new_trie
+from freshviews.kernel.trie.iterator import new_iterator
 from freshviews.program.comparison import Comparison, comparison_of
 from freshviews.program.rule import Cursor, Rule
 from freshviews.types.dictionary import Dictionary
@@ -88,7 +88,7 @@ class TracedRule:
         iterators = {}
         for at, i in zip(range(0, len(atoms), words.ATOM_WORDS), positive, strict=True):
             depth = len(self._orders[i])
-            iterators[i] = [self._block(new_trie(depth)) for _ in range(2)]
+            iterators[i] = [self._block(new_iterator(depth)) for _ in range(2)]
             atoms[at : at + words.ATOM_WORDS] = [*iterators[i], depth, tree_of[i]]
         cursors = [
             (number, turn, cursor)

@@ -1,3 +1,3 @@
 """Ordered trees in pages with versions: loading, editing, comparing and scanning them."""
 
-__all__ = ["balancing", "difference", "folds", "load", "pages", "scan", "tree"]
+__all__ = ["balancing", "difference", "folds", "load", "pages", "tree"]

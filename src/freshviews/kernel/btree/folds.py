@@ -27,10 +27,6 @@ WORD = 1  # which word of a row: those of the payload follow those of the key
 FUNCTION = 2  # address of the C function of an OWN fold
 FOLD_WORDS = 3
 
-# What a fold comes to, in memory.
-SOME = 0  # 1 where there was a row
-VALUE = 1
-RESULT_WORDS = 2
 
 
 @inlined

@@ -126,14 +126,6 @@ def integers(kind: int, data: int, start: int, n: int, factor: int, least: int, 
 
 
 @jit
-def mask_nulls(bits: int, start: int, n: int, out: int) -> None:
-    """NULL for the rows whose bit of validity is not set."""
-    for i in range(n):
-        if _bit(bits, start + i) == 0:
-            store(out, i, NULL)
-
-
-@jit
 def nullable_integers(
     kind: int, data: int, bits: int, start: int, n: int, factor: int, least: int, greatest: int, out: int
 ) -> int:

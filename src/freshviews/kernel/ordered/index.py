@@ -93,14 +93,6 @@ def set_strings(o: int, offsets: int, data: int) -> None:
 
 
 @jit
-def clear_ordered(o: int) -> None:
-    """Forget every row: to go with ``clear_table``."""
-    store(o, ROOT, 0)
-    for i in range(TOP_WORDS):
-        store(o, TOP + i, 0)
-
-
-@jit
 def compare_strings(o: int, a: int, b: int) -> int:
     """-1, 0 or 1 as string ``a`` of the heap comes before, is, or comes after string ``b`` by its bytes."""
     offsets = load(o, STRING_OFFSETS)

@@ -20,7 +20,7 @@ from freshviews.kernel.memory.mem import add_wrapping, inlined, jit, load, store
 from freshviews.kernel.output.buffer import append
 from freshviews.kernel.scalar.failure import fail
 from freshviews.kernel.scalar.payload import SUM_OVERFLOW, times
-from freshviews.kernel.trie.iterator import trie_at_end, trie_key, trie_open, trie_room, trie_row, trie_seek_lub
+from freshviews.kernel.trie.iterator import iter_at_end, iter_key, iter_open, iter_room, iter_row, iter_seek_lub
 
 LEAST = -(2**63)
 MOST = 2**63 - 1
@@ -194,7 +194,7 @@ def walk_of(r: int, level: int, side: int) -> int:
 @inlined
 def open_cursor(c: int, side: int) -> None:
     """Open the iterator of a cursor under the codes at which it stands above."""
-    trie_open(load(c, ITERATORS + side), load(c, DEPTH))
+    iter_open(load(c, ITERATORS + side), load(c, DEPTH))
 
 
 @inlined
@@ -202,12 +202,12 @@ def stands_at(c: int, side: int) -> int:
     """The code a cursor stands at, or MOST at the end: ``is_at_end`` tells them apart."""
     it = load(c, ITERATORS + side)
     depth = load(c, DEPTH)
-    return MOST if trie_at_end(it, depth) else trie_key(it, depth)
+    return MOST if iter_at_end(it, depth) else iter_key(it, depth)
 
 
 @inlined
 def is_at_end(c: int, side: int) -> bool:
-    return trie_at_end(load(c, ITERATORS + side), load(c, DEPTH))
+    return iter_at_end(load(c, ITERATORS + side), load(c, DEPTH))
 
 
 @inlined
@@ -215,8 +215,8 @@ def seek_cursor(c: int, side: int, code: int) -> None:
     """Have a cursor go to the least code that is not less; it is not beyond that."""
     it = load(c, ITERATORS + side)
     depth = load(c, DEPTH)
-    if not trie_at_end(it, depth):
-        trie_seek_lub(it, depth, code)
+    if not iter_at_end(it, depth):
+        iter_seek_lub(it, depth, code)
 
 
 @jit
@@ -312,7 +312,7 @@ def derive(r: int, side: int) -> None:
         atom = atom_of(r, i)
         it = load(atom, ATOM_ITERATORS + side)
         k = load(atom, ATOM_DEPTH)
-        product = times(product, load(trie_row(it, k - 1), k * trie_room(it, k - 1)), status)
+        product = times(product, load(iter_row(it, k - 1), k * iter_room(it, k - 1)), status)
     if product == LEAST:
         fail(status, SUM_OVERFLOW)
     row = append(load(r, DERIVED + side))

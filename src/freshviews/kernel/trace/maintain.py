@@ -77,7 +77,7 @@ from freshviews.kernel.trace.leapfrog import (
 from freshviews.kernel.trace.oracle import ask_oracle
 from freshviews.kernel.trace.sensitivity import begin_binding, enter_records, high_of_record, settle_steps
 from freshviews.kernel.trace.step import evaluate, step
-from freshviews.kernel.trie.iterator import trie_begin
+from freshviews.kernel.trie.iterator import iter_begin
 
 SLACK = 4
 """Steps per cursor that a walk may go beyond what it must, to meet the other."""
@@ -100,8 +100,8 @@ def maintain(r: int) -> None:
     for i in range(load(r, ATOM_COUNT)):
         atom = atom_of(r, i)
         tree = tree_of(r, load(atom, ATOM_TREE))
-        trie_begin(load(atom, ATOM_ITERATORS + OLD), load(tree, OLD_ROOT))
-        trie_begin(load(atom, ATOM_ITERATORS + NEW), load(tree, NEW_ROOT))
+        iter_begin(load(atom, ATOM_ITERATORS + OLD), load(tree, OLD_ROOT))
+        iter_begin(load(atom, ATOM_ITERATORS + NEW), load(tree, NEW_ROOT))
     if load(r, OUT_OF_MEMORY) == 0:
         walk_levels(r)
     for i in range(load(r, CURSOR_COUNT)):

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from freshviews.kernel.btree.balancing import child_slot
 from freshviews.kernel.btree.pages import COUNT, LEVEL, child_at, column, first_not_less, word_at
-from freshviews.kernel.btree.scan import rank
-from freshviews.kernel.memory.mem import inlined, load
+from freshviews.kernel.memory.mem import inlined, jit, load
 from freshviews.kernel.memory.outside import outside
 
 
@@ -20,6 +19,20 @@ def in_run(page: int, i: int, k: int, key: int, distance: int) -> bool:
         if word_at(page, c, i) != load(key, c):
             return False
     return word_at(page, k - 1, i) - load(key, k - 1) == distance
+
+
+@jit
+def rows_before(root: int, k: int, key: int) -> int:
+    """Number of rows of a tree whose key is less than the ``k`` words at ``key``."""
+    rows = 0
+    page = root
+    while load(page, LEVEL) > 0:
+        slot = child_slot(page, k, key)
+        words = column(page, k + 1)
+        for i in range(slot):
+            rows += load(words, i)
+        page = child_at(page, k, slot)
+    return rows + first_not_less(page, k, key, 0, load(page, COUNT))
 
 
 @outside
@@ -39,7 +52,7 @@ def run_length(root: int, k: int, key: int) -> int:
         slot += 1
     if slot == first or slot < count:
         return slot - first
-    start = rank(root, k, k, key, 0)
+    start = rows_before(root, k, key)
     page = root
     place = 0  # of the first row below the page
     while True:

@@ -17,6 +17,7 @@ leaving a loop.
 from __future__ import annotations
 
 from freshviews.kernel.memory.mem import inlined, jit, load, release, shift_right
+from freshviews.kernel.trie.gallop import gallop
 
 # Words of the header.
 DEPTH = 0
@@ -42,19 +43,7 @@ def level_word(trie: int, level: int, word: int) -> int:
 @inlined
 def seek(values: int, at: int, end: int, wanted: int) -> int:
     """The first position after ``at`` with a value of at least ``wanted``, or ``end``; the value at ``at`` is less."""
-    low = at
-    step = 1
-    while low + step < end and load(values, low + step) < wanted:
-        low += step
-        step += step
-    high = min(low + step, end)
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if load(values, middle) < wanted:
-            low = middle
-        else:
-            high = middle
-    return high
+    return gallop(values, at + 1, end, wanted - 1)
 
 
 @inlined
@@ -80,14 +69,3 @@ def free_trie(trie: int) -> None:
     release(load(trie, CARRIED))
     release(load(trie, JUMPS))
     release(trie)
-
-
-@jit
-def trie_bytes(trie: int) -> int:
-    """Bytes of a trie's arrays."""
-    depth = load(trie, DEPTH)
-    rows = level_word(trie, depth - 1, NODES)
-    words = load(trie, JUMP_COUNT) + rows * (load(trie, CARRIED_BYTES) >> 3)
-    for level in range(depth):
-        words += (2 if level < depth - 1 else 1) * level_word(trie, level, NODES)
-    return 8 * words

@@ -31,11 +31,12 @@ from freshviews.kernel.btree.pages import (
 )
 from freshviews.kernel.memory.mem import allocate, copy_words, inlined, jit, load, store
 from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.trie.gallop import gallop
 
 # Words of an iterator; the values of all depths follow, then the frames.
-TRIE_ROOT = 0
-TRIE_KEY = 1  # depths there are
-TRIE_PAGES = 2  # pages ever looked at
+ITER_ROOT = 0
+ITER_KEY = 1  # depths there are
+ITER_PAGES = 2  # pages ever looked at
 VALUES = 3
 
 # Words of a frame.
@@ -48,81 +49,60 @@ STEPS = 5  # a page and a slot per level, from 1
 FRAME_WORDS = STEPS + 2 * LEVELS
 
 
-def new_trie(k: int) -> int:
+def new_iterator(k: int) -> int:
     """An iterator for trees with so many key words, to be given back by ``mem.release``; 0 without memory."""
     it = allocate(VALUES + k + k * FRAME_WORDS)
     if it != 0:
-        store(it, TRIE_KEY, k)
+        store(it, ITER_KEY, k)
     return it
 
 
 @inlined
 def frame_of(it: int, depth: int) -> int:
     """The frame of a depth."""
-    return it + 8 * (VALUES + load(it, TRIE_KEY) + depth * FRAME_WORDS)
+    return it + 8 * (VALUES + load(it, ITER_KEY) + depth * FRAME_WORDS)
 
 
 @inlined
-def trie_key(it: int, depth: int) -> int:
+def iter_key(it: int, depth: int) -> int:
     """The key at a depth; not at the end."""
     return load(it, VALUES + depth)
 
 
 @inlined
-def trie_at_end(it: int, depth: int) -> bool:
+def iter_at_end(it: int, depth: int) -> bool:
     """Whether there is no key left at a depth, under the keys above."""
     return load(frame_of(it, depth), AT_END) != 0
 
 
 @inlined
-def trie_row(it: int, depth: int) -> int:
+def iter_row(it: int, depth: int) -> int:
     """Address of the first word of the first row under the keys down to a depth; at the last depth, of the row.
-    That of column ``c`` is ``c * trie_room`` words away."""
+    That of column ``c`` is ``c * iter_room`` words away."""
     f = frame_of(it, depth)
     return column(load(f, LEAF), 0) + 8 * load(f, INDEX)
 
 
 @inlined
-def trie_room(it: int, depth: int) -> int:
+def iter_room(it: int, depth: int) -> int:
     """The distance of columns where a frame stands."""
     return load(load(frame_of(it, depth), LEAF), ROOM)
 
 
-@inlined
-def gallop(words: int, low: int, high: int, value: int) -> int:
-    """First of the rising words ``low`` to ``high`` that is greater than a value, or ``high``: found in a time that
-    is logarithmic in how far away it is."""
-    step = 1
-    at = low
-    while at < high and load(words, at) <= value:
-        low = at + 1
-        at += step
-        step += step
-    if at < high:
-        high = at
-    while low < high:
-        middle = (low + high) >> 1
-        if load(words, middle) <= value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 @outside
-def trie_begin(it: int, root: int) -> None:
-    """Have an iterator read a tree or a version from the top; ``trie_open`` at depth 0 comes next."""
-    store(it, TRIE_ROOT, root)
+def iter_begin(it: int, root: int) -> None:
+    """Have an iterator read a tree or a version from the top; ``iter_open`` at depth 0 comes next."""
+    store(it, ITER_ROOT, root)
 
 
 @outside
 def open_top(it: int) -> None:
     """Open depth 0: go to the first row."""
-    k = load(it, TRIE_KEY)
+    k = load(it, ITER_KEY)
     f = frame_of(it, 0)
-    page = load(it, TRIE_ROOT)
+    page = load(it, ITER_ROOT)
     level = load(page, LEVEL)
-    store(it, TRIE_PAGES, load(it, TRIE_PAGES) + level + 1)
+    store(it, ITER_PAGES, load(it, ITER_PAGES) + level + 1)
     store(f, OWN_PATH, 1)
     while level > 0:
         store(f, STEPS + 2 * level, page)
@@ -139,7 +119,7 @@ def open_top(it: int) -> None:
 
 
 @inlined
-def trie_open(it: int, depth: int) -> None:
+def iter_open(it: int, depth: int) -> None:
     """Go down to the first key at a depth, under the keys above, none of which is at the end."""
     if depth == 0:
         open_top(it)
@@ -158,19 +138,13 @@ def trie_open(it: int, depth: int) -> None:
 
 
 @inlined
-def trie_up(it: int, depth: int) -> int:
-    """Leave a depth: the depth above, whose frame stands where it stood."""
-    return depth - 1
-
-
-@inlined
-def trie_next(it: int, depth: int) -> None:
+def iter_next(it: int, depth: int) -> None:
     """Go to the next key at a depth, or to the end; not at the end."""
     go_beyond(it, depth, load(it, VALUES + depth))
 
 
 @inlined
-def trie_seek_lub(it: int, depth: int, value: int) -> None:
+def iter_seek_lub(it: int, depth: int, value: int) -> None:
     """Go to the least key at a depth that is not less than a value, or to the end; a key that is not less already
     stays. Not at the end."""
     if value > load(it, VALUES + depth):
@@ -202,7 +176,7 @@ def take_path(it: int, f: int) -> None:
     while load(above, OWN_PATH) == 0:
         above -= 8 * FRAME_WORDS
     if above != f:
-        level = load(load(it, TRIE_ROOT), LEVEL)
+        level = load(load(it, ITER_ROOT), LEVEL)
         copy_words(f + 8 * (STEPS + 2), above + 8 * (STEPS + 2), 2 * level)
         store(f, OWN_PATH, 1)
 
@@ -211,13 +185,13 @@ def take_path(it: int, f: int) -> None:
 def leave_leaf(it: int, depth: int, value: int) -> None:
     """Go on beyond the leaf of a frame to the first row with the prefix and a word at ``depth`` that is greater
     than a value; at the end where there is none."""
-    k = load(it, TRIE_KEY)
+    k = load(it, ITER_KEY)
     f = frame_of(it, depth)
     take_path(it, f)
     store(it, VALUES + depth, value)
     sought = it + 8 * VALUES
     words = depth + 1
-    top = load(load(it, TRIE_ROOT), LEVEL)
+    top = load(load(it, ITER_ROOT), LEVEL)
     seen = 0
     # Up, as long as all that follows in the page comes before what is sought; to the highest page in which anything
     # follows.
@@ -231,7 +205,7 @@ def leave_leaf(it: int, depth: int, value: int) -> None:
             if first_greater(page, words, sought, count - 1, count) < count:
                 break
     if level == 0:
-        store(it, TRIE_PAGES, load(it, TRIE_PAGES) + seen)
+        store(it, ITER_PAGES, load(it, ITER_PAGES) + seen)
         store(f, AT_END, 1)
         return
     page = load(f, STEPS + 2 * level)
@@ -261,12 +235,12 @@ def leave_leaf(it: int, depth: int, value: int) -> None:
                 level += 1
                 seen += 1
             if level > top:
-                store(it, TRIE_PAGES, load(it, TRIE_PAGES) + seen)
+                store(it, ITER_PAGES, load(it, ITER_PAGES) + seen)
                 store(f, AT_END, 1)
                 return
             page = load(f, STEPS + 2 * level)
             slot = load(f, STEPS + 2 * level + 1) + 1
-    store(it, TRIE_PAGES, load(it, TRIE_PAGES) + seen)
+    store(it, ITER_PAGES, load(it, ITER_PAGES) + seen)
     land(it, depth, page, i)
 
 
