@@ -80,7 +80,7 @@ def test_the_number_of_cells_is_fixed(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write()
     run(spark, tmp_path, ["paths"], 2)
-    with pytest.raises(CheckpointError, match="has 2 cells and cannot go on with 3"):
+    with pytest.raises(CheckpointError, match="has 2 cells and cannot continue with 3"):
         run(spark, tmp_path, ["paths"], 3)
     assert Manifests(tmp_path / "script.checkpoint").latest() is not None
 

@@ -117,8 +117,8 @@ def test_on_a_terminal_ctrl_c_finishes_the_micro_batch_and_says_how_to_resume(tm
         shell.press(CTRL_C)
         assert shell.wait() == 0, shell.text
         assert not gone(below)
-    assert "finishing what is being made; once more stops at once" in shell.text
-    assert "stopped at version 3; go on with: freshviews run shop.sql --master local[2]" in shell.text
+    assert "finishing the current version; press again to stop at once" in shell.text
+    assert "stopped at version 3; resume with: freshviews run shop.sql --master local[2]" in shell.text
     for name in ("by_part", "all_of_it", "rows/s", "lag", "state", "changes out"):
         assert name in shell.text
     # The cursor is back, and nothing is told of where in the code something went wrong.
@@ -140,14 +140,14 @@ def test_ctrl_c_twice_stops_at_once_loses_nothing_and_leaves_no_process(tmp_path
         shell.until(lambda: fault.met)
         below = descendants(shell.process.pid)
         shell.press(CTRL_C)
-        shell.until(lambda: "once more stops at once" in shell.text)
+        shell.until(lambda: "press again to stop at once" in shell.text)
         pressed = time.time()
         shell.press(CTRL_C)
         assert shell.wait() == 130, shell.text
         assert not gone(below)
         assert time.time() - pressed < 15
     committed = 2 if who == "worker" else 3
-    assert f"stopped at once at version {committed}; go on with: freshviews run shop.sql" in shell.text
+    assert f"stopped at once at version {committed}; resume with: freshviews run shop.sql" in shell.text
     assert shell.shown.rindex(b"\x1b[?25h") > shell.shown.rindex(b"\x1b[?25l")
     assert version(tmp_path) == committed
     assert run(tmp_path, "run", "shop.sql", "--once", "--master", "local[2]").returncode == 0
@@ -177,7 +177,7 @@ def test_a_log_line_per_version_and_sigterm_is_as_ctrl_c(tmp_path: Path) -> None
         r"version 2: 80 rows in \d+\.\d\d s, [\d,]+ rows/s, lag [\d.]+ (s|min); changes: by_part \d, all_of_it 2\n"
     )
     assert re.fullmatch(shape, lines[1]), lines
-    assert "stopped at version 2; go on with: freshviews run shop.sql" in error
+    assert "stopped at version 2; resume with: freshviews run shop.sql" in error
 
 
 def test_json_status_and_query_while_it_runs_and_after(tmp_path: Path) -> None:
@@ -209,7 +209,7 @@ def test_json_status_and_query_while_it_runs_and_after(tmp_path: Path) -> None:
             time.sleep(0.2)
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0
-            assert "stopped at version 3; go on with: freshviews run shop.sql" in process.stderr.read()
+            assert "stopped at version 3; resume with: freshviews run shop.sql" in process.stderr.read()
         finally:
             process.kill()
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()

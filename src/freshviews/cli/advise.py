@@ -48,10 +48,10 @@ def advise(script: PlannedScript, folder: str, trees: int) -> Iterator[str]:
             number = f", block {i + 1}" if len(one.view.blocks) > 1 else ""
             yield f"view {one.view.name}{number}"
             if any(atom.relation not in tables for atom in block.query.atoms):
-                yield "  it reads other views, whose updates no stream tells"
+                yield "  it reads other views, whose updates are not in the stream"
                 continue
             if block.query.negated:
-                yield "  it has NOT EXISTS, which no join tree keeps"
+                yield "  it has NOT EXISTS, which join trees do not support"
                 continue
             yield from ("  " + line for line in _block(block.query, batches, tables, dictionary, trees))
 

@@ -93,7 +93,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, an object per li
 @app.command()
 def run(
     script: PipelineScript,
-    once: Annotated[bool, typer.Option("--once", help="Take what is there, commit, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Take the current input, commit, and end.")] = False,
     master: Annotated[str | None, typer.Option(metavar="URL", help="Spark's master; local mode without it.")] = None,
     checkpoint: Checkpoint = None,
     cells: Annotated[

@@ -74,7 +74,7 @@ def run_script(
         # The version in progress has no manifest yet, so nothing of it counts.
         progress.close()
         version = Manifests(root).versions()[-1:]
-        return f"stopped at once at version {version[0] if version else 0}; go on with: {resume}"
+        return f"stopped at once at version {version[0] if version else 0}; resume with: {resume}"
 
     with Stopping(at_once) as stopping, progress:
         try:
@@ -85,7 +85,7 @@ def run_script(
             query = Pipeline.of(spark, definition, root, cells=cells).start(once=once, listener=progress.version)
             if query.filling:
                 names = ", ".join(query.filling)
-                print(f"{names}: being filled from the stored rows, while the stream goes on", file=sys.stderr)
+                print(f"{names}: backfill from the stored rows is running, the stream continues", file=sys.stderr)
             return _wait(query, progress, stopping, resume)
         except Exception as error:
             gone = _java_is_gone(0.5)
@@ -138,7 +138,7 @@ def check_writable(root: Path) -> None:
             pass
     except OSError as error:
         raise ReadError(
-            f"the checkpoint {root} cannot be written: {error.strerror}; make room or give it the right owner, or "
+            f"the checkpoint {root} cannot be written: {error.strerror}; free some space, give it the right owner, or "
             "name another folder with --checkpoint"
         ) from error
 
@@ -153,7 +153,7 @@ def _wait(query: Query, progress: Progress, stopping: Stopping, resume: str) -> 
     failed = query.exception()
     if failed is not None:
         raise failed
-    print(f"stopped at version {query.version}; go on with: {resume}", file=sys.stderr, flush=True)
+    print(f"stopped at version {query.version}; resume with: {resume}", file=sys.stderr, flush=True)
     return 0
 
 
@@ -174,7 +174,7 @@ def _java_ended(root: Path, resume: str) -> str:
 
     message = "Spark's Java process has ended, killed or out of memory; nothing is lost"
     note_error(root, FreshviewsError(message))
-    return f"{message}; go on with: {resume}"
+    return f"{message}; resume with: {resume}"
 
 
 def _end_session(spark: Any) -> None:
@@ -187,7 +187,7 @@ def _end_session(spark: Any) -> None:
 def _told(error: Exception, root: Path, resume: str) -> str:
     """The message of an error, with the remedy if a disk is full."""
     if os.strerror(errno.ENOSPC) in str(error) and "start again" not in str(error):
-        return f"{error}; every version that was made is safe in {root}: make room, then go on with: {resume}"
+        return f"{error}; every committed version is safe in {root}: free some space, then resume with: {resume}"
     return str(error)
 
 

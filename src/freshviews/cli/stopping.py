@@ -44,7 +44,7 @@ class Stopping:
         self.asked += 1
         # Bypass Python's buffers: the signal may have interrupted a print.
         if self.asked == 1:
-            os.write(2, b"\nfinishing what is being made; once more stops at once\n")
+            os.write(2, b"\nfinishing the current version; press again to stop at once\n")
             return
         message = self._at_once()
         os.write(2, f"\n{message}\n".encode())

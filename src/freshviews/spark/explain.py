@@ -45,6 +45,6 @@ def explain_cells(spark: SparkSession, definition: Definition, cells: int) -> st
         loads[row[CELL]] = row["count"]
     mean = sum(loads) / cells
     return text + (
-        f"\na sample of {total:,} rows comes to {sum(loads):,} in the cells, {mean:,.0f} in each on average and "
+        f"\na sample of {total:,} rows becomes {sum(loads):,} in the cells, {mean:,.0f} in each on average and "
         f"{max(loads):,} in the largest\n"
     )

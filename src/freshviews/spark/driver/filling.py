@@ -73,7 +73,7 @@ class Filling:
             raise PipelineError(f"{self._told()}: {cause(error)}; start again to try once more") from error
         refused = next((result["refused"] for result in results if "refused" in result), None)
         if refused is not None:
-            raise PipelineError(f"{self._told()}: {refused}; take it out of the script to go on without")
+            raise PipelineError(f"{self._told()}: {refused}; remove it from the script to continue without it")
         self._images = {result["cell"]: result["image"] for result in results}
         reach("images filled")
 

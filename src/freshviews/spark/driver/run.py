@@ -139,7 +139,7 @@ class Run:
         old = layout_of(before)
         if self._cells is not None and self._cells != old.cells:
             raise checkpoint.CheckpointError(
-                f"{self.root} has {old.cells} cells and cannot go on with {self._cells}; leave the number out, or "
+                f"{self.root} has {old.cells} cells and cannot continue with {self._cells}; leave the number out, or "
                 "begin with a new checkpoint"
             )
         views = {view.name: view.sql for view in self.definition.views}
@@ -172,7 +172,7 @@ class Run:
             at = self._at_work()
             new = next_layout(old, wanted, at)
             filling = self._filling = Filling(self.spark, self.root, old, new, at, self.fills)
-            _LOGGER.info("%s: filled as of version %d, while the stream goes on", ", ".join(self.fills), at.version)
+            _LOGGER.info("%s: backfill as of version %d; the stream continues", ", ".join(self.fills), at.version)
         filling.run()
         with self.working:
             latest = self._at_work()

@@ -66,7 +66,7 @@ def _refused(view: ViewSpec, version: int, what: str, error: Exception) -> SinkE
     reason = (str(error).strip().splitlines() or [""])[0]
     return SinkError(
         f"view {view.name}, version {version}: {what}: {reason}; the version is kept, and is delivered at the next "
-        "start: put right what is wrong, then start again"
+        "start: correct the cause, then start again"
     )
 
 
@@ -100,7 +100,7 @@ def publish_bad(source: Path, folder: Path, table: str, version: int) -> None:
     except OSError as error:
         raise SinkError(
             f"table {table}, version {version}: {folder} did not take the rows set aside: {error}; the version is "
-            "kept, and they are written at the next start: put right what is wrong, then start again"
+            "kept, and they are written at the next start: correct the cause, then start again"
         ) from error
 
 
@@ -136,7 +136,7 @@ class Delivered:
             write_whole(self._path, str(version).encode())
         except OSError as error:
             raise SinkError(
-                f"version {version} is delivered, but {self._path} cannot be written to say so: {error}; make room "
-                "there, then start again, which delivers the version once more"
+                f"version {version} is delivered, but {self._path} cannot be written to say so: {error}; free some "
+                "space there, then start again, which delivers the version once more"
             ) from error
         reach("delivery noted")

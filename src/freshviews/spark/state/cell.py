@@ -245,13 +245,13 @@ def _begun(root: Path, number: str, entry: Entry, cell: Cell) -> dict[str, Any] 
 
     def ended(code: int) -> None:
         if code != 0:
-            _LOGGER.warning("%s was not finished (exit code %d); the log goes on until another is", folder, code)
+            _LOGGER.warning("%s was not finished (exit code %d); the log grows until another one is", folder, code)
 
     if not in_child(write, ended):
         try:
             write()
         except StoreError as error:
-            _LOGGER.warning("%s; the log goes on until an image is written", error)
+            _LOGGER.warning("%s; the log grows until an image is written", error)
             return None
     return {"token": entry["token"], "folder": name, "rows": cell.database.stored_rows}
 

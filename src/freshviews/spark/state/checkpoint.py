@@ -52,7 +52,7 @@ def checkpoint_path(name: str) -> Path:
 
 def cannot_write(root: Path, error: OSError) -> str:
     """The user's error if the folder of a checkpoint cannot be written, for example because a disk is full."""
-    return f"{root} cannot be written: {error}; what is committed is safe: make room there, then start again"
+    return f"{root} cannot be written: {error}; committed versions are safe: free some space there, then start again"
 
 
 def spark_query(root: Path) -> str | None:
@@ -73,12 +73,12 @@ def check_query(root: Path, manifest: Manifest) -> None:
     if found is None:
         raise CheckpointError(
             f"{root / 'spark'} is gone, so nobody knows which input is in version {manifest.version}; put it back, "
-            "or begin with a new checkpoint, which reads all input anew"
+            "or begin with a new checkpoint, which reads all input again"
         )
     if found != manifest.query:
         raise CheckpointError(
             f"{root / 'spark'} is of another streaming query than the versions beside it; put the right one back, "
-            "or begin with a new checkpoint, which reads all input anew"
+            "or begin with a new checkpoint, which reads all input again"
         )
 
 
