@@ -1,21 +1,47 @@
-"""Heavy and light parts of a program's views, and what is done when rows move between them."""
+"""Heavy and light values of a program's views, the threshold between them, and how values move between the parts.
+
+This is the definition that planning, the interpreter (``program.reference.balances``), the compiled code
+(``kernel.hash.balance``) and EXPLAIN share.
+
+- The *threshold base* N follows the number D of rows of the stores: ``N / 4`` (rounded down) ``<= D < N`` after every
+  update. If D reaches N, N is doubled. If D falls below N / 4, N becomes N / 2 - 1. Both are a *major rebalancing*: all
+  values are parted again and the auxiliary views are recomputed.
+- The *degree* of a value is the number of rows of a view that have it at some positions of their key.
+- The *threshold* is N^epsilon. A major rebalancing makes a value heavy if its degree is at least the threshold, and
+  light otherwise. Between two of them, a light value becomes heavy at 3/2 of the threshold, and a heavy one becomes
+  light below 1/2 of it: a *minor rebalancing*. So a heavy value has at least 1/2 N^epsilon rows, and a light one fewer
+  than 3/2 N^epsilon. A value has that many updates between two of its moves, and they pay for the move.
+
+Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
+Definition 6 and Figure 4.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from freshviews.program.statements import Statement
 
 
+def thresholds(base: int, epsilon: float) -> tuple[int, int, int]:
+    """Three degrees for the threshold base N, rounded up to whole rows.
+
+    A value is heavy from the first on at a major rebalancing. A light value becomes heavy from the second on. A heavy
+    one becomes light below the third. ``kernel.hash.balance.set_base`` computes the same.
+    """
+    threshold = float(base) ** epsilon
+    return math.ceil(threshold), math.ceil(1.5 * threshold), math.ceil(0.5 * threshold)
+
+
 @dataclass(frozen=True)
 class Partition:
-    """A heavy and a light part of the rows of a view, by the degree of their values at the positions ``by``.
+    """A heavy and a light part of the rows of ``view``, by the degrees of their values at the positions ``by``.
 
-    The degree of a value is the number of rows that have it. ``heavy`` names the view of the heavy values, keyed by
-    them, ``subset`` that of the rows that have one, or is empty. With the threshold ``N ** epsilon``, N of the
-    Balancing, a heavy value has at least half as many rows, a light one fewer than one and a half times as many.
-    ``rise`` runs for a value (its variables are ``value``) that becomes heavy, ``sink`` for one that becomes light:
-    they move its rows and the value, and bring up to date what depends on the parts.
+    ``heavy`` names the view of the heavy values, keyed by them. ``subset`` names the subset of the rows with a heavy
+    value; it is empty if nothing loops over these. ``value`` are the variables of a value in ``rise``, which runs if it
+    becomes heavy, and in ``sink``, which runs if it becomes light. They add the value to ``heavy`` or take it out, move
+    its rows, and update what depends on the parts.
     """
 
     view: str
@@ -30,7 +56,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class Procedure:
-    """Statements that several moves perform, over the values of ``parameters`` and the multiplicity ``m``."""
+    """Statements that several moves run, with values for ``parameters`` and for the multiplicity ``m``."""
 
     name: str
     parameters: tuple[str, ...]
@@ -39,12 +65,11 @@ class Procedure:
 
 @dataclass(frozen=True)
 class Balancing:
-    """The parts of a program's views, and their threshold base N.
+    """The parts of a program's views and how they are rebalanced.
 
-    With D the rows of the ``stores``, ``N / 4`` (rounded down) ``<= |D| < N`` after every update. A major rebalancing
-    doubles N, or halves it, parts every view strictly (a value is heavy where its degree is at least the threshold),
-    empties the ``auxiliary`` views and runs ``recompute``, which fills them. ``choices``: exponents of which the engine
-    may take another one at every major rebalancing; none where those of the partitions are fixed.
+    The threshold base follows the rows of ``stores``. A major rebalancing parts every view, empties the ``auxiliary``
+    views and runs ``recompute``, which computes them from the stores. ``choices``: exponents from which the engine may
+    take another one at every major rebalancing; none if those of the partitions are fixed.
     """
 
     stores: tuple[str, ...]
@@ -58,5 +83,4 @@ class Balancing:
         return next(p for p in self.procedures if p.name == name)
 
     def partitions_of(self, view: str) -> tuple[Partition, ...]:
-        """The partitions of a view."""
         return tuple(p for p in self.partitions if p.view == view)

@@ -1,6 +1,6 @@
 """The words of a program's balance: its threshold base, its thresholds, and how often it was rebalanced.
 
-What they mean is said in ``program.reference.balances``, which the interpreter runs. The block::
+``program.parts`` defines them. ``program.reference.balances`` is the same rebalancing in the interpreter. The block::
 
     base | fewest rows | major | minor | per partition: epsilon, strict, rise, sink
 """

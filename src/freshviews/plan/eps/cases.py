@@ -1,18 +1,19 @@
-"""Programs by heavy and light values, from tables of cases.
+"""Programs by heavy and light values, from tables of cases over any number of relations.
 
-What IVM^eps does for a query is a table, as in Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 3): for an update
-of a relation, the sum that it adds to the result is taken case by case, by which values are heavy, each time as a join
-of few rows or out of a view that was kept for that case. A strategy writes the table (``Case``) and says of what the
-views are sums (``Auxiliary``); here it becomes a program.
+Source: Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 3). For an update of a relation, the sum that it adds to
+the result is split into cases, by which values are heavy. Each case is a join of few rows, or a lookup in a view that
+is stored for the case. A strategy writes the cases (``Case``) and defines the views (``Auxiliary``). This module makes
+the program.
 
-A *key* is a tuple of variables, such as ``("b",)``; its value is heavy where it has about N^eps rows or more in one of
-the relations that are parted by it. So a light value has at most 3/2 N^eps rows in each of them, and there are
-O(N^(1 - eps)) heavy ones. A join goes step by step, each time through the least number of rows that this tells: the
-rows of a light value, or the heavy values, or, where neither is known to be few, all rows; of two such sets that bind
-the same, through the one that is smaller when it runs.
+A *key* is a tuple of variables, such as ``("b",)``. Its value is heavy if it is heavy in one of the relations that are
+parted by the key, and light otherwise. So a light value has few rows in each of them, and there are few heavy values.
 
-Where a value turns heavy, or light, the views lose what they had of it in its old case and gain what they have in the
-new one (``turn_b``): joins that begin with the value, whose rows are few at that moment. Views are made anew the same
+A join goes step by step. Each step takes the option with the smallest bound: the rows of a light value, the heavy
+values, or, if neither applies, all rows that agree. Of two options that bind the same variables, the smaller one at
+run time is taken.
+
+If a value becomes heavy or light, each view loses the rows of the value's old case and gains those of its new case
+(``turn_b``). These joins begin with the value, which has few rows at that moment. Views are recomputed in the same
 way, beginning with a relation.
 """
 
@@ -23,6 +24,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from freshviews.expr.nodes import Expr, columns_of
+from freshviews.plan.eps.statements import COUNTED, Body, add_count, add_product, add_sum
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
@@ -33,25 +35,25 @@ from freshviews.plan.leaves import (
     row_carrier,
     update_carrier,
 )
-from freshviews.plan.naming import RESULT, Namer
+from freshviews.plan.naming import Namer
 from freshviews.program.parts import Balancing, Partition, Procedure
-from freshviews.program.payload import COUNT, MULTIPLICITY, Component, ComponentOf, Monomial
+from freshviews.program.payload import MULTIPLICITY
 from freshviews.program.program import Trigger
-from freshviews.program.statements import Add, Balance, If, Into, Lookup, Loop, Perform, Smaller, Statement, Sum
+from freshviews.program.statements import Add, Balance, If, Into, Lookup, Loop, Perform, Smaller
 from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
 
 T = TypeVar("T")
-Body = tuple[Statement, ...]
 Key = tuple[str, ...]
 Where = Mapping[Key, bool]
 """Which keys are heavy (True) and which are light."""
 Finish = Callable[[tuple[Carrier, ...]], Body]
+"""Makes the innermost statements of a join from the carriers of the joined rows."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """The rows that ``factors`` (names of atoms and of views) join to, where keys are heavy or light."""
+    """The join of ``factors`` (names of atoms and of views) over the rows whose keys are heavy or light as given."""
 
     where: Where
     factors: tuple[str, ...]
@@ -59,9 +61,9 @@ class Case:
 
 @dataclass(frozen=True)
 class Auxiliary:
-    """A view: the sum of the join of ``atoms``, by ``key``, over the cases in ``where``, of which no two overlap.
+    """A view: the sum of the join of ``atoms``, by ``key``, over the disjoint cases in ``where``.
 
-    ``short``: by atom, cases that come to the same for an update of it, in fewer steps.
+    ``short``: by atom, equivalent cases that take fewer steps for an update of it.
     """
 
     name: str
@@ -73,8 +75,8 @@ class Auxiliary:
 
 @dataclass(frozen=True)
 class Table:
-    """What a strategy says of a query: by which keys atoms are parted, the views, and, by atom, the cases of the
-    result."""
+    """The cases of a query. ``parts``: by atom, the keys that it is parted by. ``result``: by updated atom, the cases
+    of what the update adds to the result."""
 
     parts: Mapping[str, tuple[Key, ...]]
     auxiliaries: tuple[Auxiliary, ...]
@@ -96,7 +98,7 @@ class _Factor:
 
 @dataclass(frozen=True)
 class _Join:
-    """State of a join: variables bound, factors left, keys to be asked for, keys known to be light, conditions."""
+    """State of a join. ``asked``: keys that must still be tested. ``light``: keys that are known to be light."""
 
     bound: frozenset[str]
     factors: tuple[_Factor, ...]
@@ -108,7 +110,7 @@ class _Join:
 
 @dataclass(frozen=True)
 class _Piece:
-    """A case of an update, and what is done with what it finds; ``light``: keys that are known to be light."""
+    """A case of an update and what happens with the joined rows. ``light``: keys that are known to be light."""
 
     where: Where
     factors: tuple[str, ...]
@@ -117,8 +119,10 @@ class _Piece:
 
 
 class Cases:
-    """The parts of a program over a table of cases. ``added`` may do more than add a row to a view: it is given the
-    view's name and the Add."""
+    """Writes the views, triggers and rebalancing of a table of cases.
+
+    ``added`` gets the name of an auxiliary view and each Add to it, and may return an Add that does more.
+    """
 
     def __init__(
         self,
@@ -129,6 +133,7 @@ class Cases:
         added: Callable[[str, Add], Add] = lambda _, add: add,
     ) -> None:
         self.query = query
+        self.namer = namer
         self.table = table
         self.epsilon = epsilon
         self.added = added
@@ -137,36 +142,37 @@ class Cases:
         self.factors: dict[str, _Factor] = {}
         for atom in query.atoms:
             view = leaf_view(query, atom, namer.view(atom.name))
-            carrier = row_carrier(f"{view.name.lower()}_row", view)
-            self.factors[atom.name] = _Factor(atom.name, view, table.parts[atom.name], carrier)
+            self.factors[atom.name] = _Factor(atom.name, view, table.parts[atom.name], self._carrier(view))
         for one in table.auxiliaries:
             components = components_over(query, frozenset(one.atoms))
             cases = " or ".join(_shown(where) for where in one.where)
             view = View(namer.view(one.name), one.key, components, definition=f"{' * '.join(one.atoms)}, {cases}")
-            self.factors[one.name] = _Factor(one.name, view, (), row_carrier(f"{view.name.lower()}_row", view))
+            self.factors[one.name] = _Factor(one.name, view, (), self._carrier(view))
         keys = dict.fromkeys(key for atom in query.atoms for key in table.parts[atom.name])
         self.parted = {key: tuple(a for a in query.atoms if key in table.parts[a.name]) for key in keys}
         self.heavy: dict[Key, View] = {}
-        """By key, the values that are heavy in some relation, counted by relations."""
+        """By key, its heavy values. The payload counts the relations in which a value is heavy."""
         self.values: dict[tuple[str, Key], View] = {}
-        """By atom and key, the values that are heavy there."""
+        """By atom and key, the values that are heavy in the atom."""
         for key, atoms in self.parted.items():
-            count = (Component(COUNT, "integer"),)
             for atom in atoms:
                 store = self.store(atom).name
                 name = namer.view(f"{store}_heavy_{'_'.join(key)}")
-                self.values[atom.name, key] = View(name, key, count, definition=f"heavy in {store}")
+                self.values[atom.name, key] = View(name, key, COUNTED, definition=f"heavy in {store}")
             if len(atoms) == 1:
                 self.heavy[key] = self.values[atoms[0].name, key]
             else:
                 name = namer.view(f"heavy_{'_'.join(key)}")
-                self.heavy[key] = View(name, key, count, definition=f"in how many tables {', '.join(key)} is heavy")
+                self.heavy[key] = View(name, key, COUNTED, definition=f"in how many tables {', '.join(key)} is heavy")
+
+    def _carrier(self, view: View) -> Carrier:
+        return row_carrier(self.namer.row(view.name), view)
 
     def store(self, atom: Atom) -> View:
         return self.factors[atom.name].view
 
     def views(self) -> tuple[View, ...]:
-        """All views but the result; to be asked for when all else is written."""
+        """All views but the result. Their indexes are complete only after triggers and rebalancing are written."""
         heavy = {view.name: view for view in (*self.values.values(), *self.heavy.values())}
         views = (*(f.view for f in self.factors.values()), *heavy.values())
         return tuple(replace(v, indexes=tuple(sorted(self.indexes.get(v.name, ())))) for v in views)
@@ -174,7 +180,10 @@ class Cases:
     # Triggers
 
     def trigger(self, atom: Atom, before: Body = (), appear: Body = (), vanish: Body = (), alias: str = "") -> Trigger:
-        """What an update of an atom does: to the views, then to its store, then to the parts."""
+        """The trigger of an atom: the statements ``before``, then changes of the views, its store and the parts.
+
+        ``appear`` and ``vanish`` run if a row of the store appears or vanishes; ``alias`` is the name of that row.
+        """
         carrier = update_carrier(self.query, atom)
         pieces = [
             _Piece(case.where, case.factors, self._into(one, 1))
@@ -185,17 +194,17 @@ class Cases:
             )
         ]
         view = self.store(atom)
-        names = tuple(c.name for c in view.components)
         body = (
             *before,
             *self._by_case(pieces, frozenset(atom.variables), (carrier,)),
-            Add(view.name, atom.variables, names, product(view.components, (carrier,)), appear, vanish, alias=alias),
+            replace(add_product(view, (carrier,)), appear=appear, vanish=vanish, alias=alias),
             Balance(view.name, atom.variables),
         )
         return Trigger(atom.relation, parameters_of(self.query, atom), atom.filters, body)
 
     def change(self, atom: Atom, finish: Finish, update: bool = True) -> Body:
-        """The cases of the result for an update of an atom, each with ``finish``; ``update``: what came is a factor."""
+        """The cases of the result for an update of an atom, each with ``finish``. ``update``: its multiplicity and
+        lifts are factors of the payload."""
         pieces = [_Piece(case.where, case.factors, finish) for case in self.table.result[atom.name]]
         carriers = (update_carrier(self.query, atom),) if update else ()
         return self._by_case(pieces, frozenset(atom.variables), carriers)
@@ -203,23 +212,17 @@ class Cases:
     def summed(self, atom: Atom) -> Body:
         """What an update of an atom adds to a result without groups."""
         components = all_components(self.query)
-        body = self.change(atom, lambda carriers: (Into("u", product(components, carriers)),))
-        names = tuple(c.name for c in components)
-        total = tuple(Monomial((ComponentOf("u", name),)) for name in names)
-        return (Sum("u", components, body, (Add(RESULT, (), names, total),)),)
+        total = self.namer.of("u", "u")
+        body = self.change(atom, lambda carriers: (Into(total, product(components, carriers)),))
+        return (add_sum(self.query, total, body),)
 
     def _into(self, one: Auxiliary, sign: int) -> Finish:
+        """Add the joined rows to a view, or take them out where ``sign`` is -1."""
         view = self.factors[one.name].view
-
-        def finish(carriers: tuple[Carrier, ...]) -> Body:
-            payload = tuple(replace(p, coefficient=sign * p.coefficient) for p in product(view.components, carriers))
-            names = tuple(c.name for c in view.components)
-            return (self.added(one.name, Add(view.name, view.key, names, payload)),)
-
-        return finish
+        return lambda carriers: (self.added(one.name, add_product(view, carriers, sign)),)
 
     def _by_case(self, pieces: list[_Piece], bound: frozenset[str], carriers: tuple[Carrier, ...]) -> Body:
-        """The cases of an update: keys that it binds are asked for once."""
+        """The cases of an update. Each key that the update binds is tested once."""
 
         def split(left: list[_Piece]) -> Body:
             key = next((k for p in left for k in p.where if bound.issuperset(k)), None)
@@ -239,7 +242,7 @@ class Cases:
         return split(pieces) if pieces else ()
 
     def _heavy_alias(self, key: Key) -> str:
-        return f"is_heavy_{'_'.join(key)}"
+        return self.namer.of(("heavy", key), f"is_heavy_{'_'.join(key)}")
 
     # Joins
 
@@ -249,7 +252,7 @@ class Cases:
         return self._step(join, piece.finish)
 
     def _step(self, join: _Join, finish: Finish) -> tuple[Body, float]:
-        """What joins the factors that are left, and the exponent of the steps it takes."""
+        """Statements that join the remaining factors, and the exponent of the steps that they take."""
         ready = next((c for c in join.conditions if join.bound.issuperset(columns_of(c))), None)
         if ready is not None:
             inner, cost = self._step(replace(join, conditions=_less(join.conditions, ready)), finish)
@@ -273,7 +276,7 @@ class Cases:
         return self._loops(join, finish)
 
     def _loops(self, join: _Join, finish: Finish) -> tuple[Body, float]:
-        """A loop through the fewest rows; where two bind the same, through the smaller one."""
+        """A loop over the option with the smallest bound; of two that bind the same, over the smaller at run time."""
         groups: dict[frozenset[str], list[tuple[float, _Factor | Key]]] = {}
         touching = [f for f in join.factors if join.bound.intersection(f.view.key)] or list(join.factors)
         for factor in touching:
@@ -290,7 +293,7 @@ class Cases:
         return ((Smaller(*loops),) if len(loops) == 2 else loops), cost
 
     def _rows(self, factor: _Factor, join: _Join) -> float:
-        """The exponent of the rows of a factor that agree with what is bound."""
+        """The exponent of the number of rows of a factor that agree with the bound variables."""
         here = frozenset(factor.view.key) & join.bound
         if factor.name in self.auxiliaries:
             return 1 - self._eps(())
@@ -320,7 +323,7 @@ class Cases:
     # Rebalancing
 
     def balancing(self, first: Body = ()) -> Balancing:
-        """How values turn, and how views are made anew, after ``first``."""
+        """How values become heavy or light, and how views are recomputed after the statements ``first``."""
         procedures = tuple(
             Procedure(self._turn(key), key, body) for key in self.parted if (body := self._turned(key))
         )
@@ -333,9 +336,8 @@ class Cases:
         shared = [key for key, atoms in self.parted.items() if len(atoms) > 1]
         for key in shared:
             for atom in self.parted[key]:
-                counted = Add(self.heavy[key].name, key, (COUNT,), (Monomial(()),))
                 values = self.values[atom.name, key].name
-                recompute += (Loop(values, key, (), f"{values.lower()}_row", (counted,)),)
+                recompute += (Loop(values, key, (), self.namer.row(values), (add_count(self.heavy[key], 1),)),)
         for one in self.table.auxiliaries:
             for where in one.where:
                 recompute += self._whole(one, where)
@@ -344,7 +346,7 @@ class Cases:
         return Balancing(stores, partitions, emptied, recompute, procedures)
 
     def _whole(self, one: Auxiliary, where: Where) -> Body:
-        """A case of a view from scratch, beginning with the relation from which it takes the fewest steps."""
+        """Recompute one case of a view, beginning with the relation from which it takes the fewest steps."""
         found = []
         for name in one.atoms:
             factors = tuple(self.factors[other] for other in one.atoms if other != name)
@@ -362,7 +364,7 @@ class Cases:
         return f"turn_{'_'.join(key)}"
 
     def _turned(self, key: Key) -> Body:
-        """What turns with a value: for m = 1 it becomes heavy, for m = -1 light."""
+        """Changes of the views if a value becomes heavy (m = 1) or light (m = -1)."""
         everything = [(a.name, MULTIPLICITY) for a in self.query.aggregates]
         carrier = Carrier(None, frozenset(), tuple(everything))
         body: Body = ()
@@ -378,16 +380,15 @@ class Cases:
         view = self.store(atom)
         places = tuple(view.key.index(v) for v in key)
         self.indexes.setdefault(view.name, set()).add(places)
-        values = self.values[atom.name, key].name
+        values = self.values[atom.name, key]
         rise: Body = (Perform(self._turn(key), key, 1),) if turns else ()
         sink: Body = (Perform(self._turn(key), key, -1),) if turns else ()
+        heavy = self.heavy[key]
         if len(self.parted[key]) > 1:
-            heavy = self.heavy[key].name
-            rise = (Add(heavy, key, (COUNT,), (Monomial(()),), appear=rise),)
-            sink = (Add(heavy, key, (COUNT,), (Monomial((), -1),), vanish=sink),)
-        one = Add(values, key, (COUNT,), (Monomial(()),))
-        gone = Add(values, key, (COUNT,), (Monomial((), -1),))
-        return Partition(view.name, places, values, "", self.epsilon[atom.name], key, (one, *rise), (gone, *sink))
+            rise = (replace(add_count(heavy, 1), appear=rise),)
+            sink = (replace(add_count(heavy, -1), vanish=sink),)
+        rise, sink = (add_count(values, 1), *rise), (add_count(values, -1), *sink)
+        return Partition(view.name, places, values.name, "", self.epsilon[atom.name], key, rise, sink)
 
 
 def _less(items: tuple[T, ...], one: T) -> tuple[T, ...]:

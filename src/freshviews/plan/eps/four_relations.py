@@ -1,13 +1,18 @@
 """IVM^eps over four relations: 4-cycles, 4-paths and Loomis-Whitney joins of degree 4, counted in sublinear time.
 
-Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) say that variants of IVM^eps keep such counts; the tables
-below are worked out here, on the terms of ``eps_cases``. In all of them a value is heavy where it is so in one of the
-relations that have it, so that a light value has few rows in each. Views sum up what is not in their key.
+Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that variants of IVM^eps maintain such counts.
+The tables of cases below are worked out here; ``cases`` makes the programs. A value is heavy if it is heavy in one of
+the relations that have it, so a light value has few rows in each. Views sum up all variables that are not in their
+key.
 
-A 4-path, R(b) S(b, c) T(c, d) U(d) once its ends are summed up, O(N^max(eps, 1 - eps)) steps. An update of R needs the
-sum over c and d of S T U. Where c is heavy or d is light, U has been summed up by c in ``V_TU``; there are few heavy c,
-and a light b has few c. What is left are light c and heavy d, of which there are few, so the pairs S T are kept for
-them by b and d in ``W_d``; and the heavy b with light c and d, for which the sum itself is kept, in ``X_b``::
+**4-path**, R(b) S(b, c) T(c, d) U(d) after summing up its ends: O(N^max(eps, 1 - eps)) steps. An update of R needs the
+sum over c and d of S T U:
+
+- c heavy, or c and d light: U is summed up by c in ``V_TU``. There are few heavy c, and a light b has few c;
+- c light, d heavy: the pairs S T are stored by b and d in ``W_d``. There are few heavy d;
+- b heavy, c and d light: the sum itself is stored by b in ``X_b``.
+
+In full::
 
     V_TU(c) = T U, c heavy, or c and d light        W_d(b, d) = S T, c light, d heavy
     V_RS(c) = R S, c heavy, or c and b light        W_b(b, d) = S T, c light, b heavy
@@ -16,9 +21,9 @@ them by b and d in ``W_d``; and the heavy b with light c and d, for which the su
     on R(b): W_d[b] U;  b light: S[b] V_TU;  b heavy: X_b[b], and S[b] V_TU where c is heavy
     on S(b, c): c heavy: R V_TU;  c light: R T[c] U
 
-A 4-cycle, R(a, b) S(b, c) T(c, d) U(d, a), O(N^max(2 eps, 1 - eps)) steps: N^(2/3) at eps = 1/3. Of a path of two
-relations the ends are kept where both are heavy (``H``), or where what is between them is light and one of them heavy
-(``L``); of a path of three where both ends are heavy and all between them is light (``V``)::
+**4-cycle**, R(a, b) S(b, c) T(c, d) U(d, a): O(N^max(2 eps, 1 - eps)) steps, N^(2/3) at eps = 1/3. Three kinds of views
+are stored: a path of two relations by its ends, if both are heavy (``H``), or if the variable between them is light
+and an end is heavy (``L``); and a path of three by its ends, if both are heavy and all between them is light (``V``)::
 
     H_ST(b, d) = S T, b and d heavy                 L_ST(b, d) = S T, c light, b or d heavy
     V_STU(b, a) = S T U, b and a heavy, c and d light       ... and likewise all around the cycle
@@ -28,11 +33,11 @@ relations the ends are kept where both are heavy (``H``), or where what is betwe
                 a light, b heavy: U[a] T[d] S where d is light
                 a and b heavy: L_TU where c is heavy, V_STU
 
-A Loomis-Whitney join of degree 4, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c), O(N^max(eps, 1 - eps)) steps: it is to
-the triangle in linear space (``ivm_eps_linear``) what it is to the triangle. Keys are the pairs. An update of R looks
-for a, which S has with (c, d), T with (d, b), U with (b, c). Where one of these pairs is light, its rows are gone
-through. Where all are heavy, the sum is kept in ``V_STU(b, c, d)``; an update of S adds to it for the heavy (b, c) that
-have its c, or the heavy (d, b) that have its d.
+**Loomis-Whitney join of degree 4**, R(b, c, d) S(c, d, a) T(d, a, b) U(a, b, c): O(N^max(eps, 1 - eps)) steps. It
+generalises the triangle in linear space (``triangle_linear``). Keys are pairs of variables. An update of R looks for a,
+which S has with (c, d), T with (d, b) and U with (b, c). If one of these pairs is light, its rows are joined. If all
+are heavy, the sum is stored in ``V_STU(b, c, d)``. An update of S changes it for the heavy (b, c) with its c, or for
+the heavy (d, b) with its d.
 """
 
 from __future__ import annotations
@@ -42,7 +47,7 @@ from itertools import combinations, permutations
 
 from freshviews.errors import PlanError
 from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Key, Table
-from freshviews.plan.eps.cycle import forgotten
+from freshviews.plan.eps.cycle import exponent, forgotten
 from freshviews.plan.leaves import all_components, spanning_lifts
 from freshviews.plan.naming import RESULT, Namer, joined_name
 from freshviews.program.program import Program
@@ -51,21 +56,24 @@ from freshviews.program.views import View
 from freshviews.query.query import Query
 
 Sides = tuple[Key, ...]
-"""The variables that the same relations share, as one."""
+"""Groups of variables. The variables of a group occur in the same relations."""
 
 _SHAPES = {
     "path": ((0, 1), (1, 2), (2, 3)),
     "cycle": ((3, 0), (0, 1), (1, 2), (2, 3)),
     "loomis_whitney": ((1, 2, 3), (2, 3, 0), (3, 0, 1), (0, 1, 2)),
 }
-"""By shape, which of the four relations share each side."""
+"""By shape and side, the relations that share the side."""
 
 DEFAULTS = {"path": 1 / 2, "cycle": 1 / 3, "loomis_whitney": 1 / 2}
-"""The exponents of the least time."""
+"""By shape, the exponent of the least time."""
 
 
 def shape_of(query: Query) -> tuple[str, tuple[str, ...], Sides] | None:
-    """The shape of a query over four relations that this strategy keeps, its atoms in order, and its sides."""
+    """The shape of a query over four relations, its atoms in the order of the shape, and its sides.
+
+    None if this strategy does not take the query.
+    """
     if len(query.atoms) != 4 or query.free or query.conditions or spanning_lifts(query):
         return None
     query = forgotten(query)
@@ -83,14 +91,17 @@ def shape_of(query: Query) -> tuple[str, tuple[str, ...], Sides] | None:
 
 
 def is_cycle(query: Query) -> bool:
-    """Whether a query is a 4-cycle, whose exponent is to be less than 1/2."""
+    """True for a 4-cycle. Its exponent should be less than 1/2."""
     found = shape_of(query)
     return found is not None and found[0] == "cycle"
 
 
 def plan(query: Query, epsilon: Mapping[str, float]) -> Program:
-    """Program of a count, or of sums, over four relations; ``epsilon`` by atom, or for all others under the empty
-    name. PlanError where ``shape_of`` knows no shape of it."""
+    """The program of a count, or of sums, over four relations.
+
+    ``epsilon``: the exponent by atom; the one for all others is under the empty name. PlanError if the query has none
+    of the shapes.
+    """
     found = shape_of(query)
     if found is None:
         raise PlanError(
@@ -100,7 +111,7 @@ def plan(query: Query, epsilon: Mapping[str, float]) -> Program:
     shape, order, sides = found
     query = forgotten(query)
     table = TABLES[shape](order, sides)
-    given = {name: epsilon.get(name, epsilon.get("", DEFAULTS[shape])) for name in order}
+    given = {atom.name: exponent(epsilon, atom, DEFAULTS[shape]) for atom in query.atoms}
     cases = Cases(query, table, given, Namer(query))
     triggers = tuple(cases.trigger(atom, cases.summed(atom)) for atom in query.atoms)
     balancing = cases.balancing()

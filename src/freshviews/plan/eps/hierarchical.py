@@ -49,7 +49,8 @@ from dataclasses import dataclass, field, replace
 
 from freshviews.errors import PlanError
 from freshviews.plan.delta.nest import Indexes, Join, Step, nest
-from freshviews.plan.eps.cycle import forgotten
+from freshviews.plan.eps.cycle import exponent, forgotten
+from freshviews.plan.eps.statements import COUNTED, Body, add_count, add_product
 from freshviews.plan.eps.tree import Node, most_covering, settled, tree_of
 from freshviews.plan.leaves import (
     Carrier,
@@ -63,7 +64,7 @@ from freshviews.plan.leaves import (
 )
 from freshviews.plan.naming import Namer, joined_name
 from freshviews.program.parts import Balancing, Partition
-from freshviews.program.payload import COUNT, Component, ComponentOf, Monomial
+from freshviews.program.payload import COUNT, ComponentOf, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Listed, SliceSource, Source, UnionSource
 from freshviews.program.statements import Add, Balance, Changed, Emit, Enter, Into, Leave, Lookup, Loop, Statement, Sum
@@ -72,7 +73,6 @@ from freshviews.query.hierarchical import delta_rank, is_hierarchical, is_q_hier
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Atom, Query
 
-Body = tuple[Statement, ...]
 Carriers = tuple[Carrier, ...]
 Finish = Callable[[Carriers], Body]
 Item = Atom | Node
@@ -82,7 +82,6 @@ Path = tuple[Node, ...]
 DEFAULT = 0.5
 HEAVY = "heavy"
 """The subset of W_X with the heavy values of X."""
-ONE = (Component(COUNT, "integer"),)
 
 
 def is_kept(query: Query) -> bool:
@@ -122,7 +121,7 @@ class _Planner:
         self.indexes: Indexes = {}
         self.parts: Indexes = {}
         self.namer = namer = Namer(query)
-        self.given = {a.name: _exponent(epsilon, a) for a in query.atoms}
+        self.given = {a.name: exponent(epsilon, a, DEFAULT) for a in query.atoms}
         self.stores = {a.name: leaf_view(query, a, namer.view(a.name)) for a in query.atoms}
         self.sums: dict[Node, View] = {}
         self.joins: dict[Node, View] = {}
@@ -142,9 +141,9 @@ class _Planner:
             return
         if len(_items(node)) > 1:
             what = f"{', '.join(node.key) or 'whether all'} with all below"
-            self.joins[node] = View(self.namer.view(f"W_{name}"), node.key, ONE, definition=what)
+            self.joins[node] = View(self.namer.view(f"W_{name}"), node.key, COUNTED, definition=what)
         if node is not self.root:
-            self.counts[node] = View(self.namer.view(f"P_{name}"), node.above, ONE, definition=f"number of {name}")
+            self.counts[node] = View(self.namer.view(f"P_{name}"), node.above, COUNTED, definition=f"number of {name}")
         # What hangs below values that are all light is never listed by itself.
         whole = any(one.whole == "light" and node in above.nodes() for above, one in self.partings.items())
         if node.is_violating and not whole:
@@ -169,11 +168,11 @@ class _Planner:
             key = tuple(v for v in atom.variables if v in node.key)
             wanted = f"{store}_heavy" if once else f"{store}_heavy_{name}"
             what = f"{', '.join(key)} that are heavy in {store}"
-            values[atom.name] = View(self.namer.view(wanted), key, ONE, definition=what)
+            values[atom.name] = View(self.namer.view(wanted), key, COUNTED, definition=what)
         heavy = values[parted[0].name]
         if len(parted) > 1:
             what = f"heavy {', '.join(node.key)}, and in how many relations"
-            heavy = View(self.namer.view(f"H_{name}"), node.key, ONE, definition=what)
+            heavy = View(self.namer.view(f"H_{name}"), node.key, COUNTED, definition=what)
         return Parting("", parted, values, heavy)
 
     def program(self) -> Program:
@@ -269,7 +268,7 @@ class _Planner:
     ) -> Body:
         """Join what is bound with views, and add all that is found to a view."""
         start = Join(frozenset(bound), carriers, steps)
-        return nest(start, lambda done: (_add(to, done.carriers, sign),), self.indexes, smaller=False)
+        return nest(start, lambda done: (add_product(to, done.carriers, sign),), self.indexes, smaller=False)
 
     # Triggers
 
@@ -296,7 +295,7 @@ class _Planner:
     def arrive(self, item: Item, path: Path, carriers: Carriers) -> Body:
         """What an item hands up takes a payload. The path begins with the node above the item."""
         node, rest = path[0], path[1:]
-        add = _add(self.view(item), carriers)
+        add = add_product(self.view(item), carriers)
         if node.is_open:
             return (self.met(add, item, path),)
         others = tuple(self.step(other) for other in _items(node) if other is not item)
@@ -335,7 +334,7 @@ class _Planner:
         if not rest:
             return ()
         view = self.counts[node]
-        return (self.met(_count(view, sign), node, rest, (sign,)),)
+        return (self.met(add_count(view, sign), node, rest, (sign,)),)
 
     # Parts
 
@@ -353,7 +352,7 @@ class _Planner:
             if len(one.atoms) > 1:
                 auxiliary.append(heavy.name)
                 for view in one.values.values():
-                    recompute.append(Loop(view.name, view.key, (), self.namer.alias(view.name), (_count(heavy, 1),)))
+                    recompute.append(Loop(view.name, view.key, (), self.namer.alias(view.name), (add_count(heavy, 1),)))
             enter: Body = (Enter(rows.alias, HEAVY),)
             side = Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), enter, self.made_light(node, 1))
             recompute.append(Loop(rows.view, rows.key, (), rows.alias, (Leave(rows.alias, HEAVY), side)))
@@ -370,11 +369,11 @@ class _Planner:
         up = (*self.made_light(node, -1), Enter(rows.alias, HEAVY))
         down = (Leave(rows.alias, HEAVY), *self.made_light(node, 1))
         up, down = ((Lookup(rows.view, rows.key, rows.alias, body),) for body in (up, down))
-        rise: Body = (_count(values, 1), *up)
-        sink: Body = (_count(values, -1), *down)
+        rise: Body = (add_count(values, 1), *up)
+        sink: Body = (add_count(values, -1), *down)
         if heavy != values:
-            rise = (_count(values, 1), replace(_count(heavy, 1), appear=up))
-            sink = (_count(values, -1), replace(_count(heavy, -1), vanish=down))
+            rise = (add_count(values, 1), replace(add_count(heavy, 1), appear=up))
+            sink = (add_count(values, -1), replace(add_count(heavy, -1), vanish=down))
         by = tuple(i for i, v in enumerate(atom.variables) if v in node.key)
         self.indexes.setdefault(store.name, set()).add(by)
         return Partition(store.name, by, values.name, "", self.given[atom.name], values.key, rise, sink)
@@ -410,7 +409,7 @@ class _Planner:
             step = self.joined(node)
             return (Lookup(step.view, step.key, step.alias, body),) if presence else body
         atoms = frozenset(a.name for a in node.atoms_below())
-        components = ONE if presence else components_over(self.query, atoms)
+        components = COUNTED if presence else components_over(self.query, atoms)
         alias = self.namer.alias(f"{'has' if presence else 'u'}_{joined_name(node.variables)}")
 
         def into(inner: Carriers) -> Body:
@@ -450,21 +449,6 @@ class _Planner:
 
 def _items(node: Node) -> tuple[Item, ...]:
     return (*node.atoms, *node.children)
-
-
-def _exponent(epsilon: float | Mapping[str, float], atom: Atom) -> float:
-    if isinstance(epsilon, float | int):
-        return float(epsilon)
-    return float(epsilon.get(atom.name, epsilon.get("", DEFAULT)))
-
-
-def _add(view: View, carriers: Carriers, sign: int = 1) -> Add:
-    payload = (replace(p, coefficient=sign * p.coefficient) for p in product(view.components, carriers))
-    return Add(view.name, view.key, tuple(c.name for c in view.components), tuple(payload))
-
-
-def _count(view: View, sign: int) -> Add:
-    return Add(view.name, view.key, (COUNT,), (Monomial((), sign),))
 
 
 def _power(exponent: float) -> str:

@@ -1,19 +1,23 @@
-"""IVM^eps for listing: the rows of a triangle join with constant delay, in the time that counting them takes.
+"""IVM^eps for listing: the rows of a triangle join, enumerated with constant delay.
 
-Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) say that a variant of IVM^eps enumerates all triangles with
-constant delay after each update. It is worked out here over R(a, b), S(b, c), T(c, a), each parted by its first
-variable, on the terms of ``eps_cases``. Going around R, S, T, R, a triangle's values are all heavy, or all light, or
-there is exactly one place where a heavy one is followed by a light one:
+Kara, Ngo, Nikolic, Olteanu, Zhang (ICDT 2019, Section 6) state that a variant of IVM^eps enumerates all triangles
+with constant delay after each update. It is worked out here over R(a, b), S(b, c), T(c, a), each parted by its first
+variable. ``cases`` makes the program from the table of cases. An update takes as many steps as one of the count.
 
-- all heavy or all light: each update finds its triangles in few steps, and they are kept one by one, in ``M``;
-- b heavy in S, c light in T: an update of R may have any number of them. The pairs of rows of S and T are kept, in
-  ``V_ST(a, b, c)``, without R: an update of S finds the few a of a light c, one of T the few heavy b. Which rows of R
-  have some is told by ``N_ST(a, b)``, their number, and these rows are in the subset ``listed``;
+Go around R, S, T, R. The values of a triangle are all heavy, or all light, or in exactly one place a heavy value is
+followed by a light one:
+
+- all heavy or all light: each update finds few such triangles, and each of them is a row of ``M``;
+- b heavy in S, c light in T: an update of R may find any number of them. The pairs of rows of S and T are stored in
+  ``V_ST(a, b, c)``, without R. An update of S finds the few a of a light c, one of T the few heavy b. ``N_ST(a, b)``
+  counts the pairs. The rows of R that have some are in the subset ``listed``;
 - likewise V_TR for rows of S, and V_RS for rows of T.
 
-So the result is ``M``, and for each listed row of R the rows of V_ST with its a and b, and so on for S and T. No row
-comes twice, none is passed over, and the delay is constant. An update takes O(N^max(eps, 1 - eps)) steps amortised;
-where its change is wanted, it is emitted by the same cases, in as many steps more as it has rows::
+So the result is ``M``, and for each listed row of R the rows of V_ST with its a and b, and so on for S and T. Each row
+comes exactly once, with constant delay. An update takes O(N^max(eps, 1 - eps)) steps amortised. If its change is
+wanted, the same cases emit it, in as many further steps as it has rows.
+
+The plan of Q(a, b, c) = R(a, b) S(b, c) T(c, a), as far as R is concerned::
 
     on R(a, b) += m:
         if changes are wanted:
@@ -31,7 +35,7 @@ where its change is wanted, it is emitted by the same cases, in as many steps mo
             appears: if N_ST[a, b]: the row enters listed
         balance R by a
 
-DISTINCT counts rows of the result once each, which takes relations without negative multiplicities.
+DISTINCT counts each row of the result once. It requires relations without negative multiplicities.
 """
 
 from __future__ import annotations
@@ -41,24 +45,26 @@ from dataclasses import replace
 
 from freshviews.errors import PlanError
 from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Table
-from freshviews.plan.eps.cycle import Role, cycle_of
+from freshviews.plan.eps.cycle import Cycle, Role, after, cycle_of
+from freshviews.plan.eps.statements import COUNTED, Body, add_count
 from freshviews.plan.leaves import Carrier, product, row_carrier, spanning_lifts
 from freshviews.plan.naming import Namer, joined_name
-from freshviews.program.payload import COUNT, Component, Monomial
+from freshviews.program.payload import Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated
-from freshviews.program.statements import Add, Changed, Emit, Enter, If, Leave, Lookup, Loop, Statement
+from freshviews.program.statements import Add, Changed, Emit, Enter, If, Leave, Lookup, Loop
 from freshviews.program.views import Subset, View
 from freshviews.query.query import Query
 
-Body = tuple[Statement, ...]
 LISTED = "listed"
-_COUNTED = (Component(COUNT, "integer"),)
+"""The subset of the rows from which a row of the result is enumerated."""
 
 
 def plan(query: Query, epsilon: float | Mapping[str, float], distinct: bool = False) -> Program | None:
-    """The program of a join of three relations in a cycle whose result is all their variables, each row once if it
-    is ``distinct``; None for other queries. ``epsilon`` as for ``ivm_eps``."""
+    """The program of a join of three relations in a cycle whose result has all their variables; None for others.
+
+    ``distinct``: the result has each row once. ``epsilon`` as for ``triangle``.
+    """
     try:
         cycle = cycle_of(query, epsilon)
     except PlanError:
@@ -71,19 +77,19 @@ def plan(query: Query, epsilon: float | Mapping[str, float], distinct: bool = Fa
 
 
 class _Listing:
-    """Writes the program; roles follow each other around the cycle."""
+    """Writes the program."""
 
-    def __init__(self, query: Query, cycle: tuple[Role, Role, Role], distinct: bool) -> None:
+    def __init__(self, query: Query, cycle: Cycle, distinct: bool) -> None:
         self.query = query
         self.cycle = cycle
         self.distinct = distinct
         namer = Namer(query)
         self.pairs: dict[str, str] = {}
-        """By atom, the view of the two others where the heavy part of one meets the light part of the next."""
+        """By atom, the view of the two others in which the first has a heavy value and the second a light one."""
         auxiliaries, result = [], {}
         everything = query.variables
         for role in cycle:
-            first, second = self.after(role)
+            first, second = after(cycle, role)
             pair = f"V_{joined_name((first.name, second.name))}"
             self.pairs[role.name] = pair
             both = (first.name, second.name)
@@ -102,16 +108,12 @@ class _Listing:
             self.pairs[role.name]: View(
                 namer.view(f"N{self.pairs[role.name][1:]}"),
                 role.atom.variables,
-                _COUNTED,
+                COUNTED,
                 definition=f"rows of {self.pairs[role.name]} by row of {role.name}",
             )
             for role in cycle
         }
         self.cases = Cases(query, table, {role.name: role.given for role in cycle}, namer, self.added)
-
-    def after(self, role: Role) -> tuple[Role, Role]:
-        at = self.cycle.index(role)
-        return self.cycle[(at + 1) % 3], self.cycle[(at + 2) % 3]
 
     def view(self, name: str) -> View:
         return self.cases.factors[name].view
@@ -140,7 +142,7 @@ class _Listing:
         return self.query.atoms.index(role.atom)
 
     def added(self, name: str, add: Add) -> Add:
-        """What a row that comes to be in a view, or goes, changes: which rows are listed."""
+        """An Add to a view that also updates which rows are listed, if a row of the view appears or vanishes."""
         alias = f"{add.view.lower()}_added"
         if name == self.all:
             return replace(add, alias=alias, appear=(Enter(alias, LISTED),))
@@ -149,18 +151,17 @@ class _Listing:
         store = self.view(atom)
         row = f"{store.name.lower()}_listed"
 
-        def counted(sign: int, appear: Body = (), vanish: Body = ()) -> Body:
-            return (Add(number.name, number.key, (COUNT,), (Monomial((), sign),), appear, vanish),)
-
         enters = Lookup(store.name, store.key, row, (Enter(row, LISTED),))
         leaves = Lookup(store.name, store.key, row, (Leave(row, LISTED),))
-        return replace(add, appear=counted(1, appear=(enters,)), vanish=counted(-1, vanish=(leaves,)))
+        more, less = (replace(add_count(number, 1), appear=(enters,)), replace(add_count(number, -1), vanish=(leaves,)))
+        return replace(add, appear=(more,), vanish=(less,))
 
     def emit(self, carriers: tuple[Carrier, ...], sign: int = 1) -> Body:
-        (monomial,) = product(_COUNTED, carriers)
+        (monomial,) = product(COUNTED, carriers)
         return (Emit(self.query.free, (Monomial((), sign) if self.distinct else monomial,)),)
 
     def trigger(self, role: Role) -> Trigger:
+        """The trigger of an atom, with the change of the result where it is wanted."""
         atom, store = role.atom, self.view(role.name)
         row = f"{store.name.lower()}_new"
         number = self.numbers[self.pairs[role.name]]
@@ -176,7 +177,7 @@ class _Listing:
         return self.cases.trigger(atom, before, appear, vanish, row)
 
     def unlisted(self) -> Body:
-        """No row is listed, before all views are made anew."""
+        """Take all rows out of ``listed``, before all views are recomputed."""
         body: Body = ()
         for role in self.cycle:
             store = self.view(role.name)
@@ -185,6 +186,7 @@ class _Listing:
         return body
 
     def everything(self) -> Body:
+        """Enumerate the result."""
         whole = self.view(self.all)
         alias = f"{whole.name.lower()}_row"
         body: Body = (
@@ -200,6 +202,7 @@ class _Listing:
         return body
 
     def member(self) -> Body:
+        """Look up one row of the result."""
         stores = [self.view(role.name) for role in self.cycle]
         aliases = [f"{store.name.lower()}_row" for store in stores]
         body = self.emit(tuple(row_carrier(a, store) for a, store in zip(aliases, stores, strict=True)))

@@ -1,34 +1,29 @@
-"""Rebalancing in the interpreter: what a Balance, and a batch as a whole, does to the parts of a State.
+"""Rebalancing in the interpreter: how a Balance statement, and a batch as a whole, move values between parts.
+
+The threshold base, the thresholds and the two kinds of rebalancing are defined in ``program.parts``.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
-Figure 4, ONUPDATE. Beyond it: a batch of inserts that may more than double the stores sets N for all of its rows
-before the first of them, as one major rebalancing; where fewer came to be than a fourth of that, a second one follows
-the last.
+Figure 4, ONUPDATE. Beyond the paper, a batch of inserts that may more than double the stores sets N for all its rows
+before the first of them, in one major rebalancing. If fewer than a fourth of N rows are stored after the batch, a
+second one follows.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from freshviews.program.parts import Balancing, Partition, thresholds
 from freshviews.program.reference.payloads import Key, Payload, Scope
 
 if TYPE_CHECKING:
-    from freshviews.program.parts import Balancing, Partition
     from freshviews.program.reference.interpreter import State
 
 
-def thresholds(base: int, epsilon: float) -> tuple[int, int, int]:
-    """The degrees from which a value is heavy: strictly, for one that was light, for one that was heavy."""
-    threshold = float(base) ** epsilon
-    return math.ceil(threshold), math.ceil(1.5 * threshold), math.ceil(0.5 * threshold)
-
-
 class Balances:
-    """The threshold base N of a State and how often it was rebalanced.
+    """The threshold base N of a State, and the numbers of its major and minor rebalancings.
 
-    ``low``: the fewest rows that the stores may have; 0 while a batch grows into the base that was set for it.
+    ``low``: the fewest rows that the stores may have. It is 0 during a batch for which the base was set.
     """
 
     def __init__(self, state: State) -> None:
@@ -49,7 +44,7 @@ class Balances:
         return sum(len(self.state.views[name]) for name in self.balancing.stores)
 
     def expect(self, multiplicities: Sequence[int]) -> None:
-        """Before a batch of updates: set the base for all of them where they may more than double it."""
+        """Before a batch: set the base for all its rows if these are inserts that may more than double the stores."""
         if self.balancing is None:
             return
         most = self.size + len(multiplicities)
@@ -58,14 +53,14 @@ class Balances:
             self.low = 0
 
     def settle(self) -> None:
-        """After a batch: fewer rows than a fourth of the base that was set for it are too few."""
+        """After a batch: rebalance if the stores have fewer rows than a fourth of the base that was set for it."""
         if self.balancing is not None:
             self.low = self.base // 4
             if self.size < self.low:
                 self._rebalance(2 * self.size + 1)
 
     def restore(self, view: str, key: Key) -> None:
-        """What a Balance does."""
+        """Run a Balance after an update of the row ``key`` of a view: a major or a minor rebalancing, if one is due."""
         assert self.balancing is not None
         self.state.steps += 1
         if self.size >= self.base:
@@ -106,7 +101,7 @@ class Balances:
         self.state.run(self.balancing.recompute, Scope({}, {}, _no_row))
 
     def _part(self, partition: Partition) -> None:
-        """Part a view strictly."""
+        """Make each value heavy or light by the threshold itself, and mark the rows of the heavy ones."""
         state = self.state
         strict, _, _ = thresholds(self.base, partition.epsilon)
         heavy = {}
