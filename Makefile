@@ -1,19 +1,24 @@
 # make demo, make test, make lint: each sets .venv up by itself. Python 3.11 to 3.13 is needed, nothing else; a Java
 # for Spark is taken from the package index where the machine has none.
 # PYTHON=... names the interpreter; JOBS=... the processes that run tests; KILLS=... how many kills are at random;
-# BENCH=... options of the benchmarks, as BENCH='--only tpch --limit 5'.
+# SEED=... repeats a run of make fuzz, SHARE=10 makes it a tenth as large; BENCH=... options of the benchmarks, as
+# BENCH='--only tpch --limit 5'.
 
 JOBS ?= 2
 KILLS ?= 100
+SEED ?=
+SHARE ?= 1
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test without-spark kills lint clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo test test-all fuzz without-spark kills lint clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
-	@echo "make test    all tests"
+	@echo "make test    the tests to run after each change: every room, every strategy, fixed seeds; 8 minutes on two cores"
+	@echo "make test-all   every test at full size, and the 20 slowest by name; half an hour"
+	@echo "make fuzz    random tests from a new seed; failures become files in tests/cases, which make test replays"
 	@echo "make without-spark   the package in an environment that has no pyspark"
 	@echo "make kills   a pipeline killed at every step, and at random moments"
 	@echo "make lint    ruff and mypy"
@@ -54,7 +59,13 @@ demo: $(READY)
 	@$(RUN) -m demo
 
 test: $(READY)
-	$(RUN) -m pytest -n $(JOBS) --dist worksteal
+	@$(RUN) -m tests quick -n $(JOBS) --dist worksteal
+
+test-all: $(READY)
+	@$(RUN) -m tests full -n $(JOBS) --dist worksteal --durations 20 --durations-min 1
+
+fuzz: $(READY)
+	@FRESHVIEWS_SEED=$(SEED) FRESHVIEWS_FUZZ_SHARE=$(SHARE) $(RUN) -m tests fuzz -n $(JOBS) --dist worksteal
 
 # In a venv of its own, as the package comes from pip without extras.
 without-spark: $(READY)

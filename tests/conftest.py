@@ -1,13 +1,28 @@
-"""What all tests share: golden files, and small cells."""
+"""Set-up of all tests: golden files, small cells, tiers, and seeds.
+
+What runs is decided here, from the tier (tests/tiers.py) and the marks of tests (pyproject.toml):
+
+- Without FRESHVIEWS_PURE_PYTHON=1 all tests run that need compiled code or do not care. With it, those with the mark
+  ``plain_python`` run, as a job of their own; ``python -m tests`` runs both jobs.
+- The quick tier leaves out ``full`` tests and most cases of tests with ``sample`` or ``diagonal``. It runs a file with
+  the mark ``compiled(n)`` as plain Python, and every n-th test of it with compiled code.
+- Hypothesis draws the same examples in every run, except in the fuzz tier, whose failures are stored (tests/found.py).
+"""
 
 from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+from tests.found import Found, cases_of
+from tests.tiers import FUZZ, LONG, QUICK, SEED, examples, seeds
 
 # Many images, as cells of tests are small. Set before anything reads it; workers of Spark have it from its Java.
 os.environ.setdefault("FRESHVIEWS_SMALLEST_IMAGE", "20000")
@@ -17,6 +32,11 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 GOLDEN = Path(__file__).parent / "golden"
+PLAIN_PYTHON = os.environ.get("FRESHVIEWS_PURE_PYTHON") == "1"
+
+settings.register_profile("fixed", derandomize=True, print_blob=False)
+settings.register_profile("fuzz", database=None, print_blob=False)
+settings.load_profile("fuzz" if FUZZ else "fixed")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,3 +56,132 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == path.read_text(), f"{path} differs; if that is meant, pytest --regenerate"
 
     return check
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """``seeds(n)`` gives a test its argument ``seed``: the seeds of the tier, and those of stored cases."""
+    mark = metafunc.definition.get_closest_marker("seeds")
+    if mark is not None:
+        known = [case.seed for case in cases_of(metafunc.definition.nodeid)]
+        metafunc.parametrize("seed", list(dict.fromkeys([*known, *seeds(mark.args[0])])))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    kept = [item for item in items if _belongs(item)]
+    if QUICK:
+        kept = _few(kept)
+    # One worker of xdist has the first half of the list: all tests of the one Spark session.
+    kept.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
+    chosen = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = kept
+
+
+def _belongs(item: pytest.Item) -> bool:
+    """Whether the test is one of this tier and of this job."""
+    if FUZZ:
+        return _is_random(item)
+    mark = item.get_closest_marker("plain_python")
+    if PLAIN_PYTHON:
+        return mark is not None or (QUICK and item.get_closest_marker("compiled") is not None)
+    return mark is None or not mark.kwargs.get("only", False)
+
+
+def _is_random(item: pytest.Item) -> bool:
+    return item.get_closest_marker("seeds") is not None or is_hypothesis_test(getattr(item, "obj", None))
+
+
+def _few(items: list[pytest.Item]) -> list[pytest.Item]:
+    """What the quick tier runs of them; tests with stored cases always run."""
+    by_test: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        by_test[item.nodeid.partition("[")[0]].append(item)
+    files: Counter[Path] = Counter()
+    kept: list[pytest.Item] = []
+    for cases in by_test.values():
+        for item in _sampled(cases):
+            if item.get_closest_marker("full") is None or any(cases_of(item.nodeid)):
+                compiled = item.get_closest_marker("compiled")
+                if PLAIN_PYTHON or compiled is None or files[item.path] % compiled.args[0] == 0:
+                    kept.append(item)
+                files[item.path] += 1
+    return kept
+
+
+def _sampled(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Of the cases of one test: every n-th with ``sample(n)``, a diagonal with ``diagonal``, else all."""
+    if cases[0].get_closest_marker("diagonal") is not None:
+        return _diagonal(cases)
+    mark = cases[0].get_closest_marker("sample")
+    return cases if mark is None else cases[:: mark.args[0]]
+
+
+def _diagonal(cases: list[pytest.Item]) -> list[pytest.Item]:
+    """Few cases, such that each value of each parameter comes once at least."""
+    values = {case: [(name, str(value)) for name, value in _parameters(case).items()] for case in cases}
+    used: Counter[tuple[str, str]] = Counter()
+    kept: set[pytest.Item] = set()
+    wanted = {value for several in values.values() for value in several}
+    while wanted - used.keys():
+        # The one with the most values that are new, and of these the one whose others are the least used.
+        best = min(cases, key=lambda c: (-sum(v not in used for v in values[c]), sum(used[v] for v in values[c])))
+        kept.add(best)
+        used.update(values[best])
+    return [case for case in cases if case in kept]
+
+
+def _parameters(case: pytest.Item) -> dict[str, Any]:
+    return dict(case.callspec.indices) if hasattr(case, "callspec") else {}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
+    """A test of Hypothesis draws as many examples as its tier wants, after the stored cases."""
+    test = pyfuncitem.obj
+    if not is_hypothesis_test(test):
+        return (yield)
+    full = test._hypothesis_internal_use_settings
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    try:
+        for case in cases_of(pyfuncitem.nodeid):
+            _draw(test, settings(full, max_examples=case.examples, derandomize=False, database=None), case.seed)
+            test(**arguments)
+        drawn = examples(full.max_examples)
+        _draw(test, settings(full, max_examples=drawn, suppress_health_check=list(HealthCheck)), SEED if FUZZ else None)
+        return (yield)
+    finally:
+        _draw(test, full, None)
+
+
+def _draw(test: Any, how: settings, seed: int | None) -> None:
+    test._hypothesis_internal_use_settings = how
+    test._hypothesis_internal_use_seed = seed
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[pytest.TestReport]:
+    """In the fuzz tier a failure is stored, and the report says where and how to replay it."""
+    report: pytest.TestReport = yield
+    if FUZZ and report.when == "call" and report.failed and _is_random(item):
+        by_seed = item.get_closest_marker("seeds") is not None
+        test = item.nodeid.partition("[")[0] if by_seed else item.nodeid
+        seed = item.callspec.params["seed"] if by_seed else SEED  # type: ignore[attr-defined]
+        drawn = 1 if by_seed else examples(item.obj._hypothesis_internal_use_settings.max_examples)  # type: ignore[attr-defined]
+        path = Found(test, seed, drawn, report.longreprtext[-20_000:]).store()
+        report.sections.append(
+            ("stored case", f"{path}\nreplay it: FRESHVIEWS_PURE_PYTHON=1 .venv/bin/python -m pytest '{item.nodeid}'")
+        )
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Tests that took long and give no reason, and whether the job before this one failed."""
+    reports = [one for several in terminalreporter.stats.values() for one in several if hasattr(one, "duration")]
+    slow = [one for one in reports if one.duration > LONG and "long" not in one.keywords]
+    if slow:
+        terminalreporter.section(f"more than {LONG} s without a reason: @pytest.mark.long(reason) gives one")
+        for one in slow:
+            terminalreporter.line(f"{one.duration:.0f} s  {one.nodeid}")
+    if os.environ.get("FRESHVIEWS_FAILED_BEFORE"):
+        terminalreporter.section("the tests in plain Python FAILED, see above", red=True)

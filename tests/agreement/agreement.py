@@ -37,17 +37,20 @@ def check(
     strategies: Iterable[str | None] = EVERY_STRATEGY,
     interpreted: bool = True,
     database: str | None = None,
-) -> None:
+) -> list[str | None]:
     """All evaluators agree on every view after every version, and on the change that led there.
 
+    Returns the strategies that maintain the views; the others were skipped, as they said that they cannot.
     ``database`` adds the public API: "live", "late" (views are created over tables with rows) or "durable" (it is
     opened again after every version).
     """
     definitions = definitions_of(scenario)
     steps = list(_oracle_steps(scenario, definitions))
+    maintained = []
     for strategy in strategies:
         try:
             check_strategy(definitions.under(strategy), steps, interpreted)
+            maintained.append(strategy)
         except PlanError:
             # A strategy may say that it cannot keep a view, the planner may not.
             assert strategy is not None
@@ -57,6 +60,7 @@ def check(
             check_database(scenario, definitions, contents, directory=Path(directory))
     elif database is not None:
         check_database(scenario, definitions, contents, late=database == "late")
+    return maintained
 
 
 def _oracle_steps(scenario: Scenario, definitions: Definitions) -> Iterable[Step]:

@@ -12,6 +12,8 @@ from benchmarks.measuring.stream import MULTIPLICITY
 from benchmarks.reporting.curves import draw_curves
 from benchmarks.workloads import eps
 
+pytestmark = pytest.mark.compiled(5)
+
 SIZES = (1_000, 6_000, 36_000)
 
 

@@ -10,6 +10,8 @@ from benchmarks.workloads.graphs import chung_lu
 from freshviews.engine.blocks import at_once
 from freshviews.engine.tables.table_state import TableState
 
+pytestmark = pytest.mark.compiled(2)
+
 CASES = {
     ("triangle count", "first_order"): ["as they lie", "joined"],
     ("3-hop count", "view_tree"): ["as they lie", "in passes"],

@@ -17,6 +17,8 @@ from benchmarks.timing import single_edits, tree_load, trie
 from benchmarks.workloads import graph, kept_listing
 from benchmarks.workloads.graphs import chung_lu
 
+pytestmark = pytest.mark.compiled(5)
+
 
 @pytest.fixture
 def small_graph(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ from freshviews.catalog.catalog import Catalog
 from freshviews.errors import SqlError
 from freshviews.sql.statements.script import parse_script
 
+pytestmark = pytest.mark.compiled(12)
+
 EDGE = (Relation("edge", "src BIGINT, dst BIGINT", ("src", "dst")),)
 STAR = tuple(
     Relation(name, ", ".join(f"{c} BIGINT" for c in ["postcode", *columns.split()]), ("postcode",))

@@ -12,6 +12,8 @@ from benchmarks.timing import enclosure, windowed_graph
 from benchmarks.workloads.graphs import chung_lu
 from freshviews.advice.enclosure import of_stream, of_tree
 
+pytestmark = pytest.mark.compiled(3)
+
 
 @pytest.fixture
 def small_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:

@@ -11,7 +11,6 @@ from dataclasses import replace
 import pytest
 
 from freshviews.cells import plan_cells
-from tests.agreement.in_shares import run_as_plain_python
 from tests.cells.simulated import catalog_of, check, random_versions
 
 COMPILED = {
@@ -31,6 +30,7 @@ COMPILED = {
 """Few, for every view is compiled."""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled_cells_agree_with_one_engine(name: str) -> None:
     catalog = catalog_of(COMPILED[name])
@@ -43,7 +43,3 @@ def test_a_result_that_comes_out_of_several_cells_is_noticed() -> None:
     copied = tuple(replace(role, dims=tuple(replace(d, column=None) for d in role.dims)) for role in plan.roles)
     with pytest.raises(AssertionError, match="cells have"):
         check(replace(plan, roles=copied), catalog, random_versions(catalog, 0, 4))
-
-
-def test_cells_agree_with_one_engine_on_random_views_and_streams() -> None:
-    run_as_plain_python("tests/cells/plain_python.py")

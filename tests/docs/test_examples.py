@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.compiled(4)
+
 DOCS = Path(__file__).parents[2] / "docs"
 _BLOCK = re.compile(r"^```python\n(>>> .*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = sorted(page for page in DOCS.glob("*.md") if _BLOCK.search(page.read_text()))

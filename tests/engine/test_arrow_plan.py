@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.encoding import TableEncoder
 from freshviews.errors import BatchError
-from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.types import (
     BIGINT,
     BOOLEAN,
@@ -30,7 +29,8 @@ from freshviews.types import (
     decimal,
 )
 from freshviews.types.dictionary import Dictionary
-from tests.engine.plain_python import assert_holds_in_plain_python
+
+pytestmark = pytest.mark.plain_python
 
 WIDE = [0, 1, -1, 127, -128, 128, 32767, -32768, 40000, 2**31 - 1, -(2**31), 2**31, 2**62, -(2**63) + 1, None]
 DAYS = [dt.date(1970, 1, 1), dt.date(2026, 2, 28), dt.date(1, 1, 1), None]
@@ -146,8 +146,3 @@ def test_what_needs_more_than_the_compiled_way_is_left_to_the_general_one() -> N
     made, _ = encoder(DOUBLE)
     assert made._planned(pa.schema({"x": pa.int64()}), False) is None
     assert made._arrow(pa.record_batch({"x": pa.array([1, 2])}), 1).batch.columns["x"].view(float).tolist() == [1, 2]
-
-
-@pytest.mark.skipif(PURE_PYTHON, reason="this is that run")
-def test_the_same_holds_for_the_kernels_as_plain_python() -> None:
-    assert_holds_in_plain_python(__file__)

@@ -14,7 +14,8 @@ from freshviews.engine.blocks import at_once
 from freshviews.engine.blocks.at_once import hand_over
 from freshviews.engine.traces.tracing import Tracing
 from freshviews.kernel.memory.mem import PURE_PYTHON
-from tests.engine.plain_python import assert_holds_in_plain_python
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(8)]
 
 TABLES = """
 CREATE TABLE r (a BIGINT, b BIGINT, x DOUBLE);
@@ -137,12 +138,6 @@ def test_a_view_that_is_made_at_once_goes_on_like_one_that_was_there_before(name
     assert handed == [True] * 3
 
 
-@pytest.mark.skipif(PURE_PYTHON, reason="this is that run")
-def test_what_is_not_compiled_holds_in_plain_python() -> None:
-    names = "ends or word or values or paths or parts or trace or walk or worth"
-    assert_holds_in_plain_python(__file__, names)
-
-
 @pytest.mark.parametrize("name", NOT_AT_ONCE if PURE_PYTHON else ["path"])
 def test_others_are_filled_by_deltas(name: str, handed: list[bool]) -> None:
     strategy, query = NOT_AT_ONCE[name]
@@ -206,7 +201,7 @@ def test_what_is_kept_by_its_trace_is_walked_once(name: str, monkeypatch: pytest
             assert kept(late) == kept(early)
 
 
-@pytest.mark.skipif(not PURE_PYTHON, reason="run in plain Python")
+@pytest.mark.plain_python(only=True)
 def test_where_a_walk_has_no_value_the_row_at_fault_is_told() -> None:
     query = "SELECT r.a, s.c FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c AND t.a = r.a WHERE 10 % (r.a - s.c) > 0"
     view = "CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS " + query
@@ -226,7 +221,7 @@ def test_where_a_walk_has_no_value_the_row_at_fault_is_told() -> None:
         assert list(db.view("v")) == [(6, 3)]
 
 
-@pytest.mark.skipif(not PURE_PYTHON, reason="run in plain Python")
+@pytest.mark.plain_python(only=True)
 @pytest.mark.parametrize(("name", "rows"), [("count", 1_400_000), ("cycle of four", 350_000)])
 def test_an_intersection_is_worth_it_from_more_rows_on(
     name: str, rows: int, monkeypatch: pytest.MonkeyPatch

@@ -6,6 +6,8 @@ import pytest
 
 import freshviews as fv
 
+pytestmark = pytest.mark.compiled(5)
+
 TABLES = """
 CREATE TABLE edge (src BIGINT NOT NULL, dst BIGINT NOT NULL);
 CREATE TABLE person (id BIGINT PRIMARY KEY, city BIGINT);

@@ -15,6 +15,8 @@ from freshviews.ring import INTEGER
 from tests.engine.test_traced import as_columns, as_derivations, operations_of
 from tests.program.incremental.rules import Row, rule
 
+pytestmark = pytest.mark.compiled(9)
+
 Edits = dict[str, dict[Row, int]]
 SIZES = (1000, 4000 if PURE_PYTHON else 32_000)
 COVERED = {

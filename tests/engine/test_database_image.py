@@ -20,6 +20,8 @@ from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.sql import Catalog, Statement, parse_script
 from freshviews.store import array_file
 
+pytestmark = pytest.mark.compiled(4)
+
 TABLES = """
 CREATE TABLE towns (town STRING PRIMARY KEY, area DECIMAL(9, 2));
 CREATE TABLE people (id BIGINT PRIMARY KEY, name STRING, town STRING REFERENCES towns (town), pass STRING UNIQUE);

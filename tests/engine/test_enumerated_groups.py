@@ -10,6 +10,8 @@ import pytest
 
 from freshviews import BatchError, Change, Database, EvaluationError
 
+pytestmark = pytest.mark.compiled(2)
+
 TABLES = "CREATE TABLE r (a BIGINT, b BIGINT, x BIGINT); CREATE TABLE s (b BIGINT, c BIGINT, y BIGINT, z DOUBLE);"
 VIEW = """
     CREATE MATERIALIZED VIEW v AS SELECT r.a, r.b, s.c, COUNT(*) AS n, SUM(r.x * s.y) AS x, SUM(s.z) AS z

@@ -12,6 +12,8 @@ from freshviews.engine.blocks.exponent import chosen, price
 from freshviews.errors import PlanError
 from freshviews.plan.planner import CHOICES
 
+pytestmark = pytest.mark.compiled(3)
+
 VIEW = """
     CREATE TABLE e (a BIGINT NOT NULL, b BIGINT NOT NULL) TBLPROPERTIES ('freshviews.trusted' = 'true');
     CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{}', 'freshviews.epsilon' = 'auto') AS

@@ -16,6 +16,8 @@ from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan.planner import may_be_negative
 from freshviews.types import Dictionary
 
+pytestmark = pytest.mark.compiled(3)
+
 TABLE = "CREATE TABLE t (x INT, y STRING);"
 BEST = "CREATE MATERIALIZED VIEW best AS SELECT y, x FROM t ORDER BY x DESC LIMIT 10 OFFSET 2;"
 ROWS = 60 if PURE_PYTHON else 3_000

@@ -13,7 +13,8 @@ import freshviews as fv
 from freshviews.errors import BatchError, PlanError
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan import STRATEGIES
-from tests.engine.plain_python import assert_holds_in_plain_python
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(10)]
 
 TABLES = "CREATE TABLE s (k INT, a STRING, x DOUBLE); CREATE TABLE t (k INT, b INT, w STRING);"
 JOIN = "s JOIN t ON s.k = t.k"
@@ -117,11 +118,6 @@ def test_every_strategy_keeps_them_or_says_why_not(strategy: str) -> None:
     held = {"s": Counter[Any](), "t": Counter[Any]()}
     follow(db, held, 3, 8 if PURE_PYTHON else 30)
     drained(db, held)
-
-
-@pytest.mark.skipif(PURE_PYTHON, reason="this is that run")
-def test_what_is_not_compiled_holds_in_plain_python() -> None:
-    assert_holds_in_plain_python(__file__)
 
 
 @pytest.mark.parametrize(

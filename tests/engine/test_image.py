@@ -27,6 +27,8 @@ from freshviews.store.array_file import write_arrays
 from freshviews.store.strings import read_strings, write_strings
 from freshviews.types import NULL, Dictionary
 
+pytestmark = pytest.mark.compiled(8)
+
 SCRIPT = """
 CREATE TABLE r (a BIGINT, b BIGINT) TBLPROPERTIES ('freshviews.trusted' = 'true');
 CREATE TABLE s (b BIGINT, c BIGINT, d DOUBLE) TBLPROPERTIES ('freshviews.trusted' = 'true');
@@ -365,6 +367,7 @@ with maintained("ends", dictionary) as view:
     assert done.stdout.strip() == str(expected)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
 def test_a_mapped_view_that_grows_shrinks_and_clears_over_and_over_holds_what_it_should(tmp_path: Path) -> None:
     order = random.Random(3)
@@ -391,6 +394,7 @@ def test_a_mapped_view_that_grows_shrinks_and_clears_over_and_over_holds_what_it
                 agree(one, other)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(PURE_PYTHON, reason="too slow")
 def test_half_a_gigabyte_is_opened_in_a_tenth_of_a_second(tmp_path: Path) -> None:
     dictionary = Dictionary()

@@ -16,6 +16,8 @@ from freshviews.engine.blocks import runtime
 from freshviews.kernel.memory import mem
 from freshviews.kernel.output import buffer as buffers
 
+pytestmark = pytest.mark.compiled(6)
+
 TABLE = "CREATE TABLE g (src BIGINT NOT NULL, dst BIGINT NOT NULL);"
 HOPS = """
     SELECT g1.src AS a, g2.src AS b, g3.src AS c, g3.dst + 1 AS d FROM g g1, g g2, g g3
@@ -91,6 +93,7 @@ def test_nothing_is_applied_before_it_is_asked_for() -> None:
         del changes
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("window", [False, True], ids=["deletes", "window"])
 def test_what_is_held_is_bounded_however_much_updates_change(window: bool) -> None:
     """After thousands of updates that change nothing, each changes 200 rows: 400,000 in all, of 5 words."""

@@ -10,6 +10,8 @@ import freshviews as fv
 from freshviews.codegen.writing import ahead
 from freshviews.kernel.hash.index import EIGHT, INLINE, SCANNED
 
+pytestmark = pytest.mark.compiled(2)
+
 LENGTHS = (SCANNED + 3 * EIGHT, EIGHT, INLINE + 1, 1)
 """About so many rows the slices of the values 0, 1, 2 and 3 have: beyond what is looked through, and in the group."""
 SCRIPT = """

@@ -12,6 +12,8 @@ import pytest
 from freshviews import Database
 from freshviews.errors import PlanError
 
+pytestmark = pytest.mark.compiled(6)
+
 PAGE = Path(__file__).parents[2] / "docs" / "ivm-eps.md"
 EDGES = "CREATE TABLE e (src BIGINT NOT NULL, dst BIGINT NOT NULL, w BIGINT NOT NULL) TBLPROPERTIES ({})"
 TRUSTED = "'freshviews.trusted' = 'true'"

@@ -15,6 +15,8 @@ import pytest
 from freshviews import Change, Database, EvaluationError
 from freshviews.errors import PlanError
 
+pytestmark = pytest.mark.compiled(4)
+
 PAGE = Path(__file__).parents[2] / "docs" / "ivm-eps.md"
 TABLES = {
     "r": "CREATE TABLE r (a BIGINT, b BIGINT, w INT, z DOUBLE)",

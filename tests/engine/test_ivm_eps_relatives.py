@@ -10,6 +10,8 @@ import pytest
 
 from freshviews import Database
 
+pytestmark = pytest.mark.compiled(4)
+
 TABLES = {"r": "ab", "s": "bc", "t": "cd", "u": "da", "x": "bcd", "y": "cda", "z": "dab", "w": "abc"}
 VIEWS = {
     "cycle": (

@@ -18,6 +18,8 @@ import freshviews as fv
 from freshviews.kernel.hash import base_reads, base_store, table
 from freshviews.kernel.memory.mem import PURE_PYTHON
 
+pytestmark = pytest.mark.compiled(5)
+
 TABLES = {
     "number": "CREATE TABLE t (v BIGINT, k INT PRIMARY KEY)",
     "string": "CREATE TABLE t (k STRING PRIMARY KEY, v BIGINT UNIQUE)",

@@ -12,7 +12,8 @@ from freshviews.engine.blocks import passes
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan.passes import Pass
-from tests.engine.plain_python import assert_holds_in_plain_python
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(3)]
 
 TABLES = """
 CREATE TABLE e (src BIGINT, dst BIGINT, w STRING);
@@ -112,7 +113,7 @@ def test_a_view_that_was_fed_in_passes_goes_on_like_one_that_was_there_before(
     assert len(orders) >= 3
 
 
-@pytest.mark.skipif(not PURE_PYTHON, reason="run in plain Python")
+@pytest.mark.plain_python(only=True)
 def test_what_is_made_anew_from_stored_rows_takes_each_table_once(orders: list[Sequence[Pass]]) -> None:
     with fv.Database() as db:
         db.execute(TABLES)
@@ -125,12 +126,7 @@ def test_what_is_made_anew_from_stored_rows_takes_each_table_once(orders: list[S
     assert orders == []
 
 
-@pytest.mark.skipif(PURE_PYTHON, reason="this is that run")
-def test_what_is_not_compiled_holds_in_plain_python() -> None:
-    assert_holds_in_plain_python(__file__)
-
-
-@pytest.mark.skipif(not PURE_PYTHON, reason="run in plain Python")
+@pytest.mark.plain_python(only=True)
 def test_after_a_failure_all_triggers_run_again(
     orders: list[Sequence[Pass]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,8 @@ from freshviews.plan.planner import plan_block
 from freshviews.sql import Catalog, parse_script
 from freshviews.types.dictionary import Dictionary
 
+pytestmark = pytest.mark.compiled(6)
+
 TABLES = """
 CREATE TABLE sales (cust BIGINT, part BIGINT, qty BIGINT, price DECIMAL(12, 2));
 CREATE TABLE customers (cust BIGINT PRIMARY KEY, region BIGINT);
@@ -176,7 +178,7 @@ def test_views_hold_what_duckdb_recomputes_and_images_go_on(
             compare(db)
     compare(db)
     assert Counter(db.table("sales")) == Counter(tuple(row) for row in decoded(last))
-    assert most > 0
+    assert most > 0 or PURE_PYTHON, "in few steps rows may never be pending"
     db.close()
 
 

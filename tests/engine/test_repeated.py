@@ -25,6 +25,8 @@ from freshviews.types import BIGINT
 from freshviews.types.dictionary import Dictionary
 from tests.query.notation import query
 
+pytestmark = pytest.mark.compiled(2)
+
 LOLLIPOP = query("Q(a, d) = E(a, b), E(b, c), E(c, a), F(a, d)")
 
 

@@ -11,6 +11,8 @@ from freshviews import Database
 from freshviews.engine.replanning import ADVISED_FROM
 from freshviews.errors import CatalogError, FreshviewsError, PlanError, SqlError
 
+pytestmark = pytest.mark.compiled(6)
+
 TABLES = """CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL){r};
 CREATE TABLE s (b BIGINT NOT NULL, c BIGINT NOT NULL);
 CREATE TABLE t (c BIGINT NOT NULL, d BIGINT NOT NULL);"""

@@ -14,6 +14,8 @@ import pytest
 import freshviews as fv
 from freshviews.kernel.memory.mem import PURE_PYTHON
 
+pytestmark = pytest.mark.compiled(4)
+
 SCRIPT = """
 CREATE TABLE t (g INT, x INT, y BIGINT, w STRING);
 CREATE MATERIALIZED VIEW v AS

@@ -18,6 +18,8 @@ from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.durable import recovery
 from freshviews.engine.views.set_rows import Flags, change_of, has, rows_of
 
+pytestmark = pytest.mark.compiled(5)
+
 JOINS = """
 CREATE TABLE r (a BIGINT, b BIGINT); CREATE TABLE s (b BIGINT, c BIGINT); CREATE TABLE t (b BIGINT, c BIGINT);
 """

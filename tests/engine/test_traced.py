@@ -23,6 +23,8 @@ from freshviews.ring import INTEGER
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, NULL, SqlType
 from tests.program.incremental.rules import RULES, Relations, Row, rule, shuffled
 
+pytestmark = pytest.mark.compiled(8)
+
 
 def as_columns(edits: dict[str, dict[Row, int]]) -> Edits:
     found = {}
@@ -84,6 +86,7 @@ BOUNDED = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", BOUNDED)
 def test_operations_are_bounded_by_the_edit_distance_and_the_changes(name: str) -> None:
     one = RULES[name]

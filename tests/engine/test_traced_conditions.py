@@ -21,6 +21,8 @@ from freshviews.codegen.writing import conditions
 from freshviews.codegen import module
 from freshviews.expr.nodes import Call, Column
 from freshviews.types import BIGINT, BOOLEAN
+
+pytestmark = pytest.mark.compiled(6)
 a, b = Column("a", BIGINT), Column("b", BIGINT)
 condition = Call("lt", (Call("add_int", (a, b), BIGINT), b), BOOLEAN)
 made = conditions.compile_conditions([condition], ("a", "b"))

@@ -13,6 +13,8 @@ from freshviews import BatchError, Database, PlanError, SqlError
 from freshviews.cells import plan_cells
 from freshviews.sql import Catalog, parse_script
 
+pytestmark = pytest.mark.compiled(6)
+
 ROWS = """
 CREATE TABLE g (src BIGINT, dst BIGINT) TBLPROPERTIES ('freshviews.window' = '5 rows');
 CREATE MATERIALIZED VIEW v AS SELECT src, COUNT(*) AS n FROM g GROUP BY src;

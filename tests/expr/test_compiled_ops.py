@@ -34,6 +34,7 @@ def test_every_compiled_op_has_a_reference() -> None:
     assert set(REFERENCE) == {op.name for op in OPS.values() if op.kernel is not None}
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", sorted(REFERENCE))
 def test_a_compiled_op_agrees_with_its_reference(name: str) -> None:
     for row in samples(name, 400):
@@ -41,6 +42,7 @@ def test_a_compiled_op_agrees_with_its_reference(name: str) -> None:
         assert close(name, got, wanted), (name, row, got, wanted)
 
 
+@pytest.mark.full
 def test_plain_python_and_machine_code_agree() -> None:
     root = Path(__file__).parents[2]
     plain = subprocess.run(
@@ -88,6 +90,7 @@ def test_a_double_rounds_by_its_text_as_in_spark() -> None:
     assert rounded(1.5e300, 3) == 1.5e300
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("day", range(-800, 800, 3))
 def test_weeks_are_iso_weeks_before_and_after_1970(day: int) -> None:
     assert outcome("weekofyear", (day,)) == expected("weekofyear", (day,))

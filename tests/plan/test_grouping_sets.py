@@ -124,6 +124,7 @@ def follow(block: Block, strategy: str, signed: bool = False) -> None:
         assert not any(state.views.values())
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kinds", KINDS)
 @pytest.mark.parametrize("sets", [ROLLUP, CUBE, APART], ids=["rollup", "cube", "apart"])
 @pytest.mark.parametrize("case", CASES)
@@ -136,6 +137,7 @@ def test_every_set_is_kept(strategy: str, case: str, sets: Sets, kinds: str) -> 
     follow(Block("groups", main, (), (), distinct, sets=sets), strategy)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("kinds", ["shared", "apart"])
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_values_of_opposite_sign_cancel_in_a_set(strategy: str, kinds: str) -> None:
@@ -144,6 +146,7 @@ def test_values_of_opposite_sign_cancel_in_a_set(strategy: str, kinds: str) -> N
     follow(Block("groups", main, (), (), distinct, sets=CUBE), strategy, signed=True)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_the_value_of_a_pair_is_told_at_every_level(strategy: str) -> None:
     main, pairs = count("Q(a, b) = R(a, k), S(k, b, c)"), count("Q(a, b, c, k) = R(a, k), S(k, b, c)")

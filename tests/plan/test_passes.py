@@ -63,6 +63,7 @@ def check(program: Program, made: Query, seed: int) -> bool:
     return True
 
 
+@pytest.mark.sample(5)
 @on_grid
 def test_passes_make_what_the_tables_in_their_order_make(strategy: object, query: Query) -> None:
     program = planned(strategy, query)  # type: ignore[arg-type]
@@ -70,11 +71,13 @@ def test_passes_make_what_the_tables_in_their_order_make(strategy: object, query
         check(program, query, seed)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order", "change_propagation"))
 def test_there_are_passes_for_paths_over_one_table(name: str) -> None:
     assert check(STRATEGIES[name](CASES["one-relation paths"]), CASES["one-relation paths"], 3)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order", "change_propagation", "first_order"))
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(made=queries(conditions=True), seed=st.integers(0, 2**16))
@@ -86,6 +89,7 @@ def test_passes_over_random_queries(name: str, made: Query, seed: int) -> None:
     check(program, made, seed)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", ("crown", "view_tree", "higher_order"))
 def test_a_path_through_a_hub_is_filled_in_linear_time(name: str) -> None:
     """All edges meet in one node, so that there are as many paths of two edges as pairs of edges."""
@@ -124,6 +128,7 @@ def test_where_each_update_takes_constant_time_tables_come_as_they_are() -> None
     assert passes(view_tree.plan(made), list(relations_of(made)), dict.fromkeys(relations_of(made), 1e5)) is None
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("dimension", (1e2, 1e4, 1e6))
 def test_facts_come_after_their_dimensions(dimension: float) -> None:
     program = first_order.plan(query("Q(g, h) = F(k, l), D(k, g), E(l, h)"))

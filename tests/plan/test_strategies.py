@@ -85,6 +85,7 @@ def assert_maintained(program: Program, query: Query, stream: Stream, batches: i
     assert not any(state.views.values()), {name: rows for name, rows in state.views.items() if rows}
 
 
+@pytest.mark.sample(5)
 @on_grid
 def test_result_and_change_equal_the_oracle_after_every_batch(strategy: Strategy, query: Query) -> None:
     program = planned(strategy, query)
@@ -93,11 +94,13 @@ def test_result_and_change_equal_the_oracle_after_every_batch(strategy: Strategy
         assert_maintained(program, query, Stream(relations, seed), batches=6 + 4 * len(relations))
 
 
+@pytest.mark.sample(5)
 @on_grid
 def test_a_program_keeps_the_rules_of_the_trigger_language(strategy: Strategy, query: Query) -> None:
     wellformed.check(planned(strategy, query))
 
 
+@pytest.mark.sample(5)
 @on_grid
 def test_a_batch_is_its_single_updates_in_any_order(strategy: Strategy, query: Query) -> None:
     program = planned(strategy, query)
@@ -118,6 +121,7 @@ def test_a_batch_is_its_single_updates_in_any_order(strategy: Strategy, query: Q
     assert whole.change() == single.change() == reverse.change()
 
 
+@pytest.mark.sample(5)
 @on_grid
 def test_deleting_what_was_inserted_leaves_every_view_empty(strategy: Strategy, query: Query) -> None:
     state = State(planned(strategy, query))

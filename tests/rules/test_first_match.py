@@ -18,6 +18,8 @@ from freshviews.program.results import Held
 from freshviews.query.block import Block
 from freshviews.types import Dictionary
 
+pytestmark = pytest.mark.compiled(3)
+
 TABLES = "CREATE TABLE r (a INT NOT NULL, b INT NOT NULL); CREATE TABLE s (b INT NOT NULL, c INT NOT NULL);"
 BODY = "r(a, b), s(b, c), s(c, d)"
 HEADS = 10

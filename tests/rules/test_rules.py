@@ -8,8 +8,9 @@ import pytest
 
 import freshviews as fv
 from freshviews.rules import script_of
-from tests.agreement.in_shares import run_as_plain_python
 from tests.rules.meanings import TABLES, catalog
+
+pytestmark = pytest.mark.compiled(8)
 
 REFUSED = [
     ("", 1, 1, "there is no rule"),
@@ -108,10 +109,6 @@ def test_rules_are_there_when_a_database_is_opened_again(tmp_path: Path) -> None
         db.insert("r", [(1, 2), (1, 3)])
     with fv.Database(tmp_path) as db:
         assert list(db.view("v")) == [(1, 2)]
-
-
-def test_rules_mean_what_sql_written_by_hand_means() -> None:
-    run_as_plain_python("tests/rules/plain_python.py")
 
 
 def test_two_values_of_a_functional_head_refuse_the_batch_and_name_key_and_values(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 
 from benchmarks.pipeline import graph as pipeline_graph
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 
 @pytest.mark.parametrize("case", pipeline_graph.CASES)

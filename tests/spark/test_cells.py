@@ -32,7 +32,7 @@ CELLS = [1, 3, 8] if os.environ.get("LONG") else [3]
 """``LONG=1 pytest tests/spark/test_cells.py`` is the long form."""
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("cells", CELLS)
 def test_views_are_those_of_one_engine_and_views_come_and_go(spark: Any, tmp_path: Path, cells: int) -> None:
     world = World(tmp_path)
@@ -61,6 +61,7 @@ def test_rows_are_counted_once_however_often_they_are_copied(spark: Any, tmp_pat
     assert latest(tmp_path / "script.checkpoint").totals["rows"] == {"edges": 50, "sales": 50}
 
 
+@pytest.mark.full
 def test_heavy_values_are_measured_and_split(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     hub = [(3, n) for n in range(2000)] + [(n, 3) for n in range(2000)] + [(n, n + 1) for n in range(4, 900)]

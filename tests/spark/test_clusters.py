@@ -21,7 +21,7 @@ from freshviews.spark.steps import WORKER
 from tests.spark.faults import Fault, command_of, descendants, environment, gone, kill
 from tests.spark.shop import EVERY_SINK, Shop, check
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 SECONDS = 180
 EXECUTOR = "CoarseGrainedExecutorBackend"

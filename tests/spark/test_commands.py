@@ -27,7 +27,7 @@ from tests.spark.faults import Fault, descendants, environment, gone, kill
 from tests.spark.shop import Shop, delivered
 from tests.spark.test_java import fake
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 COMMAND = [sys.executable, "-m", "freshviews.cli"]
 SECONDS = 120

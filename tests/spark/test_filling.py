@@ -60,7 +60,7 @@ def until(true: Callable[[], bool], query: Query) -> None:
     raise AssertionError("it takes too long")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("cells", [1, 3])
 def test_versions_go_on_while_views_that_are_added_are_filled(
     spark: Any, tmp_path: Path, cells: int, held: threading.Event
@@ -99,6 +99,7 @@ def test_versions_go_on_while_views_that_are_added_are_filled(
     check(world, everything)
 
 
+@pytest.mark.full
 def test_a_stop_while_views_are_filled_leaves_them_to_the_next_start(
     spark: Any, tmp_path: Path, held: threading.Event
 ) -> None:
@@ -117,6 +118,7 @@ def test_a_stop_while_views_are_filled_leaves_them_to_the_next_start(
     check(world, [*FIRST, "reached"])
 
 
+@pytest.mark.full
 def test_a_view_that_cannot_be_filled_ends_the_run_and_is_named(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write()
@@ -143,6 +145,7 @@ def test_a_run_that_ends_by_itself_has_the_views_that_are_added(spark: Any, tmp_
     check(world, [*FIRST, "paths"])
 
 
+@pytest.mark.full
 def test_a_worker_killed_while_it_fills_ends_the_run_and_the_next_start_fills(
     spark: Any, tmp_path: Path, fault: Fault
 ) -> None:
@@ -161,7 +164,7 @@ def test_a_worker_killed_while_it_fills_ends_the_run_and_the_next_start_fills(
     check(world, [*FIRST, "reached"])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_driver_killed_when_views_are_filled_begins_anew(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write()

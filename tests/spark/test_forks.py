@@ -57,7 +57,7 @@ def test_a_task_ends_while_its_child_works_and_the_worker_is_used_again(spark: A
     until(lambda: len(list(tmp_path.glob("done-*"))) == 4)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_images_of_two_cells_become_their_state_and_views_stay_exact(spark: Any, tmp_path: Path) -> None:
     """Both cells of a worker fork in the same micro-batch, from different threads."""
     shop = Shop(tmp_path)

@@ -17,7 +17,7 @@ from freshviews.spark.reading.contents import last_error, latest
 from tests.spark.faults import Fault
 from tests.spark.shop import EVERY_SINK, Shop, check
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = [pytest.mark.spark, pytest.mark.full]
 
 
 @pytest.fixture

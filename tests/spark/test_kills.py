@@ -25,8 +25,9 @@ from freshviews.spark.reading.contents import latest
 from freshviews.spark.steps import DRIVER, WORKER
 from tests.spark.faults import Fault, descendants, environment, gone, kill
 from tests.spark.shop import EVERY_SINK, Shop, check, delivered
+from tests.tiers import QUICK
 
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+pytestmark = pytest.mark.spark
 
 KILLS = int(os.environ.get("KILLS", "8"))
 """Random kills; ``make kills`` has a hundred."""
@@ -80,6 +81,7 @@ JAVA_KILLED = [(1, BOTH), (2, BOTH)] if EVERY else [(1, BOTH[1::2])]
 """Cells, and steps with who goes through them."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cells, reached", DRIVER_KILLED)
 def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tuple[str, ...]) -> None:
     shop = begun(tmp_path, cells)
@@ -93,6 +95,7 @@ def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tu
     finish(tmp_path, shop, cells)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cells, reached", JAVA_KILLED)
 def test_java_killed_at_every_step(tmp_path: Path, cells: int, reached: tuple[tuple[str, str], ...]) -> None:
     shop = begun(tmp_path, cells)
@@ -143,9 +146,11 @@ def pipeline(
     yield made
 
 
+@pytest.mark.sample(2)
 def test_a_worker_killed_ended_or_failing_at_every_step(pipeline: InSession, fault: Fault) -> None:
-    for number, step in enumerate(WORKER):
-        for what in ("kill", "exit" if number % 2 else "raise"):
+    # make test has one kill.
+    for number, step in enumerate(WORKER[1:2] if QUICK else WORKER):
+        for what in ("kill",) if QUICK else ("kill", "exit" if number % 2 else "raise"):
             pipeline.shop.write(6, 9)
             before = latest(pipeline.folder / "shop.checkpoint").version
             fault.plan(step, what, "worker")
@@ -154,6 +159,7 @@ def test_a_worker_killed_ended_or_failing_at_every_step(pipeline: InSession, fau
         pipeline.check()
 
 
+@pytest.mark.full
 def test_a_try_that_was_thrown_away_is_in_nobody_s_memory(pipeline: InSession, fault: Fault) -> None:
     """The workers finish and keep their cells, then the version comes to nothing, or only its delivery does."""
     reached = DRIVER if pipeline.cells == 1 else (*WORKER, *DRIVER)
@@ -165,6 +171,7 @@ def test_a_try_that_was_thrown_away_is_in_nobody_s_memory(pipeline: InSession, f
         pipeline.check()
 
 
+@pytest.mark.full
 def test_a_task_that_is_tried_again_takes_nothing_twice(tmp_path: Path) -> None:
     """With two tries per task, a worker's death is made good within the micro-batch."""
     shop = Shop(tmp_path)
@@ -179,6 +186,7 @@ def test_a_task_that_is_tried_again_takes_nothing_twice(tmp_path: Path) -> None:
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 
+@pytest.mark.full
 def test_killed_at_random_moments_it_goes_on_exactly(tmp_path: Path) -> None:
     """The driver, the Java process or a Python worker, while input keeps coming."""
     shop = Shop(tmp_path, script=EVERY_SINK)

@@ -62,6 +62,7 @@ def test_a_view_that_is_added_is_filled_and_one_that_is_dropped_is_gone(spark: A
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "old, new, message",
     [

@@ -84,6 +84,7 @@ def test_contents_replace_those_before(tmp_path: Path, provider: str) -> None:
         assert text == ('{"n": 1}\n' if provider == "json" else '"n"\n1\n')
 
 
+@pytest.mark.diagonal
 @pytest.mark.parametrize("provider", ["parquet", "json", "csv"])
 @pytest.mark.parametrize("output", ["changes", "complete"])
 def test_given_again_after_a_try_that_ended_half_way_it_is_there_once(

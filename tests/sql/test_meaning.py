@@ -16,6 +16,8 @@ from freshviews.types.values import decode_value, encoder_for
 from tests.plan.oracle import Relation, evaluate_view
 from tests.sql.printed import catalog, views
 
+pytestmark = pytest.mark.compiled(12)
+
 TABLES = """
 CREATE TABLE r (a INT, b INT, c BIGINT, d DATE, t BOOLEAN, x DOUBLE, s STRING, p DECIMAL(12, 2));
 CREATE TABLE q (a INT, b INT NOT NULL, e STRING, w DECIMAL(8, 3));

@@ -18,6 +18,8 @@ from freshviews.store.record import HEADER_BYTES
 from tests.engine.shop import SCHEMA, seen
 from tests.store.killing import killed_at, only
 
+pytestmark = pytest.mark.compiled(5)
+
 TRUSTED = """
 CREATE TABLE clicks (who STRING, n INT) TBLPROPERTIES ('freshviews.trusted' = 'true');
 CREATE MATERIALIZED VIEW per AS SELECT who, SUM(n) AS n FROM clicks GROUP BY who;

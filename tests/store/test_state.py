@@ -13,6 +13,8 @@ import freshviews as fv
 from freshviews.engine.views import image
 from tests.store.killing import only
 
+pytestmark = pytest.mark.compiled(3)
+
 SCRIPT = """
 CREATE TABLE clicks (who STRING, n INT) TBLPROPERTIES ('freshviews.trusted' = 'true');
 CREATE TABLE people (who STRING PRIMARY KEY, town STRING);

@@ -14,6 +14,8 @@ import freshviews as fv
 from freshviews.stream import DebeziumJson, DeltaFeed, Multiplicities, OpColumn, Snapshots, Upserts, signed_rows
 from tests.stream.tables import table
 
+pytestmark = pytest.mark.compiled(2)
+
 SQL = "CREATE TABLE items (id BIGINT PRIMARY KEY, part STRING, qty INT)"
 VIEW = "CREATE MATERIALIZED VIEW by_part AS SELECT part, SUM(qty) AS qty, COUNT(*) AS n FROM items GROUP BY part"
 ITEMS = table(SQL)

@@ -15,6 +15,8 @@ from tests.plan.cases import CASES, count
 from tests.plan.oracle import Key, evaluate_query
 from tests.plan.streams import Stream, relations_of
 
+pytestmark = pytest.mark.compiled(4)
+
 
 def expected(query: Query, stream: Stream) -> dict[Key, tuple[Any, ...]]:
     found = evaluate_query(query, stream.relations)

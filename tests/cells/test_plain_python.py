@@ -1,5 +1,4 @@
-"""Cells agree with one engine on random views and streams, with kernels and generated code run as plain Python:
-started by ``test_cells.py``, once per share of the scenarios."""
+"""Cells agree with one engine on random views and streams, with kernels and generated code run as plain Python."""
 
 from __future__ import annotations
 
@@ -17,13 +16,14 @@ from freshviews.kernel.memory import mem
 from freshviews.sql import Catalog
 from tests.agreement.cases import CASES
 from tests.agreement.choices import Choices, seeded
-from tests.agreement.profile import SCENARIOS, SHARE, SHARES
 from tests.agreement.random_tables import versions
 from tests.agreement.scenario import Scenario
 from tests.agreement.sql_queries import scenario
 from tests.agreement.sql_sets import set_scenario
 from tests.agreement.sql_top import top_scenario
 from tests.cells.simulated import catalog_of, check, random_versions
+
+pytestmark = pytest.mark.plain_python(only=True)
 
 CELLS = (2, 3, 4, 8)
 
@@ -32,7 +32,7 @@ def test_this_runs_as_plain_python() -> None:
     assert mem.PURE_PYTHON
 
 
-@pytest.mark.parametrize("seed", range(SHARE, SCENARIOS, SHARES))
+@pytest.mark.seeds(200)
 def test_cells_agree_with_one_engine(seed: int) -> None:
     found = scenario(seeded(seed))
     rng = random.Random(seed)
@@ -53,7 +53,7 @@ def test_cells_agree_with_one_engine(seed: int) -> None:
 
 
 @pytest.mark.parametrize("made", [set_scenario, top_scenario])
-@pytest.mark.parametrize("seed", range(SHARE, SCENARIOS // 8, SHARES))
+@pytest.mark.seeds(25)
 def test_cells_agree_on_set_operations_and_on_first_rows(made: Callable[[Choices], Scenario], seed: int) -> None:
     found = made(seeded(seed))
     catalog = catalog_of(found.script)
@@ -64,7 +64,8 @@ def test_cells_agree_on_set_operations_and_on_first_rows(made: Callable[[Choices
     check(plan, catalog, found.versions)
 
 
-@pytest.mark.parametrize("name", sorted(CASES)[SHARE::SHARES])
+@pytest.mark.sample(8)
+@pytest.mark.parametrize("name", sorted(CASES))
 def test_cells_agree_on_the_table_of_cases(name: str) -> None:
     case = CASES[name]
     catalog = catalog_of(case.script)

@@ -1,0 +1,40 @@
+"""The three tiers of tests, and the sizes of a run.
+
+``FRESHVIEWS_TESTS`` names the tier:
+
+- ``quick`` is ``make test``: every room, with few random examples and a diagonal of the tables of cases.
+- ``full`` is ``make test-all`` and pytest without the variable: every test at full size.
+- ``fuzz`` is ``make fuzz``: the random tests alone, from a seed that no run had before.
+
+``FRESHVIEWS_SEED`` is the seed of a fuzz run. ``FRESHVIEWS_FUZZ_SHARE`` divides its size. The marks are described in
+pyproject.toml; tests/conftest.py acts on them.
+"""
+
+from __future__ import annotations
+
+import os
+
+TIER = os.environ.get("FRESHVIEWS_TESTS", "full")
+QUICK, FUZZ = TIER == "quick", TIER == "fuzz"
+SEED = int(os.environ.get("FRESHVIEWS_SEED", "0"))
+_SHARE = int(os.environ.get("FRESHVIEWS_FUZZ_SHARE", "1"))
+
+LONG = 60
+"""Seconds above which a test needs the mark ``long`` with its reason."""
+_QUICK_SHARE = 10
+"""``make test`` draws a tenth of the random examples."""
+
+if TIER not in ("quick", "full", "fuzz"):
+    raise ValueError(f"FRESHVIEWS_TESTS is {TIER!r}; quick, full and fuzz are the tiers")
+
+
+def examples(full: int) -> int:
+    """Random examples of a test that draws ``full`` of them in the full tier."""
+    share = {"quick": _QUICK_SHARE, "full": 1, "fuzz": _SHARE}[TIER]
+    return max(1, full // share)
+
+
+def seeds(full: int) -> range:
+    """Seeds of a test that tries ``full`` of them in the full tier: 0, 1, ..., or new ones in a fuzz run."""
+    first = SEED * 2**16 if FUZZ else 0
+    return range(first, first + examples(full))
