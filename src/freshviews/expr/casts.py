@@ -1,7 +1,7 @@
 """Values to text and back, as Spark's CAST and ``date_format`` do it.
 
-Dates are days, timestamps microseconds since 1970-01-01 (no zone), decimals unscaled integers. Text
-that does not parse raises ``ValueError`` with what would be accepted.
+Dates are days, timestamps microseconds since 1970-01-01 (no zone), decimals unscaled integers. Text that does not parse
+raises ``ValueError`` with what is accepted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def bool_to_string(value: bool) -> str:
 
 
 def _java_text(negative: bool, digits: str, exponent: int) -> str:
-    """Digits d1 d2 ... with value ``d1.d2... * 10**exponent``, as Java prints it."""
+    """The number ``d1.d2... * 10**exponent``, given its digits, as Java prints it."""
     sign = "-" if negative else ""
     if -3 <= exponent < 7:
         if exponent < 0:
@@ -45,7 +45,7 @@ def _java_text(negative: bool, digits: str, exponent: int) -> str:
 
 
 def _shortest(value: float, text: str) -> str:
-    """Java's form of ``text``, the shortest digits of ``value`` in scientific notation."""
+    """A number as Java prints it, from ``text``, its shortest digits in scientific notation."""
     if value != value:
         return "NaN"
     if value in (float("inf"), float("-inf")):
@@ -63,7 +63,7 @@ def float_to_string(value: float) -> str:
 
 
 def float32_to_string(value: float) -> str:
-    """The same for a float32 held in a double."""
+    """As ``float_to_string``, for a float32 held in a double."""
     return _shortest(value, np.format_float_scientific(np.float32(value)))
 
 
@@ -88,7 +88,7 @@ def date_to_string(days: int) -> str:
 
 
 def timestamp_to_string(micros: int) -> str:
-    """``2026-01-31 23:59:59.25``: the fraction has no trailing zeros and is left out where it is zero."""
+    """``2026-01-31 23:59:59.25``: the fraction has no trailing zeros and is omitted if zero."""
     days, rest = divmod(micros, MICROS_PER_DAY)
     seconds, fraction = divmod(rest, MICROS_PER_SECOND)
     text = f"{date_to_string(days)} {seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
@@ -138,7 +138,7 @@ def _hours(days: int, rest: int) -> int:
 
 
 _LETTERS: dict[str, tuple[int, Callable[[int], _Piece]]] = {
-    # letter: the longest run of it that is accepted, and what prints it
+    # letter: the longest accepted run of it, and the function that prints it
     "y": (6, _year_piece),
     "M": (4, _month_piece),
     "d": (2, lambda width: _number(width, lambda days, rest: civil_from_days(days)[2])),
@@ -249,15 +249,15 @@ def _days(text: str, whole: str) -> int:
 
 
 def string_to_date(text: str) -> int:
-    """Days of ``yyyy``, ``yyyy-MM`` or ``yyyy-MM-dd``; a blank or T and what follows it are ignored."""
+    """Days of ``yyyy``, ``yyyy-MM`` or ``yyyy-MM-dd``; a blank or T and all after it are ignored."""
     stripped = text.strip(_BLANKS)
     return _days(re.split("[ T]", stripped, maxsplit=1)[0], text)
 
 
 def string_to_timestamp(text: str) -> int:
-    """Microseconds of a date, or of a date and ``HH:mm[:ss[.fraction]]``, digits past the sixth cut off.
+    """Microseconds of a date, or of a date and ``HH:mm[:ss[.fraction]]``; digits past the sixth are cut off.
 
-    TIMESTAMP has no zone and counts as UTC: an offset at the end (``Z``, ``+02:00``) is taken off.
+    TIMESTAMP has no zone and counts as UTC: an offset at the end (``Z``, ``+02:00``) is subtracted.
     """
     stripped = text.strip(_BLANKS)
     date, *times = re.split("[ T]", stripped, maxsplit=1)

@@ -1,12 +1,12 @@
-"""Expressions with host operations, evaluated over whole columns of codes before compiled code runs.
+"""Evaluates expressions with host operations over whole columns of codes, before compiled code runs.
 
-A host operation is a Python function over values, so it runs once per distinct arguments: every operation
-of the expression keeps a memo from argument codes to the code of its result, for as long as its evaluator
-lives. Arguments of ``case``, ``coalesce``, ``and`` and ``or`` are evaluated only for the rows that need them,
-and an operation only for the rows that reach it, as Spark does it.
+A host operation is a Python function over values; it runs once per distinct arguments. Each operation of an expression
+has a memo from the codes of its arguments to that of its result, for the life of its evaluator. As in Spark, arguments
+of ``case``, ``coalesce``, ``and`` and ``or`` are evaluated only for the rows that need them, and an operation only for
+the rows that reach it.
 
-The compiled operations come from ``freshviews.kernel.scalar.operations``, which stands on nothing but types: the one
-place where this room looks up to the kernel's.
+Compiled operations are called from ``freshviews.kernel.scalar.operations``, which imports only types: the one import of
+this package from the kernel.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Codes = npt.NDArray[np.int64]
 Evaluator = Callable[[Mapping[str, Codes]], Codes]
 
 LARGEST_MEMO = 1 << 18
-"""Entries at which the memo of an operation is emptied."""
+"""Most entries of the memo of an operation; then it is emptied."""
 
 
 class HostFailure(ValueError):
-    """An operation has no answer for a row: ``row`` (position in the columns), ``call`` and ``reason``."""
+    """An operation failed for a row: ``row`` (position in the columns), ``call`` and ``reason``."""
 
     def __init__(self, row: int, call: Call, reason: str) -> None:
         super().__init__(f"row {row}: {call}: {reason}")
@@ -42,20 +42,19 @@ class HostFailure(ValueError):
 
 
 class _Failed(Exception):
-    """The reason, before the row is known."""
+    """The reason of a failure, before the row is known."""
 
 
 def evaluate(expr: Expr, columns: Mapping[str, Codes], dictionary: Dictionary) -> Codes:
-    """Codes of an expression for every row; see ``evaluator_for``, which keeps its memos between calls."""
+    """Codes of an expression for every row; ``evaluator_for`` also keeps memos between calls."""
     return evaluator_for(expr, dictionary)(columns)
 
 
 def evaluator_for(expr: Expr, dictionary: Dictionary) -> Evaluator:
-    """What evaluates one expression over batches of columns of codes, by name.
+    """The function that evaluates one expression over batches of columns of codes, by name.
 
-    Raises ``HostFailure`` for a row of the batch for which an operation fails; nothing is changed then but
-    the dictionary, which may have got strings that no row uses. An expression without columns gives one
-    row per row of the columns it is given.
+    Raises ``HostFailure`` for a row for which an operation fails; then only the dictionary may have changed, by strings
+    that no row uses. An expression without columns gives one row per row of the given columns.
     """
     node = _node(expr, dictionary)
     names = columns_of(expr)
@@ -68,7 +67,7 @@ def evaluator_for(expr: Expr, dictionary: Dictionary) -> Evaluator:
     return run
 
 
-# A node gives the codes of the rows it is asked for, in their order.
+# Returns the codes of the given rows, in their order.
 _Node = Callable[[Mapping[str, list[int]], Sequence[int]], list[int]]
 
 
@@ -125,7 +124,7 @@ def _first(args: list[_Node], decides: Callable[[int], bool]) -> _Node:
 
 
 def _connective(left: _Node, right: _Node, decisive: int) -> _Node:
-    """AND (0 decides) and OR (1 decides)."""
+    """AND if 0 is decisive, OR if 1 is."""
 
     def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
         found = left(columns, rows)
@@ -141,7 +140,7 @@ def _connective(left: _Node, right: _Node, decisive: int) -> _Node:
 
 
 def _strict(call: Call, args: list[_Node], apply: Callable[..., int]) -> _Node:
-    """Of an operation whose arguments are all evaluated, with its memo."""
+    """An operation that evaluates all its arguments, with its memo."""
     memo: dict[tuple[int, ...], int] = {}
 
     def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:

@@ -1,9 +1,9 @@
 """Scalar expressions, typed, over codes.
 
-Three nodes suffice. A ``Column`` is a variable or a column, by name; a ``Literal`` holds the Python
-value (str, int for integers, dates as days, timestamps as microseconds and decimals unscaled, float,
-bool, None); a ``Call`` applies an operation of ``freshviews.expr.ops`` whose arguments have already
-been coerced to the types the operation wants, so that no later stage thinks about types.
+There are three nodes. A ``Column`` is a variable or a column, by name. A ``Literal`` holds a Python value: str, int for
+integers, dates as days, timestamps as microseconds and decimals unscaled, float, bool, None. A ``Call`` applies an
+operation of ``freshviews.expr.ops``; its arguments are already coerced to the types that the operation takes, so later
+stages need no typing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from freshviews.types import SqlType
 
 @dataclass(frozen=True)
 class Column:
+    """A column or variable, by name."""
     name: str
     type: SqlType
     nullable: bool = True
@@ -26,6 +27,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Literal:
+    """A constant."""
     value: str | int | float | bool | None
     type: SqlType
 
@@ -41,6 +43,7 @@ class Literal:
 
 @dataclass(frozen=True)
 class Call:
+    """An operation applied to arguments."""
     op: str
     args: tuple[Expr, ...]
     type: SqlType
@@ -63,7 +66,7 @@ def columns_of(expr: Expr) -> tuple[str, ...]:
 
 
 def substitute(expr: Expr, mapping: Mapping[str, Expr]) -> Expr:
-    """The expression with columns replaced; a column the mapping lacks stays."""
+    """The expression with columns replaced by the mapping; other columns stay."""
     if isinstance(expr, Column):
         return mapping.get(expr.name, expr)
     if isinstance(expr, Literal):

@@ -1,21 +1,21 @@
-"""The scalar operations: the one table that the binder, code generation and tests read.
+"""The table of scalar operations, read by the binder, code generation and tests.
 
 An operation is one of three kinds:
 
 - **compiled**: ``kernel`` names a function of ``freshviews.kernel.scalar.operations`` over int64 codes;
-- **host**: ``host`` is a Python function over Python values (strings, and what becomes or was a
-  string); ``freshviews.expr.host`` evaluates it before the compiled trigger runs;
+- **host**: ``host`` is a Python function over Python values (strings, conversions from and to strings);
+  ``freshviews.expr.host`` evaluates it before the compiled trigger runs;
 - **lazy**: neither; ``case(cond, value, cond, value, ..., otherwise)`` and ``coalesce(a, b, ...)``
-  evaluate an argument only where it is needed, so each back end writes them as its own conditional.
+  evaluate an argument only if it is needed, so each back end writes them as its own conditional.
 
-``and`` and ``or`` are compiled, three-valued over codes; a back end may skip the right argument where
-the left one decides (a row that the left side of AND excludes then raises no error on the right, as in
-Spark), and ``freshviews.expr.host`` does.
+``and`` and ``or`` are compiled, three-valued over codes. A back end may skip the right argument if the left one
+decides, and ``freshviews.expr.host`` does: as in Spark, a row that the left side of AND excludes raises no error on the
+right.
 
-Semantics are Spark SQL's with ANSI mode on: what does not fit is an error, never a wrapped or a NULL
-value. A **fallible** compiled operation takes a last argument ``status``, the address of one int64: where
-it still is 0 it receives a key of ``freshviews.kernel.scalar.operations.ERRORS``, and the operation returns NULL. A
-fallible host function raises ``ValueError``, whose text is the reason.
+Semantics are those of Spark SQL in ANSI mode: a result that does not fit is an error, never wrapped and never NULL. A
+**fallible** compiled operation takes a last argument ``status``, the address of one int64. If that is 0, an error
+stores a key of ``freshviews.kernel.scalar.operations.ERRORS`` there, and the operation returns NULL. A fallible host
+function raises ``ValueError`` with the reason.
 
 Arguments as tests, binder and codegen must agree on them
 ---------------------------------------------------------
@@ -113,9 +113,8 @@ TIMESTAMP_UNITS = MappingProxyType({**DATE_UNITS, "day": 4, "hour": 5, "minute":
 class Op:
     """A scalar operation.
 
-    ``arity`` is the least and greatest number of arguments (None: any number). ``null`` says when the
-    result can be NULL: ``strict`` (where an argument is, and only there), ``never``, or ``own`` (rules
-    of its own: see the table above).
+    ``arity`` is the least and greatest number of arguments (None: any number). ``null`` says when the result can be
+    NULL: ``strict`` (exactly if an argument is), ``never``, or ``own`` (see the table above).
     """
 
     name: str
@@ -131,7 +130,7 @@ class Op:
 
 
 def _compiled(names: str, arity: int, *, fallible: bool = False, null: str = "strict") -> list[Op]:
-    # The kernel has the operation's own name, but for three that are Python keywords.
+    # The kernel has the name of the operation, with an underscore if that is a Python keyword.
     return [
         Op(name, f"{name}_" if name in ("and", "or", "not") else name, fallible, None, (arity, arity), null)
         for name in names.split()
@@ -244,7 +243,7 @@ OPS: MappingProxyType[str, Op] = MappingProxyType({op.name: op for op in _ALL})
 
 
 def may_fail(expr: Expr) -> bool:
-    """Whether an operation of the expression may have no answer for a row."""
+    """Whether an operation of the expression may fail for a row."""
     if not isinstance(expr, Call):
         return False
     op = OPS.get(expr.op)

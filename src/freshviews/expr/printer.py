@@ -1,4 +1,4 @@
-"""Expressions as text, with infix operators where that is how people write them."""
+"""Expressions as text, with infix operators where they are usual."""
 
 from __future__ import annotations
 

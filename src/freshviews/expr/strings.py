@@ -1,6 +1,6 @@
 """The string functions, over Python values, as Spark defines them.
 
-Arguments are never None unless the function says so. ``ValueError`` carries the reason.
+Arguments are never None unless the function says so. ``ValueError`` has the reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ greater_or_equal = operator.ge
 contains = operator.contains
 
 LONGEST = 2**27
-"""Most characters that padding and repetition may produce."""
+"""Most characters of a result of padding or repetition."""
 
 
 def greatest(a: str | None, b: str | None) -> str | None:
@@ -36,7 +36,7 @@ def least(a: str | None, b: str | None) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _like_pattern(pattern: str, escape: str) -> re.Pattern[str]:
-    """A LIKE pattern as a regular expression; the escape may stand before ``%``, ``_`` and itself only."""
+    """A LIKE pattern as a regular expression; the escape must stand before ``%``, ``_`` or itself."""
     if len(escape) != 1:
         raise ValueError(f"the escape of LIKE must be one character, not {escape!r}")
     parts = []
@@ -77,7 +77,7 @@ def _regular_expression(pattern: str) -> re.Pattern[str]:
 
 
 def rlike(text: str, pattern: str) -> bool:
-    """Whether the pattern, in the language of Python's ``re``, is found anywhere in the text."""
+    """Whether the pattern, a regular expression of Python's ``re``, matches anywhere in the text."""
     return _regular_expression(pattern).search(text) is not None
 
 
@@ -107,9 +107,9 @@ def ascii_code(text: str) -> int:
 
 
 def substring(text: str, position: int, length: int | None = None) -> str:
-    """``length`` characters from the 1-based position, which counts from the end where it is negative.
+    """``length`` characters from the 1-based position, which counts from the end if negative.
 
-    Position 0 is position 1. What reaches outside the text is cut off.
+    Position 0 is position 1. Positions outside the text are cut off.
     """
     start = position - 1 if position > 0 else len(text) + position if position < 0 else 0
     if length is None:
@@ -144,12 +144,12 @@ def _padding(text: str, length: int, pad: str) -> str:
 
 
 def lpad(text: str, length: int, pad: str = " ") -> str:
-    """Filled up on the left, or cut on the right, to ``length`` characters."""
+    """Padded on the left, or cut on the right, to ``length`` characters."""
     return (_padding(text, length, pad) + text)[: max(length, 0)]
 
 
 def rpad(text: str, length: int, pad: str = " ") -> str:
-    """Filled up, or cut, on the right to ``length`` characters."""
+    """Padded or cut on the right to ``length`` characters."""
     return (text + _padding(text, length, pad))[: max(length, 0)]
 
 
@@ -169,19 +169,19 @@ def right(text: str, length: int) -> str:
 
 
 def instr(text: str, part: str) -> int:
-    """1-based position of the first occurrence, 0 where there is none."""
+    """1-based position of the first occurrence, 0 without one."""
     return text.find(part) + 1
 
 
 def locate(part: str, text: str, position: int = 1) -> int:
-    """1-based position of the first occurrence from ``position`` on, 0 where there is none."""
+    """1-based position of the first occurrence from ``position`` on, 0 without one."""
     if position < 1:
         return 0
     return text.find(part, position - 1) + 1 if part else 1
 
 
 def split_part(text: str, delimiter: str, number: int) -> str:
-    """The part of that 1-based number, from the end where it is negative; empty where there is none."""
+    """The part with a 1-based number, from the end if negative; empty if there is none."""
     if number == 0:
         raise ValueError("split_part counts parts from 1, or from -1 backwards; 0 is no part")
     parts = text.split(delimiter) if delimiter else [text]

@@ -1,3 +1,7 @@
-"""Files of a durable database: log, snapshots, arrays, strings."""
+"""The files of a durable database: log, snapshots, arrays, strings.
+
+A commit appends one checksummed record to the log and syncs it. A snapshot stores the tables, and images of the views
+as arrays that are mapped when the database is opened; the log before it is deleted. ``directory`` lists the files.
+"""
 
 __all__ = ["array_file", "directory", "files", "log", "payload", "record", "steps", "strings"]

@@ -1,17 +1,16 @@
-"""Files of arrays: written at once, opened by mapping them.
+"""Files of arrays: written once, opened by mapping them.
 
 ::
 
     preamble    magic 8 | format 4 | crc32 of the footer 4 | offset of the footer 8 | its length 8 |
                 crc32 of the preamble so far 4
-    arrays      one after the other, words in the byte order of x86 and ARM
-    footer      JSON: "about", what the writer says of the arrays, and "arrays": offset, words, words of
-                room and crc32 of each
+    arrays      one after the other, words in little-endian byte order
+    footer      JSON: "about", a description by the writer, and "arrays": offset, words, words of room and
+                crc32 of each
 
-Where an array is large it begins at a multiple of ``ALIGN``, and nothing else is in its last page: it is mapped
-as it lies in the file, so that opening takes the time of a few system calls, and its pages are read as they
-are touched. Small arrays are read. A file that has its name is whole, and it must never change while it is
-mapped; it may be deleted.
+A large array begins at a multiple of ``ALIGN``, and nothing else is in its last page. It is mapped, so opening takes a
+few system calls, and pages are read when touched. Small arrays are read. A file with its final name is complete. It
+must not change while it is mapped; it may be deleted.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from freshviews.store.files import TEMPORARY, sync_directory
 
 MAGIC = b"\xf5fvarr\r\n"
 FORMAT = 2
-"""To be counted up when the layout of this file changes, or of the arrays of tables and indexes."""
+"""Must be increased when the layout of this file, or of the arrays of tables and indexes, changes."""
 READ = (1, 2)
-"""Formats that are read. In 1, tables had no pending rows."""
+"""Formats that can be read. In format 1, tables had no deferred inserts."""
 
 ALIGN = 1 << 16
 """A multiple of every page size in use."""
 MAPPED = 1 << 18
-"""Bytes from which an array is mapped."""
+"""Least bytes of an array that is mapped."""
 
 _PREAMBLE = struct.Struct("<8sIIQQ")
 _CHECK = struct.Struct("<I")
@@ -49,12 +48,12 @@ _PREAMBLE_BYTES = _PREAMBLE.size + _CHECK.size
 _SMALL_ALIGN = 64
 _CHUNK = 1 << 20
 _SYNCED = 64 << 20
-"""Bytes after which what was written is synced: small files of others shall not wait for all of a large one."""
+"""Bytes between syncs, so that syncing a small file need not wait for all of a large one."""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an array lies in the file; offset in bytes."""
+    """Where an array is in the file; the offset in bytes."""
 
     offset: int
     words: int
@@ -67,9 +66,9 @@ class _Place:
 
 
 def write_arrays(path: Path, about: dict[str, Any], arrays: Iterable[Array], sync: bool) -> None:
-    """Write a file of arrays, whole or not at all; ``about`` is anything that JSON can say.
+    """Write a file of arrays, completely or not at all; ``about`` is any JSON value.
 
-    ``sync``: the file is on the disk before this returns. Raises StoreError.
+    With ``sync``, the file is on disk when this returns. Raises StoreError.
     """
     temporary = path.with_name(path.name + TEMPORARY)
     try:
@@ -102,7 +101,7 @@ def _write(file: BinaryIO, array: Array, sync: bool) -> _Place:
     offset = _pad(file, ALIGN if mapped else _SMALL_ALIGN)
     crc = unsynced = 0
     for piece in array.pieces():
-        # In chunks that stay in the processor's cache between the two.
+        # Chunks stay in the processor's cache from the checksum to the write.
         for start in range(0, len(piece), _CHUNK):
             chunk = piece[start : start + _CHUNK]
             crc = zlib.crc32(chunk, crc)
@@ -119,14 +118,14 @@ def _write(file: BinaryIO, array: Array, sync: bool) -> _Place:
 
 
 def _pad(file: BinaryIO, align: int) -> int:
-    """Write zeros up to a multiple of ``align``; the position."""
+    """Write zeros up to a multiple of ``align``; returns the position."""
     position = file.tell()
     file.write(bytes(-position % align))
     return position + -position % align
 
 
 class ArrayFile:
-    """An open file of arrays; a context. StoreError where it cannot be read, is damaged, or of another format."""
+    """An open file of arrays; a context. Raises StoreError if unreadable, damaged, or of another format."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -140,7 +139,7 @@ class ArrayFile:
             self._file.close()
             raise
         self.about: dict[str, Any] = told["about"]
-        """What the writer said."""
+        """The description by the writer."""
         self._places = [_Place(*place) for place in told["arrays"]]
 
     def _footer(self) -> dict[str, Any]:
@@ -167,17 +166,17 @@ class ArrayFile:
         return told
 
     def damaged(self, offset: int) -> StoreError:
-        """The error for what is not as it was written."""
+        """The error for damage at an offset."""
         return StoreError(f"{self.path}, offset {offset}: the file is damaged; restore it from a copy")
 
     def __len__(self) -> int:
         return len(self._places)
 
     def map(self, first: int, count: int, verify: bool) -> Mapping:
-        """Arrays ``first`` to ``first + count`` in memory of their own, each with its room.
+        """Map arrays ``first`` to ``first + count`` into new memory, each with its room.
 
-        What is written there stays out of the file. ``verify``: read large arrays whole, too, to see that they
-        are as they were written. Whoever asks gives the memory back with ``unmap``. Raises StoreError.
+        Writes do not reach the file. With ``verify``, large arrays are read completely too, to check them. The caller
+        releases the memory with ``unmap``. Raises StoreError.
         """
         chosen = self._places[first : first + count]
         starts = []

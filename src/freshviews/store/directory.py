@@ -6,10 +6,10 @@
     lock                        locked while a process has the directory open; holds the process id
     log-<sequence>.fvlog        segments of the log
     snapshot-<sequence>.fvsnap  the newest snapshot
-    state-<sequence>            its images of the views, and the strings that their codes stand for
-    *.tmp                       never counted; deleted when the directory is opened
+    state-<sequence>            its images of the views, and the strings of their codes
+    *.tmp                       incomplete; deleted when the directory is opened
 
-The rows of trusted tables are not stored and thus in no snapshot, but what they made of the views is.
+The rows of trusted tables are not stored, so no snapshot has them; the views over them are stored.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _LOCK = "lock"
 
 
 class Directory:
-    """An open directory. Read ``records`` to the end first; then append.
+    """An open directory. The caller reads ``records`` to the end first; then it may append.
 
-    Raises StoreError where the directory is locked, is no database, or is of another format.
+    Raises StoreError if the directory is locked, is no database, or is of another format.
     """
 
     def __init__(self, path: str | os.PathLike[str], snapshot_bytes: int) -> None:
@@ -87,7 +87,7 @@ class Directory:
             raise StoreError(f"{self.path}: the log from record {needed} on is missing")
 
     def records(self) -> Iterator[Record]:
-        """The log's records that the snapshot does not hold already."""
+        """The log's records after the snapshot."""
         held = 0 if self.snapshot is None else self.snapshot.sequence
         for record in self.log.records():
             if record.sequence > held:
@@ -99,7 +99,7 @@ class Directory:
             _LOGGER.warning(self.log.dropped)
 
     def append(self, kind: int, version: int, payload: bytes) -> None:
-        """Make a record durable; errors as of ``Log.append``."""
+        """Make a record durable; errors as ``Log.append``."""
         self.log.append(Record(kind, self.log.sequence + 1, version, payload))
         self._since_snapshot += len(payload)
 
@@ -107,19 +107,19 @@ class Directory:
     def snapshot_due(self) -> bool:
         """Whether the log has grown enough since the last snapshot to pay for another.
 
-        That is, by ``snapshot_bytes``, and by as much as the last snapshot was large, so that writing
-        snapshots costs no more than a constant share of writing the log.
+        Its growth must exceed ``snapshot_bytes`` and the size of the last snapshot, so writing snapshots costs at most
+        a constant share of writing the log.
         """
         return self._since_snapshot > max(self._snapshot_bytes, self._snapshot_size)
 
     def postpone_snapshot(self) -> None:
-        """Count the log's growth anew: after a snapshot that failed."""
+        """Restart counting the log's growth: after a snapshot that failed."""
         self._since_snapshot = 0
 
     def write_snapshot(
         self, version: int, records: Iterable[tuple[int, bytes]], write_state: Callable[[Path], None]
     ) -> None:
-        """Write a snapshot of now, given as kinds and payloads; older files go, and the log.
+        """Write a snapshot of the present state, from kinds and payloads; delete older files and the log before it.
 
         ``write_state`` writes the images of the views into a folder. Raises StoreError.
         """

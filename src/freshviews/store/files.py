@@ -1,4 +1,4 @@
-"""Files that survive: written, synced, renamed into place, and the directory synced after them."""
+"""Durable file operations: write, sync, rename into place, sync the directory; and the lock of a directory."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import BinaryIO
 from freshviews.errors import StoreError
 
 PATIENCE = 0.2
-"""Seconds to wait for a lock: those who only look whether it is held hold it for an instant."""
+"""Seconds to wait for a lock: a process that only checks whether it is held holds it for an instant."""
 TEMPORARY = ".tmp"
-"""Suffix of files that do not count yet; they are deleted when a directory is opened."""
+"""Suffix of incomplete files; they are deleted when a directory is opened."""
 
 
 def sync_directory(path: Path) -> None:
@@ -26,7 +26,7 @@ def sync_directory(path: Path) -> None:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a small file so that it is there whole or not at all."""
+    """Write a small file completely or not at all."""
     temporary = path.with_name(path.name + TEMPORARY)
     with temporary.open("wb") as file:
         file.write(data)
@@ -39,7 +39,7 @@ def write_whole(path: Path, data: bytes) -> None:
 def lock(path: Path) -> BinaryIO:
     """Lock a directory by its lock file, until the returned file is closed or the process ends.
 
-    Raises StoreError that names the process that holds it.
+    Raises StoreError that names the process that holds the lock.
     """
     file = path.open("a+b")
     until = time.monotonic() + PATIENCE

@@ -1,8 +1,8 @@
 """The log: records in segment files, appended and synced one commit at a time.
 
-A segment ``log-<sequence>.fvlog`` is named after its first record. Records that could not be read at the end
-of the last segment are a torn tail, left by a process that was killed while writing: they are cut off and
-``dropped`` says so. Anything unreadable before a valid record is corruption and raises StoreError.
+A segment ``log-<sequence>.fvlog`` is named after its first record. Unreadable records at the end of the last segment
+are a torn tail, left by a process that was killed while writing: they are cut off, and ``dropped`` says so. Anything
+unreadable before a valid record is corruption and raises StoreError.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from freshviews.store.steps import reach
 
 
 class LogUncertain(StoreError):
-    """A record could be neither written nor cut off again: whether it is in shows when reopened."""
+    """A record could neither be written nor be cut off: reopening shows whether it is in the log."""
 
 
 class Log:
-    """The segments of one directory. ``records`` must be read to its end before anything is appended."""
+    """The segments of one directory. The caller reads ``records`` to its end before it appends."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -32,12 +32,12 @@ class Log:
         self.sequence = 0
         """Sequence number of the last record."""
         self.dropped: str | None = None
-        """What was cut off a torn tail, in words, or None."""
+        """A message about the torn tail that was cut off, or None."""
         self.dropped_bytes = 0
 
     @property
     def first_sequence(self) -> int | None:
-        """Sequence number that the first segment begins with, None where there is none."""
+        """Sequence number of the first record of the first segment; None without segments."""
         return _sequence_of(self._segments[0]) if self._segments else None
 
     @property
@@ -90,7 +90,7 @@ class Log:
     def append(self, record: Record) -> None:
         """Write and sync a record.
 
-        On StoreError nothing of it is left; on LogUncertain that could not be made sure of.
+        After StoreError the log does not contain it; after LogUncertain that is unknown.
         """
         if self._file is None:
             self._open_last(record.sequence)
@@ -122,7 +122,7 @@ class Log:
             ) from error
 
     def _open_last(self, sequence: int) -> None:
-        """Open the last segment for appending, a first one where there is none."""
+        """Open the last segment for appending, or a first one."""
         if not self._segments:
             self.begin_segment(sequence)
             return
@@ -130,9 +130,9 @@ class Log:
         self._size = os.fstat(self._file).st_size
 
     def begin_segment(self, sequence: int) -> None:
-        """Go on in a new segment, whose first record will have this sequence number."""
+        """Start a new segment, whose first record will have this sequence number."""
         path = self._directory / f"log-{sequence:012}.fvlog"
-        # A segment that was begun and got no record is the same file.
+        # A segment without records has the same name.
         number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         sync_directory(self._directory)
         self.close()

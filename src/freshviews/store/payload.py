@@ -15,7 +15,7 @@ _PART = struct.Struct("<QIQ")
 class Part:
     """Rows of one table as values, with a signed ``_multiplicity`` column.
 
-    ``number`` tells tables apart that had one name at different times.
+    ``number`` distinguishes tables that had the same name at different times.
     """
 
     number: int
@@ -24,6 +24,7 @@ class Part:
 
 
 def parts_to_bytes(parts: Iterable[Part]) -> bytes:
+    """The payload of a record: the parts one after the other."""
     pieces = []
     for part in parts:
         sink = pa.BufferOutputStream()
@@ -36,7 +37,7 @@ def parts_to_bytes(parts: Iterable[Part]) -> bytes:
 
 
 def parts_of(payload: bytes) -> Iterator[Part]:
-    """The inverse of ``parts_to_bytes``; the rows share the payload's memory."""
+    """The parts of a payload; the rows share its memory."""
     view = memoryview(payload)
     at = 0
     while at < len(payload):

@@ -1,12 +1,11 @@
-"""Records: what log segments and snapshots are made of.
+"""Records: the units of log segments and snapshots.
 
 A record is a header of 40 bytes and a payload::
 
     magic 4 | kind 1 | zero 1 | format 2 | length 8 | sequence 8 | version 8 | crc32 of the payload 4 |
     crc32 of the header so far 4
 
-``sequence`` counts the records of a database, so that a missing one is noticed; ``version`` is the version
-after the record.
+``sequence`` counts the records of a database, so a missing one is noticed; ``version`` is the version after the record.
 """
 
 from __future__ import annotations
@@ -36,6 +35,7 @@ IMAGES = 5  # in a snapshot: which files hold the views
 
 @dataclass(frozen=True)
 class Record:
+    """A record: its kind, sequence number, version, and payload."""
     kind: int
     sequence: int
     version: int
@@ -56,9 +56,9 @@ class Record:
 
 
 def read_record(file: BinaryIO, size: int) -> Record | None:
-    """The record at the file's position, or None where there is no valid one.
+    """The record at the file's position; None if there is no valid one.
 
-    ``size`` is the file's. A record of another format raises StoreError.
+    ``size`` is that of the file. A record of another format raises StoreError.
     """
     head = file.read(HEADER_BYTES)
     if len(head) < HEADER_BYTES or head[:4] != MAGIC:
@@ -77,7 +77,7 @@ def read_record(file: BinaryIO, size: int) -> Record | None:
 
 
 def valid_after(path: Path, offset: int) -> bool:
-    """Whether any valid record begins at or after an offset of a file."""
+    """Whether a valid record begins at or after an offset of a file."""
     size = path.stat().st_size
     with path.open("rb") as file:
         for place in _magics(file, offset):
@@ -88,7 +88,7 @@ def valid_after(path: Path, offset: int) -> bool:
 
 
 def _magics(file: BinaryIO, offset: int) -> Iterator[int]:
-    """Every place from ``offset`` on where the magic stands; read in blocks that overlap by its length."""
+    """Every offset, from ``offset`` on, of the magic bytes; reads blocks that overlap by their length."""
     block = 1 << 20
     while True:
         file.seek(offset)

@@ -1,10 +1,9 @@
-"""Snapshots: everything up to one record of the log.
+"""Snapshots: the state after one record of the log.
 
-A snapshot ``snapshot-<sequence>.fvsnap`` holds the scripts that were executed, the contents of the stored
-tables with their multiplicities, the names of the files that hold the views, and an END record that says how
-many records there are. The images of the views lie beside it in the folder ``state-<sequence>`` and are written
-before it. It is written under a temporary name, synced, renamed, and the directory synced: a snapshot that has
-its name is whole, so one that cannot be read is corrupt.
+A snapshot ``snapshot-<sequence>.fvsnap`` holds the scripts that were executed, the rows of the stored tables with their
+multiplicities, the names of the files with the views, and an END record with the number of records. The images of the
+views are written before it, into the folder ``state-<sequence>``. A snapshot is written under a temporary name, synced,
+renamed, and the directory synced: with its final name it is complete, so an unreadable one is corrupt.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ _END = struct.Struct("<Q")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A snapshot file; ``sequence`` is the last record of the log that it holds."""
+    """A snapshot file; ``sequence`` is the last log record it contains."""
 
     path: Path
     sequence: int
 
     def records(self) -> Iterator[Record]:
-        """Its records without END. Raises StoreError with file and offset where one is not valid."""
+        """Its records without END. Raises StoreError with file and offset of an invalid one."""
         size = self.path.stat().st_size
         with self.path.open("rb") as file:
             count = 0
@@ -79,9 +78,9 @@ def state_folder(directory: Path, sequence: int) -> Path:
 
 
 def write(directory: Path, sequence: int, records: Iterable[Record]) -> Snapshot:
-    """Write a snapshot, whose images are written, and make it the newest.
+    """Write a snapshot, after its images, and make it the newest.
 
-    What fails leaves the directory as it was.
+    A failure leaves the directory as it was.
     """
     path = directory / f"snapshot-{sequence:012}.fvsnap"
     temporary = path.with_name(path.name + TEMPORARY)
@@ -109,7 +108,7 @@ def write(directory: Path, sequence: int, records: Iterable[Record]) -> Snapshot
 
 
 def delete_before(directory: Path, snapshot: Snapshot) -> None:
-    """Delete the snapshots that are older than one, and all images but its own."""
+    """Delete older snapshots, and all images except the newest snapshot's."""
     for path in directory.glob("snapshot-*.fvsnap"):
         if path != snapshot.path:
             path.unlink()
@@ -117,7 +116,7 @@ def delete_before(directory: Path, snapshot: Snapshot) -> None:
 
 
 def delete_states(directory: Path, snapshot: Snapshot | None) -> None:
-    """Delete the images of all snapshots but one: older ones, and such as were never finished."""
+    """Delete the images of all snapshots but one, incomplete ones included."""
     for folder in directory.glob("state-*"):
         if snapshot is None or folder != snapshot.state:
             shutil.rmtree(folder)

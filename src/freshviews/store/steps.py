@@ -1,7 +1,7 @@
 """The steps of making a commit and a snapshot durable, by name.
 
-Every step is announced by ``reach``; a test sets ``hook`` to stop the process there and looks at what a
-reopened database holds.
+Every step calls ``reach``. A test sets ``hook`` to stop the process at a step, and reads what a reopened database
+holds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ COMMIT = (
     "batch applied",  # in memory only
     "record half written",
     "record written",
-    "record synced",  # from here on the batch is in
+    "record synced",  # from here on the batch is durable
     "version visible",
 )
 """Steps of a commit, in order."""
@@ -35,6 +35,6 @@ hook: Callable[[str], None] | None = None
 
 
 def reach(step: str) -> None:
-    """Say that a step is done."""
+    """Report that a step is done."""
     if hook is not None:
         hook(step)

@@ -1,8 +1,7 @@
-"""The strings of a dictionary in files: each a run of codes, so that what was written is never written again.
+"""Files of the strings of a dictionary. Each file has a range of codes, so no string is written twice.
 
-A file holds the strings of some codes as the dictionary's heap has them. Files are read in the order of their
-codes, each beginning where the one before it ended; where they have become many, one file over all their codes
-can take their place.
+A file holds strings as the dictionary's heap does. Files are read in the order of their codes, each starting where the
+one before ended. When there are many, one file over all their codes can replace them.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ KIND = "strings"
 
 
 def write_strings(path: Path, dictionary: Dictionary, first: int, *, sync: bool = True) -> int:
-    """Write the strings of the codes from ``first`` on, whole or not at all; the code after the last of them.
+    """Write the strings of the codes from ``first`` on, completely or not at all; returns the code after the last one.
 
-    ``sync``: they are on the disk before this returns. Raises StoreError.
+    With ``sync``, they are on disk when this returns. Raises StoreError.
     """
     end = len(dictionary)
     offsets, data = dictionary.heap()
@@ -42,7 +41,7 @@ def write_strings(path: Path, dictionary: Dictionary, first: int, *, sync: bool 
 def read_strings(path: Path, dictionary: Dictionary) -> None:
     """Add the strings of a file to the dictionary, which has those of all codes before.
 
-    Raises StoreError where the file is damaged, or a file before it is missing.
+    Raises StoreError if the file is damaged, or a file before it is missing.
     """
     with ArrayFile(path) as file:
         about = file.about

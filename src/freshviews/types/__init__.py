@@ -16,7 +16,7 @@ from freshviews.types.sqltype import (
     decimal,
 )
 
-# After the types, on which they stand.
+# Imports the types above.
 from freshviews.types.dictionary import Dictionary  # isort: skip
 
 __all__ = [

@@ -1,8 +1,7 @@
 """Day numbers to years, months and days and back: the proleptic Gregorian calendar, without bounds.
 
-``datetime`` stops at the years 1 and 9999, which DATE and TIMESTAMP codes do not. The functions use
-floor division only, so that they hold before 1970 and can be compiled as they are. The method is to
-count from 1 March of year 0, so that the leap day comes last.
+``datetime`` covers the years 1 to 9999 only; DATE and TIMESTAMP codes go further. The functions use floor division
+only, so they are right before 1970 and can be compiled. They count from 1 March of year 0, so the leap day comes last.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ MICROS_PER_SECOND = 1_000_000
 MICROS_PER_DAY = 86_400 * MICROS_PER_SECOND
 
 LEAST_DAY = -(2**31)
-"""Least code of a DATE: what Arrow's date32 and Spark hold."""
+"""Least code of a DATE: the range of Arrow's date32 and of Spark."""
 
 GREATEST_DAY = 2**31 - 1
 """Greatest code of a DATE."""
@@ -42,7 +41,7 @@ def civil_from_days(days: int) -> tuple[int, int, int]:
 
 
 def days_in_month(year: int, month: int) -> int:
-    """28 to 31."""
+    """Number of days of a month: 28 to 31."""
     if month == 2:
         return 29 if (year % 4 == 0 and year % 100 != 0) or year % 400 == 0 else 28
     return 30 if month in (4, 6, 9, 11) else 31

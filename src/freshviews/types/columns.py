@@ -1,10 +1,10 @@
-"""Whole columns, Arrow or NumPy, to contiguous codes and back.
+"""Whole Arrow columns to contiguous codes and back.
 
-A column is accepted where its type can only hold what the SQL type holds, or where all of its values
-turn out to: an int64 column goes into INT if in range, a timestamp column into DATE if all are midnights,
-nanoseconds into TIMESTAMP if whole microseconds. ``freshviews.types.values`` says what is accepted of each
-value, and its encoder words the reason where one is refused. Without nulls, int64, float64, timestamp[us]
-and aligned decimals take no copy beyond what their codes need; the codes may then share the column's memory.
+A column is accepted if its type can only hold what the SQL type holds, or if all its values fit: an int64 column goes
+into INT if in range, a timestamp column into DATE if all values are midnights, nanoseconds into TIMESTAMP if whole
+microseconds. ``freshviews.types.values`` defines what is accepted of each value, and its encoder words a refusal.
+Columns without nulls of int64, float64, timestamp[us] and aligned decimals are not copied more than their codes
+require; the codes may share the column's memory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PER_UNIT = {"s": 10**6, "ms": 10**3, "us": 1}
 
 
 def arrow_type(kind: SqlType) -> pa.DataType:
-    """The Arrow type in which columns of the SQL type are handed out."""
+    """The Arrow type of returned columns of a SQL type."""
     if kind.is_decimal:
         return pa.decimal128(kind.precision, kind.scale)
     return {
@@ -49,10 +49,10 @@ def arrow_type(kind: SqlType) -> pa.DataType:
 def encode_arrow(
     kind: SqlType, array: pa.Array | pa.ChunkedArray, dictionary: Dictionary, *, nullable: bool = True
 ) -> Codes:
-    """Codes of a column, contiguous; not to be written to.
+    """Codes of a column, contiguous; the caller must not write to them.
 
-    ``TypeError`` where no value of the column's Arrow type is accepted, ``BadValue`` with the first row
-    (value None where nulls are refused) where one is not.
+    Raises ``TypeError`` if no value of the column's Arrow type is accepted, ``BadValue`` with the first refused row
+    (its value is None if a null is refused).
     """
     if isinstance(array, pa.ChunkedArray):
         if array.num_chunks != 1:
@@ -103,7 +103,7 @@ def _refusal(kind: SqlType, array: pa.Array, row: int, dictionary: Dictionary) -
     return BadValue(row, value, _GENERIC.get(kind.name, f"it does not fit {kind}"))
 
 
-# Where a column's value has no equal in Python: nanoseconds without pandas, years past 9999.
+# For values that Python cannot represent: nanoseconds without pandas, years past 9999.
 _GENERIC = {
     "TIMESTAMP": "TIMESTAMP accepts whole microseconds that fit 64 bits",
     "DATE": "DATE accepts no time of day",
@@ -118,7 +118,7 @@ def _strings(array: pa.Array, dictionary: Dictionary) -> Codes:
 
 
 def _convert(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
-    """Codes, arbitrary in rows that are null or bad, and the rows that are bad (None: none is).
+    """Codes, arbitrary in rows that are null or bad, and a mask of bad rows, or None without any.
 
     A null's row may be marked bad, too.
     """
@@ -163,7 +163,7 @@ _WIDTHS = {8: "1", 16: "2", 32: "4", 64: "8"}
 
 
 def _primitive(array: pa.Array) -> npt.NDArray[Any]:
-    """The values of a fixed-width array without a copy; what lies under a null is arbitrary."""
+    """The values of a fixed-width array without a copy; arbitrary at nulls."""
     kind = array.type
     letter = "f" if pa.types.is_floating(kind) else "u" if pa.types.is_unsigned_integer(kind) else "i"
     item = np.dtype(letter + _WIDTHS[kind.bit_width])
@@ -183,7 +183,7 @@ def _whole(array: pa.Array, factor: int, low: int, high: int) -> tuple[Codes, Ma
 
 
 def _scale(values: Codes, factor: int, low: int, high: int) -> tuple[Codes, Mask | None]:
-    """``values * factor`` and where it is not between ``low`` and ``high``, or is NULL."""
+    """``values * factor``, and a mask of results that are not between ``low`` and ``high``, or are NULL."""
     low, high = max(low, _LEAST), min(high, _GREATEST)
     if factor > _GREATEST:  # no int64 but 0 has that many zeros
         return np.zeros_like(values), values != 0
@@ -195,7 +195,7 @@ def _scale(values: Codes, factor: int, low: int, high: int) -> tuple[Codes, Mask
 
 
 def _divide(values: Codes, divisor: int) -> tuple[Codes, Mask | None]:
-    """``values / divisor`` and where that is not whole."""
+    """``values / divisor``, and a mask of results that are not whole."""
     quotient, rest = np.divmod(values, np.int64(divisor))
     bad = rest != 0
     return quotient, bad if bad.any() else None
@@ -208,6 +208,7 @@ def _whole_days(array: pa.Array, unit: str) -> tuple[Codes, Mask | None]:
 
 
 def _either(one: Mask | None, other: Mask | None) -> Mask | None:
+    """The union of two masks; None is an empty one."""
     if one is None or other is None:
         return other if one is None else one
     return one | other
@@ -234,7 +235,7 @@ def _floats_of_integers(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | N
     codes, _ = _floats(kind, values.astype(np.float64))
     if values.itemsize <= 2 or not len(values) or -exact <= int(values.min()) <= int(values.max()) <= exact:
         return codes, None
-    # Rare, so exactness is left to Python.
+    # Rare, so Python compares exactly.
     numbers = codes.view(np.float64).tolist()
     pairs = zip(numbers, values.tolist(), strict=True)
     return codes, np.fromiter((int(number) != value for number, value in pairs), np.bool_, len(values))
@@ -254,7 +255,7 @@ def _decimals(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:
 
 
 def _low_words(array: pa.Array) -> tuple[Codes, Mask | None]:
-    """The unscaled values of decimals of any width, and where they do not fit a word."""
+    """The unscaled values of decimals of any width, and a mask of those that do not fit a word."""
     if array.type.bit_width <= 64:
         return _primitive(array).astype(np.int64, copy=False), None
     width = array.type.bit_width // 64
@@ -263,7 +264,7 @@ def _low_words(array: pa.Array) -> tuple[Codes, Mask | None]:
         return np.empty(0, np.int64), None
     words = np.frombuffer(data, np.int64, len(array) * width, array.offset * 8 * width).reshape(-1, width)
     low = np.ascontiguousarray(words[:, 0])
-    # Little-endian: a value fits its first word where all others repeat the sign.
+    # Little-endian: a value fits its first word if all other words repeat the sign.
     wide = (words[:, 1:] != (low >> 63)[:, None]).any(axis=1)
     return low, wide if wide.any() else None
 
@@ -283,10 +284,10 @@ def _decimals_one_by_one(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask]:
 def decode_array(
     kind: SqlType, codes: Codes, dictionary: Dictionary | None = None, nullable: bool = True
 ) -> pa.Array:
-    """The values of codes, of type ``arrow_type(kind)``; ``dictionary`` is needed for STRING. What is not ``nullable``
-    is not searched for NULLs.
+    """The values of codes, of type ``arrow_type(kind)``; STRING needs ``dictionary``.
 
-    BIGINT, DOUBLE and TIMESTAMP share the memory of contiguous ``codes``.
+    If not ``nullable``, codes are not searched for NULLs. BIGINT, DOUBLE and TIMESTAMP share the memory of contiguous
+    ``codes``.
     """
     if kind.name == "STRING":
         if dictionary is None:

@@ -1,8 +1,8 @@
 """The dictionary of a database: each distinct string and its code.
 
-Codes count from 0 in the order of first use and are never given back, so that a code keeps its meaning
-for the life of the database; a refused batch may leave strings behind that no row uses. One thread at a
-time may add strings; others may decode meanwhile.
+Codes count from 0 in the order of first use and are never reused, so a code keeps its meaning for the life of the
+database. A refused batch may leave strings that no row uses. One thread at a time may add strings; others may decode
+meanwhile.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from freshviews.types.sqltype import NULL
 
 
 class _Codes(dict[str, int]):
-    """String to code; a string that is missing is added. What is no string raises."""
+    """String to code; looking up a missing string adds it. A key that is no string raises."""
 
     __slots__ = ("entries",)
 
@@ -59,28 +59,30 @@ class Dictionary:
         return len(self._codes.entries)
 
     def decode(self, code: int) -> str:
-        """The string of a code; ``IndexError`` if none has it."""
+        """The string of a code; ``IndexError`` if there is none."""
         if code < 0:
             raise IndexError(f"no string has the code {code}")
         return self._codes.entries[code]
 
     def find(self, text: str) -> int | None:
-        """The code of a string, None if the database never saw it; nothing is added."""
+        """The code of a string; None if the dictionary does not have it. Adds nothing."""
         return self._codes.get(text)
 
     def entries_since(self, size: int) -> list[str]:
-        """The strings that were added after the dictionary had ``size`` of them, in order of code."""
+        """The strings added after the dictionary had ``size`` of them, in the order of codes."""
         return self._codes.entries[size:]
 
     def extend(self, entries: Iterable[str]) -> None:
-        """Adds strings that must be new, as a log or a snapshot lists them (see ``entries_since``)."""
+        """Add strings that must be new, as a log or a snapshot lists them (see ``entries_since``)."""
         for text in entries:
             if text in self._codes:
                 raise ValueError(f"{text!r} is in the dictionary already")
             self.encode(text)
 
     def extend_flat(self, offsets: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> None:
-        """Adds many strings that must be new, laid out as ``heap`` does, from offset 0 on; ``ValueError`` if not."""
+        """Add strings that must be new, in the layout of ``heap`` from offset 0 on; raises ``ValueError`` if one is
+        not.
+        """
         count = len(offsets) - 1
         array = pa.LargeStringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(data))
         array.validate(full=True)
@@ -97,8 +99,10 @@ class Dictionary:
             self._lengthen_heap(offsets[1:], data)
 
     def heap(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
-        """All strings as UTF-8: where each code's bytes start, ``offsets[code]`` to ``offsets[code + 1]``, and
-        the bytes. The arrays have room to grow and are the same ones until they have to move."""
+        """All strings as UTF-8: the offsets and the bytes. Code c is the bytes ``offsets[c]`` to ``offsets[c + 1]``.
+
+        The arrays have room to grow, and stay the same arrays until they must be moved.
+        """
         new = self.entries_since(self._in_heap)
         if new:
             texts = [text.encode() for text in new]
@@ -107,7 +111,7 @@ class Dictionary:
         return self._heap
 
     def _lengthen_heap(self, ends: npt.NDArray[np.int64], texts: npt.NDArray[np.uint8]) -> None:
-        """Add the next strings to the heap: their bytes, and where each ends among them."""
+        """Append strings to the heap: their bytes, and where each ends among them."""
         offsets, data = self._heap
         start = int(offsets[self._in_heap])
         size = self._in_heap + len(ends)
@@ -119,7 +123,7 @@ class Dictionary:
         self._heap = (offsets, data)
 
     def encode_valid(self, texts: list[str]) -> list[int]:
-        """Codes of many strings that are known to be valid Unicode, as those of Arrow are."""
+        """Codes of strings that are known to be valid Unicode, as Arrow's are."""
         codes = self._codes
         new = [text for text in dict.fromkeys(texts) if text not in codes]
         codes.update(zip(new, range(len(codes.entries), len(codes.entries) + len(new)), strict=True))
@@ -147,10 +151,10 @@ class Dictionary:
         return found
 
     def decode_array(self, codes: npt.NDArray[np.int64]) -> pa.Array:
-        """The strings of an array of codes as ``pa.string()``, null where the code is NULL."""
+        """The strings of an array of codes as ``pa.string()``, null for NULL."""
         size = len(self)
-        # Many codes are taken from an Arrow copy of the dictionary. It is made anew when strings came
-        # since, which pays only where the codes are many against the strings.
+        # Many codes are looked up in an Arrow copy of the dictionary. Extending the copy by new strings pays only if
+        # there are many codes compared with strings.
         if len(codes) * 8 < size and len(self._arrow) < size:
             entries = self._codes.entries
             return pa.array([None if code == NULL else entries[code] for code in codes.tolist()], pa.string())
@@ -165,7 +169,7 @@ _A = TypeVar("_A", bound=np.generic)
 
 
 def _with_room(array: npt.NDArray[_A], size: int) -> npt.NDArray[_A]:
-    """The array, or a copy at least twice as long, so that it holds ``size`` elements."""
+    """The array if it holds ``size`` elements, else a copy at least twice as long."""
     if size <= len(array):
         return array
     wider = np.zeros(max(size, 2 * len(array)), array.dtype)

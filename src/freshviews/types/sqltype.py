@@ -10,11 +10,10 @@ TIMESTAMP  microseconds since 1970-01-01 00:00:00, no zone
 DECIMAL    the unscaled value: 12.30 of DECIMAL(12, 2) is 1230
 DOUBLE     the bits of the float64, with one zero and one NaN
 FLOAT      the bits of the float64 that equals the float32
-STRING     its number in the database's dictionary
+STRING     its number in the dictionary of the database
 =========  ==========================================================
 
-NULL of every type is the one code ``NULL``, the least int64. A BIGINT of exactly that value is
-therefore refused where rows come in.
+NULL of every type has the code ``NULL``, the least int64. So a BIGINT of exactly that value is refused as input.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ NULL = -(2**63)
 
 @dataclass(frozen=True)
 class SqlType:
-    """A SQL type; ``precision`` and ``scale`` matter for DECIMAL alone."""
+    """A SQL type; only DECIMAL uses ``precision`` and ``scale``."""
 
     name: str
     precision: int = 0

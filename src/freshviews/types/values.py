@@ -1,23 +1,23 @@
-"""Python values to codes and back, one at a time or a sequence of them.
+"""Python values to codes and back, one at a time.
 
-What each type accepts, besides None; nothing is rounded or cut off in silence, but for FLOAT:
+What each type accepts, besides None; only FLOAT rounds:
 
 =========  ============================================================================================
 BOOLEAN    bool
-integers   int within the type's range; BIGINT of -2**63 is refused, for that is the code of NULL
+integers   int within the type's range; BIGINT of -2**63 is refused: it is the code of NULL
 FLOAT      float, rounded to the nearest float32 if finite there; int that is exactly a float32
 DOUBLE     float; int that is exactly a double
 DECIMAL    Decimal and int that need no more digits than the type has: 12.300 fits scale 2, 12.345 does
-           not; float never, since 12.3 is none. At most 2**63 - 1 unscaled, whatever the precision
+           not; float never: 12.3 is no decimal. At most 2**63 - 1 unscaled, whatever the precision
 STRING     str of valid Unicode
 DATE       datetime.date; datetime without a zone at midnight; numpy.datetime64 of a whole day
 TIMESTAMP  datetime; one with a zone is converted to UTC; date at midnight; numpy.datetime64 and
            pandas.Timestamp of whole microseconds
 =========  ============================================================================================
 
-NumPy scalars count as the Python values they equal; pandas.NA, NaT and numpy's NaT as NULL. A value is
-refused by ``TypeError`` (never accepted), ``OverflowError`` (out of range) or ``ValueError`` (this one not);
-the message says why, to be read after the value.
+NumPy scalars count as the Python values they equal; pandas.NA, NaT and numpy's NaT as NULL. A refusal is a
+``TypeError`` (the type is never accepted), ``OverflowError`` (out of range) or ``ValueError`` (not this value); the
+message says why, and is read after the value.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _EXACT = Context(prec=60, Emax=999_999, Emin=-999_999, traps=[Inexact, InvalidOp
 
 
 class BadValue(ValueError):
-    """A value of a column is refused: ``row`` (its position in what was given), ``value`` and ``reason``."""
+    """A refused value of a column: ``row`` (its position), ``value`` and ``reason``."""
 
     def __init__(self, row: int, value: object, reason: str) -> None:
         super().__init__(f"row {row}: {value!r}: {reason}")
@@ -64,7 +64,7 @@ class BadValue(ValueError):
 
 
 def encoder_for(kind: SqlType, nullable: bool, dictionary: Dictionary) -> Encoder:
-    """What encodes the values of one column; None (or another NULL) is refused if not ``nullable``."""
+    """The function that encodes the values of one column; it refuses NULLs if not ``nullable``."""
     null = _null_code if nullable else _refuse_null
     if kind.is_integer:
         return _integer_encoder(kind, null)
@@ -88,7 +88,7 @@ def _refuse_null() -> int:
 
 
 def _is_null(value: object) -> bool:
-    """None, or what pandas and NumPy have in its place. Their names are compared: pandas may be absent."""
+    """Whether a value is None, or its counterpart in pandas or NumPy. Compares type names: pandas may be absent."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(value, (np.datetime64, np.timedelta64)) and bool(np.isnat(value))
@@ -180,7 +180,7 @@ def _decimal_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
         if isinstance(value, Decimal):
             if not value.is_finite():
                 raise ValueError(f"{kind} accepts finite decimals only")
-            # Past 40 digits before the point no type holds it; int() of it could be enormous.
+            # No type holds more than 40 digits before the point, and int() of the value could be enormous.
             if value.adjusted() > 40:
                 raise OverflowError(_too_large(kind))
             try:
@@ -242,7 +242,7 @@ _UNITS_PER_MICRO = {"ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12}
 
 
 def _micros_of_numpy(value: np.datetime64) -> int:
-    """Exact: units finer than a microsecond must be whole ones."""
+    """Exact microseconds; finer units must be whole microseconds."""
     unit = np.datetime_data(value.dtype)[0]
     if unit in ("Y", "M", "W", "D"):
         return int(value.astype("datetime64[D]").astype(np.int64)) * MICROS_PER_DAY
@@ -307,14 +307,14 @@ def _timestamp_encoder(null: Callable[[], int]) -> Encoder:
 def decode_value(kind: SqlType, code: int, dictionary: Dictionary) -> Any:
     """The Python value of a code, None for NULL.
 
-    bool, int, float, Decimal, str, date or datetime; ``OverflowError`` for dates outside the years 1 to
-    9999, which Python cannot hold.
+    bool, int, float, Decimal, str, date or datetime. ``OverflowError`` for dates outside the years 1 to 9999, which
+    Python cannot hold.
     """
     return decoder_for(kind, dictionary)(code)
 
 
 def decoder_for(kind: SqlType, dictionary: Dictionary) -> Decoder:
-    """What decodes the codes of one column."""
+    """The function that decodes the codes of one column."""
     decode = _plain_decoder(kind, dictionary)
     return lambda code: None if code == NULL else decode(code)
 
