@@ -1,32 +1,34 @@
-"""IVM^eps for hierarchical queries: light parts joined in views, heavy ones enumerated, distinct rows by union.
+"""IVM^eps for hierarchical queries: light values are joined in views, heavy ones when the result is read.
 
 Source: Kara, Nikolic, Olteanu, Zhang: Trade-offs in Static and Dynamic Evaluation of Hierarchical Queries (PODS 2020),
-as Olteanu's lecture, Part 3, tells it; the general construction is derived here.
+as presented in Olteanu's lecture, Part 3. The general construction is derived here.
 
-In the canonical order of the query (``eps_tree``) a bound variable X may be above free ones F. Then the values of X,
-with those of the variables above it, are parted: they are heavy where one of the relations below X that have free
-variables has about N^eps rows or more with them.
+In the canonical variable order of the query (``tree``), a bound variable X may be above free variables F. Then the
+values of X, together with those of the variables above X, are parted. They are heavy if they are heavy in one of the
+relations below X that have free variables.
 
-- the light ones: the join of all below X, by what is above X and F, is stored in a view L_X. An update binds X, and
-  all that is joined with it is light: O(N^(delta eps)) steps, for a delta_i-hierarchical query with delta = i;
-- the heavy ones, of which there are O(N^(1 - eps)): nothing is stored of their join. A view W_X has the values of X
-  for which all below X joins, by which they are listed, and below each of them it goes on in the same way.
+- Light: the join of all below X is stored by F and the variables above X, in a view L_X. An update binds X, and all
+  that it joins is light. So it takes O(N^(delta eps)) steps, for a delta_i-hierarchical query with delta = i.
+- Heavy: there are O(N^(1 - eps)) such values, and their join is not stored. A view W_X has the values of X for which
+  everything below X joins. Reading the result loops over the heavy ones, and goes on below each in the same way.
 
-A free variable is listed from its W as in a view tree. All W, and the counts P of their rows by what is above, change
-in O(1) steps, for an update binds all variables on its way to the root; so do the sums V of what has no free
-variables below. Values of F may come from L_X and from several heavy X: they are listed each once by the union
-algorithm, with O(N^(1 - eps)) delay, and their payload is the sum of what each of these has.
+A free variable is listed from its W as in a view tree. P counts the rows of a W by the variables above, and V is the
+sum of a subtree without free variables. An update binds all variables on its way to the root, so it changes all W, P
+and V in O(1) steps. Values of F may come from L_X and from several heavy X. The union algorithm lists each once, with
+O(N^(1 - eps)) delay. The payload of a row is the sum of the payloads from all these sources.
 
-The change of an update that meets a heavy X may be as large as the result. So the rows that change are gathered only
-while somebody wants the change, in a view D of what payloads grow by: a step for each derivation of the change. Before
-that an update has taken its O(N^(delta eps)) steps. Where the change is taken, the payload after it is looked up, and
-that before it follows.
+The change by an update of a heavy X may be as large as the result. It is computed only while a subscriber or another
+view wants it: after its O(N^(delta eps)) steps, the update adds to a view D what the payloads grow by, one step per
+derivation. When the change is taken, a lookup gives the payload after the change, and D the difference.
 
-Departures. Heavy is one mark per relation and value of X, counted in H_X where several relations are parted for X;
-relations are stored once, not in parts, and the marked rows of W_X are a subset of it. Relations without free variables
-below X need no parts, as only their sums are read. Presence (W, P) is counted apart from payloads, so that
-multiplicities may be negative. A value that moves has its rows of L_X taken back or made all together. For eps = 0 and
-for eps = 1 there are no parts: then nothing is joined beforehand, or all is.
+Departures from the paper:
+
+- There is one mark for each relation and heavy value of X. H_X counts the marks if several relations are parted for X.
+- Relations are stored once, not in parts. The marked rows of W_X are a subset of it.
+- Relations without free variables below X have no parts, as only their sums are read.
+- Presence (W, P) is counted apart from payloads, so multiplicities may be negative.
+- If a value moves, all its rows of L_X are removed or computed at once.
+- For eps = 0 and eps = 1 there are no parts: nothing is joined beforehand, or everything is.
 
 The plan of Q(a) = R(a, b) S(b), order b -> a::
 
@@ -76,23 +78,25 @@ from freshviews.query.query import Atom, Query
 Carriers = tuple[Carrier, ...]
 Finish = Callable[[Carriers], Body]
 Item = Atom | Node
-"""What hangs below a node."""
+"""A child of a node: an atom or another node."""
 Path = tuple[Node, ...]
 
 DEFAULT = 0.5
 HEAVY = "heavy"
-"""The subset of W_X with the heavy values of X."""
+"""The subset of W_X: the rows with a heavy value of X."""
 
 
 def is_kept(query: Query) -> bool:
-    """Whether a query is hierarchical and not q-hierarchical, and computes nothing across its relations."""
+    """True for a hierarchical query that is not q-hierarchical, without conditions and lifts across relations."""
     graph = hypergraph(query)
     return is_hierarchical(graph) and not is_q_hierarchical(graph) and not settled(query).factors
 
 
 def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Program:
-    """Program of a hierarchical query that is not q-hierarchical, its result listed; ``epsilon`` from 0 to 1, for all
-    atoms or by the atom's name. PlanError for other queries."""
+    """The program of a query for which ``is_kept`` holds. PlanError for other queries.
+
+    ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom.
+    """
     if not is_kept(query):
         raise PlanError(
             f"{query.name}: ivm_eps lists hierarchical queries that are not q-hierarchical, and this is not one; take "
@@ -103,8 +107,11 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
 
 @dataclass(frozen=True)
 class Parting:
-    """How the values of a node's variables are parted. ``whole``: all of them are "heavy", or "light"; else it is
-    empty, and ``heavy`` tells which are heavy: the one of ``values``, by atom, or the count of these."""
+    """How the values of a node's variables are parted.
+
+    ``whole``: "heavy" or "light" if all of them are. Otherwise it is empty, and ``heavy`` is the view of the heavy
+    values: the only one of ``values`` (by atom), or the count of these.
+    """
 
     whole: str
     atoms: tuple[Atom, ...] = ()
@@ -113,7 +120,7 @@ class Parting:
 
 
 class _Planner:
-    """Names all views of the program, then writes what is done with them."""
+    """Names all views of the program, then writes its triggers, its rebalancing and how the result is read."""
 
     def __init__(self, query: Query, epsilon: float | Mapping[str, float]) -> None:
         self.query = query
@@ -144,7 +151,7 @@ class _Planner:
             self.joins[node] = View(self.namer.view(f"W_{name}"), node.key, COUNTED, definition=what)
         if node is not self.root:
             self.counts[node] = View(self.namer.view(f"P_{name}"), node.above, COUNTED, definition=f"number of {name}")
-        # What hangs below values that are all light is never listed by itself.
+        # Nodes below values that are all light are only listed as a part of their join.
         whole = any(one.whole == "light" and node in above.nodes() for above, one in self.partings.items())
         if node.is_violating and not whole:
             self.partings[node] = parting = self._parting(node, name)
@@ -223,7 +230,7 @@ class _Planner:
     # Views as steps of a join
 
     def view(self, item: Item) -> View:
-        """What an item hands to the node above it."""
+        """The view of an item that the node above it joins."""
         if isinstance(item, Atom):
             return self.stores[item.name]
         return self.counts[item] if item.is_open else self.sums[item]
@@ -235,14 +242,14 @@ class _Planner:
         return Step(view.name, view.key, alias, None if counted else row_carrier(alias, view))
 
     def joined(self, node: Node) -> Step:
-        """The rows of an open node: its own view, or that of the one item below it."""
+        """The rows of an open node: its own view, or that of its only item."""
         if node not in self.joins:
             return self.step(_items(node)[0])
         view = self.joins[node]
         return Step(view.name, view.key, self.namer.alias(view.name), None)
 
     def opened(self, node: Node) -> tuple[Step, ...]:
-        """All that is joined at an open node and below."""
+        """All views that are joined at an open node and below."""
         steps = [self.joined(node)]
         for item in _items(node):
             if isinstance(item, Node) and item.is_open:
@@ -252,7 +259,7 @@ class _Planner:
         return tuple(steps)
 
     def beside(self, path: Path, item: Item) -> tuple[Step, ...]:
-        """What an update of an item is joined with, along a path of nodes that begins above it."""
+        """The views that an update of an item joins, along a path of nodes that begins above the item."""
         steps: list[Step] = []
         for node in path:
             for other in _items(node):
@@ -266,7 +273,7 @@ class _Planner:
     def join(
         self, bound: tuple[str, ...], carriers: Carriers, steps: tuple[Step, ...], to: View, sign: int = 1
     ) -> Body:
-        """Join what is bound with views, and add all that is found to a view."""
+        """Join the bound variables with views, and add the joined rows to the view ``to``."""
         start = Join(frozenset(bound), carriers, steps)
         return nest(start, lambda done: (add_product(to, done.carriers, sign),), self.indexes, smaller=False)
 
@@ -293,7 +300,7 @@ class _Planner:
         return (Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), (), body),)
 
     def arrive(self, item: Item, path: Path, carriers: Carriers) -> Body:
-        """What an item hands up takes a payload. The path begins with the node above the item."""
+        """Add a payload to the view of an item, and to the views above it. The path begins above the item."""
         node, rest = path[0], path[1:]
         add = add_product(self.view(item), carriers)
         if node.is_open:
@@ -303,13 +310,13 @@ class _Planner:
         return (add, *nest(start, lambda done: self.arrive(node, rest, done.carriers), self.indexes))
 
     def met(self, add: Add, item: Item, path: Path, signs: tuple[int, ...] = (1, -1)) -> Add:
-        """An Add to what an item hands up to an open node. Where a row of it appears or vanishes, one of the node's
-        may, too; ``signs`` are those that the Add can have."""
+        """An Add to the view of an item below an open node. If it makes a row appear or vanish, the node's view may
+        change, too. ``signs``: 1 if the Add can make rows appear, -1 if it can make them vanish."""
         appear, vanish = (self.present(item, path, sign) if sign in signs else () for sign in (1, -1))
         return replace(add, appear=appear, vanish=vanish)
 
     def present(self, item: Item, path: Path, sign: int) -> Body:
-        """An item has come to be there, or ceased to be, for values of the variables of the node above it."""
+        """The first row of an item has appeared (1), or its last has vanished (-1), for values of the node above it."""
         node = path[0]
         if node not in self.joins:
             return self.counted(path, sign)
@@ -329,7 +336,7 @@ class _Planner:
         return body
 
     def counted(self, path: Path, sign: int) -> Body:
-        """A row of the first node of a path, an open one, has come or gone."""
+        """A row of the first node of a path, an open one, has appeared or vanished."""
         node, rest = path[0], path[1:]
         if not rest:
             return ()
@@ -360,11 +367,11 @@ class _Planner:
         return Balancing(names, tuple(partitions), tuple(auxiliary), tuple(recompute))
 
     def made_light(self, node: Node, sign: int) -> Body:
-        """The join below a value of a node, of which there is a row, is added to the light ones, or taken away."""
+        """Add the join below a value of a node to the view of the light values, or take it out. The value has a row."""
         return self.join(node.key, (), self.opened(node)[1:], self.lights[node], sign)
 
     def partition(self, node: Node, atom: Atom, heavy: View) -> Partition:
-        """The rows of a store by the variables of a node, and what is done where a value of them changes sides."""
+        """The partition of a store by the variables of a node."""
         values, store, rows = self.partings[node].values[atom.name], self.stores[atom.name], self.joined(node)
         up = (*self.made_light(node, -1), Enter(rows.alias, HEAVY))
         down = (Leave(rows.alias, HEAVY), *self.made_light(node, 1))
@@ -381,7 +388,7 @@ class _Planner:
     # The result
 
     def listing(self, node: Node) -> tuple[Source, ...]:
-        """What binds the free variables at a node and below, those above it being bound."""
+        """The sources of the free variables at a node and below. The variables above the node are bound."""
         inner = tuple(source for child in node.children if child.is_open for source in self.listing(child))
         if node.free:
             return (self.rows(self.joined(node), node), *inner)
@@ -402,8 +409,10 @@ class _Planner:
         return SliceSource(step.view, step.key, bound, among)
 
     def found(self, node: Node, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:
-        """What is done with the payload of given values of the free variables at a node and below; or, for their
-        ``presence`` alone, where they are listed."""
+        """Look up the payload of given values of the free variables at a node and below, and ``finish`` with it.
+
+        ``presence``: only find out whether the values are in the result.
+        """
         if node.free:
             body = self.below(node, carriers, finish, presence)
             step = self.joined(node)
@@ -431,7 +440,7 @@ class _Planner:
         return (Sum(alias, components, body, finish((*carriers, carrier))),)
 
     def below(self, node: Node, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:
-        """As ``found``, for what hangs below an open node whose variables are bound."""
+        """As ``found``, for the items of an open node whose variables are bound."""
         items = tuple(i for i in _items(node) if not presence or (isinstance(i, Node) and i.is_open))
 
         def rest(i: int, carriers: Carriers) -> Body:

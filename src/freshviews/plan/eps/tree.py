@@ -1,9 +1,9 @@
-"""The canonical variable order of a hierarchical query, as IVM^eps for hierarchical queries sees it.
+"""The canonical variable order of a hierarchical query, as IVM^eps for hierarchical queries uses it.
 
-The sets of atoms of two variables are disjoint or nested; above a variable are those whose atoms are more. Variables
-of the same atoms are one node, free ones in a node above that of bound ones. An atom hangs on the node of its lowest
-variables. A node is *open* where a free variable is at it or below: its rows are enumerated. What lies below other
-nodes is summed up.
+In a hierarchical query, the sets of atoms of two variables are disjoint or nested. A variable is above another if its
+set is larger. Variables with the same atoms form a node; if some of them are free and some bound, the free ones form a
+node above that of the bound ones. An atom is a child of the node of its lowest variables. A node is *open* if a free
+variable is at the node or below. The rows of open nodes are enumerated. Other subtrees are summed up.
 """
 
 from __future__ import annotations
@@ -19,8 +19,12 @@ from freshviews.query.query import Aggregate, Atom, Lift, Query
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """``variables`` of the same atoms; ``above``: those of the nodes on the way to the root. ``free``: they are free;
-    the root, which has none, is so too. ``atoms``: those whose variables are these and those above."""
+    """A node of the order.
+
+    ``variables``: variables with the same atoms. ``above``: those of the nodes on the way to the root. ``free``: True
+    if the variables are free, and for a root without variables. ``atoms``: those whose variables are exactly these and
+    those above.
+    """
 
     variables: tuple[str, ...]
     above: tuple[str, ...]
@@ -44,7 +48,7 @@ class Node:
 
     @property
     def is_violating(self) -> bool:
-        """Whether it is bound and has free variables below: what makes a query not q-hierarchical."""
+        """True for a bound node with free variables below. Such a query is not q-hierarchical."""
         return not self.free and self.is_open
 
     def nodes(self) -> Iterator[Node]:
@@ -65,14 +69,14 @@ class Node:
 
 
 def tree_of(query: Query) -> Node:
-    """The root of the order; a node without variables, unless one node has all atoms below it."""
+    """The root of the order: the node that has all atoms below it, or else a node without variables."""
     sets: dict[frozenset[str], list[str]] = {}
     for variable in query.variables:
         names = frozenset(atom.name for atom in query.atoms if variable in atom.variables)
         sets.setdefault(names, []).append(variable)
 
     def below(names: frozenset[str], above: tuple[str, ...]) -> tuple[tuple[Atom, ...], tuple[Node, ...]]:
-        """What hangs below a node: atoms, and the nodes of the largest sets within its own."""
+        """The children of a node: atoms, and the nodes of the largest sets within its own."""
         inside = [one for one in sets if one < names]
         largest = [one for one in inside if not any(one < other for other in inside)]
         atoms = tuple(a for a in query.atoms if a.name in names and not any(a.name in one for one in inside))
@@ -95,8 +99,10 @@ def tree_of(query: Query) -> Node:
 
 
 def settled(query: Query) -> Query:
-    """The query with conditions and lifts over variables of one atom computed at its rows. Those that may fail stay:
-    they are not to be computed for rows that join nothing."""
+    """The query with conditions and lifts over variables of one atom moved into the atom.
+
+    Those that may fail stay: they must not be computed for rows that join nothing.
+    """
 
     def home(expr: Expr) -> Atom | None:
         names = set(columns_of(expr))
@@ -120,7 +126,7 @@ def settled(query: Query) -> Query:
 
 
 def most_covering(node: Node) -> int:
-    """How many atoms it takes, at least, to have all free variables below a node between them."""
+    """The least number of atoms that together have all free variables below a node."""
     wanted = set(node.listed)
     atoms = node.atoms_below()
     for count in range(len(atoms) + 1):
