@@ -119,7 +119,7 @@ def _sampled(cases: list[pytest.Item]) -> list[pytest.Item]:
 
 def _diagonal(cases: list[pytest.Item]) -> list[pytest.Item]:
     """Few cases, such that each value of each parameter comes once at least."""
-    values = {case: [(name, str(value)) for name, value in _parameters(case).items()] for case in cases}
+    values = {case: [(name, repr(value)) for name, value in _parameters(case).items()] for case in cases}
     used: Counter[tuple[str, str]] = Counter()
     kept: set[pytest.Item] = set()
     wanted = {value for several in values.values() for value in several}
@@ -132,7 +132,7 @@ def _diagonal(cases: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def _parameters(case: pytest.Item) -> dict[str, Any]:
-    return dict(case.callspec.indices) if hasattr(case, "callspec") else {}
+    return case.callspec.params if hasattr(case, "callspec") else {}
 
 
 @pytest.hookimpl(wrapper=True)

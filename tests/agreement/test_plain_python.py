@@ -59,7 +59,7 @@ def test_bags_kept_by_their_traces_agree_on_cyclic_cases(name: str) -> None:
         check(replace(case, versions=versions(seeded(seed), case.tables, False)), [BAGS_BY_TRACE])
 
 
-@pytest.mark.seeds(160)
+@pytest.mark.seeds(192)
 def test_every_strategy_agrees_on_random_views_and_streams(seed: int) -> None:
     found = scenario(seeded(seed))
     # Every commit of a durable database is synced, which takes its time.
@@ -72,7 +72,7 @@ def test_every_strategy_agrees_on_random_views_and_streams(seed: int) -> None:
 
 
 @pytest.mark.full
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios())
 def test_every_strategy_agrees_on_drawn_views_and_streams(drawn: Scenario) -> None:
     check(drawn)

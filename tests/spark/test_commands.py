@@ -145,7 +145,7 @@ def test_ctrl_c_twice_stops_at_once_loses_nothing_and_leaves_no_process(tmp_path
         shell.press(CTRL_C)
         assert shell.wait() == 130, shell.text
         assert not gone(below)
-        assert time.time() - pressed < 15
+        assert time.time() - pressed < 60
     committed = 2 if who == "worker" else 3
     assert f"stopped at once at version {committed}; resume with: freshviews run shop.sql" in shell.text
     assert shell.shown.rindex(b"\x1b[?25h") > shell.shown.rindex(b"\x1b[?25l")

@@ -81,6 +81,7 @@ JAVA_KILLED = [(1, BOTH), (2, BOTH)] if EVERY else [(1, BOTH[1::2])]
 """Cells, and steps with who goes through them."""
 
 
+@pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
 @pytest.mark.parametrize("cells, reached", DRIVER_KILLED)
 def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tuple[str, ...]) -> None:
@@ -95,6 +96,7 @@ def test_the_driver_killed_at_every_step(tmp_path: Path, cells: int, reached: tu
     finish(tmp_path, shop, cells)
 
 
+@pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
 @pytest.mark.parametrize("cells, reached", JAVA_KILLED)
 def test_java_killed_at_every_step(tmp_path: Path, cells: int, reached: tuple[tuple[str, str], ...]) -> None:
@@ -146,6 +148,7 @@ def pipeline(
     yield made
 
 
+@pytest.mark.long("two runs of a pipeline for each step and each fault")
 @pytest.mark.sample(2)
 def test_a_worker_killed_ended_or_failing_at_every_step(pipeline: InSession, fault: Fault) -> None:
     # make test has one kill.
@@ -159,6 +162,7 @@ def test_a_worker_killed_ended_or_failing_at_every_step(pipeline: InSession, fau
         pipeline.check()
 
 
+@pytest.mark.long("two runs of a pipeline for each step")
 @pytest.mark.full
 def test_a_try_that_was_thrown_away_is_in_nobody_s_memory(pipeline: InSession, fault: Fault) -> None:
     """The workers finish and keep their cells, then the version comes to nothing, or only its delivery does."""
@@ -186,6 +190,7 @@ def test_a_task_that_is_tried_again_takes_nothing_twice(tmp_path: Path) -> None:
     assert delivered(tmp_path / "out" / "by_part") == shop.by_part()
 
 
+@pytest.mark.long("a pipeline starts anew after each kill, which takes seconds")
 @pytest.mark.full
 def test_killed_at_random_moments_it_goes_on_exactly(tmp_path: Path) -> None:
     """The driver, the Java process or a Python worker, while input keeps coming."""

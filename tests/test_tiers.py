@@ -1,0 +1,92 @@
+"""Selection of tests by tier, and stored cases."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TESTS = """
+import pytest
+from hypothesis import given, strategies as st
+
+@pytest.mark.diagonal
+@pytest.mark.parametrize("x", range(3))
+@pytest.mark.parametrize("y", range(5))
+def test_grid(x, y): pass
+
+@pytest.mark.sample(4)
+@pytest.mark.parametrize("x", range(8))
+def test_sampled(x): pass
+
+@pytest.mark.full
+def test_full(): pass
+
+@pytest.mark.plain_python(only=True)
+def test_plain(): pass
+
+@pytest.mark.compiled(2)
+@pytest.mark.parametrize("x", range(4))
+def test_compiled(x): pass
+
+@pytest.mark.seeds(10)
+def test_of_a_seed(seed): assert seed != 5 * 2**16 + 3
+
+@given(st.integers(0, 10**6))
+def test_drawn(x): assert x < 990_000
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Callable[..., tuple[dict[str, int], str]]:
+    """``run(FRESHVIEWS_...=...)``: how many cases of each of TESTS ran, and the output."""
+    (tmp_path / "tests").mkdir()
+    for name in ("conftest.py", "tiers.py", "found.py", "__init__.py"):
+        (tmp_path / "tests" / name).write_text((ROOT / "tests" / name).read_text())
+    (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
+    (tmp_path / "tests" / "test_some.py").write_text(TESTS)
+
+    def started(**variables: str) -> tuple[dict[str, int], str]:
+        ours = {name: value for name, value in os.environ.items() if not name.startswith("FRESHVIEWS_")}
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", "tests"],
+            cwd=tmp_path,
+            env=ours | variables,
+            capture_output=True,
+            text=True,
+        )
+        lines = [line for line in done.stdout.splitlines() if line.startswith("tests/") and "%]" in line]
+        counts: dict[str, int] = {}
+        for line in lines:
+            name = line.partition("::")[2].partition(" ")[0].partition("[")[0].removeprefix("test_")
+            counts[name] = counts.get(name, 0) + 1
+        return counts, done.stdout
+
+    return started
+
+
+def test_each_tier_runs_its_share(run: Callable[..., tuple[dict[str, int], str]]) -> None:
+    seeded = {"of_a_seed": 10, "drawn": 1}
+    full, _ = run()
+    assert full == {"grid": 15, "sampled": 8, "full": 1, "compiled": 4, **seeded}
+    quick, _ = run(FRESHVIEWS_TESTS="quick")
+    assert quick == {"grid": 5, "sampled": 2, "compiled": 2, "of_a_seed": 1, "drawn": 1}
+    plain, _ = run(FRESHVIEWS_TESTS="quick", FRESHVIEWS_PURE_PYTHON="1")
+    assert plain == {"plain": 1, "compiled": 4}
+    plain, _ = run(FRESHVIEWS_PURE_PYTHON="1")
+    assert plain == {"plain": 1}
+
+
+def test_what_fuzzing_finds_is_stored_and_replayed(run: Callable[..., tuple[dict[str, int], str]]) -> None:
+    _, before = run(FRESHVIEWS_TESTS="quick")
+    assert "failed" not in before
+    counts, found = run(FRESHVIEWS_TESTS="fuzz", FRESHVIEWS_SEED="5", FRESHVIEWS_PURE_PYTHON="1")
+    assert counts == {"of_a_seed": 10, "drawn": 1} and "2 failed" in found
+    assert found.count("replay it: ") == 2
+    counts, after = run(FRESHVIEWS_TESTS="quick")
+    assert counts["of_a_seed"] == 2 and "2 failed" in after
