@@ -1,7 +1,7 @@
 """Programs over three relations in a cycle, from two tables: the pairs of parts to store, and the cases of a sum.
 
 An update of one relation adds to the result a sum over rows of the two others, the *first* and the *second* after it
-in the cycle (``cycle.Role``). A strategy describes that sum in a ``Table``:
+in the cycle (``cycle.Role``). A strategy describes that sum in a ``PairTable``:
 
 - ``pair``: which part of the first joins which part of the second in a stored view. A part (``Side``) is the rows of
   a relation whose values of some variables are heavy, or those whose values are light;
@@ -108,8 +108,8 @@ class SumCase:
 
 
 @dataclass(frozen=True)
-class Table:
-    """What a strategy does: functions of the two roles that follow the updated one.
+class PairTable:
+    """What a strategy chooses: functions of the two roles that follow the updated one.
 
     ``pair``: the two sides whose join is stored. ``cases``: disjoint cases that make up the whole sum; those with an
     empty side are left out. ``placed``: atoms share a store only if they are parted by the same columns.
@@ -153,7 +153,7 @@ class Parts:
     epsilon: float
 
 
-def plan(query: Query, epsilon: float | Mapping[str, float], table: Table) -> Program:
+def plan(query: Query, epsilon: float | Mapping[str, float], table: PairTable) -> Program:
     """The program of a query over three relations by a table.
 
     ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom. PlanError for other queries.
@@ -167,7 +167,7 @@ class _Writer:
     ``indexes`` (by view) and ``subset_indexes`` (by view and subset) collect what the loops need.
     """
 
-    def __init__(self, query: Query, epsilon: float | Mapping[str, float], table: Table) -> None:
+    def __init__(self, query: Query, epsilon: float | Mapping[str, float], table: PairTable) -> None:
         self.cycle: Cycle = cycle_of(query, epsilon)
         atoms = {role.name: role.atom for role in self.cycle}
         self.query = replace(query, atoms=tuple(atoms[atom.name] for atom in query.atoms))

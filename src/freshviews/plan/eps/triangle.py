@@ -73,7 +73,7 @@ def plan(query: Query, epsilon: float | Mapping[str, float] | None = None) -> Pr
     """
     if len(query.atoms) == 4:
         return four_relations.plan(query, {"": epsilon} if isinstance(epsilon, float | int) else epsilon or {})
-    return pairs.plan(query, DEFAULT if epsilon is None else epsilon, pairs.Table(_pair, _cases, placed=True))
+    return pairs.plan(query, DEFAULT if epsilon is None else epsilon, pairs.PairTable(_pair, _cases, placed=True))
 
 
 def _pair(first: Role, second: Role) -> tuple[Side, Side]:

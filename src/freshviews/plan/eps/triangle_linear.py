@@ -56,7 +56,7 @@ def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Progra
 
     ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom. PlanError for other queries.
     """
-    return pairs.plan(query, epsilon, pairs.Table(_pair, _cases, placed=False))
+    return pairs.plan(query, epsilon, pairs.PairTable(_pair, _cases, placed=False))
 
 
 def is_helped(query: Query) -> bool:
