@@ -1,4 +1,4 @@
-"""Answers as text or as a sum of hashes, so that they can be compared across processes; and whether two agree."""
+"""Answers as text or as a sum of hashes, and their comparison across processes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 import pyarrow as pa
 
 MOST_ROWS = 2000
-"""Answers of more rows, all of them integers, are told as their number and the sum of their hashes."""
+"""Most rows of an answer as text. A larger one of integers is its number of rows and the sum of their hashes."""
 Answer = list[list[str]]
 
 
 def answer(rows: Iterable[Iterable[Any]]) -> Answer:
-    """Rows in an order of their own, every value as text."""
+    """Rows as text, sorted, so that equal bags give equal lists."""
     return sorted([repr(v) if isinstance(v, float) else str(v) for v in row] for row in rows)
 
 
 def answer_of(table: pa.Table) -> Answer:
-    """The answer that an Arrow table is."""
-    # DuckDB's sums of integers are decimals without digits behind the point.
+    """The answer of an Arrow table."""
+    # DuckDB's sums of integers are decimals of scale 0.
     whole = all(
         pa.types.is_integer(kind) or (pa.types.is_decimal(kind) and kind.scale == 0) for kind in table.schema.types
     )
@@ -31,7 +31,7 @@ def answer_of(table: pa.Table) -> Answer:
 
 
 def hashed(columns: Sequence[np.ndarray]) -> Answer:
-    """The number of rows and the sum of their hashes, whatever their order; columns of int64."""
+    """The number of rows and the sum of their hashes, independent of their order; columns of int64."""
     state = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
         state ^= column.astype(np.int64).view(np.uint64)
@@ -45,7 +45,7 @@ class Disagreement(Exception):
 
 
 def compare_answers(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
-    """Check that the answers of two measurements of one case are the same, at all steps both tell of."""
+    """Raise ``Disagreement`` if two measurements of a case have different answers at a step that both have."""
     for step, rows in one.get("answers", {}).items():
         others = other.get("answers", {}).get(step)
         if others is not None and not same_rows(rows, others):
@@ -65,7 +65,7 @@ def same_rows(rows: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) ->
 
 
 def _same(a: str, b: str) -> bool:
-    """Equal; or as near as the last of six or more digits tells: DuckDB divides as doubles, Spark as decimals."""
+    """Whether two texts are equal up to the last of six or more digits: DuckDB divides doubles, Spark decimals."""
     if a == b:
         return True
     try:

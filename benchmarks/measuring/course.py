@@ -1,4 +1,4 @@
-"""One run over a stream: clocks around each batch, when to stop, how far it came, what is told of it."""
+"""One run of a strategy over a stream: times of batches, the limit, progress, and the result."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from benchmarks.measuring.stream import Stream
 LIMIT = "BENCHMARK_LIMIT"
 EXPECTED = "BENCHMARK_EXPECTED"
 PROGRESS = "progress"
-"""Key of the lines by which a worker tells how far it is, for whoever has to end it."""
+"""Key of the lines in which a worker reports its progress to the process that may end it."""
 TOLD_EVERY = 0.5
 """Seconds between two such lines."""
 
 
 def limit() -> float:
-    """Seconds that a measurement may take; the run stops after the first batch beyond."""
+    """Seconds that a measurement may take; the run stops after the first batch beyond them."""
     return float(os.environ.get(LIMIT, "inf"))
 
 
@@ -39,9 +39,9 @@ def expected_answers() -> dict[str, Answer]:
 class Course:
     """Times the batches of a stream one by one.
 
-    ``for i, step in course:`` gives the steps; around what counts stand ``go`` and ``stop``. A batch may be timed in
-    several pieces. The loop ends with the stream, or with the first batch after the limit. Where only some steps are
-    timed (``sampled``), the rate is that of their rows. Where all steps up to a compared one go in at once
+    ``for i, step in course:`` yields the steps. ``go`` and ``stop`` surround the work that counts; a batch may have
+    several such pieces. The loop ends with the stream, or with the first batch after the limit. If only some steps are
+    timed (``sampled``), the rate is that of their rows. If all steps up to a point of comparison go in at once
 (``grouped``), there is no latency of a batch.
     """
 
@@ -87,42 +87,42 @@ class Course:
                 return
 
     def go(self) -> None:
-        """Count from now on."""
+        """Start the clock."""
         self._since, self._cpu_since = time.perf_counter(), time.process_time()
 
     def stop(self) -> None:
-        """Stop counting."""
+        """Stop the clock."""
         taken = time.perf_counter() - self._since
         self._cpu += time.process_time() - self._cpu_since
         self._wall += taken
         self._batch += taken
 
     def give_back(self, seconds: float) -> None:
-        """Take seconds off that passed while nothing was done."""
+        """Subtract seconds of waiting."""
         self._wall -= seconds
         self._batch -= seconds
 
     def read(self, rows: int, seconds: float) -> None:
-        """Tell of a view that was read whole."""
+        """Record a read of the whole view."""
         self._read_rows += rows
         self._read_seconds += seconds
 
     def delta(self, rows: int) -> None:
-        """Tell of rows of changes that were handed out."""
+        """Record rows of changes that were emitted."""
         self._delta_rows += rows
 
     def _so_far(self) -> dict[str, Any]:
         return {"steps_done": self._steps, "rows": self._rows, "wall_seconds": self._wall}
 
     def result(self, **more: Any) -> dict[str, Any]:
-        """What was measured. Rates by the wall clock, and by the CPU clock of the process where it has one."""
+        """The result: rates by wall time, and by CPU time of the process if it has one."""
         found: dict[str, Any] = {**self._so_far(), "steps": len(self.stream.steps), "cpu_seconds": self._cpu}
         found["rows_per_second"] = self._rows / self._wall
         found["rows_per_cpu_second"] = self._rows / max(self._cpu, 1e-9)
         taken = np.array([] if self._grouped else self._taken) * 1e3
         if len(taken):
             found["p50_ms"] = float(np.percentile(taken, 50))
-        # A percentile of fewer batches than it needs would be the longest by another name.
+        # With fewer batches than the percentile needs, it would be the longest one.
         if len(taken) >= 100:
             found["p99_ms"] = float(np.percentile(taken, 99))
         if len(taken) >= 1000:

@@ -1,6 +1,6 @@
-"""Environments of peers whose packages clash with ours: a venv each, made from benchmarks/requirements-<name>.txt.
+"""A venv for each peer whose packages conflict with ours, from benchmarks/requirements-<name>.txt.
 
-``python -m benchmarks install`` makes them, below .venv/peers or where BENCHMARK_ENVIRONMENTS says.
+``python -m benchmarks install`` creates them below .venv/peers, or in the folder BENCHMARK_ENVIRONMENTS.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ FOLDER = Path(os.environ.get("BENCHMARK_ENVIRONMENTS", ROOT / ".venv" / "peers")
 
 
 def python_of(name: str) -> Path | None:
-    """The interpreter of an environment; None where it has not been made whole."""
+    """The interpreter of an environment; None if it was not installed completely."""
     python = FOLDER / name / "bin" / "python"
     return python if (FOLDER / name / "ready").exists() else None
 
 
 @cache
 def version_in(name: str) -> str:
-    """The version of the peer that an environment is for; "missing" where there is none."""
+    """The version of the peer in its environment; "missing" if there is none."""
     python = python_of(name)
     if python is None:
         return "missing"
@@ -40,7 +40,7 @@ def versions() -> dict[str, str]:
 
 
 def install(names: tuple[str, ...] = NAMES) -> bool:
-    """Make environments that are not there; whether all of them could be made. What pip says is passed on."""
+    """Create missing environments, with pip's output; True if all could be created."""
     whole = True
     for name in names:
         if python_of(name) is not None:
@@ -51,7 +51,6 @@ def install(names: tuple[str, ...] = NAMES) -> bool:
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
         requirements = ROOT / "benchmarks" / f"requirements-{name}.txt"
         pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        # The packages that Flink's needs are built with what was usual when they were written.
         done = subprocess.run([*pip, "--requirement", requirements])
         if done.returncode:
             print(f"{name}: could not be installed; it will be reported as missing", flush=True)

@@ -1,4 +1,4 @@
-"""Statistics, memory, and what the machine is."""
+"""Statistics, memory in use, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def spread(values: Sequence[float]) -> float:
-    """Half the distance from the least to the greatest, in parts of the median."""
+    """Half the distance from the least to the greatest value, relative to the median."""
     middle = median(values)
     return (max(values) - min(values)) / 2 / middle if middle else 0.0
 
@@ -31,7 +31,7 @@ def resident_bytes() -> int:
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were measured on."""
+    """The machine and the versions that figures depend on."""
     return {
         "cpu": _cpu_model(),
         "cores": os.cpu_count(),
@@ -59,6 +59,6 @@ def _cpu_model() -> str:
 
 
 def most_resident_bytes() -> int:
-    """The most bytes of memory the process has had in use (Linux)."""
+    """The most bytes of memory that the process had in use (Linux)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))

@@ -1,4 +1,4 @@
-"""freshviews keeping a view fresh over a stream, by the planner's choice of a strategy or by a named one."""
+"""freshviews over a stream, with the planner's choice of a strategy or a named one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SPACE = re.compile(r"^space +(.*)$", re.MULTILINE)
 def keep_fresh(stream: Stream, named: str | None = None) -> dict[str, Any]:
     """Run a stream through ``Database``, one batch a call, and time it.
 
-    A view that freshviews refuses, or that the named strategy cannot keep, is told as such, with its reason.
+    If freshviews refuses the view, or the named strategy cannot maintain it, the result has the reason.
     """
     script = "\n".join(relation.ddl(checked=stream.checked) for relation in stream.relations)
     properties = f" TBLPROPERTIES ('freshviews.strategy' = '{named}')" if named else ""
@@ -63,7 +63,7 @@ def keep_fresh(stream: Stream, named: str | None = None) -> dict[str, Any]:
 
 
 def _answer(course: Course, i: int, view: fv.View) -> None:
-    """Read the view; the time counts where the stream says that reading is part of it."""
+    """Read the view; the time counts if reading is part of the stream's run."""
     if course.stream.read:
         course.go()
     start = time.perf_counter()
@@ -81,7 +81,7 @@ def _answer(course: Course, i: int, view: fv.View) -> None:
 
 
 def _warm(script: str, stream: Stream) -> float:
-    """Compile or load what a run needs, so that the stream does not pay for it; seconds until it was ready."""
+    """Compile or load the programs before the run; the seconds that it took."""
     start = time.perf_counter()
     ready = 0.0
     with fv.Database() as db:

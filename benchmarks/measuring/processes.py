@@ -1,4 +1,4 @@
-"""A measurement in a process of its own, with limits of time and memory, and what is known of one that was ended."""
+"""A measurement in a process of its own, with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from benchmarks.measuring.machine import ROOT
 from benchmarks.measuring.strategies import environment_of
 
 LOOK_EVERY = 0.5
-"""Seconds between two looks at the memory of a process and its children."""
+"""Seconds between two samples of the memory of a process and its children."""
 GRACE = 10.0
-"""Seconds beyond its limit that a process has to end by itself, which it does after the batch it is in."""
+"""Seconds beyond its limit in which a process may end by itself, after its current batch."""
 START = 90.0
-"""Seconds that a process has until its clock starts: Spark and Flink start, data is read, code is compiled."""
+"""Seconds until the clock of a process must start: Spark and Flink start, data is read, code is compiled."""
 _ERROR = re.compile(r"(Caused by: )?[\w.]*(Error|Exception)\b.*:")
 
 
@@ -40,8 +40,8 @@ def measured(
 ) -> dict[str, Any]:
     """Measure a strategy. ``limit`` in seconds of the run itself, ``memory`` in bytes of the process and its children.
 
-    A peer that is not installed is told as ``missing``. One that is ended from outside is told as ``cut``, with the
-    rate of what it had done; one that fails, as ``failed`` with its last line.
+    The result has ``missing`` if the peer is not installed; ``cut``, with the rate so far, if the process was ended;
+    and ``failed``, with its last line, if it failed.
     """
     python: Path | str = sys.executable
     variables = dict(environment or {})
@@ -66,7 +66,7 @@ def measured(
 def in_own_process(
     workload: str, case: str, strategy: str, environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """A part of a measurement that needs a process of its own, in our environment and without limits."""
+    """Run a part of a measurement in a process of its own, in our environment and without limits."""
     command = [sys.executable, "-m", "benchmarks.measuring.worker", workload, case, strategy]
     worker = Worker(command, float("inf"), float("inf"))
     found = worker.run(environment)
@@ -76,7 +76,7 @@ def in_own_process(
 
 
 class Worker:
-    """A process that measures, what it has told so far, and the most memory it was seen to have."""
+    """A measuring process: its reports so far, and the most memory that it was seen to use."""
 
     def __init__(self, command: list[str], limit: float, memory: float) -> None:
         self._command = command
@@ -134,7 +134,7 @@ class Worker:
                     self._error = self._last[:300]
 
     def _watch(self, process: subprocess.Popen[str]) -> str:
-        """Wait for the end; why it had to be made, or nothing."""
+        """Wait for the process; return why it had to be killed, or nothing."""
         start = looked = time.perf_counter()
         while process.poll() is None and self._result is None:
             time.sleep(0.02)
@@ -156,7 +156,7 @@ class Worker:
         found: dict[str, Any] = {"cut": why, "peak_bytes": self._most, **told}
         if told.get("rows") and told.get("wall_seconds"):
             found["cut"] = f"{why}, in batch {told['steps_done'] + 1:,}"
-            # Counting all the time it had: the batch it did not finish is not a gift.
+            # The time of the unfinished batch counts.
             found["rows_per_second"] = told["rows"] / max(told["wall_seconds"], self._limit)
         elif self._begun is not None:
             found["cut"] = f"{why}, in the first batch"
@@ -164,7 +164,7 @@ class Worker:
 
 
 def resident_of(root: int) -> int:
-    """Bytes of memory in use by a process and all below it (Linux)."""
+    """Bytes of memory in use by a process and its descendants (Linux)."""
     children: dict[int, list[int]] = {}
     resident: dict[int, int] = {}
     for entry in os.listdir("/proc"):
@@ -184,6 +184,6 @@ def resident_of(root: int) -> int:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """End a process with all that it started."""
+    """Kill a process and its children."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Who keeps a view fresh: our own strategies and the peers, by the names of the tables."""
+"""The strategies of freshviews and the peers, by the names that results and tables use."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from benchmarks.measuring.stream import Stream
 PLANNED = "freshviews"
 """The strategy that the planner takes."""
 NAMED = ("view_tree", "higher_order", "change_propagation", "first_order")
-"""Strategies of freshviews by name that keep views of any shape: the classical ones."""
+"""Strategies of freshviews that take queries of any shape."""
 OURS = (PLANNED, *NAMED, "ivm_eps")
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A module of ``benchmarks.peers`` with ``run``, a function of it, and the environment it needs beside our own."""
+    """A module of ``benchmarks.peers``, its function, and its environment if it needs one of its own."""
 
     module: str
     function: str = "run"
@@ -40,7 +40,7 @@ IN_PROCESS = ("plain Python", "DuckDB", "DuckDB, delta SQL")
 
 
 def is_peer(strategy: str) -> bool:
-    """Whether a strategy is none of freshviews."""
+    """Whether this is a peer, and no strategy of freshviews."""
     return strategy in PEERS or strategy in BESIDE
 
 

@@ -1,6 +1,6 @@
-"""Streams of batches: what goes in, the view over it, and where answers are compared.
+"""Streams of batches: the input, the view, and the points at which answers are compared.
 
-Nothing here needs freshviews: the processes of all peers, each with the packages of its own, make the same streams.
+This module does not import freshviews: each peer makes the same stream in its own environment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MULTIPLICITY = "_multiplicity"
 
 @dataclass(frozen=True)
 class Relation:
-    """A table: its columns as SQL text, and the columns that tell its rows apart."""
+    """A table: its columns as SQL text, and the columns of its key."""
 
     name: str
     columns: str
@@ -57,7 +57,7 @@ class Step:
 
     @cached_property
     def parts(self) -> list[tuple[int, pa.RecordBatch]]:
-        """The rows that are deleted, then those that are inserted, each with its sign."""
+        """The deleted rows, then the inserted rows, each with its sign."""
         if self.sign:
             return [(self.sign, self.rows)]
         signs = self.rows.column(self.rows.num_columns - 1)
@@ -68,7 +68,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Stream:
-    """Batches in order, the view kept fresh over them, and the steps after which its answers are compared."""
+    """Batches in order, the view over them, and the steps after which answers are compared."""
 
     relations: tuple[Relation, ...]
     view: str
@@ -89,7 +89,7 @@ class Stream:
 
     @property
     def empty(self) -> list[tuple[int, ...]]:
-        """The rows of the view over empty tables: a count of all is 0, which some peers do not tell of."""
+        """The rows of the view over empty tables: a count of all rows is 0, which some peers do not emit."""
         return [(0,)] if self.view.lstrip().startswith("SELECT COUNT(*)") and "GROUP BY" not in self.view else []
 
     def relation(self, name: str) -> Relation:
@@ -113,12 +113,12 @@ def interleaved(tables: Mapping[str, pa.Table], rows: int = ROWS_PER_BATCH) -> l
 
 
 def with_deletes(inserts: Sequence[Step], every: int = 10) -> tuple[Step, ...]:
-    """The inserts, and after them every so manieth batch deleted again."""
+    """The inserts, followed by deletes of every n-th batch."""
     return (*inserts, *(Step(-1, step.table, step.rows) for step in inserts[::every]))
 
 
 def signed(table: str, rows: pa.Table, signs: np.ndarray, size: int) -> list[Step]:
-    """Batches of rows inserted (1) and deleted (-1), in order; a row that comes and goes within a batch is left out."""
+    """Batches of rows inserted (1) and deleted (-1), in order, without rows that cancel within a batch."""
     found = []
     for start in range(0, len(signs), size):
         part = rows.slice(start, size)

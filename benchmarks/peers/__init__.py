@@ -1,1 +1,1 @@
-"""What runs beside freshviews, one peer per file; ``benchmarks.measuring.strategies`` lists them by name."""
+"""The peers, one per file; ``benchmarks.measuring.strategies`` lists them by name."""

@@ -1,4 +1,4 @@
-"""DuckDB with all cores: computing the view anew, or keeping it by first-order delta SQL in tables of its own."""
+"""DuckDB with all cores: recomputing the view, or maintaining it by first-order delta SQL."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from benchmarks.measuring.stream import Stream
 
 
 def recompute(stream: Stream) -> dict[str, Any]:
-    """Append each batch, and compute the answer after the steps to be compared.
+    """Append each batch, and recompute the answer at the points of comparison.
 
-    Computing it after every batch would take hours. Seconds are therefore those of the sampled steps, append
-    and query, and the rate is that of their rows.
+    Recomputing after every batch would take hours. The time is that of the sampled steps, append and query, and the
+    rate is that of their rows.
     """
     db = _connected(stream)
     course = Course(stream, sampled=stream.compared)
@@ -36,7 +36,7 @@ def recompute(stream: Stream) -> dict[str, Any]:
 
 
 def first_order(stream: Stream) -> dict[str, Any]:
-    """Keep the view in a table: for each batch, the statements of ``Delta`` and then the change of the base table."""
+    """Maintain the view in a table: for each batch, the statements of ``Delta``, then the change of the base table."""
     try:
         delta = Delta(stream)
     except NotWritten as error:
@@ -68,7 +68,7 @@ def first_order(stream: Stream) -> dict[str, Any]:
 
 
 def _arrow(found: Any) -> pa.Table:
-    """What a query found, by the name that DuckDB 1 or 2 has for it."""
+    """The Arrow table of a query, under DuckDB 1 and 2."""
     read = getattr(found, "to_arrow_table", None) or found.fetch_arrow_table
     table: pa.Table = read()
     return table
@@ -96,9 +96,9 @@ def _change(db: Any, stream: Stream, table: str, sign: int, rows: Any) -> None:
 
 
 DERIVED = "derivations"
-"""Name of the column that counts how often a row of the view is derived."""
+"""The column that counts the derivations of a row of the view."""
 KNOWN = "_known"
-"""What follows the name of a SUM in that of the column that counts the values that are not NULL."""
+"""Suffix of the column that counts the non-NULL values of a SUM."""
 
 
 class NotWritten(Exception):
@@ -106,7 +106,7 @@ class NotWritten(Exception):
 
 
 class Delta:
-    """The SQL that a user of DuckDB would write to keep a join with COUNT and SUM by its first-order delta.
+    """The SQL that a user of DuckDB would write to maintain a join with COUNT and SUM by its first-order delta.
 
     The delta of a join in a table that occurs k times has k parts: in the i-th, the i-th occurrence is the batch,
     those before it are the table with the batch, those after it the table without. Each is a SELECT with GROUP BY
@@ -143,7 +143,7 @@ class Delta:
         parts = {name: self._parts(name) for name in tables}
         any_table = next(name for name in tables if name in occurrences)
         self.create = [
-            # Over empty tables, for the types of its columns.
+            # Run over empty tables for the types of the columns.
             f"CREATE TEMP TABLE delta AS SELECT *, 1::BIGINT AS m FROM {any_table} LIMIT 0",
             f"CREATE TABLE kept AS {parts[any_table][0]}",
             *([f"ALTER TABLE kept ADD {key}"] if key else ["DELETE FROM kept"]),
@@ -172,7 +172,7 @@ class Delta:
         self.read = f"SELECT {outputs} FROM kept" + ("" if sums or self._distinct else f", range({DERIVED}::BIGINT)")
 
     def _kept(self, name: str) -> tuple[str, ...]:
-        """The columns that are kept for an aggregate."""
+        """The stored columns of an aggregate."""
         return (name, name + KNOWN) if isinstance(self._sums[name], exp.Sum) else (name,)
 
     def _output(self, name: str) -> str:
@@ -188,7 +188,7 @@ class Delta:
     def _part(self, table: str, changed: int) -> str:
         tree = self._tree.copy()
         signs = []
-        # In the order of FROM, which is not that of the tree.
+        # In the order of FROM, not of the syntax tree.
         places = [tree.args.get("from_") or tree.args["from"], *(tree.args.get("joins") or [])]
         found = [place.this for place in places if place.this.name == table]
         for i, place in enumerate(found):

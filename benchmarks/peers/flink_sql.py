@@ -1,9 +1,9 @@
 """Flink SQL in a local mini-cluster: joins as Flink plans them by default, mini-batches on, all cores.
 
 Its experimental multi-join (``table.optimizer.multi-join.enabled``) returns wrong triangle counts and stays off. Flink
-tells nobody when a batch is done. So it is given all rows between two points of comparison as one file for each table,
-and the next when what it has told of the view is the answer there; that is a gift, for it waits ten times and not after
-every batch.
+does not report when a batch is done. So it gets all rows between two points of comparison as one file for each table,
+and the next files when the view has the right answer. That favours Flink, which waits ten times and not after every
+batch.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ SETTINGS = {
     "jobmanager.memory.heap.size": "1g",
 }
 START = 2.0
-"""Seconds for the tasks of a job that runs to be there; they do not count."""
+"""Seconds for the tasks of a job to start; they do not count."""
 QUIET = 0.25
-"""Seconds without news of the view after which it is looked at."""
+"""Seconds without a change of the view after which it is compared."""
 STALE = 30.0
-"""Seconds without news after which an answer that is not the right one is taken for Flink's last word."""
+"""Seconds without a change after which a wrong answer is taken as final."""
 
 
 def run(stream: Stream) -> dict[str, Any]:
-    """Run the stream through Flink SQL; a view that it does not take is told as refused, with its reason."""
+    """Run the stream through Flink SQL; a view that it does not accept is reported as refused, with the reason."""
     expected = expected_answers()
     if not expected:
         return {"missing": "there is no answer of another strategy to wait for"}
@@ -94,7 +94,7 @@ def _fed(stream: Stream, place: Path, seen: _Seen, expected: dict[str, Any]) -> 
 
 
 def _files(stream: Stream) -> dict[int, dict[str, str]]:
-    """What goes in before each point of comparison, by table, as text."""
+    """The rows before each point of comparison, by table, as text."""
     found: dict[int, dict[str, str]] = {}
     lines: dict[str, list[str]] = {}
     for i, step in enumerate(stream.steps):
@@ -116,7 +116,7 @@ def _type(kind: str) -> str:
 
 
 class _Seen:
-    """What Flink has told of the view so far."""
+    """The view as Flink has emitted it so far."""
 
     def __init__(self, changes: Any, empty: list[tuple[int, ...]]) -> None:
         self._empty = empty
@@ -130,7 +130,7 @@ class _Seen:
             self._told.put((time.perf_counter(), row.get_row_kind().value, tuple(row)))
 
     def wait_for(self, expected: Any, course: Course) -> Any:
-        """Wait until the view is as expected, and have the clock say when it came to be so; else what it is."""
+        """Wait until the view is as expected and stop the clock at its last change; otherwise return the view."""
         begun = time.perf_counter()
         while True:
             try:

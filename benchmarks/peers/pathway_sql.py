@@ -1,6 +1,6 @@
-"""Pathway, fed one batch at a time: the next goes in only when all that the last one changes is visible.
+"""Pathway, one batch at a time: the next goes in when all changes of the last one are visible.
 
-The view is given to ``pw.sql`` as it stands. Dates are text and decimals doubles, as Pathway has neither. A table whose
+``pw.sql`` gets the view unchanged. Dates are text and decimals doubles, as Pathway has neither. A table whose
 rows are deleted has its identity as primary key; the others are declared as never deleting, which is faster.
 """
 
@@ -46,7 +46,7 @@ class Fed(pw.io.python.ConnectorSubject):
 
 
 def run(stream: Stream) -> dict[str, Any]:
-    """Run the stream by ``pw.sql``; a view that it does not take is told as refused, with its reason."""
+    """Run the stream by ``pw.sql``; a view that it does not accept is reported as refused, with the reason."""
     logging.disable(logging.CRITICAL)
     deleted = {step.table for step in stream.steps if step.sign <= 0}
     subjects = {relation.name: Fed(relation.name in deleted) for relation in stream.relations}
@@ -62,7 +62,7 @@ def run(stream: Stream) -> dict[str, Any]:
         return {"refused": f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]}
     names = result.column_names()
     seen = _Seen()
-    # A batch that leaves the view as it is would not be told of: beside it goes a number that each one changes.
+    # A batch that does not change the view emits nothing, so each batch also changes a number.
     told = [result.select(row=_any(*(result[name] for name in names), None))]
     told += [_tick(table, stream.relation(name)) for name, table in tables.items()]
     both = told[0].concat_reindex(*told[1:])
@@ -123,7 +123,7 @@ def _query(stream: Stream, tables: dict[str, Any]) -> Any:
 
 
 def _tick(table: Any, relation: Relation) -> Any:
-    """A sum over all rows that hardly any batch leaves as it was."""
+    """A sum over all rows that almost every batch changes."""
     total: Any = 0
     whole = [name for name, kind in relation.types().items() if KINDS.get(kind.split("(")[0].split()[0]) is int]
     for name, weight in zip(whole, WEIGHTS, strict=False):
@@ -133,12 +133,12 @@ def _tick(table: Any, relation: Relation) -> Any:
 
 
 def _any(*values: Any) -> Any:
-    """A row as one value, whatever is in it."""
+    """A row as one value."""
     return pw.declare_type(Any, pw.make_tuple(*values))
 
 
 class _Seen:
-    """What has been told of the view: its rows, and that a batch is visible whole."""
+    """The emitted rows of the view, and whether a whole batch is visible."""
 
     def __init__(self) -> None:
         self.visible: queue.Queue[int] = queue.Queue()

@@ -1,8 +1,8 @@
-"""Plain Python: what one would write by hand for a pattern, with adjacency sets and degree maps.
+"""Plain Python: programs by hand for each pattern, with adjacency sets and degree maps.
 
-A class per pattern; ``change(a, b, sign)`` inserts or deletes the edge, ``count`` is the answer. Counts are kept as a
-function of edges and degrees that is changed one argument after the other, so that an edge may stand at several places
-of one occurrence. There are no loops.
+A class per pattern; ``change(a, b, sign)`` inserts or deletes the edge, ``count`` is the answer. A count is maintained
+by changing one occurrence of the edge after the other, so that an edge may occur several times in one match. There are
+no loops.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class TriangleListed(Graph):
 
 
 class TwoHopListed(Graph):
-    """Paths of two edges, enumerated from the adjacency sets when they are asked for."""
+    """Paths of two edges, enumerated from the adjacency sets when read."""
 
     def change(self, a: int, b: int, sign: int) -> None:
         self.link(a, b, sign)
@@ -228,7 +228,7 @@ PROGRAMS: dict[str, type[Graph]] = {
 
 
 def run(stream: Stream) -> dict[str, Any]:
-    """Keep a pattern by its program; the edges are lists of Python integers before the clock starts."""
+    """Maintain a pattern by its program; edges are lists of Python integers before the clock starts."""
     program: Any = PROGRAMS.get(str(stream.pattern.get("name")))
     if program is None:
         return {"missing": "no program by hand for this view"}

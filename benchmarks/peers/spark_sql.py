@@ -1,4 +1,4 @@
-"""Spark: computing the view anew at the points of comparison; and its own joins of streams, which know no deletes."""
+"""Spark: recomputing the view at the points of comparison, and its joins of streams, which know no deletes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from benchmarks.pipeline.run import session
 
 
 def recompute(stream: Stream) -> dict[str, Any]:
-    """Spark SQL over tables that lie in its cache; only the query is timed, at the points of comparison."""
+    """Spark SQL over cached tables; only the query is timed, at the points of comparison."""
     db = duckdb.connect()
     for relation in stream.relations:
         db.execute(relation.plain_ddl())
@@ -62,8 +62,8 @@ def recompute(stream: Stream) -> dict[str, Any]:
 
 
 def join_streams(stream: Stream) -> dict[str, Any]:
-    """Streams joined in append mode, a stream for each occurrence of the table of edges, over the batches at the
-    beginning that have inserts alone; a file is a batch, and what comes out is counted or kept."""
+    """Streams joined in append mode, one for each occurrence of the edge table, over the first batches, which have
+    only inserts. A file is a batch; the output is counted or stored."""
     if "atoms" not in stream.pattern:
         return {"missing": "no stream-stream join: the view aggregates more than a count of rows"}
     if "DISTINCT" in stream.view:
@@ -83,7 +83,7 @@ def join_streams(stream: Stream) -> dict[str, Any]:
             reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", "1")
             reader.parquet(f"{place}/edge").createOrReplaceTempView(f"edge_{alias}")
             query = query.replace(f"edge {alias}", f"edge_{alias} {alias}")
-        Course(inserts)  # tells that the clock starts; a micro-batch is not a turn of our loop
+        Course(inserts)  # reports that the clock starts; a micro-batch is no turn of this loop
         ended: list[tuple[float, int, Any]] = []
         total = 0
         kept: list[Any] = []

@@ -1,4 +1,4 @@
-"""The fixed cost of a micro-batch: 1,000 changes at a time, with little state and with much."""
+"""The fixed cost of a micro-batch of 1,000 changes, with little and with much state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STRATEGIES = ("freshviews",)
 UNIT = "s"
 TARGETS = dict.fromkeys(CASES, 0.5)
 LIKE = {"2 GB of state": ("20 MB of state", 1.2)}
-"""Cases whose time is to be at most so many times that of another."""
+"""Cases whose time must be at most a factor times that of another case."""
 
 BYTES = {"20 MB of state": scaled(20_000_000), "2 GB of state": scaled(2_000_000_000)}
 BATCHES = 40

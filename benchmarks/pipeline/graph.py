@@ -1,12 +1,11 @@
-"""Patterns in a graph that moves: triangles and paths of three edges over a window of the trust network of Epinions.
+"""Patterns in a window over a graph: triangles and paths of three edges over the trust network of Epinions.
 
-A fifth of all edges is in the window; each edge that comes in then pushes the oldest out, and in the end the window is
-emptied. 10,000 changes are a file, and a micro-batch. Beside it: Spark computing the count anew after a micro-batch,
-over edges that lie in its cache already; and Spark's own joins of streams, which know no deletes, over those files at
-the beginning that have inserts alone.
+A fifth of all edges is in the window; each arrival deletes the oldest edge, and in the end the window is drained.
+10,000 changes are a file and a micro-batch. Beside it run Spark, which recomputes the count after some micro-batches
+over cached edges, and Spark's joins of streams, which know no deletes, over the first files, which have only inserts.
 
-The graph is SNAP's soc-Epinions1 as ``src,dst`` in the file that EPINIONS names, or benchmarks/data/epinions.csv; where
-there is neither, a random one with a power-law degree stands in.
+The graph is SNAP's soc-Epinions1 as ``src,dst`` in the file that EPINIONS names, or benchmarks/data/epinions.csv;
+without the file, a random graph with power-law degrees is used.
 """
 
 from __future__ import annotations
@@ -52,9 +51,9 @@ TARGET_RATIOS = {"Spark": 100.0, "Spark, stream joins": 100.0}
 CHANGES = scaled(10_000, 2_000)
 """Changes in a micro-batch."""
 POINTS = 10
-"""Micro-batches after which Spark computes the count anew: doing so after each would take hours."""
+"""Micro-batches after which Spark recomputes the count; doing so after each would take hours."""
 LIMIT = max(20.0, min(180.0, scaled(180)))
-"""Seconds after which what runs beside is cut off."""
+"""Seconds after which a peer is cut off."""
 SCRIPT = """
 CREATE STREAMING TABLE edges (src BIGINT, dst BIGINT)
   USING parquet OPTIONS (path 'edges', changes 'signed', maxFilesPerTrigger '1');
@@ -63,7 +62,7 @@ CREATE MATERIALIZED VIEW counted AS {view};
 
 
 def edges() -> tuple[Edges, str]:
-    """Edges in the order of their arrival, shape (edges, 2), and what graph it is."""
+    """Edges in the order of arrival, shape (edges, 2), and the name of the graph."""
     there = epinions()
     found, name = (chung_lu(20_000, 300_000, 3.0), "a random graph") if there is None else (there, "Epinions")
     return found[: scaled(len(found))], name
@@ -77,7 +76,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
         "Spark": _anew,
         "Spark, stream joins": _joined,
     }[strategy]
-    # What Spark keeps by itself lies in its Java process; of a pipeline nothing does.
+    # Spark's own joins keep state in the Java process; a pipeline does not.
     settings = {} if strategy == "freshviews" else {"spark.driver.memory": "6g"}
     with folder() as place, session(settings=settings) as spark:
         found = run(spark, place, rows, VIEWS[case])
@@ -86,7 +85,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
 
 
 def _write(place: Path, rows: Edges, first: int | None = None) -> int:
-    """Files of changes, all or the ``first``; how many."""
+    """Write files of changes, all or the ``first`` ones; return their number."""
     which, signs = windowed(len(rows), window_of(len(rows)))
     files = range(0, len(which), CHANGES)[:first]
     for number, start in enumerate(files):
@@ -101,14 +100,14 @@ def _freshviews(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, An
     script = place / "graph.sql"
     script.write_text(SCRIPT.format(view=view))
     versions = run_once(spark, script, view="counted")
-    # The last file is as short as it comes out.
+    # The last file may be shorter.
     found = rate(CHANGES, after_warming(seconds_of(versions)[:-1]))
     answers = {str(batch): answer([(n,)]) for batch, n in counts_of(versions).items() if batch >= 0}
     return {**found, "made": [version.manifest.seconds for version in versions], "answers": answers}
 
 
 def _anew(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
-    """The time is that of the query alone; that the edges lie in the cache is a gift."""
+    """Recompute in Spark. Only the query is timed; loading the edges into the cache is free."""
     which, signs = windowed(len(rows), window_of(len(rows)))
     steps = spread_over(-(-len(which) // CHANGES), POINTS + 1)[:-1]
     seconds: list[float] = []
@@ -120,7 +119,7 @@ def _anew(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
         frame = spark.createDataFrame(pa.table({"src": src, "dst": dst})).repartition(2).cache()
         frame.count()
         frame.createOrReplaceTempView("edges")
-        # Once more at first, so that code is compiled before it counts.
+        # One more at first, so that code is compiled before it counts.
         for _ in range(2 if i == 0 else 1):
             start = time.perf_counter()
             found = _within(spark, until - start, lambda: spark.sql(view).collect())
@@ -134,13 +133,13 @@ def _anew(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
 
 
 def _joined(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
-    """Spark's joins of streams, in append mode and without watermarks: what comes out of each batch is counted."""
+    """Spark's joins of streams, in append mode and without watermarks; the output of each batch is counted."""
     from pyspark.errors import StreamingQueryException
 
     files = _write(place, rows, max(window_of(len(rows)) // CHANGES, 1))
     schema = "src BIGINT, dst BIGINT"
     reader = spark.readStream.schema(schema).option("maxFilesPerTrigger", "1")
-    # One stream for each place in the query, which then says all the rest.
+    # One stream for each occurrence in the query.
     query = view.replace("COUNT(*) AS n", "a.src")
     for name in "abc":
         reader.parquet(str(place / "edges")).createOrReplaceTempView(f"edges_{name}")
@@ -171,12 +170,12 @@ def _joined(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
 
 
 def _cut_off(seconds: list[float], reached: str, answers: dict[str, Any]) -> dict[str, Any]:
-    """What is known of a run that was cut off; where nothing came to an end, the rate is at most what is told."""
+    """The result of a run that was cut off; if no micro-batch ended, the rate is an upper bound."""
     return {**rate(CHANGES, seconds or [LIMIT]), "answers": answers, "note": f"cut off after {LIMIT:g} s: {reached}"}
 
 
 def _within(spark: Any, seconds: float, work: Callable[[], Any]) -> Any:
-    """What ``work`` gives; None where its jobs had to be stopped, as the time was over."""
+    """The result of ``work``; None if its jobs were stopped at the limit."""
     over = []
 
     def stop() -> None:

@@ -1,7 +1,8 @@
-"""A pipeline with state starts again, in a new process: seconds until its first new micro-batch is delivered.
+"""Seconds until a restarted pipeline with state delivers its first new micro-batch.
 
-Counted is from the making of the pipeline, with a session of Spark that runs and has done nothing yet. With 20 MB of
-state it is what a cold Java process and a new Python worker take; what 1 GB takes more is the state.
+The clock starts with the creation of the pipeline in a new process, in which a Spark session runs and has done nothing
+yet. With 20 MB of state it shows the cost of a cold Java process and a new Python worker; the rest of 1 GB is
+state.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ PLACE, SIZE = "BENCHMARK_SHOP", "BENCHMARK_BYTES"
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
-    """One process fills the state; the one asked for starts again. ``fill`` and ``again`` are what each does."""
+    """One process builds the state, a second one restarts and is measured: ``fill`` and ``again``."""
     if case == "fill":
         return _fill(Path(os.environ[PLACE]), int(os.environ[SIZE]))
     if case == "again":
@@ -42,7 +43,7 @@ def _fill(place: Path, size: int) -> dict[str, Any]:
         with filled(spark, place, size) as (shop, running):
             last = running.versions[-1].manifest
         shop.check()
-        # Not read by the pipeline that has been stopped.
+        # The stopped pipeline has not read it.
         shop.write_small()
     return {"bytes": bytes_of(last), "items": shop.items, "note": f"{bytes_of(last) / 1e6:,.0f} MB"}
 

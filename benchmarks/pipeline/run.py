@@ -1,7 +1,7 @@
-"""A pipeline on Spark, fed with files and timed by the wall clock: what the ``pipeline_*`` workloads share.
+"""A pipeline on Spark, fed with files and timed by the wall clock: shared by the ``pipeline_*`` workloads.
 
-Every file of input is one micro-batch. What a micro-batch takes is the time from the delivery of the version before
-it to that of its own, so that nothing is left out: Spark's planning and its notes, the cells, the commit, the sinks.
+Every file of input is one micro-batch. Its time is from the delivery of the previous version to that of its own. It
+includes Spark's planning and notes, the cells, the commit and the sinks.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import pyarrow.parquet as pq
 from benchmarks.measuring.machine import median
 
 SCALE = float(os.environ.get("BENCHMARK_SCALE", "1"))
-"""Sizes in parts of the full ones; see ``python -m benchmarks --scale``."""
+"""Factor of all sizes; see ``python -m benchmarks --scale``."""
 LOCAL = "local[2]"
 WARMING = 2
 """Micro-batches at the beginning that do not count: workers start, code is loaded."""
 LONGEST = 600.0
-"""Seconds to wait for what should come at once."""
+"""Seconds to wait for a result that should arrive at once."""
 
 
 def scaled(size: int, least: int = 1) -> int:
@@ -38,7 +38,7 @@ def scaled(size: int, least: int = 1) -> int:
 
 @contextmanager
 def folder() -> Iterator[Path]:
-    """A folder on disk that is gone afterwards; BENCHMARK_FOLDER says where."""
+    """A temporary folder, below BENCHMARK_FOLDER if set."""
     made = Path(tempfile.mkdtemp(prefix="benchmark-", dir=os.environ.get("BENCHMARK_FOLDER")))
     try:
         yield made
@@ -48,7 +48,7 @@ def folder() -> Iterator[Path]:
 
 @contextmanager
 def session(master: str = LOCAL, settings: Mapping[str, str] | None = None) -> Iterator[Any]:
-    """A session of Spark with the settings that pipelines have; its Python workers can import what is here."""
+    """A session of Spark with the settings of pipelines; its Python workers can import this package."""
     from freshviews.spark.session import start_session
 
     spark = start_session(master, settings, quiet=True)
@@ -59,12 +59,12 @@ def session(master: str = LOCAL, settings: Mapping[str, str] | None = None) -> I
 
 
 def put(rows: pa.Table, path: Path) -> None:
-    """A file that is there as a whole, or not at all, and later than those that were put before it."""
+    """Put a file in place atomically, with a later time than the files before it."""
     global _last
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name}")
     pq.write_table(rows, aside)
-    # Spark takes files in the order of their times, in milliseconds; of those with one time, in any.
+    # Spark takes files in the order of their times, in milliseconds; files of one time in any order.
     _last = max(time.time(), _last + 0.002)
     os.utime(aside, (_last, _last))
     aside.rename(path)
@@ -75,7 +75,7 @@ _last = 0.0
 
 @dataclass(frozen=True)
 class Version:
-    """A version, when it was delivered, by the clock of ``time.perf_counter``, and the change of a view, if wanted."""
+    """A version, its delivery by the clock of ``time.perf_counter``, and the change of a view if asked for."""
 
     manifest: Any
     at: float
@@ -83,7 +83,7 @@ class Version:
 
 
 class Running:
-    """A pipeline that runs; ``versions`` are those it has delivered, with the changes of ``view``."""
+    """A running pipeline; ``versions`` are the delivered ones, with the changes of ``view``."""
 
     def __init__(
         self, spark: Any, script: Path, cells: int | None = None, *, view: str | None = None, once: bool = False
@@ -99,12 +99,12 @@ class Running:
 
     def _delivered(self, manifest: Any) -> None:
         at = time.perf_counter()
-        # Read at once, as files of older versions are collected.
+        # Read at once: files of older versions are deleted.
         change = None if self._view is None else change_of(self._script, manifest, self._view)
         self.versions.append(Version(manifest, at, change))
 
     def wait_for(self, ready: Callable[[], bool]) -> None:
-        """Wait until something has come to be. Raises what the pipeline ended with."""
+        """Wait until a condition holds. Raises the error of the pipeline."""
         until = time.perf_counter() + LONGEST
         while not ready():
             if not self.query.isActive:
@@ -121,7 +121,7 @@ class Running:
 
 
 def run_once(spark: Any, script: Path, cells: int | None = None, view: str | None = None) -> list[Version]:
-    """What the files that are there make, one version after the other."""
+    """The versions that the present files make."""
     running = Running(spark, script, cells, view=view, once=True)
     running.query.awaitTermination()
     return running.versions
@@ -133,13 +133,13 @@ def seconds_between(moments: Sequence[float]) -> list[float]:
 
 
 def seconds_of(versions: Sequence[Version]) -> list[float]:
-    """Seconds of each micro-batch after the first, whose beginning nobody can tell."""
+    """Seconds of each micro-batch but the first, whose beginning is unknown."""
     batches = [version for version in versions if version.manifest.batch >= 0]
     return seconds_between([version.at for version in batches])
 
 
 def after_warming(seconds: Sequence[float], warming: int = WARMING) -> list[float]:
-    """Those that count; where there are too few, all but the first."""
+    """The micro-batches that count; if there are too few, all but the first."""
     return list(seconds[warming:] or seconds[1:] or seconds)
 
 
@@ -149,7 +149,7 @@ def rate(rows: int, seconds: Sequence[float]) -> dict[str, Any]:
 
 
 def counts_of(versions: Sequence[Version]) -> dict[int, int]:
-    """What a view of one row with one count, ``n``, says after each micro-batch, from its changes."""
+    """The value of a view of one row with one count, ``n``, after each micro-batch, from its changes."""
     now = 0
     found = {}
     for version in versions:
@@ -170,7 +170,7 @@ def contents_of(script: Path, view: str) -> pa.Table:
 
 
 def change_of(script: Path, manifest: Any, view: str) -> pa.Table | None:
-    """The change of a view at a version, with ``_multiplicity``; None where it has none."""
+    """The change of a view at a version, with ``_multiplicity``; None if there is none."""
     from freshviews.spark.pipeline import default_checkpoint
     from freshviews.spark.state.arrow_files import read_all
 

@@ -1,8 +1,8 @@
-"""Rows through the whole pipeline: a star join with aggregates, a million rows in each micro-batch.
+"""A star join with aggregates through the whole pipeline, a million rows in each micro-batch.
 
-Facts come as parquet files of a million rows, one in each micro-batch, with three small dimensions that have primary
-keys. Beside it: Spark computing the view anew over all files so far, and a bare shuffle through Python, which is what
-any pipeline with Python workers pays before it does anything.
+Facts are parquet files of a million rows, one for each micro-batch; three small dimensions have primary keys. Beside it
+run Spark, which recomputes the view over all files so far, and a bare shuffle through Python, the cost of any pipeline
+with Python workers before any work.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A pipeline with as much state as is wanted: two tables joined and added up, fed with large micro-batches first."""
+"""A pipeline with a given size of state: two tables joined and summed, built by large micro-batches."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pyarrow as pa
 from benchmarks.pipeline.run import Running, contents_of, put
 
 LARGEST = 1_000_000
-"""Rows of items, at most, in each of the micro-batches that make the state."""
+"""Most rows of items in a micro-batch that builds the state."""
 BYTES_PER_ITEM = 100
-"""About what tables and view keep of one, with its part of an order."""
+"""Bytes of state for an item, with its part of an order."""
 SMALL = 1_000
 ITEMS_PER_ORDER = 4
 SCRIPT = """
@@ -32,7 +32,7 @@ CUSTOMERS = 1000
 
 
 def numbers(first: int, count: int, salt: int) -> npt.NDArray[np.int64]:
-    """Numbers that look random, and are the same for the same row of a table whenever it is asked for."""
+    """Pseudo-random numbers, a function of the row."""
     state = np.arange(first, first + count, dtype=np.uint64) + np.uint64(salt << 40)
     for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):
         state = (state ^ (state >> np.uint64(29))) * np.uint64(factor)
@@ -51,7 +51,7 @@ def items(first: int, count: int, orders: int, sign: int = 1) -> pa.Table:
 
 
 class Shop:
-    """The folder of a pipeline, what is in it, and how much of it was written; ``large`` items in a large file."""
+    """The folder of a pipeline, its files, and the rows written so far; a large file has ``large`` items."""
 
     def __init__(self, place: Path, large: int) -> None:
         self.place = place
@@ -63,13 +63,13 @@ class Shop:
         self.deleted = 0
 
     def begin(self) -> None:
-        """Make script and folders."""
+        """Write the script and create the folders."""
         for name in ("orders", "items"):
             (self.place / name).mkdir(parents=True)
         self.script.write_text(SCRIPT)
 
     def write_large(self) -> None:
-        """A file of each table; its items are of all orders so far."""
+        """Write a file of each table; its items are of all orders so far."""
         count = max(self.large // ITEMS_PER_ORDER, 1)
         rows = {"o_id": np.arange(self.orders, self.orders + count)}
         self.orders += count
@@ -79,10 +79,10 @@ class Shop:
         self.files += 1
 
     def write_small(self) -> None:
-        """A file of items: nine of ten rows are new, the others are deleted again."""
+        """Write a file of items: nine of ten rows are new, the others are deleted."""
         deleted = SMALL // 10
         new = SMALL - deleted
-        # Deleted are rows of the first large file, which knew no other orders than its own.
+        # Rows of the first large file are deleted, whose items are of its own orders.
         known = max(self.large // ITEMS_PER_ORDER, 1)
         rows = [items(self.items, new, self.orders), items(self.deleted, deleted, known, -1)]
         self.items += new
@@ -101,7 +101,7 @@ class Shop:
 
 @contextmanager
 def filled(spark: Any, place: Path, size: int) -> Iterator[tuple[Shop, Running]]:
-    """A pipeline that runs and has ``size`` bytes of state; all that it does aside is done."""
+    """A running pipeline with ``size`` bytes of state and no background work left."""
     shop = Shop(place, min(LARGEST, max(size // BYTES_PER_ITEM // 10, SMALL)))
     shop.begin()
     shop.write_large()
@@ -119,13 +119,13 @@ def filled(spark: Any, place: Path, size: int) -> Iterator[tuple[Shop, Running]]
 
 
 def _items(manifest: Any) -> int:
-    """Rows of items that have come in."""
+    """Rows of items that were read."""
     counted: int = manifest.totals.get("rows", {}).get("items", 0)
     return counted
 
 
 def bytes_of(manifest: Any) -> int:
-    """Bytes that the tables and views of a version keep."""
+    """Bytes of the tables and views of a version."""
     total: int = sum(manifest.bytes.values())
     return total
 
@@ -138,5 +138,5 @@ def is_quiet(script: Path, manifest: Any) -> bool:
 
 
 def settle(seconds: float = 2.0) -> None:
-    """Let what ends just now come to its end."""
+    """Wait for work that is about to end."""
     time.sleep(seconds)

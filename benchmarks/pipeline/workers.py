@@ -1,4 +1,4 @@
-"""Two workers against one: triangles of a dense graph, where nearly all time is the engine's.
+"""Two workers against one: triangles of a dense graph, where the engine takes nearly all time.
 
 ``local-cluster`` starts workers with one core each, on this machine: with two, each has one of two cells. Of the three
 tables two are split and one is copied to both, so a worker has two thirds of the rows and half of the work.

@@ -69,7 +69,7 @@ MARKS = {
     "ivm_eps, eps = 1": Mark("#D55E00", "X", True),
     "ivm_eps_linear": Mark("#0A84D0", "o", True),
     "crown": Mark("#A0785A", "P", True),
-    "trie_join": Mark("#8C8C8C", "p", True),
+    "trie_join": Mark("#E69F00", "D", True),
     "incremental_trie_join": Mark("#8C8C8C", "p", True),
 }
 """How each strategy is drawn, the same in all charts."""

@@ -1,3 +1,3 @@
-"""Runs of many measurements: the schedule, turns of all strategies, results on disk, and the guard."""
+"""A run of many measurements: the schedule, turns of strategies, results on disk, and the guard."""
 
 __all__ = ["check", "results", "run", "schedule"]

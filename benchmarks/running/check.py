@@ -1,11 +1,10 @@
-"""The guard for ourselves: how much faster we are than plain Python and DuckDB, against benchmarks/floor.json.
+"""The guard: ratios of freshviews to plain Python and DuckDB, and counted steps, against benchmarks/floor.json.
 
-Ratios are of rows per CPU second, of processes that took turns in this run, so that a slow or busy machine is slow for
-both. The best of the turns counts, as what disturbs a measurement only ever makes it slower; what fell behind takes
-more turns before it is told. What lives in the caches suffers more than plain Python does where others use them: 3-hop
-paths are 15 times as fast as plain Python with nothing else running, and 6 times beside four busy processes. The floor
-is the least of several runs, on a quiet machine and on a busy one. Counted steps do not depend on the machine and must
-be what the floor says.
+A ratio is of rows per CPU second, of processes that took turns in this run, so that a busy machine slows both. The
+best turn counts, as disturbance only makes a measurement slower; a workload below the floor gets more turns. Busy
+neighbours hurt code that lives in the caches more than plain Python: 3-hop paths are 15 times as fast as plain Python
+on a quiet machine, and 6 times beside four busy processes. The floor is the least ratio of several runs on quiet and
+busy machines. Counted steps do not depend on the machine and must equal the floor.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from benchmarks.running.schedule import PLANNED, guard, merged
 
 FLOOR = ROOT / "benchmarks" / "floor.json"
 ALLOWED = 2 / 3
-"""The part of the floor that a ratio may fall to."""
+"""A ratio may fall to this part of the floor."""
 TURNS = 2
 ROUNDS = 3
-"""Times that a workload that fell behind takes its turns."""
+"""Most rounds of turns for a workload below the floor."""
 
 
 def run(*, write: bool = False) -> int:
-    """Measure and compare; 0 where all holds, 1 where not. ``write``: make this run the floor."""
+    """Measure and compare; the exit code, 1 if something fell behind. ``write``: this run becomes the floor."""
     entries = merged(guard())
     with tempfile.TemporaryDirectory() as folder:
         kept = Unfinished(Path(folder) / "check.jsonl", {}, go_on=False)
@@ -57,13 +56,13 @@ def run(*, write: bool = False) -> int:
 
 
 def figures(measured: Sequence[Measured]) -> dict[str, Any]:
-    """Ratios of freshviews to what runs beside, and counted steps, by name. Raises where one failed or was wrong."""
+    """Ratios to the peers, and counted steps, by name. Raises SystemExit if a measurement failed or was wrong."""
     rates: dict[str, dict[str, float]] = {}
     steps: dict[str, float] = {}
     for one in measured:
         name = f"{one['workload']}, {one['case']}"
         for key in FINAL:
-            # What was cut off on a busy machine still has its rate.
+            # A measurement that was cut off on a busy machine still has a rate.
             if key in one and not (key == "cut" and "rows_per_cpu_second" in one):
                 raise SystemExit(f"{name}: {one['strategy']}: {key}: {one[key]}")
         if one["workload"] == "steps":
@@ -79,7 +78,7 @@ def figures(measured: Sequence[Measured]) -> dict[str, Any]:
 
 
 def fallen(found: Mapping[str, Any], floor: Mapping[str, Any]) -> list[str]:
-    """What is too far below the floor, or counted otherwise, or not there on one side; a sentence each."""
+    """A sentence for each ratio too far below the floor, for each other count, and for each missing name."""
     problems = []
     for kind in ("ratios", "steps"):
         for name in sorted(found[kind].keys() ^ floor[kind].keys()):

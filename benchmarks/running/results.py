@@ -1,4 +1,4 @@
-"""Measurements on their way to a file: every one is written as it comes, so that a run can be gone on with."""
+"""Results on disk. Each measurement is written at once, so that a stopped run can be continued."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.measuring.machine import ROOT
 
 FOLDER = ROOT / "benchmarks" / "results"
 UNFINISHED = ROOT / "benchmarks" / "data"
-"""Where runs lie that are not over, or are not whole; git knows nothing of it."""
+"""The folder of unfinished and partial runs; git ignores it."""
 Measured = dict[str, Any]
 """A measurement: ``group``, ``workload``, ``case``, ``strategy``, ``repetition``, and what the worker found."""
 Key = tuple[str, str, str, int]
@@ -22,7 +22,7 @@ def key_of(one: Measured) -> Key:
 
 
 class Unfinished:
-    """The measurements of a run that is not over, a line each; the first line says what the machine is."""
+    """The measurements of an unfinished run, one per line, after a line that describes the machine."""
 
     def __init__(self, path: Path, about: dict[str, Any], *, go_on: bool) -> None:
         self.path = path
@@ -42,7 +42,7 @@ class Unfinished:
             file.write(json.dumps(one) + "\n")
 
     def finish(self, path: Path) -> Path:
-        """Write the results into a file of their own, and drop the unfinished ones. Answers are not kept."""
+        """Write the results to a file, without answers, and delete the file of the unfinished run."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"machine": self.about, "measured": list(self._without_answers())}, indent=1) + "\n")
         self.path.unlink()

@@ -18,12 +18,12 @@ from benchmarks.running.results import Measured, Unfinished
 from benchmarks.running.schedule import Entry
 
 FINAL = ("cut", "missing", "refused", "failed", "wrong")
-"""What is told once and not tried again."""
+"""Outcomes that are reported once and not repeated."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds of a run, bytes of a process and its children, minutes of all, seconds beyond which none is repeated."""
+    """Seconds of a measurement, bytes of its processes, minutes of the run, seconds above which none is repeated."""
 
     seconds: float
     memory: float
@@ -32,7 +32,7 @@ class Limits:
 
 
 def measure(entries: Sequence[Entry], repetitions: int, limits: Limits, kept: Unfinished) -> bool:
-    """Measure what is not there yet; whether all of it was reached within the minutes."""
+    """Measure what has no result yet; True if the minutes were enough."""
     start = time.perf_counter()
     prepared: set[str] = set()
     for repetition in range(repetitions):
@@ -85,7 +85,7 @@ def _measure(
             entry.workload,
             entry.case,
             strategy,
-            # Workloads that are no streams know themselves how long they take.
+            # A workload that is no stream states its own limit.
             limit=limits.seconds if hasattr(module, "stream") else getattr(module, "SECONDS", 3600.0),
             memory=limits.memory,
             environment={EXPECTED: str(expected)},
@@ -98,7 +98,7 @@ def _measure(
         try:
             compare_answers(one, other)
         except Disagreement as error:
-            # No time of it counts; that it is ours or a peer's is told by whoever stands beside.
+            # Its times do not count; the other strategies show whose answer is wrong.
             one = {key: one[key] for key in ("group", "workload", "case", "strategy", "repetition", "seconds_in_all")}
             one["wrong"] = str(error)
             break

@@ -1,4 +1,4 @@
-"""What is measured: workloads, their cases, and who runs in each, for a few minutes or in full; and for the guard."""
+"""The entries of quick runs, full runs and the guard: workloads, cases, and the strategies of each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.workloads import flights, graph, orderbook, snb, tpch_queries
 
 @dataclass(frozen=True)
 class Entry:
-    """A case of a workload, with the strategies that take turns in it, and the part of the page it is told in."""
+    """A case of a workload, the strategies that take turns in it, and the part of the pages that shows it."""
 
     group: str
     workload: str
@@ -30,9 +30,9 @@ GROUPS = {
     "trie": "Leapfrog triejoin",
     "pipeline": "The pipeline on Spark",
 }
-"""Parts of the page, in their order."""
+"""Parts of the pages, in order."""
 APART = ("eps", "windows", "trie", "pipeline")
-"""Parts whose workloads run by themselves, into results of their own."""
+"""Parts that run by themselves, with results of their own."""
 
 PLAIN = "plain Python"
 BIG = ("Pathway", "Flink", "Spark", "Spark, stream joins")
@@ -49,7 +49,7 @@ PATTERNS = tuple(graph.PATTERNS)
 LISTED = ("2-hop listed", "triangle listed", "3-hop projected")
 WITH_PROGRAM = (*PATTERNS, "2-hop listed", "triangle listed")
 SLOW = {"4-hop", "4-cycle", "dumbbell", "3-hop projected"}
-"""Patterns on which DuckDB takes minutes to compute a single answer; it is told of once, at the smallest size."""
+"""Patterns for which DuckDB needs minutes per answer; it runs them once, at the smallest size."""
 
 
 def quick() -> Iterator[Entry]:
@@ -72,7 +72,7 @@ def quick() -> Iterator[Entry]:
 
 
 def full() -> Iterator[Entry]:
-    """Everything, each peer at what it can do."""
+    """Everything but the parts that run by themselves."""
     yield from _graphs()
     for pattern in ("triangle", "3-hop"):
         for size in SIZES:
@@ -129,7 +129,7 @@ def _tables() -> Iterator[Entry]:
 
 
 def apart() -> Iterator[Entry]:
-    """Those that take long and run by themselves: ``--only pipeline_star``, ``--only windows`` and the like."""
+    """The parts that take long and run if named: ``--only pipeline_star``, ``--only windows``."""
     yield from _of_modules("eps", EPS)
     yield from _of_modules("windows", WINDOWS)
     yield from _of_modules("trie", TRIE)
@@ -147,7 +147,7 @@ def guard() -> Iterator[Entry]:
 
 
 def _of_modules(group: str, names: Sequence[str]) -> Iterator[Entry]:
-    """Workloads that name their cases and strategies themselves."""
+    """Entries of workloads that list their own cases and strategies."""
     for name in names:
         module = module_of(name)
         for case in module.CASES:
@@ -155,7 +155,7 @@ def _of_modules(group: str, names: Sequence[str]) -> Iterator[Entry]:
 
 
 def merged(entries: Iterator[Entry]) -> list[Entry]:
-    """A case that comes twice is one, with the strategies of both."""
+    """Entries with one entry per case; a case that occurs twice has the strategies of both."""
     found: dict[tuple[str, str, str], tuple[str, ...]] = {}
     for entry in entries:
         key = (entry.group, entry.workload, entry.case)

@@ -1,4 +1,4 @@
-"""Workloads that are no stream and time themselves: single calls, loads, memory, windows and first use."""
+"""Workloads that time themselves: single calls, loads, memory, windows and first use."""
 
 __all__ = [
     "enclosure",

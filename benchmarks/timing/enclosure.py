@@ -1,11 +1,10 @@
-"""What an update costs as the enclosureness of the stream grows: Figure 7 of Change Propagation Without Joins.
+"""The cost of an update by the enclosureness of the stream: Figure 7 of Change Propagation Without Joins.
 
-``R(a, b), S(b, c), T(a, d)`` over streams whose lambda is set: rows of R live in groups, and within the life of each
-group as many rows of S come and go, one after the other, each of which joins with an eighth of the group. T is empty,
-and with it the result, so that nothing but propagation is measured. Over the tree r(s, t) every row of S is handed on
-to the rows of R, lambda_T steps; over the tree that hangs r and s below [b], none is: lambda_T is 1, whatever lambda.
-The case names how many rows of S a row of R encloses; lambda_T is computed from the stream. Of space there is as much
-as for the rows of a group at once, over either tree.
+``R(a, b), S(b, c), T(a, d)`` over streams with a given lambda. Rows of R live in groups. Within the life of each group
+as many rows of S are inserted and deleted, one after the other; each joins with an eighth of the group. T is empty, so
+that only propagation is measured. Over the tree r(s, t) every row of S is propagated to the rows of R: lambda_T steps.
+Over the tree with r and s below [b] none is: lambda_T is 1 for every lambda. The case names the number of rows of S
+that a row of R encloses; lambda_T is computed from the stream. Both trees store the rows of one group.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.join_tree' = '{tree}') AS
 
 
 def updates_within(within: int, updates: int = UPDATES) -> pa.Table:
-    """Signed updates: of as many rows of R as of S, each of R encloses ``within`` of S."""
+    """Signed updates with as many rows of R as of S; each row of R encloses ``within`` rows of S."""
     groups = updates // (4 * within)
     kind = np.concatenate([np.zeros(within, np.int64), np.ones(2 * within, np.int64), np.zeros(within, np.int64)])
     signs = np.concatenate([np.ones(within), np.tile([1, -1], within), -np.ones(within)]).astype(np.int64)

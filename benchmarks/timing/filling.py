@@ -27,7 +27,7 @@ LARGE = ("Epinions", "incremental_trie_join")
 ROWS = 1 << 13
 """Edges of a batch."""
 SIZES = {"e": 1e6}
-"""So that no way is taken for want of rows."""
+"""Size above which every way of initialising is allowed."""
 TABLE = "CREATE TABLE e (src BIGINT NOT NULL, dst BIGINT NOT NULL);"
 GRAPHS: dict[str, Callable[[], Edges | None]] = {
     "skew 2.5": lambda: chung_lu(20_000, 100_000, 2.5),
@@ -65,7 +65,7 @@ WAYS = ("as they lie", "in passes", "joined")
 
 
 def measure(source: TableState, query: str, strategy: str) -> tuple[dict[str, float | None], int] | None:
-    """CPU seconds by the way, None where it was cut off, and rows of the state; None where the strategy does not keep
+    """CPU seconds by way of initialising, None if cut off, and rows of the state; None if the strategy does not take
     the query."""
     with fv.Database() as db:
         db.execute(TABLE)
@@ -89,7 +89,7 @@ def measure(source: TableState, query: str, strategy: str) -> tuple[dict[str, fl
 
 
 def passes_of(view: ViewState, way: str) -> list[str]:
-    """The relations to feed to an emptied view, none where there is no such way."""
+    """The relations to pass to an emptied view, in order; none if the strategy has no passes."""
     view.maintained.clear()
     names = list(view.maintained.passes(SIZES, at_once=True))
     is_joined = any(part.fed is not None or part.plan.program.upkeep.joins for part in view.maintained._parts)
@@ -100,7 +100,7 @@ def passes_of(view: ViewState, way: str) -> list[str]:
 
 
 def filled(view: ViewState, source: TableState, way: str) -> float | None:
-    """CPU seconds to fill a view, emptied before; None where it was cut off."""
+    """CPU seconds to initialise an emptied view; None if cut off."""
     view.maintained.clear()
     start = time.process_time()
     names = iter(["e"]) if way == "as they lie" else view.maintained.passes(SIZES, at_once=way == "joined")

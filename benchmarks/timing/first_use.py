@@ -1,7 +1,7 @@
-"""From CREATE to the first answer of a view over three relations: on a machine that never ran freshviews (the
-cache of compiled code empty), and in the next process.
+"""Seconds from CREATE to the first answer of a view over three relations, with an empty cache and in the next process.
 
-The time to import the package is stated apart.
+With an empty cache of compiled code, freshviews has never run on the machine. The time to import the package is shown
+apart.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCRIPT = """
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
-    """Both processes are run; the one asked for is told. ``once`` is what each of them does."""
+    """Run both processes and return the result of one; ``once`` is what each of them does."""
     if case == "once":
         return _once()
     with tempfile.TemporaryDirectory() as folder:

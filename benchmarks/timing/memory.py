@@ -1,7 +1,7 @@
 """Memory of a stored row: two BIGINTs, their multiplicity, and one secondary index on the first of them.
 
-The kernel's own table, as views are made of, filled with distinct random rows, ten to an index key on average.
-Accounted is what ``table_bytes`` says; resident what the process has grown by, divided by the rows.
+The table is the kernel's, with distinct random rows, ten for an index key on average. ``accounted`` is
+``table_bytes`` per row; the value is the growth of the process per row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def fill(table: int, rows: int, keys: int) -> None:
 def measure(case: str, strategy: str) -> dict[str, Any]:
     rows = int(case.split()[0].replace(",", ""))
     positions = np.zeros(1, np.int64)
-    _filled(positions, 1000)  # compiled here, so that the compiler's memory is not counted
+    _filled(positions, 1000)  # compile first, so that the compiler's memory does not count
     before = resident_bytes()
     table = _filled(positions, rows)
     resident = (resident_bytes() - before) / rows

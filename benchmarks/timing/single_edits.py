@@ -1,8 +1,8 @@
-"""Five relations in two cycles that share an edge, counted, under single edits, the count read after each.
+"""Five relations in two cycles that share an edge, counted under single edits, with a read of the count after each.
 
-In CPU milliseconds of the process for an edit and the read. ``freshviews`` is ``incremental_trie_join``, named;
-``trie_join`` and DuckDB, with one thread, evaluate anew. Rows are pairs at random; all hundred thousand, or a million,
-are there before. Programs are compiled before.
+Values are CPU milliseconds of the process for an edit and the read. ``freshviews`` is ``incremental_trie_join``, named;
+``trie_join`` and DuckDB, with one thread, recompute. Rows are random pairs; the hundred thousand or million rows are
+there before the clock starts. Programs are compiled before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STRATEGIES = (PLANNED, "first_order", "crown", "trie_join", "DuckDB")
 ANEW = ("trie_join", "DuckDB")
 TARGET_RATIOS = {"trie_join": {"1,000,000 rows": 100.0}, "DuckDB": {"1,000,000 rows": 100.0}}
 EDITS, EDITS_ANEW = 300, 5
-"""How many are timed, of who maintains the count and of who evaluates it anew."""
+"""Timed edits: of strategies that maintain the count, and of those that recompute it."""
 RELATIONS = {"r": "ab", "s": "bc", "t": "ca", "u": "cd", "w": "da"}
 TWO_CYCLES = (
     "SELECT COUNT(*) AS n FROM r JOIN s ON s.b = r.b JOIN t ON t.c = s.c AND t.a = r.a "
@@ -37,13 +37,13 @@ TRUSTED = "TBLPROPERTIES ('freshviews.trusted' = 'true')"
 
 
 def measure(case: str, strategy: str) -> dict[str, Any]:
-    """CPU milliseconds of an edit and a read, and the count after the first edits, which all make."""
+    """CPU milliseconds of an edit and a read, and the count after the first edits, which all strategies make."""
     random = np.random.default_rng(1)
     codes = round((SIZES[case] / 5) ** 0.75)
     rows = {name: np.unique(random.integers(0, codes, (SIZES[case] // 5, 2)), axis=0) for name in RELATIONS}
     new = random.integers(0, codes, (EDITS, 2))
     edits = [(list(RELATIONS)[i % 5], pair, -1 if i % 4 == 3 else 1) for i, pair in enumerate(new)]
-    # What is deleted is there.
+    # Only stored rows are deleted.
     edits = [(name, rows[name][i] if sign < 0 else pair, sign) for i, (name, pair, sign) in enumerate(edits)]
     if strategy == "DuckDB":
         return _timed(*_duckdb(rows), edits[:EDITS_ANEW])

@@ -1,5 +1,4 @@
-"""Rows of two BIGINT columns loaded into an ordered tree (``engine.traces.ordered_tree``), in CPU seconds, sorted or
-not."""
+"""Bulk load of two BIGINT columns into an ordered tree (``engine.traces.ordered_tree``), sorted or not, by CPU time."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ CASES = ("sorted", "unsorted")
 STRATEGIES = (PLANNED,)
 TARGETS = {"sorted": 20e6, "unsorted": 5e6}
 MOST_BYTES = 24
-"""Of a row."""
+"""The target of bytes per row."""
 
 
 def measure(case: str, strategy: str, rows: int = ROWS) -> dict[str, Any]:
@@ -28,7 +27,7 @@ def measure(case: str, strategy: str, rows: int = ROWS) -> dict[str, Any]:
     if case == "sorted":
         order = np.lexsort(columns[::-1])
         columns = [np.ascontiguousarray(column[order]) for column in columns]
-    OrderedTree(2).load([column[:0] for column in columns])  # what is called is compiled
+    OrderedTree(2).load([column[:0] for column in columns])  # compile first
     OrderedTree(2).load([np.sort(column[:100]) for column in columns])
     tree = OrderedTree(2)
     start = time.process_time()

@@ -1,9 +1,8 @@
-"""Counts of patterns in a whole graph that comes at once: ``trie_join`` beside DuckDB, each with one thread.
+"""Counts of patterns in a whole graph: ``trie_join`` beside DuckDB, each with one thread.
 
-What is timed, in CPU seconds of the process, is from an Arrow table in the order of arrival to the count: rows taken
-in, sorted, joined. The programs are compiled and a small graph is counted before. ``freshviews`` is ``trie_join``,
-named; ``first_order`` takes the rows in through its triggers, in batches, as a view is filled. Who is cut off is told
-with the time it had: its count would have taken longer.
+The value is CPU seconds from an Arrow table in the order of arrival to the count: rows are taken in, sorted and joined.
+Before, programs are compiled and a small graph is counted. ``freshviews`` is ``trie_join``, named; ``first_order``
+takes the rows in through its triggers, in batches. A measurement that is cut off has the time it had: a lower bound.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ TARGET_RATIOS = {"DuckDB": {"triangle, Epinions": 2.0, "4-clique, Epinions": 10.
 PATIENCE = 120.0
 """CPU seconds after which a measurement is cut off."""
 SECONDS = 600.0
-"""Seconds after which its process is ended, where it has to wait for others."""
+"""Seconds after which its process is killed, in case other processes slow it down."""
 ROWS = 1 << 13
 FEW = 50
 TABLE = "CREATE TABLE edge (src BIGINT NOT NULL, dst BIGINT NOT NULL) TBLPROPERTIES ('freshviews.trusted' = 'true');"
@@ -77,7 +76,7 @@ def _ours(pattern: str, table: pa.Table, strategy: str) -> tuple[float, int | No
             change("edge", few)
             list(db.view("v"))
         start = time.process_time()
-        # What evaluates anew gets all at once; of what runs triggers it does not matter.
+        # Strategies that recompute get all rows at once.
         size = len(table) if strategy == "trie_join" else ROWS
         for batch in table.combine_chunks().to_batches(max_chunksize=size):
             db.insert("edge", batch)

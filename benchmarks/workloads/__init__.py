@@ -1,4 +1,4 @@
-"""Streams of changes to measure over: each module names its cases and makes the stream of a case.
+"""Streams of changes: each module lists its cases and makes the stream of a case.
 
 ``graph``, ``triangle``, ``eps`` and ``kept_listing`` are patterns in graphs, drawn or read by ``graphs``. ``tpch``,
 ``star``, ``snb``, ``orderbook`` and ``flights`` join tables. ``oumv`` and ``hard`` are streams on which every algorithm

@@ -1,7 +1,7 @@
-"""Counting triangles of graphs with large vertices: inserts, then deletes, in batches of 1000, the count kept.
+"""Triangle counts of graphs with large hubs: inserts, then deletes, in batches of 1,000.
 
 Random graphs are drawn with weight ``i ** -w`` (Chung and Lu); ``hubs``: one million edges, each with one of ten hubs;
-``Epinions``: SNAP's soc-Epinions1, each edge deleted when a fifth of all has come after it.
+``Epinions``: SNAP's soc-Epinions1, where each edge is deleted once a fifth of all have followed it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def stream(case: str) -> Stream:
 
 
 def _windowed(edges: Edges) -> list[Step]:
-    """Arrivals, and before each that finds the window full the oldest edge goes."""
+    """Arrivals; before an arrival into a full window the oldest edge is deleted."""
     number, sign = windowed(len(edges), window_of(len(edges)))
     rows = {"src": edges[number, 0], "dst": edges[number, 1], MULTIPLICITY: sign}
     return [Step(0, "edge", batch) for batch in pa.table(rows).to_batches(max_chunksize=ROWS_PER_BATCH)]

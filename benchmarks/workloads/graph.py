@@ -1,4 +1,4 @@
-"""Patterns in a graph that moves: edges pass a window, and a view counts or lists where the pattern occurs.
+"""Patterns in a window over the edges of a graph: a view counts or lists the matches.
 
 Every pattern is a self-join of one table of edges. Edges arrive in order; once the window is full, each arrival first
 deletes the oldest edge; in the end the window is drained. Answers are compared at ten points. The graphs are random,
@@ -31,14 +31,14 @@ PATTERNS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "4-cycle": (("r", "a", "b"), ("s", "b", "c"), ("t", "c", "d"), ("u", "d", "a")),
     "dumbbell": (*TRIANGLE, ("m", "a", "x"), ("u", "x", "y"), ("v", "y", "z"), ("w", "z", "x")),
 }
-"""Edges of each pattern: name, and what stands at either end. A pattern alone is counted."""
+"""The edges of each pattern: alias, and the variables at its ends. A pattern alone is counted."""
 LISTED = {
     "2-hop listed": ("2-hop", "a b c", ""),
     "triangle listed": ("triangle", "a b c", ""),
     "3-hop filtered": ("3-hop", "a b c d", "t.dst > 32684"),
     "3-hop projected": ("3-hop", "b c", ""),
 }
-"""Patterns whose occurrences are rows of the view: the pattern, the columns, a filter. ``projected`` is DISTINCT."""
+"""Patterns whose matches are rows of the view: the pattern, the columns, a filter. ``projected`` is DISTINCT."""
 
 
 def view_of(name: str) -> str:
@@ -71,7 +71,7 @@ def stream(case: str) -> Stream:
     for start, end in pairwise((0, *_ends(name, graph, signs, window), len(signs))):
         steps += signed("edge", table.slice(start, end - start), signs[start:end], size)
         points.append(len(steps) - 1)
-    # Where no point is prescribed, they are spread evenly.
+    # Without prescribed points they are spread evenly.
     compared = tuple(points) if len(points) > 1 else spread_over(len(steps), POINTS)
     relation = Relation("edge", "src BIGINT, dst BIGINT", ("src", "dst"))
     listed = name in LISTED
@@ -82,8 +82,8 @@ def stream(case: str) -> Stream:
 
 
 def _ends(name: str, graph: str, signs: np.ndarray, window: int) -> list[int]:
-    """Where batches end so that answers can be compared: after every half window of arrivals and after the last one,
-    as in CROWN's experiments with paths of three edges on Epinions; nowhere in particular for the others."""
+    """Positions at which a batch must end for a comparison: after every half window of arrivals and after the last one,
+    as in CROWN's experiments with paths of three edges on Epinions; none for the others."""
     if not name.startswith("3-hop") or graph != "Epinions":
         return []
     arrived = np.cumsum(signs > 0)

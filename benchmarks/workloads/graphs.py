@@ -1,4 +1,4 @@
-"""Graphs for the benchmarks: random ones with a power-law degree, and the trust network of Epinions where it is."""
+"""Graphs: random ones with power-law degrees, and the trust network of Epinions if its file is there."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ Edges = npt.NDArray[np.int64]
 def chung_lu(nodes: int, edges: int, skew: float) -> Edges:
     """Distinct edges without loops, shape (edges, 2), always the same ones, in the order in which they were drawn.
 
-    The ends of an edge are drawn with weight ``i ** (-1 / (skew - 1))`` (Chung and Lu), which makes a power law of the
-    degrees with the exponent ``skew``: the less it is, the more edges the largest nodes have.
+    The ends of an edge are drawn with weight ``i ** (-1 / (skew - 1))`` (Chung and Lu), so that the
+    degrees follow a power law with the exponent ``skew``: a smaller one gives the largest nodes more edges.
     """
     random = np.random.default_rng(1)
     weights = np.cumsum(np.arange(1, nodes + 1) ** (-1 / (skew - 1)))
@@ -35,7 +35,7 @@ def chung_lu(nodes: int, edges: int, skew: float) -> Edges:
 
 def epinions() -> Edges | None:
     """SNAP's soc-Epinions1 as ``src,dst`` in the file that EPINIONS names, or benchmarks/data/epinions.csv, in order
-    of arrival; None where there is neither."""
+    of arrival; None if there is no file."""
     file = Path(os.environ.get("EPINIONS") or ROOT / "benchmarks" / "data" / "epinions.csv")
     if not file.exists():
         return None
@@ -44,9 +44,9 @@ def epinions() -> Edges | None:
 
 
 def windowed(count: int, window: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The changes of ``count`` edges that pass a window: which edge, and 1 or -1; in the end the window is drained."""
+    """The changes of ``count`` edges that pass a window: the edge and 1 or -1. In the end the window is drained."""
     number = np.arange(count)
-    # Before an edge comes in, the one that came ``window`` edges earlier goes.
+    # Before an edge is inserted, the one ``window`` edges earlier is deleted.
     moments = np.concatenate([2 * number + 1, 2 * (number + window)])
     order = np.argsort(moments)
     return np.concatenate([number, number])[order], np.repeat([1, -1], count)[order]

@@ -1,6 +1,6 @@
-"""The stream on which counting triangles is as hard as multiplying a matrix with vectors online.
+"""A stream on which counting triangles is as hard as online matrix-vector multiplication.
 
-Olteanu's lecture, Part 3: the n x n matrix M is S; in every round R and T become the vectors u and v, joined through
+Olteanu's lecture, Part 3: the n x n matrix M is S. In every round R and T become the vectors u and v, joined through
 one value: R(0, i) where u has i, T(j, 0) where v has j. The number of triangles is u M v. A matrix of few rows and many
 columns makes the slices that first-order maintenance intersects as long as the relations.
 """
@@ -16,7 +16,7 @@ Update = tuple[str, tuple[int, int], int]
 def oumv_stream(
     rows: int, columns: int, rounds: int, seed: int = 1, density: float = 0.5
 ) -> Iterator[list[Update]]:
-    """Updates by phase: the matrix, then for every round what goes and what comes of both vectors."""
+    """Updates by phase: the matrix, then for every round the deletes and inserts of both vectors."""
     rng = random.Random(seed)
     sizes = {"R": rows, "T": columns}
     matrix = [("S", (i, j), 1) for i in range(rows) for j in range(columns) if rng.random() < density]

@@ -2,9 +2,9 @@
 
 The events are ``timestamp,order id,operation,volume,price`` in the file that ORDERBOOK names, or in
 benchmarks/data/finance.csv: B and S put an order into the book of bids or of asks, E executes part of one, F all of it,
-and D deletes it, others change nothing; the broker is the order's number modulo ten. Prices are there in ten
-thousandths of a dollar, and here in cents, so that ``bsv``, a sum squared, is a BIGINT. Where there is no file, random
-events stand in. Batches are of 10 events, as traders do not wait.
+and D deletes it, others change nothing; the broker is the order's number modulo ten. Prices are in ten
+thousandths of a dollar in the file and in cents here, so that ``bsv``, a squared sum, is a BIGINT. Without the file,
+events are random. A batch has 10 events.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _steps(net: dict[str, dict[Order, int]]) -> list[Step]:
 
 
 def _changes(book: dict[int, tuple[str, Order]], event: list[int | str]) -> Iterator[tuple[str, Order, int]]:
-    """Rows that an event takes away and brings."""
+    """The rows that an event deletes and inserts."""
     t, number, operation, volume, price = event
     key = int(number)
     if operation in ("B", "S"):

@@ -1,8 +1,8 @@
 """A small social network that grows: people who know each other, forums, posts, comments, tags and likes.
 
-The files of LDBC SNB's data generator, in the folder that SNB names or in benchmarks/data/snb; what they hold comes in
-the order of creation, and the last tenth of all friendships and likes is deleted again. Where there is no folder, a
-random network of the same shape stands in. The queries are ours, after its short reads; figures are no LDBC results.
+The files are those of LDBC SNB's data generator, in the folder that SNB names or in benchmarks/data/snb. Rows arrive in
+the order of creation; in the end the last tenth of all friendships and likes is deleted. Without the folder, a random
+network of the same shape is used. The queries are ours, after LDBC's short reads; figures are no LDBC results.
 """
 
 from __future__ import annotations
@@ -105,13 +105,13 @@ def _rows(name: str) -> list[tuple[int, ...]]:
         read.sort(key=lambda row: row[time])
     found = dict.fromkeys(tuple(int(row[column] or 0) for column in columns) for row in read)
     if name == "knows":
-        # Who knows somebody is known; where the file has one direction, the other one comes along.
+        # Friendship is symmetric; the file may have one direction only.
         found = dict.fromkeys(pair for p1, p2 in found for pair in ((p1, p2), (p2, p1)))
     return list(found)
 
 
 def _random(name: str) -> list[tuple[int, ...]]:
-    """A network of a like size: 220 people, 5,900 posts."""
+    """A random network of the same size: 220 people, 5,900 posts."""
     random = np.random.default_rng(len(name))
     people, posts, forums, tags = 220, 5_900, 800, 1_000
     sizes = {

@@ -74,7 +74,7 @@ RELATIONS = {
 }
 
 def prepare() -> None:
-    """Generate the tables with tpchgen-cli where they are not there."""
+    """Generate missing tables with tpchgen-cli."""
     DATA.mkdir(parents=True, exist_ok=True)
     for scale in SCALES.values():
         place = DATA / f"tpch-{scale}"
