@@ -82,7 +82,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
 
 
 def exponent_of(strategy: str) -> float:
-    """The exponent that a strategy is measured with, 1/2 where its name tells none."""
+    """The exponent that a strategy is measured with, 1/2 if its name has none."""
     _, _, eps = strategy.partition(", eps = ")
     return float(Fraction(eps)) if eps else 0.5
 

@@ -84,8 +84,8 @@ def main() -> None:
         for strategy in STRATEGIES:
             sizes = [n for n in SIZES if strategy == PLANNED or n <= MOST_OF_BINARY]
             steps = [measure(f"{name}, N = {n:,}", strategy)["value"] for n in sizes]
-            told = ", ".join(f"{one:,}" for one in steps)
-            print(f"{name}, {strategy}: N^{slope(sizes, steps):.2f} ({told})", flush=True)
+            shown = ", ".join(f"{one:,}" for one in steps)
+            print(f"{name}, {strategy}: N^{slope(sizes, steps):.2f} ({shown})", flush=True)
 
 
 if __name__ == "__main__":

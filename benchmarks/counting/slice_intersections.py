@@ -184,14 +184,14 @@ def main() -> None:
         tables = tables_of("uniform", 3000) if case == "warm" else tables_of(case, rows)
         count, joined, edited, operations = by_tries(tables, case)
         times = f"{joined * 1e6:.2f} us intersecting, {edited * 1e6:.2f} us editing"
-        told = [f"tries: {times}, {operations:,.1f} operations"]
+        shown = [f"tries: {times}, {operations:,.1f} operations"]
         for strategy in STRATEGIES:
             same, seconds, _ = by_strategy(strategy, tables, case, counted=False)
             steps = by_strategy(strategy, tables, case, counted=True)[2]
             assert same == count, (case, strategy, same, count)
-            told.append(f"{strategy}: {seconds * 1e6:.2f} us, {steps:,.1f} steps")
+            shown.append(f"{strategy}: {seconds * 1e6:.2f} us, {steps:,.1f} steps")
         if case != "warm":
-            print(f"{case}, an update: {'; '.join(told)}", flush=True)
+            print(f"{case}, an update: {'; '.join(shown)}", flush=True)
 
 
 if __name__ == "__main__":

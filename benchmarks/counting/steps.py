@@ -1,8 +1,8 @@
-"""Steps that updates take, counted and not timed: a q-hierarchical view from 10,000 to 10,000,000 rows.
+"""Steps of updates, counted and not timed: a q-hierarchical view from 10,000 to 10,000,000 rows.
 
-A step is a lookup, a change of a stored view, or one turn of a loop. The triggers are compiled with a counter;
-the view is filled, and then 1,000 single updates of either table, inserts and deletes, are counted. Rows that the
-filling left pending (``freshviews.kernel.hash.pending``) are entered by then; that was its price.
+A step is a lookup, a change of a stored view, or one turn of a loop. The triggers are compiled with a counter. The view
+is initialised, and then 1,000 single updates of either table, inserts and deletes, are counted. The rows that were
+deferred (``freshviews.kernel.hash.pending``) are flushed to the index before.
 """
 
 from __future__ import annotations

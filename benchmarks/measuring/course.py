@@ -20,7 +20,7 @@ LIMIT = "BENCHMARK_LIMIT"
 EXPECTED = "BENCHMARK_EXPECTED"
 PROGRESS = "progress"
 """Key of the lines in which a worker reports its progress to the process that may end it."""
-TOLD_EVERY = 0.5
+REPORT_EVERY = 0.5
 """Seconds between two such lines."""
 
 
@@ -60,10 +60,10 @@ class Course:
         self._read_rows, self._read_seconds = 0, 0.0
         self._over = False
         self.ready = 0.0
-        """Seconds from the definition of the view until the first batch of a warming run is in; 0 where not told."""
+        """Seconds from the definition of the view until the first batch of a warming run is in; 0 if unknown."""
         gc.collect()
         gc.freeze()
-        self._started = self._told = time.perf_counter()
+        self._started = self._reported = time.perf_counter()
         self._tell()
 
     def _tell(self) -> None:
@@ -79,8 +79,8 @@ class Course:
                 if not self._grouped or i in self.compared:
                     self._taken.append(self._batch)
             now = time.perf_counter()
-            if now - self._told > TOLD_EVERY:
-                self._told = now
+            if now - self._reported > REPORT_EVERY:
+                self._reported = now
                 self._tell()
             if now - self._started > self._until and i + 1 < len(self.stream.steps):
                 self._over = True

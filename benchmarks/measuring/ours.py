@@ -37,7 +37,7 @@ def keep_fresh(stream: Stream, named: str | None = None) -> dict[str, Any]:
         view = db.view("v")
         course = Course(stream)
         course.ready = ready
-        if stream.told:
+        if stream.deltas:
             view.subscribe(lambda change: course.delta(len(change)))
         most: dict[str, Any] = {"state_bytes": 0, "state_rows": 0}
         traced = (0, 0)
@@ -48,9 +48,9 @@ def keep_fresh(stream: Stream, named: str | None = None) -> dict[str, Any]:
             course.stop()
             if i in course.compared:
                 _answer(course, i, view)
-                told = view.explain()
-                stored = _STORED.findall(told)
-                for operations, held in _TRACE.findall(told):
+                text = view.explain()
+                stored = _STORED.findall(text)
+                for operations, held in _TRACE.findall(text):
                     traced = max(traced, (int(operations.replace(",", "")), int(held.replace(",", ""))))
                 for key, place in (("state_rows", 1), ("state_bytes", 2)):
                     most[key] = max(most[key], sum(int(found[place].replace(",", "")) for found in stored))
@@ -86,7 +86,7 @@ def _warm(script: str, stream: Stream) -> float:
     ready = 0.0
     with fv.Database() as db:
         db.execute(script)
-        if stream.told:
+        if stream.deltas:
             db.view("v").subscribe(len)
         calls = {1: db.insert, -1: db.delete, 0: db.apply}
         done: list[Step] = []

@@ -119,14 +119,14 @@ class Worker:
         for line in process.stdout:
             if line.startswith("{"):
                 try:
-                    told = json.loads(line)
+                    report = json.loads(line)
                 except ValueError:
                     continue
-                if PROGRESS in told:
-                    self._progress = told[PROGRESS]
+                if PROGRESS in report:
+                    self._progress = report[PROGRESS]
                     self._begun = self._begun or time.perf_counter()
                 else:
-                    self._result = told
+                    self._result = report
                     return
             elif line.strip():
                 self._last = line.strip()
@@ -152,12 +152,12 @@ class Worker:
         return ""
 
     def _cut(self, why: str) -> dict[str, Any]:
-        told = self._progress
-        found: dict[str, Any] = {"cut": why, "peak_bytes": self._most, **told}
-        if told.get("rows") and told.get("wall_seconds"):
-            found["cut"] = f"{why}, in batch {told['steps_done'] + 1:,}"
+        report = self._progress
+        found: dict[str, Any] = {"cut": why, "peak_bytes": self._most, **report}
+        if report.get("rows") and report.get("wall_seconds"):
+            found["cut"] = f"{why}, in batch {report['steps_done'] + 1:,}"
             # The time of the unfinished batch counts.
-            found["rows_per_second"] = told["rows"] / max(told["wall_seconds"], self._limit)
+            found["rows_per_second"] = report["rows"] / max(report["wall_seconds"], self._limit)
         elif self._begun is not None:
             found["cut"] = f"{why}, in the first batch"
         return found

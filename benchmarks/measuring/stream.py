@@ -76,12 +76,12 @@ class Stream:
     compared: tuple[int, ...]
     checked: bool = False
     """Whether freshviews stores the tables and checks their keys."""
-    told: bool = False
-    """Whether the change of the view is handed out with every batch, and its rows are counted."""
+    deltas: bool = False
+    """Whether the change of the view is emitted with every batch, and its rows are counted."""
     read: bool = False
     """Whether reading all of the view at the compared steps is part of the time."""
     pattern: Mapping[str, object] = field(default_factory=dict)
-    """What peers without SQL go by: see ``benchmarks.workloads.graph``."""
+    """Description of the pattern for peers without SQL: see ``benchmarks.workloads.graph``."""
 
     @property
     def rows(self) -> int:

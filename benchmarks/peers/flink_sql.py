@@ -121,20 +121,20 @@ class _Seen:
     def __init__(self, changes: Any, empty: list[tuple[int, ...]]) -> None:
         self._empty = empty
         self._rows: Counter[tuple[Any, ...]] = Counter()
-        self._told: queue.Queue[Any] = queue.Queue()
+        self._emitted: queue.Queue[Any] = queue.Queue()
         self._last = time.perf_counter()
         threading.Thread(target=self._read, args=(changes,), daemon=True).start()
 
     def _read(self, changes: Any) -> None:
         for row in changes:
-            self._told.put((time.perf_counter(), row.get_row_kind().value, tuple(row)))
+            self._emitted.put((time.perf_counter(), row.get_row_kind().value, tuple(row)))
 
     def wait_for(self, expected: Any, course: Course) -> Any:
         """Wait until the view is as expected and stop the clock at its last change; otherwise return the view."""
         begun = time.perf_counter()
         while True:
             try:
-                at, kind, row = self._told.get(timeout=QUIET)
+                at, kind, row = self._emitted.get(timeout=QUIET)
                 # 0 and 2 are +I and +U, 1 and 3 are -U and -D.
                 self._rows[row] += 1 if kind in (0, 2) else -1
                 self._last = at

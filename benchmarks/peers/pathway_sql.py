@@ -63,9 +63,9 @@ def run(stream: Stream) -> dict[str, Any]:
     names = result.column_names()
     seen = _Seen()
     # A batch that does not change the view emits nothing, so each batch also changes a number.
-    told = [result.select(row=_any(*(result[name] for name in names), None))]
-    told += [_tick(table, stream.relation(name)) for name, table in tables.items()]
-    both = told[0].concat_reindex(*told[1:])
+    emitted = [result.select(row=_any(*(result[name] for name in names), None))]
+    emitted += [_tick(table, stream.relation(name)) for name, table in tables.items()]
+    both = emitted[0].concat_reindex(*emitted[1:])
     pw.io.subscribe(both, on_change=seen.change, on_time_end=seen.end)
     found: list[dict[str, Any]] = []
 

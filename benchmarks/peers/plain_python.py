@@ -252,11 +252,11 @@ def run(stream: Stream) -> dict[str, Any]:
             rows = getattr(kept, "rows", None)
             rows = None if rows is None else list(rows)
             course.stop()
-            course.answers[str(i)] = _told(kept, rows)
+            course.answers[str(i)] = _answer(kept, rows)
     return course.result()
 
 
-def _told(kept: Any, rows: list[tuple[int, ...]] | None) -> Any:
+def _answer(kept: Any, rows: list[tuple[int, ...]] | None) -> Any:
     if rows is None:
         return answer([(kept.count,)])
     if len(rows) <= 2000:

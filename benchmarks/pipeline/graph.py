@@ -73,7 +73,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
     rows, name = edges()
     run: Callable[..., dict[str, Any]] = {
         "freshviews": _freshviews,
-        "Spark": _anew,
+        "Spark": _recomputed,
         "Spark, stream joins": _joined,
     }[strategy]
     # Spark's own joins keep state in the Java process; a pipeline does not.
@@ -106,7 +106,7 @@ def _freshviews(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, An
     return {**found, "made": [version.manifest.seconds for version in versions], "answers": answers}
 
 
-def _anew(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
+def _recomputed(spark: Any, place: Path, rows: Edges, view: str) -> dict[str, Any]:
     """Recompute in Spark. Only the query is timed; loading the edges into the cache is free."""
     which, signs = windowed(len(rows), window_of(len(rows)))
     steps = spread_over(-(-len(which) // CHANGES), POINTS + 1)[:-1]

@@ -57,7 +57,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
     """Rows per second of the median micro-batch."""
     run = {
         "freshviews": _freshviews,
-        "Spark": _anew,
+        "Spark": _recomputed,
         "shuffle through Python": _shuffle,
     }[strategy]
     with folder() as place:
@@ -96,7 +96,7 @@ def _freshviews(spark: Any, place: Path) -> dict[str, Any]:
     return {**found, "made": made, "answers": answers}
 
 
-def _anew(spark: Any, place: Path) -> dict[str, Any]:
+def _recomputed(spark: Any, place: Path) -> dict[str, Any]:
     for name in ("customers", "parts", "dates"):
         table = spark.read.parquet(str(place / name)).cache()
         table.count()

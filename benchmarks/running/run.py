@@ -49,7 +49,7 @@ def measure(entries: Sequence[Entry], repetitions: int, limits: Limits, kept: Un
                     print(f"{limits.minutes:g} minutes are over, in repetition {repetition + 1}", flush=True)
                     return False
                 one = _measure(entry, strategy, repetition, limits, before)
-                print(f"{repetition + 1}: {entry.workload} {entry.case}: {strategy}: {told(one)}", flush=True)
+                print(f"{repetition + 1}: {entry.workload} {entry.case}: {strategy}: {line_of(one)}", flush=True)
                 kept.add(one)
     return True
 
@@ -105,7 +105,7 @@ def _measure(
     return one
 
 
-def told(one: Measured) -> str:
+def line_of(one: Measured) -> str:
     """A measurement in a few words."""
     for key in ("missing", "refused", "failed", "wrong"):
         if key in one:

@@ -99,10 +99,10 @@ def _graphs() -> Iterator[Entry]:
     for pattern in ("3-hop", "triangle"):
         yield Entry("graph", "graph", f"{pattern}, Epinions", FEW)
     yield Entry("graph", "graph", "3-hop filtered, Epinions", (PLANNED, "change_propagation", SQL[1]))
-    yield Entry("graph", "graph", "3-hop filtered, Epinions, told", (PLANNED, "change_propagation", "higher_order"))
+    yield Entry("graph", "graph", "3-hop filtered, Epinions, deltas", (PLANNED, "change_propagation", "higher_order"))
     yield Entry("graph", "graph", "3-hop projected, Epinions", (PLANNED, "view_tree", "change_propagation"))
-    for told in ("triangle listed", "2-hop listed"):
-        yield Entry("graph", "graph", f"{told}, skew 3.0, told", (PLANNED, "change_propagation", "first_order"))
+    for listed in ("triangle listed", "2-hop listed"):
+        yield Entry("graph", "graph", f"{listed}, skew 3.0, deltas", (PLANNED, "change_propagation", "first_order"))
 
 
 def _tables() -> Iterator[Entry]:

@@ -1,8 +1,8 @@
 """Workloads that time themselves: single calls, loads, memory, windows and first use."""
 
 __all__ = [
+    "backfill",
     "enclosure",
-    "filling",
     "first_use",
     "memory",
     "single_edits",

@@ -127,7 +127,7 @@ SHARES = (16, 8, 4, 2)
 CASES |= {f"3-hop, full, window 1/{share}": Case(HOP3, False) for share in SHARES}
 SINGLE = 20_000
 STRATEGIES_OF = {"3-hop, one at a time": STRATEGIES[:-1]}
-"""Cases that not everybody runs: DuckDB tells no changes."""
+"""Cases that some strategies do not run: DuckDB emits no changes."""
 
 
 def through_window(part: float = 1.0, share: int = 1) -> tuple[pa.Table, list[int], int] | None:
@@ -170,19 +170,19 @@ def kept(
     start = time.process_time()
     db = _database(case, strategy)
     compiled = time.process_time() - start
-    told = _Told()
+    emitted = _Emitted()
     if case.deltas:
         # The driver of single updates is compiled at its first use.
         for sign in (1, -1):
-            _tell(db, strategy, updates.slice(0, 1).set_column(2, "_multiplicity", pa.array([sign])), told)
-        told = _Told()
+            _emit(db, strategy, updates.slice(0, 1).set_column(2, "_multiplicity", pa.array([sign])), emitted)
+        emitted = _Emitted()
     found: list[int] = []
     most = writing = reading = 0.0
     at = 0
     for place in [*places, len(updates)]:
         for first in range(at, place, 1 << 16):
             start = time.process_time()
-            _tell(db, strategy, updates.slice(first, min(place - first, 1 << 16)), told, case.deltas)
+            _emit(db, strategy, updates.slice(first, min(place - first, 1 << 16)), emitted, case.deltas)
             writing += time.process_time() - start
             if writing + reading > PATIENCE:
                 return {"cut": f"cut off after {writing + reading:.0f} s: {first / len(updates):.0%} of the updates"}
@@ -190,11 +190,11 @@ def kept(
         most = max(most, db.bytes_of("v") / window)
         if place != len(updates):
             start = time.process_time()
-            found.append(told.inserted - told.deleted if case.deltas else _checksum(db, case.most))
+            found.append(emitted.inserted - emitted.deleted if case.deltas else _checksum(db, case.most))
             reading += time.process_time() - start
     assert not sizes or tuple(found) == sizes, f"{found} is not {sizes}"
     db.close()
-    rows = told.inserted + told.deleted if case.deltas else sum(found)
+    rows = emitted.inserted + emitted.deleted if case.deltas else sum(found)
     return {
         "value": writing + reading,
         "updates": writing,
@@ -213,23 +213,23 @@ def kept(
 def one_at_a_time(case: Case, strategy: str, updates: pa.Table, at: int) -> dict[str, Any]:
     """CPU time of single updates of a full window, each with its change in Arrow; those with at most 10,000 rows."""
     db = _database(case, strategy)
-    _tell(db, strategy, updates.slice(0, at), _Told(), False)
-    told = _Told()
-    db.view("v").subscribe(lambda change: told.add(change.to_arrow()))
+    _emit(db, strategy, updates.slice(0, at), _Emitted(), False)
+    emitted = _Emitted()
+    db.view("v").subscribe(lambda change: emitted.add(change.to_arrow()))
     taken = []
     singles = updates.slice(at, SINGLE).to_batches(max_chunksize=1)
     for i, one in enumerate(singles):
-        before, start = told.inserted + told.deleted, time.process_time()
+        before, start = emitted.inserted + emitted.deleted, time.process_time()
         db.apply("g", one)
         spent = time.process_time() - start
-        if i >= 20 and told.inserted + told.deleted - before <= 10_000:
+        if i >= 20 and emitted.inserted + emitted.deleted - before <= 10_000:
             taken.append(spent)
         if sum(taken) > PATIENCE:
             return {"cut": f"cut off after {PATIENCE:.0f} s: {i / len(singles):.0%} of the updates"}
     db.close()
     quantiles = {f"p{q}_ms": float(np.percentile(taken, p)) * 1e3 for q, p in (("50", 50), ("99", 99), ("999", 99.9))}
     note = f"{len(taken):,} updates with at most 10,000 rows of change"
-    answers = _answers([told.inserted, told.deleted])
+    answers = _answers([emitted.inserted, emitted.deleted])
     return {"value": sum(taken), "strategy_taken": strategy, "note": note, "answers": answers, **quantiles}
 
 
@@ -272,8 +272,8 @@ def _database(case: Case, strategy: str) -> Database:
 
 
 @dataclass
-class _Told:
-    """Rows of changes that were told."""
+class _Emitted:
+    """Rows of emitted changes."""
 
     inserted: int = 0
     deleted: int = 0
@@ -284,13 +284,13 @@ class _Told:
         self.deleted -= int(multiplicities[multiplicities < 0].sum())
 
 
-def _tell(db: Database, strategy: str, updates: pa.Table, told: _Told, wanted: bool = True) -> None:
-    """Apply updates; with what each changes under ``crown``, with what a thousand change under others."""
+def _emit(db: Database, strategy: str, updates: pa.Table, emitted: _Emitted, wanted: bool = True) -> None:
+    """Apply updates and count the emitted changes: of each update under ``crown``, of each batch under others."""
     if wanted and strategy == "crown":
         for batch in db.apply_in_order("g", updates, "v"):
-            told.add(batch)
+            emitted.add(batch)
         return
-    listen: Callable[[Any], None] = lambda change: told.add(change.to_arrow())  # noqa: E731
+    listen: Callable[[Any], None] = lambda change: emitted.add(change.to_arrow())  # noqa: E731
     listening = db.view("v").subscribe(listen) if wanted else None
     for batch in updates.to_batches(max_chunksize=1000):
         db.apply("g", batch)

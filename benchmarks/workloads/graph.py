@@ -60,7 +60,7 @@ def view_of(name: str) -> str:
 
 
 def stream(case: str) -> Stream:
-    """The stream of a case: ``pattern, graph[, batches of 100][, told]``; the same one at every call."""
+    """The stream of a case: ``pattern, graph[, batches of 100][, deltas]``; the same one at every call."""
     name, graph, *more = case.split(", ")
     rows, window = edges_of(graph)
     size = next((int(word.split()[-1]) for word in more if word.startswith("batches of")), ROWS_PER_BATCH)
@@ -75,10 +75,10 @@ def stream(case: str) -> Stream:
     compared = tuple(points) if len(points) > 1 else spread_over(len(steps), POINTS)
     relation = Relation("edge", "src BIGINT, dst BIGINT", ("src", "dst"))
     listed = name in LISTED
-    told = "told" in more
+    deltas = "deltas" in more
     pattern = {"name": name, "atoms": PATTERNS[LISTED.get(name, (name,))[0]]}
-    read = listed and not told
-    return Stream((relation,), view_of(name), tuple(steps), compared, told=told, read=read, pattern=pattern)
+    read = listed and not deltas
+    return Stream((relation,), view_of(name), tuple(steps), compared, deltas=deltas, read=read, pattern=pattern)
 
 
 def _ends(name: str, graph: str, signs: np.ndarray, window: int) -> list[int]:

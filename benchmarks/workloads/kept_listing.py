@@ -19,4 +19,4 @@ TARGETS = {"triangle, Epinions": 1e5}
 
 def stream(case: str) -> Stream:
     """The stream of a case; the same one at every call."""
-    return graph.stream(f"triangle listed, {case.partition(', ')[2]}, told")
+    return graph.stream(f"triangle listed, {case.partition(', ')[2]}, deltas")

@@ -1,4 +1,4 @@
-"""A measurement is ended when its time or memory is over, is told with how far it came, and a run goes on after it."""
+"""A measurement is ended at its limit of time or memory, and reports how far it came; a stopped run continues."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_strategies_take_turns_and_a_stopped_run_goes_on(tmp_path: Path, monkeyp
     assert not run.measure([ENTRY], 2, Limits(1.0, 1e9, 0.0), kept)
     assert not run.all_measured([ENTRY], kept.measured)
     assert run.measure([ENTRY], 2, LIMITS, kept)
-    # b is wrong and c was cut off: both are told once.
+    # b is wrong and c was cut off: neither is repeated.
     assert fake.asked == ["a", "b", "c", "d", "a", "d"]
     assert run.all_measured([ENTRY], kept.measured)
     wrong = next(one for one in kept.measured if one["strategy"] == "b")

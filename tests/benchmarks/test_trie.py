@@ -95,14 +95,14 @@ def test_who_maintains_counts_what_evaluating_anew_does(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("case", kept_listing.CASES)
 def test_a_window_that_is_listed_tells_its_changes(case: str) -> None:
     stream = kept_listing.stream(case)
-    assert stream.told and stream.pattern is not None and stream.pattern["name"] == "triangle listed"
+    assert stream.deltas and stream.pattern is not None and stream.pattern["name"] == "triangle listed"
 
 
 def test_what_is_held_for_a_trace_is_told() -> None:
     found = ours.keep_fresh(graph.stream("triangle, skew 3.0 tenth"), "incremental_trie_join")
-    told = re.fullmatch(r"at most ([\d,]+) intervals for a trace of ([\d,]+) operations", found["note"])
-    assert told is not None
-    held, operations = told.groups()
+    note = re.fullmatch(r"at most ([\d,]+) intervals for a trace of ([\d,]+) operations", found["note"])
+    assert note is not None
+    held, operations = note.groups()
     assert 5_000 < int(held.replace(",", "")) <= int(operations.replace(",", ""))
     assert found["state_rows"] > int(held.replace(",", ""))
 

@@ -1,11 +1,11 @@
-"""The ways in which ``benchmarks.timing.filling`` fills a view are those that there are, and come to one state."""
+"""Every way in which ``benchmarks.timing.backfill`` initialises a view gives the same state."""
 
 from __future__ import annotations
 
 import pytest
 
 import freshviews as fv
-from benchmarks.timing import filling
+from benchmarks.timing import backfill
 from benchmarks.workloads.graphs import chung_lu
 from freshviews.engine.blocks import at_once
 from freshviews.engine.tables.table_state import TableState
@@ -22,14 +22,14 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_each_way_is_measured(case: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(at_once, "WORTH", 0.0)
-    monkeypatch.setattr(filling, "ROWS", 40)
+    monkeypatch.setattr(backfill, "ROWS", 40)
     query, strategy = case
     with fv.Database() as db:
-        db.execute(filling.TABLE)
+        db.execute(backfill.TABLE)
         db.insert("e", [tuple(edge) for edge in chung_lu(30, 100, 2.5).tolist()])
         source = db._relations.get("e")
         assert isinstance(source, TableState)
-        found = filling.measure(source, filling.QUERIES[query], strategy)
+        found = backfill.measure(source, backfill.QUERIES[query], strategy)
     assert found is not None
     seconds, rows = found
     assert list(seconds) == CASES[case] and all(one is not None for one in seconds.values())
@@ -38,7 +38,7 @@ def test_each_way_is_measured(case: tuple[str, str], monkeypatch: pytest.MonkeyP
 
 def test_what_a_strategy_does_not_keep_is_left_out() -> None:
     with fv.Database() as db:
-        db.execute(filling.TABLE)
+        db.execute(backfill.TABLE)
         source = db._relations.get("e")
         assert isinstance(source, TableState)
-        assert filling.measure(source, filling.QUERIES["dumbbell count"], "ivm_eps") is None
+        assert backfill.measure(source, backfill.QUERIES["dumbbell count"], "ivm_eps") is None

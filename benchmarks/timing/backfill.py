@@ -1,6 +1,6 @@
 """CPU seconds and rows of state to initialise a view from a table that already holds a graph, per strategy.
 
-``python -m benchmarks.timing.filling [graphs [queries [strategies]]]`` prints them; each argument is a list of parts
+``python -m benchmarks.timing.backfill [graphs [queries [strategies]]]`` prints them; each argument is a list of parts
 of names, separated by commas. A view is initialised by deltas in the order of the rows, by deltas in passes
 (``plan.passes``), or by a trie join (``engine.blocks.at_once``), where the strategy has these. A measurement is cut
 off after ``PATIENCE`` seconds. Programs are compiled before, on a few rows. Cases in ``LARGE`` run only if their
@@ -82,8 +82,8 @@ def measure(source: TableState, query: str, strategy: str) -> tuple[dict[str, fl
         rows = 0
         for way in WAYS:
             if passes_of(view, way):
-                filled(view, few, way)
-                found[way] = filled(view, source, way)
+                initialised(view, few, way)
+                found[way] = initialised(view, source, way)
                 rows = max(rows, sum(rows for rows, _ in view.maintained.sizes().values()))
         return found, rows
 
@@ -99,7 +99,7 @@ def passes_of(view: ViewState, way: str) -> list[str]:
     return names if is_joined == (way == "joined") and (is_joined or len(names) > 1) else []
 
 
-def filled(view: ViewState, source: TableState, way: str) -> float | None:
+def initialised(view: ViewState, source: TableState, way: str) -> float | None:
     """CPU seconds to initialise an emptied view; None if cut off."""
     view.maintained.clear()
     start = time.process_time()
@@ -133,8 +133,8 @@ def main() -> None:
                 if found is None:
                     continue
                 seconds, rows = found
-                told = [f"{way} {'cut off' if one is None else f'{one:.2f} s'}" for way, one in seconds.items()]
-                print(f"{graph}, {query}, {strategy}: {', '.join(told)}; {rows:,} rows", flush=True)
+                shown = [f"{way} {'cut off' if one is None else f'{one:.2f} s'}" for way, one in seconds.items()]
+                print(f"{graph}, {query}, {strategy}: {', '.join(shown)}; {rows:,} rows", flush=True)
 
 
 if __name__ == "__main__":
