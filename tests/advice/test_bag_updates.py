@@ -20,6 +20,8 @@ from tests.plan.oracle import Relation, evaluate_query
 from tests.plan.test_crown_bags import DUMBBELL, GUARDED
 from tests.query.notation import query
 
+pytestmark = pytest.mark.compiled(2)
+
 
 def rows_now(bag: BagQuery, relations: dict[str, Relation]) -> Counter[tuple[int, ...]]:
     """The rows of a bag, from its definition."""

@@ -12,7 +12,7 @@ from benchmarks.measuring.stream import MULTIPLICITY
 from benchmarks.reporting.curves import draw_curves
 from benchmarks.workloads import eps
 
-pytestmark = pytest.mark.compiled(5)
+pytestmark = pytest.mark.compiled(20)
 
 SIZES = (1_000, 6_000, 36_000)
 
