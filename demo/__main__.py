@@ -1,4 +1,4 @@
-"""``python -m demo``: replay the year through the pipeline, show the views, check them against DuckDB."""
+"""``python -m demo``: replay the year through the pipeline, show the views, compare them with DuckDB."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from freshviews.spark.state.manifest import Manifest
 
 SCRIPT = Path(__file__).with_name("flights.sql")
 VARIABLE = "DEMO"
-"""The folder that paths in the script begin with."""
+"""The variable of the script that names its folder."""
 
 EXPLAINED = "delay_by_plane"
 CHECKPOINT = "checkpoint"
 
 
 def main() -> int:
-    """Parse the command line and run; the exit code comes back."""
+    """Parse the command line and run; return the exit code."""
     parser = argparse.ArgumentParser("python -m demo", description=__doc__)
     parser.add_argument("--months", type=int, choices=range(1, 13), default=12, metavar="1..12", help="not all twelve")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="a new folder for all files, which stay")
@@ -55,7 +55,7 @@ def main() -> int:
 
 
 def demonstrate(folder: Path, count: int, console: Console) -> int:
-    """The whole demo in a folder, with the first months of the year; 0 where DuckDB agrees."""
+    """Run the demo in a folder with the first months of the year; return 0 if DuckDB agrees."""
     console.print("[bold]freshviews[/]: five views over the flights out of New York in 2013, kept fresh on Spark\n")
     start = time.perf_counter()
     tables = load(count)
@@ -91,7 +91,7 @@ def demonstrate(folder: Path, count: int, console: Console) -> int:
 
 
 def replay(query: Query, made: list[Manifest], folder: Path, stream: list[Month], console: Console) -> None:
-    """Write the months, each once the one before is committed and delivered, and show what they did."""
+    """Write each month once the month before is committed and delivered, and show the changes of the views."""
     start = time.perf_counter()
     expected: dict[str, int] = {}
     with Screen(console, folder / "out") as screen:
@@ -108,7 +108,7 @@ def replay(query: Query, made: list[Manifest], folder: Path, stream: list[Month]
                 f"{month.rows / work:,.0f} rows/s)"
             )
     total = sum(month.rows for month in stream)
-    # The first version with rows compiles the views or loads them, so it says nothing of the rate.
+    # The first version with rows compiles or loads the views, so its rate is not representative.
     later = [one for one in made if sum(one.rows.values())][1:]
     rate = sum(sum(one.rows.values()) for one in later) / sum(one.seconds for one in later)
     console.print(
@@ -118,14 +118,14 @@ def replay(query: Query, made: list[Manifest], folder: Path, stream: list[Month]
 
 
 def _wait(query: Query, made: list[Manifest], expected: dict[str, int]) -> None:
-    """Until the rows are in and the sinks have what came of it. Raises what ended the pipeline."""
+    """Wait until the rows are read and the sinks have their changes. Raises the error that ended the pipeline."""
     while not made or any(made[-1].totals.get("rows", {}).get(name, 0) < rows for name, rows in expected.items()):
         if query.awaitTermination(0.02):
             raise SystemExit("the pipeline ended before its input was in")
 
 
 def check(folder: Path, tables: Tables, console: Console) -> int:
-    """Compare every view with DuckDB: as committed, and as its files of changes add up. 0 where all agree."""
+    """Compare every view with DuckDB, as committed and as the sum of its files of changes; return 0 if all agree."""
     start = time.perf_counter()
     os.environ[VARIABLE] = str(folder)
     definition = read_script(SCRIPT.read_text(), SCRIPT.parent)

@@ -1,4 +1,4 @@
-"""A view put together from the files of changes that its sink has written, as any consumer of them would."""
+"""The contents of a view, summed up from the files of changes that its sink writes, as any consumer would."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ VERSION = "_version"
 
 
 class Followed:
-    """The contents of a view, as far as its folder has been read."""
+    """The contents of a view, from the files of its folder read so far."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.came = 0
-        """Rows that came with the files read last, and rows that went."""
+        """Rows that the files read last insert; ``went``: that they delete."""
         self.went = 0
         self._read: set[str] = set()
         self._rows: pa.Table | None = None
 
     def read_on(self) -> None:
-        """Take in the files that are new. Raises ValueError where a row would be there less than no times."""
+        """Read the new files. Raises ValueError if the multiplicity of a row becomes negative."""
         files = [path for path in sorted(self.folder.glob("*.parquet")) if path.name not in self._read]
         self._read.update(path.name for path in files)
         tables = [_read(path) for path in files]
@@ -48,12 +48,12 @@ class Followed:
         if self._rows is None:
             return []
         names = [name for name in self._rows.column_names if name != MULTIPLICITY]
-        # The other columns decide between equals, so that the rows shown do not jump.
+        # The other columns break ties, so that the rows shown do not jump.
         order = [(column, "descending"), *((name, "ascending") for name in names if name != column)]
         return list(self._rows.sort_by(order).select(names).slice(0, count).to_pylist())
 
     def rows(self) -> list[tuple[Any, ...]]:
-        """All rows, each as often as it is there."""
+        """All rows, each repeated by its multiplicity."""
         if self._rows is None:
             return []
         rows = zip(*(column.to_pylist() for column in self._rows.columns), strict=True)
@@ -62,7 +62,7 @@ class Followed:
 
 def _read(path: Path) -> pa.Table:
     rows = pa.parquet.read_table(path).drop_columns([VERSION])
-    # Without the marks that a column has no NULLs, which summing loses.
+    # Without NOT NULL of columns, which summing loses.
     return pa.table(rows.columns, names=rows.column_names)
 
 

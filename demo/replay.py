@@ -1,9 +1,9 @@
 """The year as files of changes, a month at a time, with late corrections.
 
-In its month a flight is reported. One report in twelve is wrong and says that the flight was on time; a month later
-the right row comes as an update. One flight in two hundred is also reported under a number that does not exist; a
-month later that row is deleted. One hour of weather in twenty comes without its measurements at first. After the
-last month come its corrections alone, so what has come in by the end is the data.
+A flight is reported in its month. One report in twelve is wrong and says that the flight was on time; a month later
+an update corrects it. One flight in two hundred is also reported under a number that does not exist; a
+month later that row is deleted. One hour of weather in twenty has no measurements at first. After the last
+month only its corrections follow, so that in the end the tables equal the data.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ import pyarrow.parquet
 from demo.data import Tables, months_of
 
 WRONG, TWICE, UNMEASURED = 12, 200, 20
-"""One in so many is wrong, is reported twice, has no measurements at first."""
+"""One report in this many is wrong, is sent twice, has no measurements at first."""
 
 NO_SUCH_FLIGHT = 90_000
 """Added to the number of a flight that is reported twice; no flight has five digits."""
 
 OPEN = ("weather", "flights")
-"""The tables that go on changing; the others come with the first month."""
+"""The tables that change every month; the others are complete in the first month."""
 
 
 @dataclass(frozen=True)
 class Month:
-    """What comes in together: a name such as 2013-05, and changes by table."""
+    """The changes of a month by table, with a name such as 2013-05."""
 
     name: str
     changes: Tables
@@ -73,13 +73,13 @@ def months(tables: Tables) -> Iterator[Month]:
 
 
 def make_folders(folder: Path, tables: Tables) -> None:
-    """The input folders, empty."""
+    """Create empty input folders."""
     for name in tables:
         (folder / "in" / name).mkdir(parents=True)
 
 
 def write(folder: Path, month: Month, number: int) -> None:
-    """Put a month's files into the input folders, each whole: Spark passes over names that begin with a dot."""
+    """Put the files of a month into the input folders, each atomically: Spark ignores names that begin with a dot."""
     for name, table in month.changes.items():
         if not table.num_rows:
             continue
@@ -93,7 +93,7 @@ def write(folder: Path, month: Month, number: int) -> None:
 
 
 def months_written(folder: Path) -> int:
-    """How many months of the year lie in the input folders of a replay that came to its end."""
+    """The number of months in the input folders of a finished replay."""
     return len(list((folder / "in" / "flights").glob("month-*.parquet"))) - 1
 
 
@@ -115,7 +115,7 @@ def _op(word: str, table: pa.Table) -> pa.Table:
 
 
 def _on_time(flights: pa.Table) -> pa.Table:
-    """As if each had left and arrived on time."""
+    """The flights as if each had left and arrived on time."""
     late = pc.multiply(flights["dep_delay"], 60_000_000).cast(pa.duration("us"))
     flights = _with(flights, "back", pc.subtract(flights["back"], late))
     for name in ("dep_delay", "arr_delay"):

@@ -1,4 +1,4 @@
-"""What the demo shows: a live screen on a terminal, plain lines elsewhere."""
+"""The output of the demo: a live screen on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ROWS = 3
 
 
 class Screen:
-    """Views while they change: rows that are new or other than a month before are marked."""
+    """The changing views; rows that differ from the month before are marked."""
 
     def __init__(self, console: Console, out: Path) -> None:
         self.views = {name: Followed(out / name) for name in SHOWN}
@@ -43,7 +43,7 @@ class Screen:
             self._live.stop()
 
     def month(self, heading: str) -> None:
-        """Read what the sinks have written since the last call, and show it."""
+        """Read and show what the sinks have written since the last call."""
         drawn: list[RenderableType] = [Text(heading, "bold")]
         for name, view in self.views.items():
             view.read_on()

@@ -1,4 +1,4 @@
-"""The outside opinion: DuckDB answers every view from scratch over the same data."""
+"""The outside opinion: DuckDB recomputes every view over the same data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 import sqlglot
 
 TOLERANCE = 1e-9
-"""Relative; DuckDB adds doubles in an order of its own."""
+"""Relative difference that is allowed: DuckDB adds doubles in another order."""
 
 Row = tuple[Any, ...]
 
@@ -30,7 +30,7 @@ def answers(views: Mapping[str, str], tables: Mapping[str, pa.Table]) -> dict[st
 
 
 def first_difference(ours: Iterable[Row], theirs: Iterable[Row]) -> str | None:
-    """Compare two bags of rows, doubles within TOLERANCE; None where they agree."""
+    """Compare two bags of rows, doubles within TOLERANCE; None if they agree."""
     mine, other = sorted(ours, key=_order), sorted(theirs, key=_order)
     if len(mine) != len(other):
         return f"{len(mine)} rows, DuckDB has {len(other)}"
