@@ -11,8 +11,8 @@ from freshviews.plan.crown.alike import Kept, kept_of
 from freshviews.plan.crown.query import prepared
 from freshviews.plan.planner import BAG_STRATEGIES, keeper_of_bags
 from freshviews.program.reference.interpreter import State
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import Loop
+from freshviews.program.structure import visit
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Aggregate, Lift, Query

@@ -15,8 +15,8 @@ from freshviews.plan.eps import triangle as ivm_eps
 from freshviews.plan.eps import triangle_linear as ivm_eps_linear
 from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import Balance
+from freshviews.program.structure import visit
 from tests.plan.oracle import Relation, evaluate_query
 from tests.plan.parts import check_parts, joined
 from tests.query.notation import query

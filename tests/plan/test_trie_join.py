@@ -17,9 +17,8 @@ from freshviews.plan.trie import trie_join
 from freshviews.plan.trie.key_order import best_key_order
 from freshviews.program.printer import print_program
 from freshviews.program.reference.interpreter import State
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import Add, Leap, Lookup, Statement, Sum
-from freshviews.program.structure import bodies
+from freshviews.program.structure import bodies, visit
 from freshviews.query.query import Query
 from tests.program.wellformed import check
 

@@ -8,7 +8,6 @@ from freshviews.expr.nodes import columns_of
 from freshviews.program.payload import MULTIPLICITY, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated, Held, Listed, SliceSource, Source, UnionSource
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import (
     Add,
     Balance,
@@ -33,6 +32,7 @@ from freshviews.program.statements import (
     Tally,
     Top,
 )
+from freshviews.program.structure import visit
 from freshviews.query.block import BY
 
 

@@ -121,7 +121,7 @@ def generate(
     if looked_up:
         parts.append(write_lookups(program, ""))
     if isinstance(program.upkeep, Evaluated):
-        parts.append(write_evaluate(program, constants, used, counted))
+        parts.append(write_evaluate(program, program.upkeep, constants, used, counted))
     parts += write_rebalancing(program, statements, used)
     parts = [*write_outlined(used), *parts]
     if awake:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from freshviews.program.payload import Component
 from freshviews.program.program import Program
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import Sum
+from freshviews.program.structure import visit
 from freshviews.program.views import View
 from freshviews.ring import RINGS
 

@@ -24,9 +24,9 @@ from freshviews.plan.naming import Namer, chosen_names, names_in
 from freshviews.program.payload import COUNT, Component, Monomial, Value
 from freshviews.program.program import Program
 from freshviews.program.results import Held
-from freshviews.program.rewrite import transform
-from freshviews.program.statements import Add, Clear, Exists, Leap, Lookup, Loop, Scan, Smaller, Statement
-from freshviews.program.upkeep import Evaluated, renamed, together
+from freshviews.program.rewrite import Renaming, renamed, transform
+from freshviews.program.statements import Add, Balance, Scan, Statement
+from freshviews.program.upkeep import Evaluated, over, together
 from freshviews.program.views import Order, View
 from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate
 from freshviews.query.query import Query
@@ -118,26 +118,18 @@ def _hang(
         appear, vanish = (effects(store, key, sign) if sign in signs else () for sign in (1, -1))
         return replace(made, view=stores[store], key=row, appear=appear, vanish=vanish)
 
+    to = Renaming(views=names, tries=tries)
+
     def change(statement: Statement) -> tuple[Statement, ...]:
         match statement:
-            case Lookup() | Loop() | Exists() | Clear():
-                return (replace(statement, view=names[statement.view]),)
-            case Leap(cursors=cursors):
-                return (replace(statement, cursors=tuple(replace(c, trie=tries[c.trie]) for c in cursors)),)
-            case Smaller(left=left, right=right):
-                return (
-                    Smaller(
-                        replace(left, view=names[left.view]),
-                        replace(right, view=names[right.view]),
-                    ),
-                )
             case Add(view=view, key=key) if view == root:
                 below = below_of(store) if in_z else ()
                 return tuple(add(one, key, statement) for one in (store, *below))
-            case Add():
-                return (replace(statement, view=names[statement.view]),)
-            case _:
+            case Balance():
+                # The parts are those of the main program, over the stores of these names.
                 return (statement,)
+            case _:
+                return (renamed(statement, to),)
 
     views: list[View] = []
     for view in program.views:
@@ -154,7 +146,7 @@ def _hang(
         replace(t, relation=traces.get(t.relation, t.relation), body=transform(t.body, change))
         for t in program.triggers
     )
-    upkeep = renamed(program.upkeep, {**names, **traces}, tries)
+    upkeep = over(program.upkeep, {**names, **traces}, tries)
     if isinstance(upkeep, Evaluated):
         upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
     return replace(program, views=tuple(views), triggers=triggers, upkeep=upkeep)

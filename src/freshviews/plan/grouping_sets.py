@@ -34,8 +34,9 @@ from dataclasses import dataclass, replace
 from freshviews.expr.nodes import Literal
 from freshviews.program.program import Program
 from freshviews.program.results import Held
-from freshviews.program.rewrite import transform, visit
-from freshviews.program.statements import Add, Exists, Let, Lookup, Loop, Statement
+from freshviews.program.rewrite import transform
+from freshviews.program.statements import Add, Let, Statement
+from freshviews.program.structure import uses, views_in, visit
 from freshviews.program.upkeep import Evaluated
 from freshviews.query.block import SET, Block
 from freshviews.types import BIGINT
@@ -114,12 +115,11 @@ def _used(program: Program) -> Iterator[str]:
     """Views that are read, or whose rows are moved between parts; one that is added to alone is not."""
     yield from (trie.view for trie in program.upkeep.tries)
     for statement in visit((*(s for t in program.triggers for s in t.body), *program.upkeep.statements)):
-        if isinstance(statement, Lookup | Loop | Exists):
-            yield statement.view
+        yield from uses(statement).views
     if program.balancing is not None:
         parts, rest = program.balancing.partitions, program.balancing.procedures
         moves = [s for one in parts for s in (*one.rise, *one.sink)] + [s for one in rest for s in one.body]
-        yield from (getattr(s, "view", "") for s in visit((*moves, *program.balancing.recompute)))
+        yield from (view for s in visit((*moves, *program.balancing.recompute)) for view in views_in(s))
 
 
 @dataclass(frozen=True)

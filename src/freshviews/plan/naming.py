@@ -11,9 +11,10 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from freshviews.expr.nodes import Column, columns_of
+from freshviews.program.payload import MULTIPLICITY
 from freshviews.program.program import Parameter, Program
-from freshviews.program.rewrite import visit
-from freshviews.program.statements import Add, Leap, Let, Lookup, Loop, Statement, Sum, Top
+from freshviews.program.statements import Statement
+from freshviews.program.structure import Variable, uses, visit
 from freshviews.query.query import Aggregate, Lift, Query
 
 RESULT = "Q"
@@ -129,21 +130,8 @@ def names_in(program: Program) -> Iterator[str]:
 
 
 def names_of(body: tuple[Statement, ...]) -> tuple[set[str], set[str]]:
-    """The variables that statements mention as keys or Lets, and the names of the rows and sums that they bind."""
-    variables: set[str] = set()
-    aliases: set[str] = set()
-    for statement in visit(body):
-        match statement:
-            case Loop(key=key, alias=alias) | Lookup(key=key, alias=alias):
-                variables.update(key)
-                aliases.add(alias)
-            case Leap(cursors=cursors):
-                variables.update(name for cursor in cursors for name in cursor.key)
-                aliases.update(cursor.alias for cursor in cursors)
-            case Top(key=key, change=change):
-                variables.update((*key, change))
-            case Let(variable=variable):
-                variables.add(variable)
-            case Sum(alias=alias) | Add(alias=alias):
-                aliases.add(alias)
-    return variables, aliases - {""}
+    """The variables that statements mention, and the aliases of the rows and sums that they bind."""
+    found = [uses(statement) for statement in visit(body)]
+    variables = {name for one in found for name in (*one.binds, *one.defines)}
+    variables.update(read.name for one in found for read in one.reads if isinstance(read, Variable))
+    return variables - {MULTIPLICITY.name}, {alias for one in found for alias in one.rows}

@@ -25,25 +25,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import assert_never
 
 from freshviews.program.program import Program
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import (
     Add,
+    Balance,
     Changed,
+    Clear,
+    Emit,
     Enter,
     Exists,
     If,
     Into,
+    Leap,
     Leave,
+    Let,
     Lookup,
     Loop,
+    Perform,
+    Scan,
     Smaller,
     Statement,
     Sum,
     Tally,
     Top,
 )
+from freshviews.program.structure import visit
 from freshviews.program.upkeep import ByTriggers, Recomputed
 
 Body = tuple[Statement, ...]
@@ -233,5 +241,9 @@ class _Walk:
                     self.body(event.alone, min(times, 1.0) / self.values)
                     self.body(event.others, times)
             case Changed() | Leave():
-                # Nobody wants the change while a view is filled.
+                # No subscriber wants the change while a view is initialised.
                 pass
+            case Let() | Leap() | Tally() | Balance() | Perform() | Scan() | Clear() | Emit():
+                pass
+            case _:
+                assert_never(statement)

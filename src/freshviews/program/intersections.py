@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from freshviews.program.program import Program
-from freshviews.program.rewrite import Body, visit
-from freshviews.program.statements import Lookup, Loop, Smaller
+from freshviews.program.statements import Body, Lookup, Loop, Smaller
+from freshviews.program.structure import visit
 
 
 def open_position(loop: Loop) -> int:

@@ -323,6 +323,8 @@ class _Printer:
                 yield from self.block("if changes are wanted:", body, rows)
             case Emit(row, payload):
                 yield f"emit ({', '.join(row)}) * {self.payload(self.emitted, self.emitted, payload, rows)}"
+            case _:
+                assert_never(statement)
 
     def loop(self, loop: Loop, rows: Rows) -> Iterator[str]:
         bound = [name for i, name in enumerate(loop.key) if i not in loop.bound]
@@ -354,6 +356,8 @@ class _Printer:
                 return alias if rows[alias] == PLAIN else f"{alias}.{component}"
             case Value(name):
                 return _name(name)
+            case _:
+                assert_never(factor)
 
 
 def _at(key: tuple[str, ...]) -> str:

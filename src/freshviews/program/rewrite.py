@@ -1,17 +1,20 @@
-"""Rewriting of statements: renaming, scaling, visiting."""
+"""Rewriting of statements: renaming, scaling, replacing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial, Value
 from freshviews.program.statements import (
     Add,
     Balance,
+    Body,
     Changed,
     Clear,
+    Cursor,
     Emit,
     Enter,
     Exists,
@@ -30,59 +33,15 @@ from freshviews.program.statements import (
     Tally,
     Top,
 )
-from freshviews.program.structure import bodies
-
-Body = tuple[Statement, ...]
-
-
-def visit(body: Body) -> Iterator[Statement]:
-    """Every statement, outer ones first."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, Smaller):
-            yield from visit((statement.left, statement.right))
-            continue
-        for nested in bodies(statement):
-            yield from visit(nested)
-
-
-def made_anew(evaluate: Body) -> tuple[str, ...]:
-    """The views that statements add to, each once, without those that they clear themselves."""
-    cleared = {s.view for s in visit(evaluate) if isinstance(s, Clear)}
-    added = (s.view for s in visit(evaluate) if isinstance(s, Add | Scan))
-    return tuple(dict.fromkeys(view for view in added if view not in cleared))
+from freshviews.program.structure import visit, with_bodies
 
 
 def transform(body: Body, change: Callable[[Statement], Body]) -> Body:
     """Every statement replaced, innermost first, by what ``change`` makes of it."""
     result: list[Statement] = []
     for statement in body:
-        result.extend(change(_with_bodies(statement, change)))
+        result.extend(change(with_bodies(statement, lambda inner: transform(inner, change))))
     return tuple(result)
-
-
-def _with_bodies(statement: Statement, change: Callable[[Statement], Body]) -> Statement:
-    return with_bodies(statement, lambda body: transform(body, change))
-
-
-def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Statement:
-    """The statement, each body directly in it replaced by what ``change`` makes of it."""
-    match statement:
-        case If() | Loop() | Leap() | Changed() | Exists() | Tally() | Top():
-            return replace(statement, body=change(statement.body))
-        case Lookup(body=body, otherwise=otherwise):
-            return replace(statement, body=change(body), otherwise=change(otherwise))
-        case Enter(events=events) | Leave(events=events):
-            changed = (replace(e, alone=change(e.alone), others=change(e.others)) for e in events)
-            return replace(statement, events=tuple(changed))
-        case Smaller(left=left, right=right):
-            return Smaller(replace(left, body=change(left.body)), replace(right, body=change(right.body)))
-        case Sum(body=body, then=then):
-            return replace(statement, body=change(body), then=change(then))
-        case Add(appear=appear, vanish=vanish, stay=stay):
-            return replace(statement, appear=change(appear), vanish=change(vanish), stay=change(stay))
-        case _:
-            return statement
 
 
 def scale(body: Body, coefficient: int, sums: frozenset[str] = frozenset()) -> Body:
@@ -119,85 +78,89 @@ def _adds_sum(statement: Add, summed: set[str] | frozenset[str]) -> bool:
     return any(isinstance(f, ComponentOf) and f.alias in summed for p in statement.payload for f in p.factors)
 
 
-def rename(body: Body, names: dict[str, str], aliases: dict[str, str]) -> Body:
-    """The body with variables and aliases renamed; names that the maps lack stay."""
+@dataclass(frozen=True)
+class Renaming:
+    """New names by old name. A name that its map lacks stays."""
 
-    def expression(expr: Expr) -> Expr:
+    variables: Mapping[str, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    views: Mapping[str, str] = field(default_factory=dict)
+    tries: Mapping[str, str] = field(default_factory=dict)
+
+    def variable(self, name: str) -> str:
+        return self.variables.get(name, name)
+
+    def alias(self, name: str) -> str:
+        return self.aliases.get(name, name)
+
+    def view(self, name: str) -> str:
+        return self.views.get(name, name)
+
+    def key(self, variables: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(self.variable, variables))
+
+    def expression(self, expr: Expr) -> Expr:
         if isinstance(expr, Column):
-            return replace(expr, name=names.get(expr.name, expr.name))
+            return replace(expr, name=self.variable(expr.name))
         if isinstance(expr, Literal):
             return expr
-        return replace(expr, args=tuple(expression(arg) for arg in expr.args))
+        return replace(expr, args=tuple(map(self.expression, expr.args)))
 
-    def key(variables: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(names.get(v, v) for v in variables)
+    def cursor(self, cursor: Cursor) -> Cursor:
+        return Cursor(self.tries.get(cursor.trie, cursor.trie), self.key(cursor.key), self.alias(cursor.alias))
 
-    def factor(f: ComponentOf | Value) -> ComponentOf | Value:
-        if isinstance(f, ComponentOf):
-            return replace(f, alias=aliases.get(f.alias, f.alias))
-        return replace(f, name=names.get(f.name, f.name))
+    def payload(self, payload: tuple[Monomial, ...]) -> tuple[Monomial, ...]:
+        return tuple(replace(one, factors=tuple(map(self._factor, one.factors))) for one in payload)
 
-    def monomial(p: Monomial) -> Monomial:
-        return replace(p, factors=tuple(factor(f) for f in p.factors))
+    def _factor(self, factor: ComponentOf | Value) -> ComponentOf | Value:
+        if isinstance(factor, ComponentOf):
+            return replace(factor, alias=self.alias(factor.alias))
+        return replace(factor, name=self.variable(factor.name))
 
-    def change(statement: Statement) -> Body:
-        match statement:
-            case Let():
-                renamed: Statement = replace(
-                    statement,
-                    variable=names.get(statement.variable, statement.variable),
-                    expr=expression(statement.expr),
-                )
-            case If():
-                renamed = replace(statement, condition=expression(statement.condition))
-            case Lookup() | Loop():
-                renamed = replace(
-                    statement, key=key(statement.key), alias=aliases.get(statement.alias, statement.alias)
-                )
-            case Smaller(left=left, right=right):
-                renamed = Smaller(
-                    replace(left, key=key(left.key), alias=aliases.get(left.alias, left.alias)),
-                    replace(right, key=key(right.key), alias=aliases.get(right.alias, right.alias)),
-                )
-            case Leap(cursors=cursors):
-                walked = (replace(c, key=key(c.key), alias=aliases.get(c.alias, c.alias)) for c in cursors)
-                renamed = replace(statement, cursors=tuple(walked))
-            case Sum():
-                renamed = replace(
-                    statement,
-                    alias=aliases.get(statement.alias, statement.alias),
-                    remembered=key(statement.remembered),
-                )
-            case Into():
-                renamed = replace(
-                    statement,
-                    alias=aliases.get(statement.alias, statement.alias),
-                    payload=tuple(monomial(p) for p in statement.payload),
-                )
-            case Add():
-                renamed = replace(
-                    statement,
-                    key=key(statement.key),
-                    payload=tuple(monomial(p) for p in statement.payload),
-                    alias=aliases.get(statement.alias, statement.alias),
-                )
-            case Emit():
-                payload = tuple(monomial(p) for p in statement.payload)
-                renamed = replace(statement, row=key(statement.row), payload=payload)
-            case Scan():
-                renamed = replace(statement, key=key(statement.key), within=key(statement.within))
-            case Exists() | Balance():
-                renamed = replace(statement, key=key(statement.key))
-            case Perform():
-                renamed = replace(statement, arguments=key(statement.arguments))
-            case Top():
-                grown, change_ = key((statement.grown, statement.change))
-                alias = aliases.get(statement.alias, statement.alias)
-                renamed = replace(statement, alias=alias, grown=grown, key=key(statement.key), change=change_)
-            case Tally() | Enter() | Leave():
-                renamed = replace(statement, alias=aliases.get(statement.alias, statement.alias))
-            case _:
-                renamed = statement
-        return (renamed,)
 
-    return transform(body, change)
+def renamed(statement: Statement, to: Renaming) -> Statement:
+    """The statement with other names; those in its bodies stay."""
+    match statement:
+        case Let(variable, expr):
+            return Let(to.variable(variable), to.expression(expr))
+        case If(condition):
+            return replace(statement, condition=to.expression(condition))
+        case Lookup(view, key, alias) | Loop(view, key, alias=alias):
+            return replace(statement, view=to.view(view), key=to.key(key), alias=to.alias(alias))
+        case Leap(cursors):
+            return replace(statement, cursors=tuple(map(to.cursor, cursors)))
+        case Exists(view, key) | Balance(view, key):
+            return replace(statement, view=to.view(view), key=to.key(key))
+        case Sum(alias=alias, remembered=remembered):
+            return replace(statement, alias=to.alias(alias), remembered=to.key(remembered))
+        case Into(alias, payload):
+            return replace(statement, alias=to.alias(alias), payload=to.payload(payload))
+        case Add(view, key, payload=payload, alias=alias):
+            return replace(
+                statement, view=to.view(view), key=to.key(key), payload=to.payload(payload), alias=to.alias(alias)
+            )
+        case Tally(alias) | Enter(alias) | Leave(alias):
+            return replace(statement, alias=to.alias(alias))
+        case Perform(arguments=arguments):
+            return replace(statement, arguments=to.key(arguments))
+        case Scan(view, key, source=source, within=within):
+            return replace(
+                statement, view=to.view(view), key=to.key(key), source=to.view(source), within=to.key(within)
+            )
+        case Top(alias=alias, grown=grown, key=key, change=change):
+            made = replace(statement, alias=to.alias(alias), key=to.key(key))
+            return replace(made, grown=to.variable(grown), change=to.variable(change))
+        case Clear(view):
+            return Clear(to.view(view))
+        case Emit(row, payload):
+            return Emit(to.key(row), to.payload(payload))
+        case Smaller() | Changed():
+            return statement
+        case _:
+            assert_never(statement)
+
+
+def rename(body: Body, names: Mapping[str, str], aliases: Mapping[str, str]) -> Body:
+    """The body with variables and aliases renamed; names that the maps lack stay."""
+    to = Renaming(names, aliases)
+    return transform(body, lambda statement: (renamed(statement, to),))

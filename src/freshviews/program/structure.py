@@ -1,17 +1,35 @@
-"""What the statements of the trigger language contain."""
+"""What each statement of the trigger language contains, reads, binds and changes.
+
+``bodies`` and ``uses`` say it once per kind of statement, for every walk over programs; ``with_bodies`` is the
+counterpart of ``bodies`` for rewriting. Each has a case for every kind of statement, which the type checker verifies.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple, assert_never
+
+from freshviews.expr.nodes import columns_of
+from freshviews.program.payload import ComponentOf, Monomial, Value
 from freshviews.program.statements import (
     Add,
+    Balance,
+    Body,
     Changed,
+    Clear,
+    Emit,
     Enter,
     Exists,
     If,
+    Into,
     Leap,
     Leave,
+    Let,
     Lookup,
     Loop,
+    Perform,
+    Scan,
     Smaller,
     Statement,
     Sum,
@@ -20,8 +38,41 @@ from freshviews.program.statements import (
 )
 
 
-def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
-    """The nested bodies of a statement."""
+@dataclass(frozen=True)
+class Variable:
+    """A variable that a statement reads."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row that a statement refers to by its alias."""
+
+    alias: str
+
+
+Name = Variable | Row | ComponentOf
+
+
+class Uses(NamedTuple):
+    """What a statement itself does, apart from the statements in its bodies.
+
+    ``reads``: what it reads of variables and rows, in order. ``binds``: the variables that it binds in its bodies;
+    ``defines``: those that it binds in the rest of the body around it. ``rows``: the aliases of rows and sums that it
+    binds in its bodies. ``views``: the views that it reads, ``changes``: those that it changes.
+    """
+
+    reads: tuple[Name, ...] = ()
+    binds: tuple[str, ...] = ()
+    defines: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+
+
+def bodies(statement: Statement) -> tuple[Body, ...]:
+    """The bodies of a statement. Those of a Smaller are its two loops, each a body of one statement."""
     match statement:
         case If() | Loop() | Changed() | Exists() | Tally() | Leap() | Top():
             return (statement.body,)
@@ -30,10 +81,111 @@ def bodies(statement: Statement) -> tuple[tuple[Statement, ...], ...]:
         case Enter(events=events) | Leave(events=events):
             return tuple(body for event in events for body in (event.alone, event.others))
         case Smaller(left=left, right=right):
-            return (left.body, right.body)
+            return ((left,), (right,))
         case Sum(body=body, then=then):
             return (body, then)
         case Add(appear=appear, vanish=vanish, stay=stay):
             return (appear, vanish, stay)
-        case _:
+        case Let() | Into() | Balance() | Perform() | Scan() | Clear() | Emit():
             return ()
+        case _:
+            assert_never(statement)
+
+
+def uses(statement: Statement) -> Uses:
+    """What a statement reads, binds and changes."""
+    match statement:
+        case Let(variable, expr):
+            return Uses(_variables(columns_of(expr)), defines=(variable,))
+        case If(condition):
+            return Uses(_variables(columns_of(condition)))
+        case Lookup(view, key, alias):
+            return Uses(_variables(key), rows=(alias,), views=(view,))
+        case Loop(view, key, bound, alias):
+            given = tuple(key[i] for i in bound)
+            opened = tuple(v for i, v in enumerate(key) if i not in bound)
+            return Uses(_variables(given), binds=opened, rows=(alias,), views=(view,))
+        case Leap(cursors):
+            given = tuple(v for cursor in cursors for v in cursor.key[:-1])
+            rows = tuple(cursor.alias for cursor in cursors if cursor.alias)
+            return Uses(_variables(given), binds=(statement.variable,), rows=rows)
+        case Exists(view, key):
+            return Uses(_variables(key), views=(view,))
+        case Sum(alias=alias, remembered=remembered):
+            return Uses(_variables(remembered), rows=(alias,))
+        case Into(payload=payload):
+            return Uses(_factors(payload))
+        case Add(view, key, payload=payload, alias=alias):
+            return Uses((*_variables(key), *_factors(payload)), rows=(alias,) if alias else (), changes=(view,))
+        case Tally(alias) | Enter(alias) | Leave(alias):
+            return Uses((Row(alias),))
+        case Balance(view, key):
+            return Uses(_variables(key), changes=(view,))
+        case Perform(arguments=arguments):
+            return Uses(_variables(arguments))
+        case Scan(view, key, source=source, within=within):
+            return Uses(_variables((*key, *within)), views=(source,), changes=(view,))
+        case Top(alias=alias, grown=grown, key=key, change=change):
+            return Uses((Row(alias), Variable(grown)), binds=(*key, change))
+        case Clear(view):
+            return Uses(changes=(view,))
+        case Emit(row, payload):
+            return Uses((*_variables(row), *_factors(payload)))
+        case Smaller(left, right):
+            return Uses(views=(left.view, right.view))
+        case Changed():
+            return Uses()
+        case _:
+            assert_never(statement)
+
+
+def _variables(names: tuple[str, ...]) -> tuple[Variable, ...]:
+    return tuple(map(Variable, names))
+
+
+def _factors(payload: tuple[Monomial, ...]) -> tuple[Name, ...]:
+    factors = (factor for monomial in payload for factor in monomial.factors)
+    return tuple(Variable(f.name) if isinstance(f, Value) else f for f in factors)
+
+
+def variables_read(statement: Statement) -> tuple[str, ...]:
+    """The names of the variables that a statement itself reads."""
+    return tuple(one.name for one in uses(statement).reads if isinstance(one, Variable))
+
+
+def views_in(statement: Statement) -> tuple[str, ...]:
+    """The views that a statement itself reads or changes; of a Scan, the changed one first."""
+    found = uses(statement)
+    return (*found.changes, *found.views)
+
+
+def visit(body: Body) -> Iterator[Statement]:
+    """Every statement, outer ones first."""
+    for statement in body:
+        yield statement
+        for nested in bodies(statement):
+            yield from visit(nested)
+
+
+def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Statement:
+    """The statement, each body directly in it replaced by ``change`` of it. A Smaller needs a Loop on each side."""
+    match statement:
+        case If() | Loop() | Leap() | Changed() | Exists() | Tally() | Top():
+            return replace(statement, body=change(statement.body))
+        case Lookup(body=body, otherwise=otherwise):
+            return replace(statement, body=change(body), otherwise=change(otherwise))
+        case Enter(events=events) | Leave(events=events):
+            changed = (replace(e, alone=change(e.alone), others=change(e.others)) for e in events)
+            return replace(statement, events=tuple(changed))
+        case Smaller(left=left, right=right):
+            (one,), (other,) = change((left,)), change((right,))
+            assert isinstance(one, Loop) and isinstance(other, Loop)
+            return Smaller(one, other)
+        case Sum(body=body, then=then):
+            return replace(statement, body=change(body), then=change(then))
+        case Add(appear=appear, vanish=vanish, stay=stay):
+            return replace(statement, appear=change(appear), vanish=change(vanish), stay=change(stay))
+        case Let() | Into() | Balance() | Perform() | Scan() | Clear() | Emit():
+            return statement
+        case _:
+            assert_never(statement)

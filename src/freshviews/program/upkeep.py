@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from freshviews.program.statements import Body
+from freshviews.program.statements import Add, Body, Scan
+from freshviews.program.structure import visit
 from freshviews.program.traced import TracedJoin
 from freshviews.program.views import Trie, View
 
@@ -33,6 +34,13 @@ class Evaluated:
     tries: tuple[Trie, ...]
     scratch: tuple[View, ...]
     joins: ClassVar[tuple[TracedJoin, ...]] = ()
+
+    @property
+    def recomputed(self) -> tuple[str, ...]:
+        """The views that the statements recompute, each once: all that they add to but the scratch views."""
+        added = (s.view for s in visit(self.statements) if isinstance(s, Add | Scan))
+        scratch = {view.name for view in self.scratch}
+        return tuple(dict.fromkeys(view for view in added if view not in scratch))
 
 
 @dataclass(frozen=True)
@@ -79,7 +87,7 @@ def together(one: Upkeep, other: Upkeep) -> Upkeep:
             raise ValueError(f"one program is {type(one).__name__.lower()}, the other {type(other).__name__.lower()}")
 
 
-def renamed(upkeep: Upkeep, views: dict[str, str], tries: dict[str, str]) -> Upkeep:
+def over(upkeep: Upkeep, views: dict[str, str], tries: dict[str, str]) -> Upkeep:
     """The upkeep over views, relations and tries of other names; the statements are left as they are."""
     match upkeep:
         case Evaluated():

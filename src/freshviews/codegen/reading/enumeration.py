@@ -16,8 +16,8 @@ from freshviews.codegen.writing.statements import StatementWriter
 from freshviews.program.payload import COUNT, ComponentOf
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import Body, Emit, Exists, Lookup, Loop
+from freshviews.program.structure import visit
 
 _RESERVED = RESERVED | {"frame", "limit", "out", "found", "resuming", "row", "row_bytes"}
 

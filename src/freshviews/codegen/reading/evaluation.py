@@ -16,11 +16,14 @@ from freshviews.codegen.writing.tabulated import write_made as write_tables_made
 from freshviews.kernel.trie import flat as tries_kernel
 from freshviews.program.printer import print_statements
 from freshviews.program.program import Program
-from freshviews.program.rewrite import made_anew, visit
 from freshviews.program.statements import Sum
+from freshviews.program.structure import visit
+from freshviews.program.upkeep import Evaluated
 
 
-def write_evaluate(program: Program, constants: dict[str, int], used: set[str], counted: bool) -> str:
+def write_evaluate(
+    program: Program, evaluated: Evaluated, constants: dict[str, int], used: set[str], counted: bool
+) -> str:
     """Source of the function."""
     writer = Writer()
     names = Names(RESERVED)
@@ -31,22 +34,22 @@ def write_evaluate(program: Program, constants: dict[str, int], used: set[str], 
     writer.line("@jit")
     with writer.block("def evaluate__HASH__(state):"):
         writer.line('"""')
-        for line in print_statements(program, program.upkeep.statements).rstrip().splitlines():
+        for line in print_statements(program, evaluated.statements).rstrip().splitlines():
             writer.line(line.replace("\\", "\\\\"))
         writer.line('"""')
-        write_prologue(statements, program.upkeep.statements)
-        for view in sorted({trie.view for trie in program.upkeep.tries}.difference(touched(program.upkeep.statements))):
+        write_prologue(statements, evaluated.statements)
+        for view in sorted({trie.view for trie in evaluated.tries}.difference(touched(evaluated.statements))):
             writer.line(f"{statements.table(view)} = load(state, {table_word(program, view)})")
-        made = made_anew(program.upkeep.statements)[0]
+        made = evaluated.recomputed[0]
         if counted:
             writer.line("steps = 0")
-        wholes = [*_write_made(program, statements), *write_tables_made(program, statements)]
+        wholes = [*_write_made(evaluated, statements), *write_tables_made(program, statements)]
         with writer.block(f"if {' and '.join(wholes) or 'True'}:"):
-            _write_known(program, statements)
-            statements.body(program.upkeep.statements)
+            _write_known(program, evaluated, statements)
+            statements.body(evaluated.statements)
         with writer.block("else:"):
             writer.line(f"store({statements.table(made)}, FAILED, 1)")
-        for trie in program.upkeep.tries:
+        for trie in evaluated.tries:
             used.add("free_trie")
             writer.line(f"free_trie({statements.tries.trie(trie.name)})")
         for memo in statements.memos.values():
@@ -59,20 +62,20 @@ def write_evaluate(program: Program, constants: dict[str, int], used: set[str], 
     return writer.text()
 
 
-def _write_made(program: Program, statements: StatementWriter) -> list[str]:
+def _write_made(evaluated: Evaluated, statements: StatementWriter) -> list[str]:
     """Write the making of tries and memos; conditions that all of them are there."""
     writer, tries = statements.writer, statements.tries
     assert tries is not None
     wholes = []
-    if program.upkeep.tries:
+    if evaluated.tries:
         statements.need("build_trie")
         positions = statements.names.fresh("positions")
-        writer.line(f"{positions} = allocate({max(len(trie.order) for trie in program.upkeep.tries)})")
+        writer.line(f"{positions} = allocate({max(len(trie.order) for trie in evaluated.tries)})")
         wholes.append(f"{positions} != 0")
-        for trie in program.upkeep.tries:
+        for trie in evaluated.tries:
             writer.line(f"{tries.trie(trie.name)} = 0")
         with writer.block(f"if {positions} != 0:"):
-            for trie in program.upkeep.tries:
+            for trie in evaluated.tries:
                 for i, position in enumerate(trie.order):
                     writer.line(f"store({positions}, {i}, {position})")
                 table = statements.table(trie.view)
@@ -80,7 +83,7 @@ def _write_made(program: Program, statements: StatementWriter) -> list[str]:
                 writer.line(f"{tries.trie(trie.name)} = {made}")
                 wholes.append(f"{tries.trie(trie.name)} != 0")
         writer.line(f"release({positions})")
-    for statement in visit(program.upkeep.statements):
+    for statement in visit(evaluated.statements):
         if isinstance(statement, Sum) and statement.remembered and id(statement) not in statements.memos:
             statements.need("new_memo")
             memo = statements.names.fresh(f"{statement.alias}_memo")
@@ -91,11 +94,11 @@ def _write_made(program: Program, statements: StatementWriter) -> list[str]:
     return wholes
 
 
-def _write_known(program: Program, statements: StatementWriter) -> None:
+def _write_known(program: Program, evaluated: Evaluated, statements: StatementWriter) -> None:
     """Write what is read once of each trie."""
     writer, tries = statements.writer, statements.tries
     assert tries is not None
-    for trie in program.upkeep.tries:
+    for trie in evaluated.tries:
         handle = tries.trie(trie.name)
         for level in range(len(trie.order)):
             word = tries_kernel.FIRST_LEVEL + tries_kernel.LEVEL * level

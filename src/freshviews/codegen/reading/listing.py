@@ -23,15 +23,14 @@ from dataclasses import replace
 from freshviews.codegen.layout import CHANGES, CONSTANTS, STATUS, real_scratch, row_layout, table_word
 from freshviews.codegen.reading.readers import write_finish
 from freshviews.codegen.writer import RESERVED, Names, Writer
-from freshviews.codegen.writing.appending import views_in
 from freshviews.codegen.writing.statements import StatementWriter
 from freshviews.kernel.output import buffer
 from freshviews.kernel.scalar.real import REAL_WORDS
 from freshviews.program.payload import COUNT, ComponentOf
 from freshviews.program.program import Program
 from freshviews.program.results import Listed, SliceSource, Source, UnionSource
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import Emit, Statement, Sum
+from freshviews.program.structure import views_in, visit
 from freshviews.program.views import View
 from freshviews.query.block import Block
 

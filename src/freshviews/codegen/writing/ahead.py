@@ -200,9 +200,7 @@ def _always(body: tuple[Statement, ...]) -> Iterator[Statement]:
     """Statements that most updates come to: not those under a condition."""
     for statement in body:
         yield statement
-        if isinstance(statement, Smaller):
-            yield from _always((statement.left, statement.right))
-        elif not isinstance(statement, If):
+        if not isinstance(statement, If):
             for nested in bodies(statement):
                 yield from _always(nested)
 

@@ -16,23 +16,10 @@ from __future__ import annotations
 
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
-from freshviews.program.rewrite import Body, visit
-from freshviews.program.statements import Add, Balance, Exists, Lookup, Loop, Scan, Smaller, Statement
+from freshviews.program.statements import Add, Body
+from freshviews.program.structure import views_in, visit
 from freshviews.program.views import View
 from freshviews.ring import RINGS
-
-
-def views_in(statement: Statement) -> tuple[str, ...]:
-    """The views that a statement itself reads or changes."""
-    match statement:
-        case Lookup(view=view) | Loop(view=view) | Add(view=view) | Exists(view=view) | Balance(view=view):
-            return (view,)
-        case Smaller(left=left, right=right):
-            return (left.view, right.view)
-        case Scan(view=view, source=source):
-            return (view, source)
-        case _:
-            return ()
 
 
 def touched(body: Body) -> tuple[str, ...]:

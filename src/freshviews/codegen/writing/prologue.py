@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from freshviews.codegen.layout import CHANGES, CONSTANTS, STATUS, WANTED, real_scratch, table_word
 from freshviews.codegen.writing.appending import touched
-from freshviews.program.rewrite import Body, visit
-from freshviews.program.statements import Enter, Leave, Sum, Top
+from freshviews.program.statements import Body, Enter, Leave, Sum, Top
+from freshviews.program.structure import visit
 from freshviews.program.views import View
 
 if TYPE_CHECKING:

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 
 from freshviews.codegen.layout import CONSTANTS, STATUS, STATUS_STEPS, balance_word, table_word
 from freshviews.codegen.writer import Names, Writer
-from freshviews.codegen.writing.appending import views_in
 from freshviews.kernel.hash.balance import FIRST_PARTITION, PARTITION_WORDS, RISE, SINK, STRICT
 from freshviews.program.parts import Balancing, Partition, Procedure
 from freshviews.program.program import Program
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import Balance, Loop, Perform
+from freshviews.program.structure import views_in, visit
 
 if TYPE_CHECKING:
     from collections.abc import Callable

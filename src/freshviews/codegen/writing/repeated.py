@@ -9,37 +9,31 @@ fetched ahead. In the trigger language there are no such calls: it shows each up
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from freshviews.codegen.writer import RESERVED, Names, Writer
 from freshviews.codegen.writing.prologue import write_prologue
-from freshviews.expr.nodes import columns_of
-from freshviews.program.payload import ComponentOf, Monomial, Value
+from freshviews.program.payload import ComponentOf
 from freshviews.program.program import Program
-from freshviews.program.rewrite import Body, visit
 from freshviews.program.statements import (
     Add,
     Balance,
-    Emit,
+    Body,
     Enter,
     Exists,
-    If,
     Into,
     Leave,
     Let,
     Lookup,
     Loop,
     Perform,
-    Scan,
     Smaller,
     Statement,
     Sum,
-    Tally,
-    Top,
 )
-from freshviews.program.structure import bodies
+from freshviews.program.structure import Row, Variable, bodies, uses, visit
 
 if TYPE_CHECKING:
     from freshviews.codegen.writing.statements import StatementWriter
@@ -152,7 +146,12 @@ def _local(writer: StatementWriter, one: Name) -> str:
 
 
 def _inner(body: Body) -> Iterator[Body]:
-    return (inner for statement in body for inner in bodies(statement) if inner)
+    """The bodies within a body. The two loops of a Smaller are none: they are written where it is."""
+    for statement in body:
+        if isinstance(statement, Smaller):
+            yield from _inner((statement.left, statement.right))
+        else:
+            yield from (inner for inner in bodies(statement) if inner)
 
 
 def _weight(body: Body) -> int:
@@ -163,10 +162,8 @@ def _written(body: Body, apart: frozenset[Body]) -> Iterator[Statement]:
     """The statements of a body, without those of bodies that are functions."""
     for statement in body:
         yield statement
-        if isinstance(statement, Smaller):
-            yield from (statement.left, statement.right)
         for inner in bodies(statement):
-            if after_lets(inner) not in apart:
+            if isinstance(statement, Smaller) or after_lets(inner) not in apart:
                 yield from _written(inner, apart)
 
 
@@ -181,58 +178,17 @@ def _is_closed(body: Body) -> bool:
 def _free(body: Body, bound: frozenset[tuple[str, str]]) -> Iterator[Name]:
     """What a body reads that is bound outside, in order; ``bound``: kinds and names of what is bound within."""
 
-    def variables(names: Iterable[str]) -> Iterator[Name]:
-        return (Name("variable", name) for name in names if ("variable", name) not in bound)
-
-    def alias(name: str) -> Iterator[Name]:
-        if ("alias", name) not in bound:
-            yield Name("alias", name)
-
-    def payloads(payload: tuple[Monomial, ...]) -> Iterator[Name]:
-        for factor in (f for monomial in payload for f in monomial.factors):
-            match factor:
-                case Value(name):
-                    yield from variables((name,))
+    for statement in body:
+        found = uses(statement)
+        for one in found.reads:
+            match one:
+                case Variable(name) if ("variable", name) not in bound:
+                    yield Name("variable", name)
+                case Row(name) if ("alias", name) not in bound:
+                    yield Name("alias", name)
                 case ComponentOf(name, component) if ("alias", name) not in bound:
                     yield Name("part", name, component)
-
-    for statement in body:
-        within = bound
-        match statement:
-            case Let(variable, expr):
-                yield from variables(columns_of(expr))
-                bound |= {("variable", variable)}
-            case If(condition=condition):
-                yield from variables(columns_of(condition))
-            case Lookup(key=key, alias=row):
-                yield from variables(key)
-                within |= {("alias", row)}
-            case Loop(key=key, bound=places, alias=row):
-                yield from variables(key[i] for i in places)
-                within |= {("alias", row), *(("variable", v) for v in key)}
-            case Smaller(left=left, right=right):
-                yield from _free((left, right), bound)
-                continue
-            case Exists(key=key):
-                yield from variables(key)
-            case Scan(key=key, within=within_key):
-                yield from variables((*key, *within_key))
-            case Sum(alias=row):
-                within |= {("alias", row)}
-            case Into(payload=payload):
-                yield from payloads(payload)
-            case Add(key=key, payload=payload, alias=row):
-                yield from variables(key)
-                yield from payloads(payload)
-                within |= {("alias", row)}
-            case Emit(row=key, payload=payload):
-                yield from variables(key)
-                yield from payloads(payload)
-            case Tally(alias=row) | Enter(alias=row) | Leave(alias=row):
-                yield from alias(row)
-            case Top(alias=row, grown=grown, key=key, change=change):
-                yield from alias(row)
-                yield from variables((grown,))
-                within |= {("variable", v) for v in (*key, change)}
+        bound |= {("variable", name) for name in found.defines}
+        names = {("variable", name) for name in found.binds} | {("alias", name) for name in found.rows}
         for inner in bodies(statement):
-            yield from _free(inner, within)
+            yield from _free(inner, bound | names)

@@ -6,6 +6,8 @@ local variable, a real one the address of a scratch block.
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.scalars import ScalarWriter
 from freshviews.codegen.writer import Names, Writer
@@ -189,6 +191,10 @@ class StatementWriter:
                     self.body(statement.body)
             case Emit():
                 self.emit(statement)
+            case Balance():
+                write_balance(self, statement, "")
+            case _:
+                assert_never(statement)
 
     def lookup(self, statement: Lookup) -> None:
         view = self.views[statement.view]

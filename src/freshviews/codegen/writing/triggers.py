@@ -18,58 +18,19 @@ from freshviews.codegen.writing.repeated import LONG, Repeated
 from freshviews.codegen.writing.statements import StatementWriter
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.kernel.output.buffer import COUNT as BUFFER_COUNT
-from freshviews.program.payload import Monomial, Value
 from freshviews.program.program import Program, Trigger
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import (
     Add,
-    Balance,
-    Emit,
-    Exists,
-    If,
-    Into,
-    Let,
-    Lookup,
-    Loop,
     Scan,
-    Smaller,
-    Statement,
 )
+from freshviews.program.structure import variables_read, visit
 
 
 def columns_read(trigger: Trigger) -> tuple[str, ...]:
     """Columns of the relation that a trigger reads, in order of first use."""
-    used = {
-        name
-        for statement in visit(trigger.body)
-        for name in _names_in(statement)
-    }
+    used = {name for statement in visit(trigger.body) for name in variables_read(statement)}
     exprs = [*trigger.filters, *(p.expr for p in trigger.parameters if p.name in used)]
     return tuple(dict.fromkeys(c for expr in exprs for c in columns_of(expr)))
-
-
-def _names_in(statement: Statement) -> set[str]:
-    match statement:
-        case Let(expr=expr) | If(condition=expr):
-            return set(columns_of(expr))
-        case Lookup(key=key) | Loop(key=key) | Exists(key=key) | Balance(key=key):
-            return set(key)
-        case Scan(key=key, within=within):
-            return {*key, *within}
-        case Smaller(left=left, right=right):
-            return {*left.key, *right.key}
-        case Into(payload=payload):
-            return _factor_names(payload)
-        case Add(key=key, payload=payload):
-            return {*key, *_factor_names(payload)}
-        case Emit(row=row, payload=payload):
-            return {*row, *_factor_names(payload)}
-        case _:
-            return set()
-
-
-def _factor_names(payload: tuple[Monomial, ...]) -> set[str]:
-    return {f.name for p in payload for f in p.factors if isinstance(f, Value)}
 
 
 def write_trigger(
@@ -207,7 +168,7 @@ def _write_row(trigger: Trigger, statements: StatementWriter, raw: dict[str, str
     writer = statements.writer
 
     def inner() -> None:
-        used = {name for s in visit(trigger.body) for name in _names_in(s)}
+        used = {name for s in visit(trigger.body) for name in variables_read(s)}
         for parameter in trigger.parameters:
             if parameter.name in used:
                 code = statements.scalars.write(parameter.expr, raw.__getitem__)

@@ -13,8 +13,8 @@ from freshviews.plan.planner import Plan
 from freshviews.plan.trie import at_once
 from freshviews.program.intersections import is_intersection
 from freshviews.program.program import Program
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import Loop, Smaller
+from freshviews.program.structure import visit
 from freshviews.query.block import Block
 from freshviews.query.query import Query
 from freshviews.types.dictionary import Dictionary

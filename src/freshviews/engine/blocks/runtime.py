@@ -41,7 +41,6 @@ from freshviews.program.intersections import digested
 from freshviews.program.parts import Partition
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated, Listed
-from freshviews.program.rewrite import made_anew
 from freshviews.program.upkeep import Evaluated
 from freshviews.types.dictionary import Dictionary
 
@@ -380,7 +379,8 @@ class BlockState:
     def evaluate(self) -> None:
         """Make anew what triggers do not keep."""
         assert self.compiled.evaluate is not None
-        for view in made_anew(self.program.upkeep.statements):
+        assert isinstance(self.program.upkeep, Evaluated)
+        for view in self.program.upkeep.recomputed:
             self._empty([v.name for v in self.program.views].index(view))
         if self._orders_strings:
             self._strings = None

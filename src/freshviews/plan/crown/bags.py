@@ -44,8 +44,9 @@ from freshviews.plan.naming import Namer, names_of
 from freshviews.program.payload import COUNT, MULTIPLICITY, Component, Monomial
 from freshviews.program.program import Parameter, Program, Trigger
 from freshviews.program.results import Held
-from freshviews.program.rewrite import at_multiplicity, rename, transform, visit, with_bodies
-from freshviews.program.statements import Add, Exists, Into, Let, Lookup, Loop, Smaller, Statement, Sum
+from freshviews.program.rewrite import Renaming, at_multiplicity, rename, renamed, transform
+from freshviews.program.statements import Add, Into, Let, Loop, Smaller, Statement, Sum
+from freshviews.program.structure import uses, visit, with_bodies
 from freshviews.program.traced import TracedJoin
 from freshviews.program.upkeep import Evaluated
 from freshviews.program.views import View
@@ -120,7 +121,7 @@ class _Prefix:
 
 def reads(body: tuple[Statement, ...], view: str) -> bool:
     """Whether a body looks into a view."""
-    return any(isinstance(s, Lookup | Loop | Exists) and s.view == view for s in visit(body))
+    return any(view in uses(statement).views for statement in visit(body))
 
 
 def _guarded(trigger: Trigger, prefix: _Prefix, guard: str, source: Atom) -> tuple[tuple[View, ...], Trigger]:
@@ -153,16 +154,11 @@ def _trigger(
     names = {name: prefix.of("variable", name) for name in sorted(variables)}
     body = rename(trigger.body, names, {alias: prefix.of("row", alias) for alias in sorted(aliases)})
 
+    to = Renaming(views=views)
+
     def change(statement: Statement) -> Body:
-        match statement:
-            case Add(view=view) if view == result.name:
-                return (statement,)
-            case Add() | Lookup() | Loop() | Exists():
-                return (replace(statement, view=views[statement.view]),)
-            case Smaller(left=left, right=right):
-                return (Smaller(replace(left, view=views[left.view]), replace(right, view=views[right.view])),)
-            case _:
-                return (statement,)
+        is_result = isinstance(statement, Add) and statement.view == result.name
+        return (statement if is_result else renamed(statement, to),)
 
     parameters = tuple(replace(p, name=names[p.name]) for p in trigger.parameters)
     totals = {

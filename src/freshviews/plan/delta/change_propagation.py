@@ -40,8 +40,8 @@ from freshviews.plan.leaves import (
 from freshviews.plan.naming import RESULT, Namer, joined_name
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import Add, Loop, Statement
+from freshviews.program.structure import visit
 from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
 

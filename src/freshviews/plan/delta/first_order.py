@@ -46,8 +46,9 @@ from freshviews.plan.naming import RESULT, Namer
 from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
-from freshviews.program.rewrite import rename, scale, visit
+from freshviews.program.rewrite import rename, scale
 from freshviews.program.statements import Add, If, Into, Let, Lookup, Loop, Smaller, Statement, Sum
+from freshviews.program.structure import visit
 from freshviews.program.views import View
 from freshviews.query.dependencies import FD, closure
 from freshviews.query.query import Atom, Query

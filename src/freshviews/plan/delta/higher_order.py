@@ -48,8 +48,8 @@ from freshviews.plan.naming import RESULT, Namer, joined_name
 from freshviews.program.payload import COUNT, ComponentOf, Monomial
 from freshviews.program.program import Program
 from freshviews.program.results import Held
-from freshviews.program.rewrite import visit
 from freshviews.program.statements import Add, If, Into, Let, Lookup, Loop, Statement, Sum
+from freshviews.program.structure import visit
 from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
 

@@ -28,7 +28,6 @@ from freshviews.program.reference.payloads import Key, Payload, Scope, ring_of, 
 from freshviews.program.reference.scalars import evaluate
 from freshviews.program.reference.tracing import Batch, Tracing
 from freshviews.program.results import Enumerated, Held, Listed, SliceSource
-from freshviews.program.rewrite import made_anew
 from freshviews.program.statements import (
     Add,
     Balance,
@@ -139,8 +138,9 @@ class State:
             self.balances.settle()
 
     def evaluate(self) -> None:
-        """Make anew what is not kept."""
-        for name in made_anew(self.program.upkeep.statements):
+        """Recompute the views that triggers do not maintain."""
+        assert isinstance(self.program.upkeep, Evaluated)
+        for name in self.program.upkeep.recomputed:
             for key, payload in self.views[name].items():
                 if name in self.journals:
                     self.journals[name].setdefault(key, payload)
@@ -300,6 +300,8 @@ class State:
                     rings = (c.ring for c in self.program.result.emitted)
                     more = tuple(value_of(p, ring, scope) for p, ring in zip(sums, rings, strict=False))
                     scope.emit(scope.values(row), more)
+                case _:
+                    assert_never(statement)
 
     def _perform(self, name: str, values: Key, sign: int, scope: Scope) -> None:
         assert self.program.balancing is not None
