@@ -59,7 +59,7 @@ def count_of(atoms: Mapping[str, str]) -> Query:
 
 def counted(query: Query, strategy: str, rows: Mapping[str, Codes]) -> tuple[int, int]:
     """Steps to compute a count over the rows of its relations, shape (rows, columns), and the count."""
-    program = BY_NAME[strategy](query)
+    program = BY_NAME[strategy].of_query(query)
     result = Result("n", "count", ("count",), BIGINT, BIGINT, False)
     block = Block("global", query, (Output("n", Column("n", BIGINT, False)),), (result,))
     compiled = compile_block(program, block, (), (), None, counted=True)

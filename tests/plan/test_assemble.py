@@ -87,7 +87,7 @@ def follow(block: Block, strategy: str) -> None:
     """Apply streams to the block's program, beside its definition."""
     main, arguments = block.query, block.distinct[0].query
     try:
-        program = assemble(block, STRATEGIES[strategy])
+        program = assemble(block, STRATEGIES[strategy].of_query)
     except PlanError as refusal:
         pytest.skip(str(refusal))
     wellformed.check(program)

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from freshviews.plan.crown import propagation as crown
 from freshviews.plan.crown.alike import Kept, kept_of
 from freshviews.plan.crown.query import prepared
-from freshviews.plan.planner import BAG_STRATEGIES, keeper_of_bags
 from freshviews.program.reference.interpreter import State
 from freshviews.program.statements import Loop
 from freshviews.program.structure import visit
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Aggregate, Lift, Query
+from tests.plan.bag_strategies import BAG_STRATEGIES, keeper_of_bags
 from tests.plan.streams import Stream, relations_of
 from tests.plan.test_crown import assert_distinct_maintained, enumerated, keys
 from tests.plan.test_strategies import assert_maintained

@@ -15,16 +15,16 @@ from freshviews.cli.script import ScriptError, plan_script
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from freshviews.plan.crown import propagation as crown
-from freshviews.plan.crown.alike import Inner
 from freshviews.plan.crown.query import prepared
 from freshviews.plan.eps import triangle_linear as ivm_eps_linear
-from freshviews.plan.planner import BAG_STRATEGIES, keeper_of_bags
+from freshviews.plan.strategy import BagPlanner
 from freshviews.plan.trie import trie_join
 from freshviews.program.payload import COUNT
 from freshviews.program.reference.interpreter import State
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Aggregate, Query
+from tests.plan.bag_strategies import BAG_STRATEGIES, keeper_of_bags
 from tests.plan.streams import Stream, relations_of
 from tests.plan.test_crown import assert_distinct_maintained, enumerated
 from tests.plan.test_strategies import assert_maintained
@@ -267,9 +267,9 @@ def test_what_a_leapfrog_join_leaps_over_costs_a_bag_nothing() -> None:
 def test_a_program_that_cannot_keep_a_bag_says_why() -> None:
     made = query("Q(a, d) = R(a, b), S(b, c), T(c, a), U(a, d)")
     with pytest.raises(PlanError, match="trie_join cannot keep a bag, as it does not tell what changes in it"):
-        crown.plan(made, inner=Inner(trie_join.plan))
+        crown.plan(made, inner=BagPlanner(trie_join.plan))
     with pytest.raises(PlanError, match="ivm_eps cannot keep a bag, as it rebalances heavy and light parts"):
-        crown.plan(made, inner=Inner(ivm_eps_linear.plan))
+        crown.plan(made, inner=BagPlanner(ivm_eps_linear.plan))
 
 
 def test_a_bag_strategy_that_there_is_not_is_refused() -> None:

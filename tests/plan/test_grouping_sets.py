@@ -94,7 +94,7 @@ def components(distinct: DistinctAggregate, values: list[int]) -> dict[str, int]
 def follow(block: Block, strategy: str, signed: bool = False) -> None:
     """Apply streams to the block's program, beside its definition."""
     try:
-        program = assemble(block, STRATEGIES[strategy], signed)
+        program = assemble(block, STRATEGIES[strategy].of_query, signed)
     except PlanError as refusal:
         pytest.skip(str(refusal))
     wellformed.check(program)
@@ -159,7 +159,7 @@ def views_of(sets: Sets, *kinds: str) -> dict[str, tuple[tuple[str, ...], tuple[
     main = count("Q(a, b, c) = R(a, b, c, x)") if any("c" in one for one in sets) else count("Q(a, b) = R(a, b, x)")
     arguments = replace(main, free=(*main.free, "x"))
     distinct = tuple(DistinctAggregate(f"{kind}_x", kind, arguments, BIGINT) for kind in kinds)
-    program = assemble(Block("groups", main, (), (), distinct, sets=sets), STRATEGIES["view_tree"])
+    program = assemble(Block("groups", main, (), (), distinct, sets=sets), STRATEGIES["view_tree"].of_query)
     return {view.name: (view.key, view.folds) for view in program.views}
 
 
@@ -204,7 +204,7 @@ def test_a_program_grows_by_the_stores_of_a_chain_and_not_by_their_powers() -> N
         main = count(f"Q({', '.join(names)}) = R({', '.join(names)}, x)")
         one = DistinctAggregate("count_x", "count", replace(main, free=(*main.free, "x")), BIGINT)
         sets = tuple(names[:n] for n in range(number, -1, -1))
-        program = assemble(Block("groups", main, (), (), (one,), sets=sets), STRATEGIES["view_tree"])
+        program = assemble(Block("groups", main, (), (), (one,), sets=sets), STRATEGIES["view_tree"].of_query)
         lengths.append(len(print_program(program).splitlines()))
     assert lengths[2] - lengths[1] == lengths[1] - lengths[0]
 
@@ -214,7 +214,7 @@ def test_the_join_is_made_once_for_all_levels() -> None:
     main = count("Q(a, b) = R(a, k), S(k, l), T(l, b)")
     steps = []
     for sets in ((), ROLLUP):
-        state = State(assemble(Block("groups", main, (), (), sets=sets), STRATEGIES["first_order"]))
+        state = State(assemble(Block("groups", main, (), (), sets=sets), STRATEGIES["first_order"].of_query))
         for name, columns in (("R", 2), ("T", 2)):
             rows = [({"c0": i, "c1": 0} if name == "R" else {"c0": 0, "c1": i}, 1) for i in range(columns)]
             state.apply(name, rows)

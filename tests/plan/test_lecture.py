@@ -45,7 +45,7 @@ def lecture(text: str) -> Query:
 def loaded(strategy: str, text: str) -> State:
     """The lecture's database (Part 1, "Example"), a relation after the other."""
     made = lecture(text)
-    state = State(STRATEGIES[strategy](made))
+    state = State(STRATEGIES[strategy].of_query(made))
     for atom in made.atoms:
         rows = DATABASE[atom.relation].items()
         state.apply(
@@ -78,7 +78,7 @@ def test_the_program_reads_as_in_the_golden_file(
     strategy: str, name: str, text: str, golden: Callable[[str, str], None]
 ) -> None:
     try:
-        program = STRATEGIES[strategy](lecture(text))
+        program = STRATEGIES[strategy].of_query(lecture(text))
     except PlanError as refusal:
         assert text == ACYCLIC and strategy.startswith("ivm_eps"), refusal
         return

@@ -72,7 +72,7 @@ def test_no_made_name_equals_one_of_the_user(name: str, strategy: str) -> None:
     again."""
     made = QUERIES[name]
     try:
-        program = STRATEGIES[strategy](made)
+        program = STRATEGIES[strategy].of_query(made)
     except PlanError as error:
         pytest.skip(str(error))
     check_names(program)
@@ -80,7 +80,7 @@ def test_no_made_name_equals_one_of_the_user(name: str, strategy: str) -> None:
     old = [*made.variables, "c0", "c1"]
     for first in range(0, len(fresh), len(old)):
         other = renamed(made, dict(zip(old, fresh[first : first + len(old)], strict=False)))
-        again = STRATEGIES[strategy](other)
+        again = STRATEGIES[strategy].of_query(other)
         wellformed.check(again)
         check_names(again)
         assert_maintained(again, other, Stream(relations_of(other), 1), 6)

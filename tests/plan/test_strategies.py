@@ -27,7 +27,10 @@ from tests.query.random_queries import queries
 Strategy = Callable[[Query], Program]
 Result = dict[Key, tuple[object, ...]]
 
-PLANS: dict[str, Strategy] = {**STRATEGIES, "ivm_eps_hierarchical": ivm_eps_hierarchical.plan}
+PLANS: dict[str, Strategy] = {
+    **{name: one.of_query for name, one in STRATEGIES.items()},
+    "ivm_eps_hierarchical": ivm_eps_hierarchical.plan,
+}
 """Every strategy, and the form of ivm_eps that lists the result."""
 
 GRID = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from freshviews.cli.script import PlannedScript, PlannedView, ScriptError, Source
-from freshviews.plan.planner import Plan
+from freshviews.plan.strategy import Plan
 
 BOUNDS = ("update", "delay", "space")
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import FreshviewsError, PlanError, SqlError
-from freshviews.plan.planner import Plan, plan_block
+from freshviews.plan.planner import plan_block
+from freshviews.plan.strategy import Plan
 from freshviews.sql import AlterView, Catalog, ViewDefs, parse_script
 from freshviews.sql.statements.streaming import plain
 

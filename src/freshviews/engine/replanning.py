@@ -33,7 +33,7 @@ def better_for(
     definitions = {name: one.definition for name, one in tables.items()}
     if len(tables) < len(view.inputs) or not may_be_measured(view, definitions):
         return None
-    if all(plan_block(view, block, definitions).strategy != "crown" for block in view.blocks):
+    if all(NAMED not in plan_block(view, block, definitions).by.hints for block in view.blocks):
         return None
     rows = {name: size for name, (size, _) in (held or {}).items()}
     rows |= {name: one.stored.rows for name, one in tables.items() if one.stored is not None}
@@ -42,7 +42,7 @@ def better_for(
 
 def advised(view: ViewState, relations: Relations) -> str | None:
     """The ``'freshviews.updates'`` to replan a view by, where that at least halves the cost of its updates."""
-    if view.definition.internal or "crown" not in view.maintained.strategies:
+    if view.definition.internal or NAMED not in view.maintained.hints:
         return None
     if sum(table.updates for table in _tables_of(view.definition, relations).values()) < ADVISED_FROM:
         return None

@@ -21,6 +21,7 @@ from dataclasses import replace
 
 from freshviews.plan.grouping_sets import Level, Store, below_of, by_sets, for_each, levels_of, stores_of
 from freshviews.plan.naming import Namer, chosen_names, names_in
+from freshviews.plan.strategy import Request
 from freshviews.program.payload import COUNT, Component, Monomial, Value
 from freshviews.program.program import Program
 from freshviews.program.results import Held
@@ -31,7 +32,6 @@ from freshviews.program.views import Order, View
 from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate
 from freshviews.query.query import Query
 
-Strategy = Callable[[Query], Program]
 _ENDS = ("min", "max")
 _SHARED = (*_ENDS, *FOLDED)
 """Kinds that a shorter prefix of an ordered store tells."""
@@ -44,9 +44,9 @@ def number_of(name: str) -> str:
     return name + "#n"
 
 
-def assemble(block: Block, strategy: Strategy, in_z: bool = False) -> Program:
+def assemble(block: Block, plan: Callable[[Query], Program], in_z: bool = False) -> Program:
     """The program of a block whose result is held in a view. ``in_z``: multiplicities may be negative."""
-    main = strategy(block.query)
+    main = plan(block.query)
     if block.sets:
         main = by_sets(main, block)
     if not block.distinct:
@@ -62,12 +62,17 @@ def assemble(block: Block, strategy: Strategy, in_z: bool = False) -> Program:
     for alike in _alike(block.distinct):
         shared = not in_z and all(d.kind in _SHARED for d in alike)
         store = stores_of(levels_of(block), len(block.query.free), not shared)
-        hung = _hang(alike, strategy(alike[0].query), result, store, in_z, taken)
+        hung = _hang(alike, plan(alike[0].query), result, store, in_z, taken)
         taken.update(names_in(hung))
         views[:0] = hung.views
         triggers.extend(hung.triggers)
         upkeep = together(upkeep, hung.upkeep)
     return replace(main, views=tuple(views), triggers=tuple(triggers), upkeep=upkeep)
+
+
+def assembled(plan: Callable[[Query], Program]) -> Callable[[Request], Program]:
+    """The planning of blocks by a strategy that plans one query after the other, and reads no options."""
+    return lambda request: assemble(request.block, plan, bool(request.negative))
 
 
 def _alike(aggregates: tuple[DistinctAggregate, ...]) -> list[tuple[DistinctAggregate, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from freshviews.catalog.definitions import SetOperation, SetTerm, ViewDef
 from freshviews.expr.nodes import Column, Expr, substitute
-from freshviews.plan.planner import Plan
+from freshviews.plan.strategy import Plan
 from freshviews.program.printer import print_program
 from freshviews.program.results import Held
 from freshviews.query.block import SET, Block

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from freshviews.plan.assemble import assembled
 from freshviews.plan.delta import first_order
+from freshviews.plan.strategy import Strategy
 from freshviews.program.program import Program
 from freshviews.program.upkeep import Recomputed
 from freshviews.query.query import Query
@@ -19,3 +21,6 @@ def plan(query: Query) -> Program:
     """The first-order program, to be run over all stored rows after every batch."""
     bounds = (("update", "as evaluating the query from scratch"), ("delay", "O(1)"), ("space", "O(N + |result|)"))
     return replace(first_order.plan(query), strategy="recompute", bounds=bounds, upkeep=Recomputed())
+
+
+STRATEGY = Strategy("recompute", assembled(plan), plan)

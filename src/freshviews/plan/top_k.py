@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from freshviews.plan.leaves import all_components, leaf_view, trigger
 from freshviews.plan.naming import RESULT, Namer
+from freshviews.plan.strategy import Request, Strategy
 from freshviews.program.payload import COUNT, MULTIPLICITY, Monomial, Value
 from freshviews.program.program import Program
 from freshviews.program.results import Held
@@ -30,6 +31,13 @@ from freshviews.program.statements import Add, Top
 from freshviews.program.views import Order, View
 from freshviews.query.block import Limit
 from freshviews.query.query import Query
+
+
+def is_limited(request: Request) -> str | None:
+    """The block is the first rows of an order."""
+    if request.block.limit is None:
+        return None
+    return "the first rows of an order: all are kept in it, and those before its end apart"
 
 
 def plan(query: Query, limit: Limit) -> Program:
@@ -53,3 +61,11 @@ def plan(query: Query, limit: Limit) -> Program:
     )
     made = (trigger(query, atom, (body,)),)
     return Program(query.name, query.free, (rows, result), made, Held(RESULT), strategy="top_k", bounds=bounds)
+
+
+def _plan(request: Request) -> Program:
+    assert request.block.limit is not None
+    return plan(request.query, request.block.limit)
+
+
+STRATEGY = Strategy("top_k", _plan)

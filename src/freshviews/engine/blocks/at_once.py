@@ -9,7 +9,7 @@ from freshviews.codegen.block import compile_block
 from freshviews.engine.blocks.host import lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.plan.delta.first_order import update_exponents
-from freshviews.plan.planner import Plan
+from freshviews.plan.strategy import Plan
 from freshviews.plan.trie import at_once
 from freshviews.program.intersections import is_intersection
 from freshviews.program.program import Program
@@ -28,7 +28,7 @@ TOGETHER = 8
 def state_at_once(plan: Plan, block: Block, sizes: Mapping[str, float], dictionary: Dictionary) -> BlockState | None:
     """The state to be fed in the place of a block's own, and handed over; None where deltas are as good, and where
     functions of strings are computed before the triggers run. ``sizes``: rows by relation."""
-    if plan.strategy != "first_order" or plan.kind.acyclic or _steps(plan.program, block.query, sizes) < WORTH:
+    if not plan.by.stores_rows or plan.kind.acyclic or _steps(plan.program, block.query, sizes) < WORTH:
         return None
     program = at_once.plan(plan.program, block, sizes)
     if program is None or any(host.found for host in lift_program(plan.program)[1].values()):

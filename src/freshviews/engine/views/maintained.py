@@ -27,7 +27,8 @@ from freshviews.expr.ops import may_fail
 from freshviews.kernel.scalar.failure import ERRORS, TWO_VALUES
 from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS
 from freshviews.plan.explain import explain
-from freshviews.plan.planner import Plan, may_be_negative, plan_block
+from freshviews.plan.planner import may_be_negative, plan_block
+from freshviews.plan.strategy import Plan
 from freshviews.program.results import Held
 from freshviews.program.upkeep import Evaluated, Recomputed
 from freshviews.query.block import Block
@@ -190,6 +191,11 @@ class Maintained:
     def strategies(self) -> tuple[str, ...]:
         """The strategies at work, each once."""
         return tuple(dict.fromkeys(part.plan.strategy for part in self._parts))
+
+    @property
+    def hints(self) -> frozenset[str]:
+        """The options that its strategies read as hints."""
+        return frozenset[str]().union(*(part.plan.by.hints for part in self._parts))
 
     @property
     def may_fail_in_output(self) -> bool:

@@ -8,31 +8,17 @@ that costs more than it saves: a strategy that holds views of joins would hold l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from freshviews.plan.crown.query import BagQuery
-from freshviews.plan.delta import first_order
-from freshviews.program.program import Program
 from freshviews.program.rewrite import rename
 from freshviews.program.statements import If, Statement
 from freshviews.query.query import Atom, Query
 
 _MOST_RENAMINGS = 64
 """So many are looked at for the one with fewest variables in the output: of symmetric bags there are very many."""
-
-
-@dataclass(frozen=True)
-class Inner:
-    """What keeps bags: ``plan`` makes the program of one, which holds its rows in a view that it only adds to.
-    ``widened``: more variables in its output make no view but that one larger."""
-
-    plan: Callable[[Query], Program]
-    widened: bool = False
-
-
-FIRST_ORDER = Inner(first_order.plan, widened=True)
 
 
 @dataclass(frozen=True)

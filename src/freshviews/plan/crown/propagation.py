@@ -36,13 +36,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from freshviews.plan.crown.alike import FIRST_ORDER, Inner, Kept, kept_of
+from freshviews.plan.crown.alike import Kept, kept_of
 from freshviews.plan.crown.bags import Reader, hung
 from freshviews.plan.crown.bounds import bounds_of
 from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE, Node, nodes_of
 from freshviews.plan.crown.query import Prepared, prepared, tree_of
 from freshviews.plan.crown.rows import Carriers, Chain, Finish, Link, Rows
+from freshviews.plan.delta import first_order
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
@@ -52,6 +53,7 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
+from freshviews.plan.strategy import BagPlanner
 from freshviews.program.payload import COUNT, Component, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated, Held
@@ -78,12 +80,14 @@ from freshviews.query.query import Atom, Query
 
 Body = tuple[Statement, ...]
 
+FIRST_ORDER = BagPlanner(first_order.plan, widened=True)
+
 
 def plan(
     query: Query,
     updates: Mapping[str, float] | None = None,
     tree: str | None = None,
-    inner: Inner = FIRST_ORDER,
+    inner: BagPlanner = FIRST_ORDER,
 ) -> Program:
     """The program whose result is held in a view. ``updates``: expected number by atom; ``tree``: one that is named,
     see ``freshviews.query.join_trees.parse_tree``; ``inner`` keeps bags of cyclic queries, its result in a view.
@@ -97,7 +101,7 @@ def plan_enumerated(
     distinct: bool = False,
     updates: Mapping[str, float] | None = None,
     tree: str | None = None,
-    inner: Inner = FIRST_ORDER,
+    inner: BagPlanner = FIRST_ORDER,
 ) -> Program | None:
     """The program whose result is enumerated; None where it has to be held: DISTINCT over an output that had to be
     extended. ``distinct``: rows come once each, and relations have no negative multiplicities."""
@@ -111,9 +115,15 @@ def plan_groups(
     query: Query,
     updates: Mapping[str, float] | None = None,
     tree: str | None = None,
-    inner: Inner = FIRST_ORDER,
-) -> Program | str:
-    """The program whose groups are enumerated with their payloads, or why they are rather held."""
+    inner: BagPlanner = FIRST_ORDER,
+) -> Program:
+    """The program whose groups are enumerated with their payloads, where ``why_groups_are_stored`` finds nothing."""
+    made = prepared(query)
+    return _Crown(made, tree_of(made, updates or {}, tree), inner, counted=True, stored=False).program()
+
+
+def why_groups_are_stored(query: Query) -> str | None:
+    """Why the groups of a query are held rather than enumerated; None where they can be enumerated."""
     made = prepared(query)
     if made.free != frozenset(query.free):
         added = ", ".join(v for v in query.variables if v in made.free.difference(query.free))
@@ -123,7 +133,7 @@ def plan_groups(
     for atom in made.query.atoms:
         if set(atom.variables).issuperset(query.free):
             return f"no more of them than rows of {atom.name}"
-    return _Crown(made, tree_of(made, updates or {}, tree), inner, counted=True, stored=False).program()
+    return None
 
 
 def of_tree(query: Query, tree: JoinTree, distinct: bool = False) -> Program:
@@ -135,7 +145,7 @@ def of_tree(query: Query, tree: JoinTree, distinct: bool = False) -> Program:
 class _Crown:
     """Writes the triggers. Sign 1 stands for what comes in, -1 for what goes."""
 
-    def __init__(self, made: Prepared, tree: JoinTree, inner: Inner, counted: bool, stored: bool) -> None:
+    def __init__(self, made: Prepared, tree: JoinTree, inner: BagPlanner, counted: bool, stored: bool) -> None:
         self.made = made
         self.query = query = made.query
         self.free = free = made.free

@@ -25,6 +25,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from freshviews.expr.nodes import columns_of
+from freshviews.plan.assemble import assembled
 from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
@@ -38,6 +39,7 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
+from freshviews.plan.strategy import BagPlanner, Strategy
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.statements import Add, Loop, Statement
@@ -163,3 +165,6 @@ def _first_in(names: tuple[str, ...], before: frozenset[str], here: frozenset[st
 def _add(view: View, carriers: tuple[Carrier, ...]) -> Add:
     names = tuple(c.name for c in view.components)
     return Add(view.name, view.key, names, product(view.components, carriers))
+
+
+STRATEGY = Strategy("change_propagation", assembled(plan), plan, bags=lambda request: BagPlanner(plan))

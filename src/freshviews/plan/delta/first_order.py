@@ -31,6 +31,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from freshviews.expr.nodes import Call, Column, Expr, substitute
+from freshviews.plan.assemble import assemble
 from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
@@ -43,6 +44,7 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
+from freshviews.plan.strategy import BagPlanner, Request, Strategy
 from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
@@ -50,8 +52,10 @@ from freshviews.program.rewrite import rename, scale
 from freshviews.program.statements import Add, If, Into, Let, Lookup, Loop, Smaller, Statement, Sum
 from freshviews.program.structure import visit
 from freshviews.program.views import View
+from freshviews.query import variable_order
 from freshviews.query.dependencies import FD, closure
 from freshviews.query.query import Atom, Query
+from freshviews.query.variable_order import best_order
 from freshviews.types import BIGINT, BOOLEAN
 
 Keys = tuple[frozenset[int], ...]
@@ -80,6 +84,47 @@ def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
     update = "O(1)" if worst == 0 else "O(N)" if worst == 1 else f"O(N^{worst})"
     bounds = (("update", update), ("delay", "O(1)"), ("space", "O(N + |result|)"))
     return Program(query.name, query.free, views, triggers, Held(RESULT), strategy="first_order", bounds=bounds)
+
+
+MOST_SHARING = 5
+"""Most occurrences of tables for which deltas of occurrences that share a store are preferred to a view tree: the delta
+of n of them has a term for each set of them."""
+
+
+def looks_all_up(request: Request) -> str | None:
+    """The rows of one relation determine those of all others, and no update costs more than in a view tree.
+
+    Most updates are those of this relation, of which there are as many rows as in the join. Its row costs as many
+    lookups as a view tree has views on its path, and is added to one view, not to each of them.
+    """
+    query, dependencies = request.query, request.dependencies
+    if request.kind.dynamic_width <= 0 or len(query.atoms) == 1:
+        return None
+    fact = next((a for a in query.atoms if closure(a.variables, dependencies).issuperset(query.variables)), None)
+    if fact is None:
+        return None
+    tree = variable_order.update_exponents(best_order(query, False, dependencies), query, dependencies)
+    deltas = update_exponents(query, dependencies)
+    if any(deltas[name] > exponent for name, exponent in tree.items()):
+        return None
+    return f"from a row of {fact.name} all other relations are looked up by their keys"
+
+
+def shares_lookups(request: Request) -> str | None:
+    """Deltas only look rows up, in fewer views than a view tree has: it has one for each of the atoms that share a
+    store."""
+    query, dependencies = request.query, request.dependencies
+    stores = stores_of(query, dependencies, Namer(query))
+    if len(stores) == len(query.atoms) or len(query.atoms) > MOST_SHARING:
+        return None
+    if max(update_exponents(query, dependencies).values()) > 0:
+        return None
+    return "occurrences of a table share what is stored of it, and an update looks all others up"
+
+
+def takes_cyclic(request: Request) -> str | None:
+    """Any query: first-order deltas need no more than the base relations."""
+    return "cyclic: deltas over the base relations take linear space and the smaller side's time"
 
 
 def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[str, int]:
@@ -248,3 +293,12 @@ def _cover(loops: tuple[Loop, ...], unique: Mapping[str, Keys]) -> int:
             if closure(given.union(*(loop.key for loop in chosen)), rules).issuperset(free):
                 return count
     return len(loops)
+
+
+def _plan(request: Request) -> Program:
+    return assemble(request.block, lambda query: plan(query, request.keys_of(query)), bool(request.negative))
+
+
+STRATEGY = Strategy(
+    "first_order", _plan, plan, bags=lambda request: BagPlanner(plan, widened=True), stores_rows=True
+)

@@ -35,6 +35,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import columns_of
+from freshviews.plan.assemble import assembled
 from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     all_components,
@@ -45,6 +46,7 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
+from freshviews.plan.strategy import BagPlanner, Strategy
 from freshviews.program.payload import COUNT, ComponentOf, Monomial
 from freshviews.program.program import Program
 from freshviews.program.results import Held
@@ -248,3 +250,6 @@ def _definition(query: Query) -> str:
     """A component as the papers write it: ``SUM d: S(a, d) T(a)``."""
     atoms = " ".join(f"{atom.name}({', '.join(atom.variables)})" for atom in query.atoms)
     return f"SUM {', '.join(query.bound)}: {atoms}" if query.bound else atoms
+
+
+STRATEGY = Strategy("higher_order", assembled(plan), plan, bags=lambda request: BagPlanner(plan))

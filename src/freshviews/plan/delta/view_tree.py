@@ -30,7 +30,9 @@ The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
+from freshviews.plan.assemble import assemble
 from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
@@ -44,6 +46,7 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
+from freshviews.plan.strategy import BagPlanner, Request, Strategy
 from freshviews.program.payload import COUNT, Component, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated, Held
@@ -90,12 +93,38 @@ def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
 
 def plan_factorised(query: Query, dependencies: tuple[FD, ...] = ()) -> Program | None:
     """View tree whose result stays factorised; None where no order allows it."""
+    order = _factorised_order(query, dependencies)
+    return None if order is None else _program(query, order, dependencies, factorised=True)
+
+
+@lru_cache(maxsize=16)
+def _factorised_order(query: Query, dependencies: tuple[FD, ...]) -> VariableOrder | None:
+    """The order of a view tree whose result can stay factorised; None where there is none."""
     order = best_order(query, True, dependencies)
     if not query.free or not is_enumerable(order, query, dependencies):
         return None
-    if any(_joins_blindly(query, node) for node in order.nodes()):
+    return None if any(_joins_blindly(query, node) for node in order.nodes()) else order
+
+
+def stays_factorised(request: Request) -> str | None:
+    """An acyclic join of linear width whose rows can be enumerated from the view tree."""
+    if request.block.kind != "bag" or request.negative:
         return None
-    return _program(query, order, dependencies, factorised=True)
+    if not request.kind.acyclic or request.kind.dynamic_width > 1:
+        return None
+    if _factorised_order(request.query, request.dependencies) is None:
+        return None
+    return "the result stays factorised over the view tree"
+
+
+def serves_acyclic(request: Request) -> str | None:
+    """An acyclic join, or one relation."""
+    if not request.kind.acyclic and len(request.query.atoms) > 1:
+        return None
+    reason = "acyclic: one view tree serves all updates"
+    if request.block.kind == "bag" and request.negative:
+        reason += f"; the result is held, for multiplicities of {', '.join(request.negative)} may be negative"
+    return reason
 
 
 def _joins_blindly(query: Query, node: Node) -> bool:
@@ -345,3 +374,18 @@ def _open_steps(tree: Tree, names: Namer) -> list[Step]:
 def _emit(query: Query, done: Join) -> Emit:
     (monomial,) = product((Component(COUNT, "integer"),), done.carriers)
     return Emit(query.free, (monomial if monomial.factors else Monomial(()),))
+
+
+def _plan(request: Request) -> Program:
+    return assemble(request.block, lambda query: plan(query, request.keys_of(query)), bool(request.negative))
+
+
+def _plan_factorised(request: Request) -> Program:
+    program = plan_factorised(request.query, request.dependencies)
+    assert program is not None, "stays_factorised holds"
+    return program
+
+
+STRATEGY = Strategy("view_tree", _plan, plan, bags=lambda request: BagPlanner(plan))
+FACTORISED = replace(STRATEGY, plan=_plan_factorised)
+"""The same strategy with a result that stays factorised, which the planner takes where ``stays_factorised`` holds."""

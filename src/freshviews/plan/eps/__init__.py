@@ -10,4 +10,4 @@
 ``cycle`` finds the order of three relations. ``statements`` has statements that all of them write.
 """
 
-__all__ = ["four_relations", "hierarchical", "triangle", "triangle_linear", "triangle_listing"]
+__all__ = ["four_relations", "hierarchical", "strategy", "triangle", "triangle_linear", "triangle_listing"]

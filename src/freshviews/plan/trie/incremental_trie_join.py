@@ -41,11 +41,13 @@ from dataclasses import replace
 
 from freshviews.expr.nodes import Column, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
+from freshviews.plan.assemble import assemble
 from freshviews.plan.delta import first_order
 from freshviews.plan.delta.first_order import stores_of
 from freshviews.plan.leaves import parameters_of
 from freshviews.plan.naming import Namer
-from freshviews.plan.trie.key_order import best_key_order
+from freshviews.plan.strategy import BagPlanner, Request, Strategy
+from freshviews.plan.trie.key_order import PROPERTY, best_key_order, named_order
 from freshviews.program.payload import COUNT, MULTIPLICITY, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.rule import Atom as RuleAtom
@@ -110,6 +112,25 @@ def plan(
     )
 
 
+def has_negated_atoms(request: Request) -> str | None:
+    """The query has atoms of which no row may agree."""
+    return "negated atoms are part of a trace; no other strategy has them" if request.query.negated else None
+
+
+def _plan(request: Request) -> Program:
+    def plan_query(query: Query) -> Program:
+        return plan(query, request.keys_of(query), named_order(request, query), request.sizes)
+
+    return assemble(request.block, plan_query, bool(request.negative))
+
+
+def _bags(request: Request | None) -> BagPlanner:
+    """Bags are widened: a derivation has all variables anyway."""
+    if request is None:
+        return BagPlanner(plan, widened=True)
+    return BagPlanner(lambda bag: plan(bag, (), named_order(request, bag), request.sizes), widened=True)
+
+
 def _added(view: str, key: tuple[str, ...]) -> Add:
     return Add(view, key, (COUNT,), (Monomial((MULTIPLICITY,)),))
 
@@ -160,3 +181,6 @@ def _placed(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
             atom = next(a for a in query.atoms if variable in a.variables)
             found.insert(max((found.index(v) + 1 for v in atom.variables if v in found), default=0), variable)
     return tuple(found)
+
+
+STRATEGY = Strategy("incremental_trie_join", _plan, plan, bags=_bags, properties=frozenset({PROPERTY}))

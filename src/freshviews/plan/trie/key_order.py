@@ -17,10 +17,14 @@ from collections.abc import Mapping
 from functools import cache, cached_property
 from math import prod
 
+from freshviews.errors import PlanError
 from freshviews.expr.nodes import Call, Expr, columns_of
+from freshviews.plan.strategy import Request
 from freshviews.query.dependencies import FD, closure
 from freshviews.query.query import Atom, Query
 
+PROPERTY = "freshviews.key_order"
+"""The property that names a key order."""
 ROWS = 1_000_000
 """Rows of a relation of which nothing is told."""
 KEPT_BY_FILTER = 0.25
@@ -93,6 +97,25 @@ def edges_of(query: Query) -> list[frozenset[str]]:
     spanning: list[Expr] = [*query.conditions]
     spanning += [lift.expr for a in query.aggregates for lift in a.lifts if lift.atom is None]
     return [*(frozenset(a.variables) for a in query.atoms), *(frozenset(columns_of(e)) for e in spanning)]
+
+
+def named_order(request: Request, query: Query) -> tuple[str, ...] | None:
+    """The key order that a view names; a query of its distinct aggregates has its own variables last."""
+    view, main, text = request.view, request.query, request.options.get(PROPERTY)
+    if text is None:
+        return None
+    named = [name.strip() for name in text.split(",")]
+    known = {v for block in view.blocks for v in block.query.variables}
+    all_of = f"'{PROPERTY}' takes all of {', '.join(main.variables)}"
+    for name in named:
+        if name not in known:
+            raise PlanError(f"view {view.name}: there is no variable '{name}'; {all_of}, in the order to be bound")
+        if named.count(name) > 1:
+            raise PlanError(f"view {view.name}: '{name}' stands twice in '{PROPERTY}'; name it once")
+    missing = [v for v in main.variables if v not in named]
+    if missing:
+        raise PlanError(f"view {view.name}: '{missing[0]}' is not in its key order; {all_of}, in the order to be bound")
+    return (*(v for v in named if v in query.variables), *(v for v in query.variables if v not in named))
 
 
 def best_key_order(

@@ -42,6 +42,7 @@ from fractions import Fraction
 from itertools import chain
 
 from freshviews.expr.nodes import columns_of
+from freshviews.plan.assemble import assemble
 from freshviews.plan.delta.first_order import Store, stores_of
 from freshviews.plan.delta.nest import Pending
 from freshviews.plan.leaves import (
@@ -55,7 +56,8 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
-from freshviews.plan.trie.key_order import Estimates, best_key_order, parts
+from freshviews.plan.strategy import Request, Strategy
+from freshviews.plan.trie.key_order import PROPERTY, Estimates, best_key_order, named_order, parts
 from freshviews.program.payload import COUNT, Component, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
@@ -413,3 +415,17 @@ def _along(part: tuple[str, ...], last: str, path: tuple[str, ...], atoms: tuple
         met = [v for v in rest if any(v in a.variables and not known.isdisjoint(a.variables) for a in atoms)]
         order.append(min(met or rest, key=lambda v: (v in near, part.index(v))))
     return tuple(order)
+
+
+def _plan(request: Request) -> Program:
+    main, positive = request.query, not request.joins_negative
+
+    def plan_query(query: Query) -> Program:
+        once = positive and (query is not main or request.is_distinct)
+        return plan(query, request.keys_of(query), named_order(request, query), once, request.sizes)
+
+    return assemble(request.block, plan_query, not positive)
+
+
+_PROPERTIES = frozenset({PROPERTY})
+STRATEGY = Strategy("trie_join", _plan, plan, properties=_PROPERTIES, owns=_PROPERTIES)

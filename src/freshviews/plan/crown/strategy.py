@@ -1,0 +1,147 @@
+"""The strategy ``crown``: which of its programs a block gets, and when the planner prefers it.
+
+The result is enumerated where that is possible, else it is held in a view. The programs are made by
+``plan.crown.propagation``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from freshviews.catalog.window import PROPERTY as WINDOW
+from freshviews.errors import PlanError
+from freshviews.plan.assemble import assemble
+from freshviews.plan.crown import propagation
+from freshviews.plan.crown.query import prepared
+from freshviews.plan.crown.updates import NAMED, named_updates, rates_of
+from freshviews.plan.strategy import BagPlanner, Request, Strategy
+from freshviews.program.program import Program
+from freshviews.query.dependencies import closure
+from freshviews.query.hypergraph import hypergraph
+
+JOIN_TREE = "freshviews.join_tree"
+BAG_STRATEGY = "freshviews.bag_strategy"
+
+
+def enumerates_rows(request: Request) -> str | None:
+    """A free-connex join whose rows are enumerated, and where a view tree has no better bound."""
+    block, kind = request.block, request.kind
+    signed = bool(request.negative)
+    if not kind.free_connex or (signed and not _comes_once(request)):
+        return None
+    is_joined_set = request.view.combined is not None and request.is_distinct and len(block.query.atoms) > 1
+    if not (_beats_view_tree(request) or is_joined_set or signed):
+        return None
+    reason = "free-connex: semi-joins along a join tree, no join is kept"
+    if all(WINDOW in dict(relation.properties) for relation in request.inputs.values()):
+        reason += "; all tables have windows, first in, first out"
+    return reason
+
+
+def _beats_view_tree(request: Request) -> bool:
+    """True if rows are enumerated, and a view tree would take more than O(1) for an update, which changes few of them:
+    neither keys nor the hierarchy of the query allow O(1)."""
+    kind = request.kind
+    enumerated = request.block.kind == "bag" or request.is_distinct
+    return enumerated and not (kind.q_hierarchical or kind.q_hierarchical_under_keys)
+
+
+def _comes_once(request: Request) -> bool:
+    """True if the output determines the joined row, so that each is enumerated once, with its multiplicity of whatever
+    sign. A view tree cannot list such rows: those whose sum is zero hide each other."""
+    block = request.block
+    return block.kind == "bag" and len(block.query.atoms) > 1 and block.found_by_row
+
+
+def enumerates_groups(request: Request) -> str | None:
+    """A free-connex join whose groups have values of several relations, so that there may be more groups than rows."""
+    block = request.block
+    if request.negative or not request.kind.free_connex:
+        return None
+    if block.kind != "groups" or request.needs_held_groups or not block.results:
+        return None
+    if any(closure(a.variables, request.dependencies).issuperset(block.query.free) for a in block.query.atoms):
+        return None
+    if _why_groups_are_stored(request) is not None:
+        return None
+    return "free-connex: groups are put together from rows of several relations, none is kept"
+
+
+def joins_bags(request: Request) -> str | None:
+    """A cyclic query that is a tree of parts, for example two triangles with an edge between them, and each part has,
+    for the rest, no more rows than one of its atoms. First-order deltas would join all parts for an update; bags take
+    linear space, too."""
+    made = prepared(request.query)
+    graph = hypergraph(made.query)
+    if not made.bags or len(made.query.atoms) == 1 or not made.free <= graph.free.union(*graph.factors):
+        return None
+    bags = (bag.query for bag in made.bags.values())
+    if not all(any(set(bag.free).issubset(atom.variables) for atom in bag.atoms) for bag in bags):
+        return None
+    return "cyclic in parts: each is counted by the rows of one atom, and semi-joins go along a tree of them"
+
+
+def _plan(request: Request) -> Program:
+    """The program whose rows or groups are enumerated, where there is one; else the result is held."""
+    block, main = request.block, request.query
+    updates, tree, inner = rates_of(request.view, main, request.inputs), request.options.get(JOIN_TREE), _inner(request)
+    signed = request.joins_negative
+    what = "groups"
+    if block.kind == "bag" or (request.is_distinct and not signed):
+        program = propagation.plan_enumerated(main, block.kind != "bag", updates, tree, inner)
+        if program is not None:
+            return program
+        why = "free-connex only with more columns in the output"
+    elif request.is_distinct:
+        why = "multiplicities may be negative"
+    else:
+        stored = _why_groups_are_stored(request)
+        if stored is None:
+            return propagation.plan_groups(main, updates, tree, inner)
+        why = stored
+    if request.is_distinct:
+        what = "rows"
+    held = assemble(
+        block, lambda query: propagation.plan(query, updates, tree if query is main else None, inner), signed
+    )
+    return replace(held, bounds=(*held.bounds, (what, f"stored: {why}")))
+
+
+def _why_groups_are_stored(request: Request) -> str | None:
+    """Why the groups of a block are stored; None where they can be enumerated."""
+    if request.block.sets:
+        return "of several grouping sets, in each of which a derivation is"
+    if request.block.distinct:
+        names = ", ".join(sorted({d.kind for d in request.block.distinct}))
+        return f"over distinct values ({names}), which are no products of payloads"
+    return propagation.why_groups_are_stored(request.query)
+
+
+def _inner(request: Request) -> BagPlanner:
+    """What maintains the bags of a cyclic query: ``first_order``, or what the view names."""
+    name = request.options.get(BAG_STRATEGY, "first_order")
+    able = {known: one.bags for known, one in request.strategies.items() if one.bags is not None}
+    if name not in able:
+        raise PlanError(
+            f"view {request.view.name}: no strategy '{name}' keeps bags; '{BAG_STRATEGY}' takes {', '.join(able)}"
+        )
+    return able[name](request)
+
+
+def _check(request: Request) -> None:
+    """PlanError where the named updates cannot be read, whatever strategy is taken. The first rows of an order are read
+    from a view of its own, to which the option belongs."""
+    if request.block.limit is None:
+        named_updates(request.view, request.inputs)
+
+
+STRATEGY = Strategy(
+    "crown",
+    _plan,
+    propagation.plan,
+    properties=frozenset({JOIN_TREE, BAG_STRATEGY}),
+    owns=frozenset({JOIN_TREE, BAG_STRATEGY}),
+    hints=frozenset({NAMED}),
+    check=_check,
+    inner=BAG_STRATEGY,
+)

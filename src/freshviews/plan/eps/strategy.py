@@ -1,0 +1,120 @@
+"""The strategies with heavy and light parts: which program a block gets, and with which exponent.
+
+``ivm_eps`` takes all that these algorithms can maintain, in O(N^(1 + min(eps, 1 - eps))) space; ``ivm_eps_linear``
+takes queries over three relations in a cycle, in linear space. ``'freshviews.epsilon'`` names the exponent, for all
+atoms or for each; 'auto' leaves it to the stream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from freshviews.errors import PlanError
+from freshviews.plan.assemble import assemble
+from freshviews.plan.delta import first_order
+from freshviews.plan.eps import four_relations, hierarchical, triangle, triangle_linear, triangle_listing
+from freshviews.plan.strategy import Request, Strategy
+from freshviews.program.program import Program
+from freshviews.query.query import Query
+
+EPSILON = "freshviews.epsilon"
+AUTO = "auto"
+"""The exponent that is left to the stream."""
+CHOICES = (1 / 4, 1 / 3, 5 / 12, 1 / 2, 7 / 12, 2 / 3, 3 / 4)
+"""The exponents that the stream may choose: with none of them an update takes linear time. In linear space they are
+1/2 and more, for 4-cycles less."""
+
+
+def lists_by_exponent(request: Request) -> str | None:
+    """The view names an exponent, and the rows or groups of the query can be listed."""
+    if EPSILON not in request.options or request.needs_held_groups or not hierarchical.is_kept(request.query):
+        return None
+    return "hierarchical, and its exponent is named: values with many rows are kept apart, groups are listed"
+
+
+def halves_updates(request: Request) -> str | None:
+    """Heavy and light parts keep the updates of some relation below linear time, in linear space."""
+    try:
+        helped = triangle_linear.is_helped(request.query)
+    except PlanError:
+        return None
+    if not helped:
+        return None
+    return "cyclic, over three relations: values with many rows are kept apart, so no update takes linear time"
+
+
+def _plan_square(request: Request) -> Program:
+    """The program that lists rows where there is one for the query, else the one that holds the result."""
+    block, main, given = request.block, request.query, epsilons_of(request)
+    if hierarchical.is_kept(main):
+        if not request.needs_held_groups:
+            return _with_choices(request, hierarchical.plan(main, given), CHOICES)
+        if len(main.atoms) != 3:
+            raise PlanError(
+                f"view {request.view.name}: ivm_eps lists the groups of this query, and MIN, MAX and DISTINCT "
+                "aggregates and grouping sets are of groups that are held; take 'view_tree'"
+            )
+    if block.kind == "bag" or (request.is_distinct and not request.negative):
+        listing = triangle_listing.plan(main, given, block.kind != "bag")
+        if listing is not None:
+            return _with_choices(request, listing, CHOICES)
+    return _held(request, lambda query: triangle.plan(query, given), CHOICES)
+
+
+def _plan_linear(request: Request) -> Program:
+    given = epsilons_of(request)
+    return _held(request, lambda query: triangle_linear.plan(query, given), tuple(c for c in CHOICES if c >= 0.5))
+
+
+def _held(request: Request, plan: Callable[[Query], Program], choices: tuple[float, ...]) -> Program:
+    """The program whose result is held. ``first_order`` maintains the values of distinct aggregates."""
+    main = request.query
+    program = assemble(
+        request.block,
+        lambda query: plan(query) if query is main else first_order.plan(query),
+        bool(request.negative),
+    )
+    if four_relations.is_cycle(main):
+        choices = tuple(c for c in choices if c < 0.5)
+    return _with_choices(request, program, choices)
+
+
+def _with_choices(request: Request, program: Program, choices: tuple[float, ...]) -> Program:
+    """The program whose exponent is left to the stream, where the view says so."""
+    if request.options.get(EPSILON) != AUTO or program.balancing is None:
+        return program
+    said = f"auto, from {choices[0]:.3g} to {choices[-1]:.3g}, by the degrees at major rebalancing"
+    balancing = replace(program.balancing, choices=choices)
+    return replace(program, balancing=balancing, bounds=(*program.bounds, ("epsilon", said)))
+
+
+def epsilons_of(request: Request) -> Mapping[str, float]:
+    """The named exponents by atom, and under the empty name the one for all others.
+
+    '0.5', or 'r 0, s 0, t 1'; no exponent where the option is 'auto' or missing. PlanError where it cannot be read.
+    """
+    text = request.options.get(EPSILON, AUTO)
+    if text == AUTO:
+        return {}
+    names = {atom.name.lower(): atom.name for atom in request.query.atoms}
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        *name, number = part.split() or [""]
+        try:
+            value = float(number)
+            known = names[name[0].lower()] if name else ""
+        except (ValueError, KeyError):
+            value, known = -1.0, ""
+        if not 0 <= value <= 1 or len(name) > 1:
+            raise PlanError(
+                f"view {request.view.name}: '{EPSILON}' is a number from 0 to 1, or one for each of "
+                f"{', '.join(names)} as in '{next(iter(names), 'r')} 0.5', or 'auto', not {text!r}"
+            )
+        found[known] = value
+    return found
+
+
+_PROPERTIES = frozenset({EPSILON})
+SQUARE = Strategy("ivm_eps", _plan_square, triangle.plan, properties=_PROPERTIES)
+LINEAR = Strategy("ivm_eps_linear", _plan_linear, triangle_linear.plan, properties=_PROPERTIES)

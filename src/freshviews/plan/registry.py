@@ -1,0 +1,75 @@
+"""The strategies, and in which order the planner prefers them.
+
+A new algorithm is a file or a folder of its own, and a line here. If the planner is to take it by itself, it gets a
+preference as well.
+"""
+
+from __future__ import annotations
+
+from freshviews.plan import recompute, top_k
+from freshviews.plan.crown import strategy as crown
+from freshviews.plan.crown.query import prepared
+from freshviews.plan.delta import change_propagation, first_order, higher_order, view_tree
+from freshviews.plan.eps import strategy as eps
+from freshviews.plan.strategy import Necessity, Preference, Strategy
+from freshviews.plan.trie import incremental_trie_join, trie_join
+from freshviews.query.query import Query
+
+STRATEGIES: dict[str, Strategy] = {
+    strategy.name: strategy
+    for strategy in (
+        recompute.STRATEGY,
+        first_order.STRATEGY,
+        change_propagation.STRATEGY,
+        higher_order.STRATEGY,
+        view_tree.STRATEGY,
+        crown.STRATEGY,
+        eps.SQUARE,
+        eps.LINEAR,
+        trie_join.STRATEGY,
+        incremental_trie_join.STRATEGY,
+    )
+}
+"""By name, those that a user may name."""
+
+
+def _other_bags(query: Query) -> tuple[tuple[str, str], ...]:
+    """What may be named in the place of the bags' strategy. See ``_other_strategies``."""
+    return (("instead", f"'freshviews.bag_strategy' {_BY_TRACE}"),)
+
+
+def _other_strategies(query: Query) -> tuple[tuple[str, str], ...]:
+    """What may be named for a cyclic query. None of these has the better bound, and none is the worse for every stream
+    (docs/trie-join.md): the planner does not take them by itself."""
+    found = [f"'freshviews.strategy' {_BY_TRACE}"]
+    if len(prepared(query).query.atoms) > 1:
+        found.insert(0, "'freshviews.strategy' = 'crown': an update joins no parts, whose rows are held")
+    return (("instead", "\n".join(found)),)
+
+
+_BY_TRACE = "= 'incremental_trie_join': an update takes what it changes of a trace, which is held"
+
+NECESSITIES = (
+    Necessity(top_k.is_limited, top_k.STRATEGY),
+    Necessity(
+        incremental_trie_join.has_negated_atoms,
+        incremental_trie_join.STRATEGY,
+        "NOT EXISTS is kept by 'incremental_trie_join', not by {other}; name that or none, or write EXCEPT of distinct "
+        "rows",
+    ),
+)
+"""Kinds of blocks that one strategy alone can maintain."""
+
+PREFERENCES = (
+    Preference(eps.lists_by_exponent, eps.SQUARE),
+    Preference(crown.enumerates_rows, crown.STRATEGY),
+    Preference(crown.enumerates_groups, crown.STRATEGY),
+    Preference(view_tree.stays_factorised, view_tree.FACTORISED),
+    Preference(first_order.looks_all_up, first_order.STRATEGY),
+    Preference(first_order.shares_lookups, first_order.STRATEGY),
+    Preference(view_tree.serves_acyclic, view_tree.STRATEGY),
+    Preference(crown.joins_bags, crown.STRATEGY, _other_bags),
+    Preference(eps.halves_updates, eps.LINEAR, _other_strategies),
+    Preference(first_order.takes_cyclic, first_order.STRATEGY, _other_strategies),
+)
+"""The first whose condition holds is taken. Those after ``serves_acyclic`` are reached by cyclic queries only."""

@@ -1,0 +1,158 @@
+"""What a strategy is: one object that says what it reads, and makes the program of a block.
+
+A *request* is a block to be planned, with all that a strategy may ask about it. A *strategy* is an algorithm of the
+registry. A *preference* is a condition under which the planner takes a strategy by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.errors import PlanError
+from freshviews.program.program import Program
+from freshviews.query.block import Block
+from freshviews.query.dependencies import FD
+from freshviews.query.query import Query
+from freshviews.query.query_class import QueryClass
+
+
+@dataclass(frozen=True)
+class Request:
+    """A block of a view, to be planned.
+
+    ``inputs`` are the relations that the view reads, by name, and ``sizes`` their rows. ``dependencies`` are the
+    declared keys, as functional dependencies of the block's query. ``negative`` names, in order, the inputs of which
+    rows may have a negative multiplicity. ``options`` are the TBLPROPERTIES of the view. ``strategies`` are all that a
+    user may name.
+    """
+
+    view: ViewDef
+    block: Block
+    inputs: Mapping[str, TableDef | ViewDef]
+    dependencies: tuple[FD, ...]
+    kind: QueryClass
+    sizes: Mapping[str, float]
+    negative: tuple[str, ...]
+    options: Mapping[str, str]
+    strategies: Mapping[str, Strategy]
+
+    @property
+    def query(self) -> Query:
+        """The main query of the block."""
+        return self.block.query
+
+    def keys_of(self, query: Query) -> tuple[FD, ...]:
+        """The dependencies for a query of the block: they are known of the main query alone."""
+        return self.dependencies if query is self.query else ()
+
+    @property
+    def joins_negative(self) -> bool:
+        """True if rows of a relation of the main query may have a negative multiplicity."""
+        return any(atom.relation in self.negative for atom in self.query.atoms)
+
+    @property
+    def needs_held_groups(self) -> bool:
+        """True if every strategy stores the groups: for MIN, MAX and DISTINCT aggregates, and for several grouping
+        sets, as one derivation is in a group of each."""
+        return bool(self.block.distinct or self.block.sets)
+
+    @property
+    def is_distinct(self) -> bool:
+        """True if the block is the distinct rows of a join."""
+        return self.block.kind == "groups" and not self.block.results and not self.needs_held_groups
+
+
+Condition = Callable[[Request], str | None]
+"""Why a strategy is taken for a request, in words for EXPLAIN; None where the condition does not hold."""
+
+
+@dataclass(frozen=True)
+class BagPlanner:
+    """Maintains the bags of a cyclic query. ``plan`` makes the program of one bag, which holds the rows of the bag in a
+    view that it only adds to. ``widened``: more variables in the output make no view but that one larger."""
+
+    plan: Callable[[Query], Program]
+    widened: bool = False
+
+
+def _accept(request: Request) -> None:
+    """Nothing to check."""
+
+
+def _no_query(query: Query) -> Program:
+    raise PlanError(f"{query.name}: a block is needed to plan this")
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """An algorithm that maintains views.
+
+    ``plan`` makes the program of a block. ``of_query`` makes that of a query, as far as it can be made without a block
+    and without options. ``bags`` makes what maintains bags of other queries, None where the strategy cannot; without a
+    request, no option is read.
+
+    ``properties`` are the options that it reads. A view that sets one of those that it ``owns``, and names no strategy,
+    names this one. ``hints`` are options that it reads and that every strategy accepts; ``check`` raises PlanError
+    where they cannot be read.
+
+    ``stores_rows``: the program stores the rows of its relations and the result, and nothing else.
+    """
+
+    name: str
+    plan: Callable[[Request], Program]
+    of_query: Callable[[Query], Program] = _no_query
+    bags: Callable[[Request | None], BagPlanner] | None = None
+    properties: frozenset[str] = frozenset()
+    owns: frozenset[str] = frozenset()
+    hints: frozenset[str] = frozenset()
+    check: Callable[[Request], None] = _accept
+    stores_rows: bool = False
+    inner: str = ""
+    """The option that names a strategy below this one, whose properties this one reads too."""
+
+    def reads(self, request: Request) -> frozenset[str]:
+        """The properties that it reads, with those of the strategy below it."""
+        below = request.strategies.get(request.options.get(self.inner, ""))
+        return self.properties | (below.properties if below is not None else frozenset())
+
+
+def _no_note(query: Query) -> tuple[tuple[str, str], ...]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Preference:
+    """The planner takes the strategy where the condition holds. ``note`` adds lines to what EXPLAIN says."""
+
+    condition: Condition
+    strategy: Strategy
+    note: Callable[[Query], tuple[tuple[str, str], ...]] = _no_note
+
+
+@dataclass(frozen=True)
+class Necessity:
+    """A kind of block that one strategy alone can maintain.
+
+    ``refusal`` is the error where the view names something else, ``{other}``; without one that is ignored.
+    """
+
+    condition: Condition
+    strategy: Strategy
+    refusal: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A block's program, the strategy that made it, and why this one."""
+
+    program: Program
+    kind: QueryClass
+    by: Strategy
+    reason: str
+
+    @property
+    def strategy(self) -> str:
+        """The name of the strategy."""
+        return self.by.name
