@@ -1,18 +1,15 @@
-"""What freshviews costs, beside what runs next to it.
+"""The cost of freshviews beside its peers.
 
-``python -m benchmarks quick`` and ``full`` measure what ``schedule`` lists, each strategy in a process of its own and
-in turn (A B A B), print the tables, and write every figure into benchmarks/results/ and, of a full run,
-docs/benchmarks.md.
+``python -m benchmarks quick`` and ``full`` measure the entries of ``running.schedule``, each strategy in a process of
+its own and in turns (A B A B), print tables, and write every figure into benchmarks/results. ``python -m benchmarks
+page`` generates the pages of docs/ and the table of README.md from these results.
 
-A workload is a module with ``stream(case)``: tables, a view, batches of changes, and points at which answers are
-compared (``stream``). ``strategies`` lists who keeps a view fresh, our own strategies (``ours``) and the peers
-(``peers``, one a file), and ``course`` times them. The workloads are ``graph``, ``star``, ``tpch``, ``triangle``,
-``snb``, ``orderbook``, ``flights`` and ``oumv``. Those that are no stream measure themselves: ``single_rows``,
-``memory``, ``first_use``, ``steps``, ``trie``, ``moves``, ``tree_load``, and on Spark ``pipeline_star``,
-``pipeline_fixed``, ``pipeline_graph``, ``pipeline_restart``, ``pipeline_workers``, which share ``pipeline_run`` and
-``pipeline_state``.
+The packages, each of which may import those before it:
 
-``run`` goes through the schedule, ``processes`` starts and ends a measurement (``worker`` is its other side),
-``environments`` makes those of peers that clash, ``results`` keeps what is measured, ``report`` and ``plots`` make the
-page of it, ``check`` is the guard.
+- ``measuring``: one measurement: streams, strategies, answers, processes;
+- ``workloads``: streams of changes, a module each;
+- ``timing``, ``counting``, ``pipeline``: workloads that measure themselves, by time, by steps, and on Spark;
+- ``peers``: the systems beside freshviews, a module each;
+- ``running``: runs of many measurements, their results, and the guard;
+- ``reporting``: pages and charts.
 """

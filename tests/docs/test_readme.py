@@ -50,3 +50,4 @@ def test_the_example_is_on_the_first_screen() -> None:
     assert any("print(view[" in line for line in first_screen)
     assert any("make demo" in line for line in first_screen)
     assert any("make test" in line for line in first_screen)
+    assert any(line.startswith("![") for line in first_screen[:15])
