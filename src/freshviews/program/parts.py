@@ -69,7 +69,8 @@ class Balancing:
 
     The threshold base follows the rows of ``stores``. A major rebalancing parts every view, empties the ``auxiliary``
     views and runs ``recompute``, which computes them from the stores. ``choices``: exponents from which the engine may
-    take another one at every major rebalancing; none if those of the partitions are fixed.
+    take another one at every major rebalancing; none if those of the partitions are fixed. ``reads_heavy``: the
+    enumeration of the result goes through heavy values, so that its delay grows with their number.
     """
 
     stores: tuple[str, ...]
@@ -78,6 +79,7 @@ class Balancing:
     recompute: tuple[Statement, ...]
     procedures: tuple[Procedure, ...] = ()
     choices: tuple[float, ...] = ()
+    reads_heavy: bool = False
 
     def procedure(self, name: str) -> Procedure:
         return next(p for p in self.procedures if p.name == name)

@@ -134,8 +134,7 @@ class BlockState:
             return
         self._looked = int(self._balance[balances.MAJOR])
         self._exponents = [mem.f64(int(self._balance[at + balances.EPSILON])) for at in self._partition_words()]
-        constant = dict(self.program.bounds)["delay"].startswith("O(1)")
-        reads = 0.0 if constant else self._rows_read / max(self._updates, 1)
+        reads = self._rows_read / max(self._updates, 1) if balancing.reads_heavy else 0.0
         degrees = [self._degrees(partition) for partition in balancing.partitions if partition.by]
         base = int(self._balance[balances.BASE])
         best = exponent.chosen(degrees, base, balancing.choices, self._exponents[0], reads)

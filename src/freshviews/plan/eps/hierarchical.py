@@ -364,7 +364,7 @@ class _Planner:
             side = Lookup(heavy.name, heavy.key, self.namer.alias(heavy.name), enter, self.made_light(node, 1))
             recompute.append(Loop(rows.view, rows.key, (), rows.alias, (Leave(rows.alias, HEAVY), side)))
         names = tuple(view.name for view in self.stores.values())
-        return Balancing(names, tuple(partitions), tuple(auxiliary), tuple(recompute))
+        return Balancing(names, tuple(partitions), tuple(auxiliary), tuple(recompute), reads_heavy=True)
 
     def made_light(self, node: Node, sign: int) -> Body:
         """Add the join below a value of a node to the view of the light values, or take it out. The value has a row."""
