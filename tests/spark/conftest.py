@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,6 +30,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     # Where workers, which are started once, look for the fault that a test plans.
     os.environ["FAULT"] = str(tmp_path_factory.mktemp("fault") / "planned")
     session = start_session("local[2]", quiet=True)
+    # Spark has put its own handler of Ctrl-C in place, which tests after these do not expect.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield session
     session.stop()
 
