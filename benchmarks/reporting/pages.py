@@ -1,6 +1,6 @@
 """The pages of docs/ and the table of README.md, generated from the latest results.
 
-A page has hand-written text, and between two marks the text that results generate. ``write_pages`` replaces the
+A page has hand-written text, and between pairs of marks the text that results generate. ``write_pages`` replaces the
 latter, and draws the charts where matplotlib is installed. Nothing is measured.
 """
 
@@ -48,7 +48,8 @@ def write_pages(root: Path = ROOT) -> list[Path]:
     for group, (machine, measured) in found.items():
         page = docs / "benchmarks" / f"{group}.md"
         drawn = charts_of(group, measured, docs / "plots") if can_draw() else pictures_in(page)
-        fill(page, group, part_text(machine, measured, drawn))
+        fill(page, f"{group}, charts", charts_text(measured, drawn))
+        fill(page, group, figures_text(machine, measured))
         written.append(page)
     if can_draw():
         draw_overview({GROUPS[group]: measured for group, (_, measured) in found.items()}, docs / "plots" / OVERVIEW)
@@ -83,10 +84,15 @@ def pictures_in(page: Path) -> list[tuple[str, str]]:
     return [(line.rpartition("/")[2].rstrip(")"), line[2:].partition("](")[0]) for line in lines]
 
 
-def part_text(machine: dict[str, Any], measured: Sequence[Measured], drawn: Sequence[tuple[str, str]]) -> str:
-    """What results generate of a page of a part: charts, where others are ahead, tables, the machine."""
+def charts_text(measured: Sequence[Measured], drawn: Sequence[tuple[str, str]]) -> str:
+    """The generated text at the beginning of a page of a part: charts, and where others are ahead."""
     texts = [f"![{title}](../plots/{name})" for name, title in drawn]
-    texts += ["## Where others are ahead", ahead(measured), "## Figures", describe(machine), table(measured)]
+    return "\n\n".join([*texts, "## Where others are ahead", ahead(measured)])
+
+
+def figures_text(machine: dict[str, Any], measured: Sequence[Measured]) -> str:
+    """The generated text at the end of a page of a part: the machine, and all figures."""
+    texts = ["## Figures", describe(machine), table(measured)]
     stored = states(measured)
     if stored:
         texts += ["State, the most at any point of comparison:", stored]

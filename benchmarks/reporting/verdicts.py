@@ -53,14 +53,15 @@ def ahead(measured: Sequence[Measured]) -> str:
     lines = ["Peers that are faster:", "", *(_listed(leads(measured, peers=True)) or ["- none"])]
     own = leads(measured, peers=False)
     if own:
-        lines += ["", "Strategies of freshviews, named, that are faster than the planner's choice:", "", *_listed(own)]
+        words = "Strategies of freshviews that are faster than the one measured as freshviews:"
+        lines += ["", words, "", *_listed(own)]
     messages = refused(measured)
     if messages:
         lines += ["", "Views that freshviews refused, and its message:", ""]
         lines += [f"- {title}: `{message}`" for title, message in messages]
         alone = _alone(measured)
         if alone:
-            lines += ["", "Peers with a figure where the planner's choice has none:", "", *alone]
+            lines += ["", "Peers with a figure where freshviews has none:", "", *alone]
     wrong = dict.fromkeys(f"- {one['wrong']}" for one in measured if "wrong" in one)
     if wrong:
         lines += ["", "Answers that differ, so that their times do not count:", "", *wrong]
