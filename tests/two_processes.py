@@ -1,4 +1,4 @@
-"""A script that is run twice, by processes of their own, over one cache of compiled code that is empty at first."""
+"""Run a script in two processes, one after the other, with one cache of compiled code that is empty at first."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 
-def told_by_two(source: str, folder: Path) -> list[list[str]]:
-    """The words that each of the two prints."""
+def printed_by_two(source: str, folder: Path) -> list[list[str]]:
+    """The words that each process prints. ``source`` is the script; script and cache go into ``folder``."""
     script = folder / "script.py"
     script.write_text(source)
     env = os.environ | {"FRESHVIEWS_CACHE_DIR": str(folder / "cache")}

@@ -1,4 +1,4 @@
-"""The README's two folders: its commands, as they stand there, print what it shows."""
+"""The two folders of the README: its commands print what it shows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-_SECTION = re.compile(r"^## Your own two folders\n(.*?)^## ", re.MULTILINE | re.DOTALL)
+_SECTION = re.compile(r"^## On Spark\n(.*?)^## ", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

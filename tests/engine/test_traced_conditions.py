@@ -14,7 +14,7 @@ from freshviews.program.reference.incremental.maintenance import Maintained
 from freshviews.ring import INTEGER
 from tests.engine.test_traced import as_columns, compared
 from tests.program.incremental.rules import rule
-from tests.two_processes import told_by_two
+from tests.two_processes import printed_by_two
 
 SCRIPT = """
 from freshviews.codegen.writing import conditions
@@ -130,4 +130,4 @@ def test_conditions_compare_strings_that_are_constants() -> None:
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
 def test_another_process_finds_compiled_conditions_on_disk(tmp_path: Path) -> None:
-    assert told_by_two(SCRIPT, tmp_path) == [["0", "1", "True"], ["1", "0", "True"]]
+    assert printed_by_two(SCRIPT, tmp_path) == [["0", "1", "True"], ["1", "0", "True"]]

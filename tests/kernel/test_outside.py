@@ -6,7 +6,7 @@ import pytest
 
 from freshviews.kernel.memory.mem import PURE_PYTHON, allocate, jit, load, release, store
 from freshviews.kernel.memory.outside import outside
-from tests.two_processes import told_by_two
+from tests.two_processes import printed_by_two
 
 SCRIPT = """
 from freshviews.kernel.memory.mem import allocate, jit
@@ -60,4 +60,4 @@ def test_two_kernels_of_one_name_are_refused() -> None:
 
 @pytest.mark.skipif(PURE_PYTHON, reason="nothing is compiled")
 def test_code_from_the_cache_finds_the_kernels_it_calls_by_name(tmp_path: Path) -> None:
-    assert told_by_two(SCRIPT, tmp_path) == [["0", "0"], ["1", "0"]]
+    assert printed_by_two(SCRIPT, tmp_path) == [["0", "0"], ["1", "0"]]
