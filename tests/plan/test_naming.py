@@ -65,7 +65,7 @@ def check_names(program: Program) -> None:
     assert not variables & rows and not variables & views and not rows & views
 
 
-@pytest.mark.parametrize("strategy", [name for name in STRATEGIES if not name.startswith("ivm_eps")])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("name", QUERIES)
 def test_no_made_name_equals_one_of_the_user(name: str, strategy: str) -> None:
     """Every name that a program makes becomes the user's, for a variable and for a column, and the program is made

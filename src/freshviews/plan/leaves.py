@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from freshviews.plan.naming import lift_names
 from freshviews.program.payload import COUNT, MULTIPLICITY, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Parameter, Trigger
-from freshviews.program.statements import Let, Statement
+from freshviews.program.statements import Add, Let, Statement
 from freshviews.program.views import View
 from freshviews.query.query import Aggregate, Atom, Query
 
@@ -107,6 +107,11 @@ def leaf_view(query: Query, atom: Atom, name: str, indexes: tuple[tuple[int, ...
     components = components_over(query, frozenset({atom.name}))
     filters = "".join(f" where {f}" for f in atom.filters)
     return View(name, atom.variables, components, indexes, definition=f"{atom.relation}{filters}")
+
+
+def add_to(view: View, carriers: tuple[Carrier, ...]) -> Add:
+    """Add the product of carriers to the row of a view whose key is bound."""
+    return Add(view.name, view.key, tuple(c.name for c in view.components), product(view.components, carriers))
 
 
 def trigger(query: Query, atom: Atom, body: tuple[Statement, ...]) -> Trigger:

@@ -17,7 +17,7 @@ from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, LIVE, Node
 from freshviews.plan.delta.nest import Pending
 from freshviews.plan.leaves import Carrier, row_carrier, spanning_lifts
-from freshviews.program.statements import Exists, If, Lookup, Loop, Statement, Tally
+from freshviews.program.statements import Exists, Lookup, Loop, Statement, Tally
 from freshviews.query.query import Query
 
 Carriers = tuple[Carrier, ...]
@@ -137,20 +137,13 @@ class Rows:
         return [_Step("sums", c) for c in below if c.closed] + [_Step("down", c) for c in below if c.free]
 
     def _go(self, state: _State, finish: Finish) -> tuple[Statement, ...]:
-        pending, bound = state.pending, state.bound
-        ready = tuple(c for c in pending.conditions if bound.issuperset(columns_of(c)))
-        if ready:
-            rest = replace(pending, conditions=tuple(c for c in pending.conditions if c not in ready))
-            body = self._go(replace(state, pending=rest), finish)
-            for condition in reversed(ready):
-                body = (If(condition, body),)
-            return body
-        lifts = tuple(lift for lift in pending.lifts if bound.issuperset(columns_of(lift[1].expr)))
-        if lifts:
-            rest = replace(pending, lifts=tuple(lift for lift in pending.lifts if lift not in lifts))
-            carrier = Carrier(None, frozenset(), tuple((name, value) for name, _, value in lifts))
-            inner = replace(state, carriers=(*state.carriers, carrier), pending=rest)
-            return (*(let for _, let, _ in lifts), *self._go(inner, finish))
+        applied = state.pending.applied(
+            state.bound,
+            state.carriers,
+            lambda pending, carriers: self._go(replace(state, pending=pending, carriers=carriers), finish),
+        )
+        if applied is not None:
+            return applied
         if not state.steps:
             return finish(state.carriers)
         step = self._next(state)
@@ -165,10 +158,10 @@ class Rows:
         if step.how == "up" and node.parent is not None:
             further.append(_Step("up", node.parent, node))
         done = _State(
-            bound | frozenset(node.variables),
+            state.bound | frozenset(node.variables),
             (*state.carriers, *self.own(node, alias)),
             (*left, *further),
-            pending,
+            state.pending,
         )
         body = self._go(done, finish)
         shared = step.source.key if step.source is not None else node.key

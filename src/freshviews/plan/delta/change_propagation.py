@@ -28,11 +28,10 @@ from freshviews.expr.nodes import columns_of
 from freshviews.plan.assemble import assembled
 from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
-    Carrier,
+    add_to,
     all_components,
     components_over,
     leaf_view,
-    product,
     row_carrier,
     spanning_lifts,
     trigger,
@@ -42,7 +41,7 @@ from freshviews.plan.naming import RESULT, Namer, joined_name
 from freshviews.plan.strategy import BagPlanner, Strategy
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
-from freshviews.program.statements import Add, Loop, Statement
+from freshviews.program.statements import Loop, Statement
 from freshviews.program.structure import visit
 from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
@@ -141,7 +140,7 @@ class _LeftDeep:
 
         def go_on(join: Join, j: int) -> tuple[Statement, ...]:
             """The change of result j is bound: add it, and join it with the next atom."""
-            add = _add(self.results[j], join.carriers)
+            add = add_to(self.results[j], join.carriers)
             if j + 1 == len(self.atoms):
                 return (add,)
             step = self._step(self.leaves[j + 1])
@@ -150,7 +149,7 @@ class _LeftDeep:
 
         body = nest(join, lambda done: go_on(done, k), indexes)
         if k > 0:
-            body += (_add(self.leaves[k], join.carriers),)
+            body += (add_to(self.leaves[k], join.carriers),)
         return trigger(self.query, atom, body)
 
     def _step(self, view: View) -> Step:
@@ -160,11 +159,6 @@ class _LeftDeep:
 
 def _first_in(names: tuple[str, ...], before: frozenset[str], here: frozenset[str], k: int) -> bool:
     return here.issuperset(names) and (k == 0 or not before.issuperset(names))
-
-
-def _add(view: View, carriers: tuple[Carrier, ...]) -> Add:
-    names = tuple(c.name for c in view.components)
-    return Add(view.name, view.key, names, product(view.components, carriers))
 
 
 STRATEGY = Strategy("change_propagation", assembled(plan), plan, bags=lambda request: BagPlanner(plan))

@@ -45,6 +45,29 @@ class Pending:
         """What has to be computed."""
         return (*self.conditions, *(let.expr for _, let, _ in self.lifts))
 
+    def applied(
+        self,
+        bound: frozenset[str],
+        carriers: tuple[Carrier, ...],
+        go_on: Callable[[Pending, tuple[Carrier, ...]], tuple[Statement, ...]],
+    ) -> tuple[Statement, ...] | None:
+        """Statements that apply what has all its variables bound; None if nothing has.
+
+        ``go_on`` writes the statements that follow, for what is still pending and for the carriers so far.
+        """
+        ready = [c for c in self.conditions if bound.issuperset(columns_of(c))]
+        if ready:
+            body = go_on(Pending(tuple(c for c in self.conditions if c not in ready), self.lifts), carriers)
+            for condition in reversed(ready):
+                body = (If(condition, body),)
+            return body
+        lifts = [lift for lift in self.lifts if bound.issuperset(columns_of(lift[1].expr))]
+        if not lifts:
+            return None
+        carrier = Carrier(None, frozenset(), tuple((name, value) for name, _, value in lifts))
+        rest = Pending(self.conditions, tuple(lift for lift in self.lifts if lift not in lifts))
+        return (*(let for _, let, _ in lifts), *go_on(rest, (*carriers, carrier)))
+
 
 @dataclass(frozen=True)
 class Join:
@@ -67,22 +90,13 @@ def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> 
 
     The indexes that loops need are added to ``indexes``, by view.
     """
-    ready = [c for c in join.pending.conditions if join.bound.issuperset(columns_of(c))]
-    if ready:
-        rest = Pending(tuple(c for c in join.pending.conditions if c not in ready), join.pending.lifts)
-        inner = replace(join, pending=rest)
-        body = nest(inner, finish, indexes, smaller)
-        for condition in reversed(ready):
-            body = (If(condition, body),)
-        return body
-    lifts = [lift for lift in join.pending.lifts if join.bound.issuperset(columns_of(lift[1].expr))]
-    if lifts:
-        rest = Pending(
-            join.pending.conditions, tuple(lift for lift in join.pending.lifts if lift not in lifts)
-        )
-        carrier = Carrier(None, frozenset(), tuple((name, value) for name, _, value in lifts))
-        inner = replace(join, carriers=(*join.carriers, carrier), pending=rest)
-        return (*(let for _, let, _ in lifts), *nest(inner, finish, indexes, smaller))
+    applied = join.pending.applied(
+        join.bound,
+        join.carriers,
+        lambda pending, carriers: nest(replace(join, pending=pending, carriers=carriers), finish, indexes, smaller),
+    )
+    if applied is not None:
+        return applied
     if not join.steps:
         return finish(join)
     for step in join.steps:

@@ -36,6 +36,7 @@ from freshviews.plan.assemble import assemble
 from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
+    add_to,
     all_components,
     components_over,
     leaf_view,
@@ -277,7 +278,7 @@ class _Climb:
         tree, branch = self.path[level]
         body: list[Statement] = []
         if len(tree.branches) > 1 or tree.joined is branch.view:
-            body.append(_add(branch.view, carriers))
+            body.append(add_to(branch.view, carriers))
         if self.factorised and not branch.open and (tree.joined is not None or tree.variable is None):
             body.append(Changed(self._change(level, bound, carriers)))
         return (*body, *self._join(level, bound, carriers))
@@ -305,7 +306,7 @@ class _Climb:
                 return (Into(alias, product(components, done.carriers)),)
             body: list[Statement] = []
             if stored and tree.joined is not None:
-                body.append(_add(tree.joined, done.carriers))
+                body.append(add_to(tree.joined, done.carriers))
             return (*body, *self._up(level, done.bound, done.carriers))
 
         join = Join(bound, carriers, siblings, tree.pending)
@@ -336,11 +337,6 @@ class _Climb:
         pending = Pending(tuple(c for tree, _ in self.path[level:] for c in tree.pending.conditions))
         start = Join(bound, carriers, (*siblings, *opened), pending)
         return nest(start, lambda done: (_emit(self.query, done),), self.indexes, smaller=False)
-
-
-def _add(view: View, carriers: tuple[Carrier, ...]) -> Add:
-    names = tuple(c.name for c in view.components)
-    return Add(view.name, view.key, names, product(view.components, carriers))
 
 
 def _step(branch: Branch, names: Namer) -> Step:

@@ -61,7 +61,7 @@ from freshviews.plan.trie.key_order import PROPERTY, Estimates, best_key_order, 
 from freshviews.program.payload import COUNT, Component, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
-from freshviews.program.statements import Add, Clear, Cursor, If, Into, Leap, Lookup, Statement, Sum
+from freshviews.program.statements import Add, Clear, Cursor, Into, Leap, Lookup, Statement, Sum
 from freshviews.program.upkeep import Evaluated
 from freshviews.program.views import Trie, View
 from freshviews.query.dependencies import FD
@@ -197,18 +197,13 @@ class _Writer:
 
     def below(self, point: _Point, finish: _Finish) -> Body:
         """What is done at a point of the join and below it."""
-        for condition in point.pending.conditions:
-            if point.bound.issuperset(columns_of(condition)):
-                rest = replace(
-                    point.pending, conditions=tuple(c for c in point.pending.conditions if c is not condition)
-                )
-                return (If(condition, self.below(replace(point, pending=rest), finish)),)
-        lifts = [one for one in point.pending.lifts if point.bound.issuperset(columns_of(one[1].expr))]
-        if lifts:
-            carrier = Carrier(None, frozenset(), tuple((name, value) for name, _, value in lifts))
-            rest = replace(point.pending, lifts=tuple(one for one in point.pending.lifts if one not in lifts))
-            carriers = (*point.carriers, carrier)
-            return (*(let for _, let, _ in lifts), *self.below(replace(point, pending=rest, carriers=carriers), finish))
+        applied = point.pending.applied(
+            point.bound,
+            point.carriers,
+            lambda pending, carriers: self.below(replace(point, pending=pending, carriers=carriers), finish),
+        )
+        if applied is not None:
+            return applied
         for atom in point.atoms:
             if point.bound.issuperset(atom.variables):
                 others = tuple(a for a in point.atoms if a is not atom)
