@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from freshviews.program.reference.incremental.block import BlockState
 from freshviews.query.query import Query
 from freshviews.ring import Real
 from tests.plan.cases import CASES, count
 from tests.plan.oracle import Key, evaluate_query
 from tests.plan.streams import Stream, relations_of
+from tests.program.incremental.block import BlockState
 
 pytestmark = pytest.mark.compiled(4)
 

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import pytest
 
-from freshviews.program.reference.incremental.heads import Conflict, Function, Grouped, Scan, Scanned
 from freshviews.program.reference.incremental.maintenance import Delta, Maintained
 from freshviews.ring import INTEGER, REAL, ProductRing, Real
+from tests.program.incremental.heads import Conflict, Function, Grouped, Scan, Scanned
 from tests.program.incremental.rules import Relations, rule
 
 ONE = rule("abc", "R ab", "S bc")

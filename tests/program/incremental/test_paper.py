@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from freshviews.program.reference.incremental.describe import explained, intervals, oracle
 from freshviews.program.reference.incremental.maintenance import Delta, Maintained
 from freshviews.program.reference.incremental.surgery import surgeries
 from freshviews.program.reference.incremental.versions import Version
 from freshviews.ring import INTEGER
+from tests.program.incremental.describe import explained, intervals, oracle
 from tests.program.incremental.rules import RULES, rule
 
 

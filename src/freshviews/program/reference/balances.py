@@ -11,13 +11,10 @@ second one follows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from freshviews.program.parts import Balancing, Partition, thresholds
 from freshviews.program.reference.payloads import Key, Payload, Scope
-
-if TYPE_CHECKING:
-    from freshviews.program.reference.interpreter import State
+from freshviews.program.reference.tables import Run, Tables
 
 
 class Balances:
@@ -26,8 +23,9 @@ class Balances:
     ``low``: the fewest rows that the stores may have. It is 0 during a batch for which the base was set.
     """
 
-    def __init__(self, state: State) -> None:
-        self.state = state
+    def __init__(self, tables: Tables, run: Run) -> None:
+        self.tables = tables
+        self.run = run
         self.base = 1
         self.low = 0
         self.major = 0
@@ -35,13 +33,13 @@ class Balances:
 
     @property
     def balancing(self) -> Balancing | None:
-        return self.state.program.balancing
+        return self.tables.program.balancing
 
     @property
     def size(self) -> int:
         """The rows of the stores."""
         assert self.balancing is not None
-        return sum(len(self.state.views[name]) for name in self.balancing.stores)
+        return sum(len(self.tables.views[name]) for name in self.balancing.stores)
 
     def expect(self, multiplicities: Sequence[int]) -> None:
         """Before a batch: set the base for all its rows if these are inserts that may more than double the stores."""
@@ -62,31 +60,31 @@ class Balances:
     def restore(self, view: str, key: Key) -> None:
         """Run a Balance after an update of the row ``key`` of a view: a major or a minor rebalancing, if one is due."""
         assert self.balancing is not None
-        self.state.steps += 1
+        self.tables.steps += 1
         if self.size >= self.base:
             self._rebalance(2 * self.base)
         elif self.size < self.low:
             self._rebalance(max(self.base // 2 - 1, 1))
         else:
             for partition in self.balancing.partitions_of(view):
-                self.state.steps += 1
+                self.tables.steps += 1
                 value = tuple(key[i] for i in partition.by)
                 _, rise, sink = thresholds(self.base, partition.epsilon)
                 degree = self.degree(partition, value)
-                heavy = value in self.state.views[partition.heavy]
+                heavy = value in self.tables.views[partition.heavy]
                 if (degree < sink) if heavy else (degree >= rise):
                     self._move(partition, value, heavy)
 
     def degree(self, partition: Partition, value: Key) -> int:
         """The number of rows that have a value."""
         if not partition.by:
-            return len(self.state.views[partition.view])
-        return len(self.state.indexes[partition.view][partition.by].get(value, ()))
+            return len(self.tables.views[partition.view])
+        return len(self.tables.indexes[partition.view][partition.by].get(value, ()))
 
     def _move(self, partition: Partition, value: Key, heavy: bool) -> None:
         self.minor += 1
         scope = Scope(dict(zip(partition.value, value, strict=True)), {}, _no_row)
-        self.state.run(partition.sink if heavy else partition.rise, scope)
+        self.run(partition.sink if heavy else partition.rise, scope)
 
     def _rebalance(self, base: int) -> None:
         assert self.balancing is not None
@@ -94,31 +92,31 @@ class Balances:
         self.low = base // 4
         self.major += 1
         for name in self.balancing.auxiliary:
-            self.state.steps += len(self.state.views[name])
-            self.state.clear(name)
+            self.tables.steps += len(self.tables.views[name])
+            self.tables.clear(name)
         for partition in self.balancing.partitions:
             self._part(partition)
-        self.state.run(self.balancing.recompute, Scope({}, {}, _no_row))
+        self.run(self.balancing.recompute, Scope({}, {}, _no_row))
 
     def _part(self, partition: Partition) -> None:
         """Make each value heavy or light by the threshold itself, and mark the rows of the heavy ones."""
-        state = self.state
+        tables = self.tables
         strict, _, _ = thresholds(self.base, partition.epsilon)
         heavy = {}
         if partition.subset:
-            for index in state.subsets[partition.view, partition.subset].values():
+            for index in tables.subsets[partition.view, partition.subset].values():
                 index.clear()
-        for key in state.views[partition.view]:
-            state.steps += 1
+        for key in tables.views[partition.view]:
+            tables.steps += 1
             value = tuple(key[i] for i in partition.by)
             if self.degree(partition, value) >= strict:
                 heavy[value] = (1,)
                 if partition.subset:
-                    for at, index in state.subsets[partition.view, partition.subset].items():
+                    for at, index in tables.subsets[partition.view, partition.subset].items():
                         index[tuple(key[i] for i in at)][key] = None
-        state.clear(partition.heavy)
-        state.views[partition.heavy].update(heavy)
-        for at, index in state.indexes[partition.heavy].items():
+        tables.clear(partition.heavy)
+        tables.views[partition.heavy].update(heavy)
+        for at, index in tables.indexes[partition.heavy].items():
             for value in heavy:
                 index[tuple(value[i] for i in at)][value] = None
 

@@ -13,21 +13,20 @@ Bounds on update time and delay are claims about it.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
 from freshviews.program.payload import MULTIPLICITY
-from freshviews.program.program import Program
 from freshviews.program.reference.balances import Balances
 from freshviews.program.reference.listing import listed
 from freshviews.program.reference.ordered_rows import scanned, window
 from freshviews.program.reference.payloads import Key, Payload, Scope, ring_of, value_of
 from freshviews.program.reference.scalars import evaluate
+from freshviews.program.reference.tables import Tables
 from freshviews.program.reference.tracing import Batch, Tracing
-from freshviews.program.results import Enumerated, Held, Listed, SliceSource
+from freshviews.program.results import Enumerated, Held, Listed
 from freshviews.program.statements import (
     Add,
     Balance,
@@ -56,7 +55,6 @@ from freshviews.program.upkeep import Evaluated
 from freshviews.program.views import View
 from freshviews.types.dictionary import Dictionary
 
-Index = dict[Key, dict[Key, None]]
 Level = dict[Key, list[int]]
 """The values below each node of one level of a trie, in order, by the values that lead to the node."""
 
@@ -66,19 +64,14 @@ class _Enough(Exception):
 
 
 @dataclass
-class State:
+class State(Tables):
     """The views of a program, empty at first. ``wanted``: somebody wants the change of the result.
 
     Where an expression fails, ``apply`` raises ScalarError and the state is of no further use.
     """
 
-    program: Program
     dictionary: Dictionary | None = None
     wanted: bool = True
-    steps: int = 0
-    views: dict[str, dict[Key, Payload]] = field(default_factory=dict)
-    indexes: dict[str, dict[tuple[int, ...], Index]] = field(default_factory=dict)
-    subsets: dict[tuple[str, str], dict[tuple[int, ...], Index]] = field(default_factory=dict)
     journals: dict[str, dict[Key, Payload]] = field(default_factory=dict)
     emitted: dict[Key, Payload] = field(default_factory=dict)
     tries: dict[str, tuple[Level, ...]] = field(default_factory=dict)
@@ -86,14 +79,9 @@ class State:
     tracings: list[Tracing] = field(init=False)
 
     def __post_init__(self) -> None:
-        for view in self.program.stores:
-            self.views[view.name] = {}
-            self.indexes[view.name] = {positions: defaultdict(dict) for positions in view.indexes}
-            for subset in view.subsets:
-                self.subsets[view.name, subset.name] = {at: defaultdict(dict) for at in subset.indexes}
-            if view.journal:
-                self.journals[view.name] = {}
-        self.balances = Balances(self)
+        super().__post_init__()
+        self.journals = {view.name: {} for view in self.program.stores if view.journal}
+        self.balances = Balances(self, self.run)
         self.tracings = [Tracing(join, self.dictionary) for join in self.program.upkeep.joins]
 
     def want_changes(self, wanted: bool) -> None:
@@ -101,19 +89,6 @@ class State:
         if wanted and not self.wanted and isinstance(self.program.result, Enumerated):
             self.run(self.program.result.awake, Scope({}, {}, _no_row))
         self.wanted = wanted
-
-    def members(self, view: str, subset: str) -> set[Key]:
-        """The rows of a subset of a view."""
-        return {key for index in self.subsets[view, subset].values() for rows in index.values() for key in rows}
-
-    def clear(self, view: str) -> None:
-        """Remove all rows of a view."""
-        self.views[view].clear()
-        for index in self.indexes[view].values():
-            index.clear()
-        for subset in self.program.view(view).subsets:
-            for index in self.subsets[view, subset.name].values():
-                index.clear()
 
     def apply(self, relation: str, updates: Iterable[tuple[Mapping[str, int], int]]) -> None:
         """A batch of updates of one relation: rows (column to code) and their multiplicities."""
@@ -181,7 +156,7 @@ class State:
     def listed(self) -> Iterator[tuple[Key, Payload]]:
         """The rows of a Listed result, one after the other, each once, with their payloads."""
         assert isinstance(self.program.result, Listed)
-        for variables in listed(self, self.program.result.sources, {}):
+        for variables in listed(self, self.run, self.program.result.sources, {}):
             found: dict[Key, Payload] = {}
             self.run((self.program.result.member,), Scope(variables, {}, self._into(found)))
             yield from self._present(found).items()
@@ -258,7 +233,7 @@ class State:
                     self._leap(statement, scope)
                 case Exists(name, key, bound, inner, among):
                     self.steps += 1
-                    if self._index(name, bound, among).get(scope.values(key)):
+                    if self.index(name, bound, among).get(scope.values(key)):
                         self.run(inner, scope)
                 case Tally():
                     self._tally(statement, scope)
@@ -308,16 +283,6 @@ class State:
         procedure = self.program.balancing.procedure(name)
         variables = dict(zip(procedure.parameters, values, strict=True))
         self.run(procedure.body, Scope({**variables, MULTIPLICITY.name: sign}, {}, scope.emit))
-
-    def slice(self, loop: Loop | SliceSource, variables: Mapping[str, int]) -> Collection[Key]:
-        """The keys of the rows that a loop visits; the view must declare the index it needs."""
-        if not loop.bound and not loop.among:
-            return self.views[loop.view]
-        values = tuple(variables[loop.key[i]] for i in loop.bound)
-        return self._index(loop.view, loop.bound, loop.among).get(values, {})
-
-    def _index(self, view: str, bound: tuple[int, ...], among: str) -> Index:
-        return self.subsets[view, among][bound] if among else self.indexes[view][bound]
 
     def _tally(self, statement: Tally, scope: Scope) -> None:
         self.steps += 1

@@ -10,55 +10,53 @@ same with what the first two hand out, and so on: between two values lie, per se
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from freshviews.program.reference.payloads import Key, Scope
+from freshviews.program.reference.tables import Run, Tables
 from freshviews.program.results import SliceSource, Source, UnionSource
-
-if TYPE_CHECKING:
-    from freshviews.program.reference.interpreter import State
 
 Bound = dict[str, int]
 
 
-def listed(state: State, sources: tuple[Source, ...], bound: Bound) -> Iterator[Bound]:
-    """Values for the variables of the sources, beside those bound; the state must not change meanwhile."""
+def listed(tables: Tables, run: Run, sources: tuple[Source, ...], bound: Bound) -> Iterator[Bound]:
+    """Values for the variables of the sources, beside those bound; the rows must not change meanwhile."""
     if not sources:
         yield bound
         return
     first, rest = sources[0], sources[1:]
-    for values in _rows(state, first, bound) if isinstance(first, SliceSource) else _union(state, first, bound):
-        yield from listed(state, rest, values)
+    found = _rows(tables, first, bound) if isinstance(first, SliceSource) else _union(tables, run, first, bound)
+    for values in found:
+        yield from listed(tables, run, rest, values)
 
 
-def _rows(state: State, rows: SliceSource, bound: Bound) -> Iterator[Bound]:
-    for key in state.slice(rows, bound):
-        state.steps += 1
+def _rows(tables: Tables, rows: SliceSource, bound: Bound) -> Iterator[Bound]:
+    for key in tables.slice(rows, bound):
+        tables.steps += 1
         yield {**bound, **dict(zip(rows.key, key, strict=True))}
 
 
-def _union(state: State, union: UnionSource, bound: Bound) -> Iterator[Bound]:
+def _union(tables: Tables, run: Run, union: UnionSource, bound: Bound) -> Iterator[Bound]:
     sets: list[tuple[Bound, Iterator[Bound]]] = []
     if union.light is not None:
-        sets.append((bound, _rows(state, union.light, bound)))
-    for values in _rows(state, union.heavy, bound):
-        sets.append((values, listed(state, union.inner, values)))
+        sets.append((bound, _rows(tables, union.light, bound)))
+    for values in _rows(tables, union.heavy, bound):
+        sets.append((values, listed(tables, run, union.inner, values)))
     while True:
         found: Bound | None = None
         for values, rows in sets:
-            state.steps += 1
+            tables.steps += 1
             if found is None:
                 found = next(rows, None)
-            elif _has(state, union, values, found):
+            elif _has(run, union, values, found):
                 found = next(rows)
         if found is None:
             return
         yield {**bound, **{v: found[v] for v in union.variables}}
 
 
-def _has(state: State, union: UnionSource, values: Bound, found: Bound) -> bool:
+def _has(run: Run, union: UnionSource, values: Bound, found: Bound) -> bool:
     """Whether the set of a row of ``heavy`` has what was found."""
     emitted: list[Key] = []
     scope = Scope({**values, **{v: found[v] for v in union.variables}}, {}, lambda row, _: emitted.append(row))
-    state.run(union.has, scope)
+    run(union.has, scope)
     return bool(emitted)

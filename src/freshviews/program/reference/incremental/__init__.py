@@ -1,8 +1,8 @@
-"""Incremental leapfrog triejoin as its meaning: the algorithm in plain Python, which compiled code must agree with.
+"""The executable specification of incremental leapfrog triejoin, in plain Python. Compiled code must agree with it.
 
-Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). ``rule`` says what is kept, ``versions`` how rows are
-ordered and how two versions differ, ``leapfrog`` walks, ``sensitivity`` holds what the walks depended on, ``surgery``
-and ``oracle`` tell where changes matter, ``maintenance`` walks there again, ``heads`` take what has changed.
+Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). ``versions`` orders rows and compares two versions of
+them; ``leapfrog`` joins; ``sensitivity`` records the intervals that a join depends on; ``surgery`` and ``oracle`` find
+where changes of rows matter; ``maintenance`` joins again there, and returns what changes in the result.
 """
 
-__all__ = ["describe", "maintenance"]
+__all__ = ["maintenance"]

@@ -112,12 +112,6 @@ class Maintained:
         self._old = self._new
         return Delta(tuple(erased), tuple(inserted))
 
-    def evaluate_anew(self) -> list[Derivation]:
-        """All derivations over the present version; what is recorded and counted stays as it is."""
-        derivations: list[Derivation] = []
-        self._evaluate(self._new, (), lambda step: None, derivations)
-        return derivations
-
     def trace(self) -> Trace:
         """The trace of evaluating the present version anew."""
         trace: Trace = []
@@ -343,12 +337,6 @@ class Maintained:
         self.counters.edits += 1
         if step.recorded and self.indices[step.level, step.cursor.atom].remove(step.above, step.low, step.beside):
             self.counters.removed += 1
-
-
-def edit_distance(before: Trace, after: Trace) -> int:
-    """How many operations must be taken out of a trace, and how many put in, to have those of another: a trace does
-    the same operation but once under one binding."""
-    return len(set(before) ^ set(after))
 
 
 def _mark(step: Step) -> tuple[int, int, int]:

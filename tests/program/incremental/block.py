@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freshviews.program import rule
-from freshviews.program.reference.incremental.heads import projected
 from freshviews.program.reference.incremental.maintenance import Derivation, Maintained
 from freshviews.program.reference.incremental.versions import Row
 from freshviews.program.reference.scalars import evaluate
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import RINGS, ProductRing
 from freshviews.types.dictionary import Dictionary
+from tests.program.incremental.heads import projected
 
 NOTHING = "@nothing"
 """The variable of an atom that has none; it is 0. No column can have its name."""
