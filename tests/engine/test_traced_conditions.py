@@ -17,7 +17,7 @@ from tests.program.incremental.rules import rule
 from tests.two_processes import printed_by_two
 
 SCRIPT = """
-from freshviews.codegen.writing import conditions
+from freshviews.codegen import conditions
 from freshviews.codegen import module
 from freshviews.expr.nodes import Call, Column
 from freshviews.types import BIGINT, BOOLEAN

@@ -1,3 +1,9 @@
-"""A program as readable Python source, compiled by Numba and cached on disk."""
+"""A program as readable Python source, compiled by Numba and cached on disk.
 
-__all__ = ["block", "layout", "module", "reading", "writing"]
+Stages: ``block`` takes the program of a block and puts its module together. ``writing`` writes the triggers, a function
+each; ``reading`` writes the functions that read the result. ``scalars`` writes expressions over codes in both, and
+``conditions`` those of traced joins. Everything is written through ``writer``: lines, local names, imports. ``layout``
+says where things lie in memory. ``module`` loads the source and compiles its functions.
+"""
+
+__all__ = ["block", "conditions", "layout", "module", "reading"]

@@ -9,9 +9,10 @@ from typing import assert_never
 from freshviews.codegen.imports import import_lines
 from freshviews.codegen.layout import emitted_row
 from freshviews.codegen.module import Function, build
-from freshviews.codegen.reading.enumeration import write_awake, write_enumeration, write_member, write_payload_reader
+from freshviews.codegen.reading.enumeration import write_enumeration
 from freshviews.codegen.reading.evaluation import write_evaluate
 from freshviews.codegen.reading.listing import write_listing
+from freshviews.codegen.reading.member import write_awake, write_member, write_payload_reader
 from freshviews.codegen.reading.projection import write_projection
 from freshviews.codegen.reading.readers import (
     raw_width,
@@ -20,21 +21,20 @@ from freshviews.codegen.reading.readers import (
     write_lookups,
     write_readers,
 )
-from freshviews.codegen.writer import Names, Writer
-from freshviews.codegen.writing.outlined import write_outlined
-from freshviews.codegen.writing.rebalancing import write_rebalancing
+from freshviews.codegen.writer import Module, Writer, write_called
+from freshviews.codegen.writing.procedures import write_procedures
 from freshviews.codegen.writing.repeated import repeated_in
-from freshviews.codegen.writing.statements import StatementWriter
+from freshviews.codegen.writing.statements import begin
 from freshviews.codegen.writing.triggers import columns_read, write_each, write_trigger
 from freshviews.expr.nodes import Expr
 from freshviews.program.printer import print_trigger
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated, Held, Listed
-from freshviews.program.statements import Body
 from freshviews.program.upkeep import Evaluated
 from freshviews.query.block import Block
 
 _TRIGGER = "int64(int64, int64, int64)"
+_EVALUATE = "int64(int64)"
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,12 @@ class CompiledTrigger:
 
 @dataclass(frozen=True)
 class CompiledBlock:
-    """The functions of a block; ``constants`` are the strings whose codes its state holds, in order, ``each`` runs
-    updates of a relation one by one, ``read_groups`` is there where rows are looked up, ``read_listed`` and
-    ``close_listed`` where the result is listed. Where groups are enumerated, ``read_change`` makes raw rows of what the
-    triggers emitted."""
+    """The functions of a block, None for those that its result does not need.
+
+    ``constants`` are the strings whose codes the state holds, in order. ``each`` runs updates of a relation one by one.
+    ``read_groups`` is there where rows are looked up, ``read_listed`` and ``close_listed`` where the result is listed.
+    Where groups are enumerated, ``read_change`` makes raw rows of what the triggers emitted.
+    """
 
     source: str
     triggers: tuple[CompiledTrigger, ...]
@@ -80,62 +82,61 @@ def generate(
 ) -> tuple[str, tuple[str, ...]]:
     """Source of a block's module, and its string constants.
 
-    ``projected`` are output expressions to compute on raw rows, none where outputs are plain columns; ``looked_up``:
-    many rows at once are.
+    ``projected`` are output expressions to compute on raw rows, none where outputs are plain columns; ``counted``: the
+    triggers count their steps; ``looked_up``: many rows at once are looked up.
     """
-    used: set[str] = set()
-    constants: dict[str, int] = {}
-    parts = []
-
-    def statements(writer: Writer, names: Names) -> StatementWriter:
-        made = StatementWriter(program, writer, names, constants, used)
-        made.counted = counted
-        return made
-
+    module = Module()
     repeated = repeated_in(program)
-    for i, trigger in enumerate(program.triggers):
-        doc = print_trigger(program, trigger)
-        parts.append(write_trigger(program, trigger, f"on_{i}", doc, constants, used, counted, repeated))
-    parts = [*repeated.sources, *parts]
-    awake: Body = ()
-    match program.result:
-        case Held(view):
-            parts.append(write_readers(program, program.view(view), block, "", used))
+    triggers = [
+        write_trigger(program, module, i, print_trigger(program, trigger), repeated, counted)
+        for i, trigger in enumerate(program.triggers)
+    ]
+    parts = [*module.part_sources, *triggers]
+    result = program.result
+    match result:
+        case Held():
+            parts.append(write_readers(program, module, program.view(result.view), block))
         case Listed():
-            parts.append(write_listing(program, program.result, block, constants, used))
-        case Enumerated(member=member, awake=awake):
-            grouped = is_grouped(program, block)
-            if grouped:
-                writer = Writer()
-                write_finish(writer, emitted_row(program), block, "", used)
-                parts += [writer.text(), write_payload_reader(program, member, constants, used)]
-                parts.append(write_group_readers(program, block, used))
-            elif member:
-                parts.append(write_member(program, member, "", constants, used))
-            width = raw_width(block) if grouped else None
-            parts.append(write_enumeration(program, program.result, "", constants, used, width))
-            for i, relation in enumerate(_told_in_order(program)):
-                parts.append(write_each(program, relation, f"each_{i}", used, grouped))
+            parts.append(write_listing(program, module, result, block))
+        case Enumerated():
+            parts += _enumerated(program, module, result, block)
         case _:
-            assert_never(program.result)
+            assert_never(result)
     if looked_up:
-        parts.append(write_lookups(program, ""))
+        parts.append(write_lookups(program, module))
     if isinstance(program.upkeep, Evaluated):
-        parts.append(write_evaluate(program, program.upkeep, constants, used, counted))
-    parts += write_rebalancing(program, statements, used)
-    parts = [*write_outlined(used), *parts]
-    if awake:
-        parts.append(write_awake(program, awake, "", constants, used))
+        parts.append(write_evaluate(program, module, program.upkeep, counted))
+    parts += write_procedures(program, module, counted)
     if projected or having is not None:
-        parts.append(write_projection(raw_columns, projected, having, "", constants, used))
+        parts.append(write_projection(module, raw_columns, projected, having))
+    parts = [*write_called(module), *parts]
     head = [
         f'"""{program.name}: {program.strategy}, generated by freshviews."""',
         "",
-        *import_lines(used),
+        *import_lines(module.imports),
         "",
         "",
     ]
-    return "\n".join(head) + "\n\n".join(parts), tuple(constants)
+    return "\n".join(head) + "\n\n".join(parts), tuple(module.constants)
+
+
+def _enumerated(program: Program, module: Module, result: Enumerated, block: Block) -> list[str]:
+    """Sources of the readers of a result that is enumerated."""
+    parts = []
+    grouped = is_grouped(program, block)
+    if grouped:
+        writer = Writer(module)
+        write_finish(writer, emitted_row(program), block)
+        parts += [writer.text(), write_payload_reader(program, module, result.member)]
+        parts.append(write_group_readers(program, module))
+    elif result.member:
+        parts.append(write_member(begin(program, module), result.member))
+    parts.append(write_enumeration(program, module, result, raw_width(block) if grouped else None))
+    for i, relation in enumerate(_one_by_one(program)):
+        parts.append(write_each(program, module, relation, i, grouped))
+    if result.awake:
+        parts.append(write_awake(program, module, result.awake))
+    return parts
 
 
 def compile_block(
@@ -149,34 +150,14 @@ def compile_block(
 ) -> CompiledBlock:
     """Generate and load a block's module; triggers are compiled at once, readers when first called."""
     source, constants = generate(program, block, raw_columns, projected, having, counted, looked_up)
-    wanted = {f"on_{i}": _TRIGGER for i in range(len(program.triggers))}
-    match program.result:
-        case Held():
-            wanted |= {"read_change": "", "read_rows": "", "read_group": ""}
-        case Listed():
-            wanted |= {"read_change": "", "read_listed": "", "close_listed": "", "read_group": ""}
-        case Enumerated(member=member, awake=awake):
-            wanted |= {"enumerate_rows": ""}
-            if is_grouped(program, block):
-                wanted |= {"read_change": ""}
-            if member:
-                wanted |= {"read_group": ""}
-            if awake:
-                wanted |= {"awake": ""}
-            wanted |= {f"each_{i}": "" for i in range(len(_told_in_order(program)))}
-        case _:
-            assert_never(program.result)
-    if looked_up:
-        wanted |= {"read_groups": ""}
-    if isinstance(program.upkeep, Evaluated):
-        wanted |= {"evaluate": "int64(int64)"}
-    if projected or having is not None:
-        wanted["project"] = ""
-    functions = build(source, wanted)
+    signatures = {f"on_{i}": _TRIGGER for i in range(len(program.triggers))}
+    functions = build(source, signatures | ({"evaluate": _EVALUATE} if isinstance(program.upkeep, Evaluated) else {}))
     triggers = tuple(
         CompiledTrigger(trigger.relation, columns_read(trigger), functions[f"on_{i}"])
         for i, trigger in enumerate(program.triggers)
     )
+    numbered = {relation: f"each_{i}" for i, relation in enumerate(_one_by_one(program))}
+    each = {relation: functions[name] for relation, name in numbered.items() if name in functions}
     return CompiledBlock(
         source,
         triggers,
@@ -187,7 +168,7 @@ def compile_block(
         functions.get("project"),
         constants,
         functions.get("awake"),
-        {r: functions[f"each_{i}"] for i, r in enumerate(_told_in_order(program)) if f"each_{i}" in functions},
+        each,
         functions.get("read_groups"),
         functions.get("read_listed"),
         functions.get("close_listed"),
@@ -200,6 +181,6 @@ def is_grouped(program: Program, block: Block) -> bool:
     return not isinstance(program.result, Held) and block.kind == "groups" and bool(block.results)
 
 
-def _told_in_order(program: Program) -> tuple[str, ...]:
-    """The relations of which updates run one by one: none where a batch's derivations are found after it."""
+def _one_by_one(program: Program) -> tuple[str, ...]:
+    """The relations whose updates can run one by one: none where derivations are found after a batch."""
     return () if program.upkeep.joins else tuple(dict.fromkeys(trigger.relation for trigger in program.triggers))

@@ -1,8 +1,8 @@
 """From generated source to callable functions: files named by their content, compiled once, cached on disk.
 
-In the cache folder of this version there is one module per program, named by the hash of its source. Every
-function's name ends in that hash as well: Numba can mix up equally named functions that sibling processes
-compiled, and worker processes are often forked.
+The cache folder of this version has one module per program, named by the hash of its source. In that file the name of
+every function ends in the hash as well: Numba can mix up functions of one name that sibling processes compiled, and
+worker processes are often forked.
 """
 
 from __future__ import annotations
@@ -11,12 +11,14 @@ import gc
 import hashlib
 import importlib.util
 import os
+import re
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
+from typing import Any
 
 from freshviews.kernel.cache import cache_folder
 from freshviews.kernel.memory import mem
@@ -32,31 +34,36 @@ def hash_of(source: str) -> str:
     return hashlib.sha256(source.encode()).hexdigest()[:16]
 
 
-def build(source: str, functions: dict[str, str]) -> dict[str, Function]:
-    """Compile the functions of a generated module.
+def build(source: str, signatures: Mapping[str, str]) -> dict[str, Function]:
+    """Load a generated module; returns the functions that ``source`` defines, by their names in it.
 
-    ``source`` uses the marker ``__HASH__`` in every function name it defines; ``functions`` maps a function's
-    name without the marker to its Numba signature. Returns the functions by that name.
+    Functions with a Numba signature in ``signatures`` are compiled now, others when they are first called.
     """
     digest = hash_of(source)
+    names = re.findall(r"^def (\w+)\(", source, re.MULTILINE)
     with _lock:
         module = _loaded.get(digest)
         if module is None:
-            module = _load(source.replace("__HASH__", f"_{digest}"), digest)
+            module = _load(_renamed(source, names, digest), digest)
             _loaded[digest] = module
-    compiled: dict[str, Function] = {}
-    with _no_collection():
-        for name, signature in functions.items():
-            made = getattr(module, f"{name}_{digest}")
-            if not mem.PURE_PYTHON and signature and not made.signatures:
-                made.compile(signature)
-            compiled[name] = made
-    return compiled
+    functions: dict[str, Function] = {name: getattr(module, f"{name}_{digest}") for name in names}
+    if not mem.PURE_PYTHON:
+        with _no_collection():
+            for name, signature in signatures.items():
+                function: Any = functions[name]
+                if not function.signatures:
+                    function.compile(signature)
+    return functions
+
+
+def _renamed(source: str, names: list[str], digest: str) -> str:
+    """The source with the digest behind the names of its functions, which no local variable has."""
+    return re.sub(rf"\b({'|'.join(names)})\b", rf"\1_{digest}", source)
 
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Without collections of garbage: a compiler makes many objects, and nearly all of them stay."""
+    """Switch garbage collection off: a compiler makes many objects, and nearly all of them stay."""
     collecting = gc.isenabled()
     gc.disable()
     try:

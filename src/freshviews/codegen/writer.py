@@ -1,52 +1,63 @@
-"""Writing Python source: indentation, and names that are Python identifiers."""
+"""Writing Python source: a generated module, the functions in it, and names that are Python identifiers.
+
+Lines, imports and constants are only ever added to. Names of functions (``FUNCTIONS``) and local names are disjoint:
+the functions of a module can call each other whatever a user calls a column.
+"""
 
 from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from freshviews.codegen.imports import IMPORTABLE
 
-RESERVED = frozenset({"state", "batch", "n", "i", "m", "status", "constants", "steps", "changes", "until", "wanted"})
-"""Names that generated functions have for what is not the program's."""
+RESERVED = frozenset(
+    {"state", "batch", "n", "i", "m", "status", "constants", "steps", "changes", "until", "wanted", "key"}
+)
+"""Local names of generated functions that do not come from a program."""
+
+FUNCTIONS = re.compile(
+    r"(on|each|part|move|turn|next|take|has|open|close|close_union|condition|find|find_sum|upsert|slice_of)_\d+"
+    r"|rebalance|evaluate|awake|project|finish|enumerate_rows|close_listed"
+    r"|read_(change|rows|listed|group|groups|payload)"
+)
+"""Names of functions that a generated module defines."""
 
 
-class Writer:
-    """Lines of source with an indentation that follows the nesting of ``with writer.block(...)``."""
+@dataclass
+class Module:
+    """What the functions of a generated module need, collected while they are written.
 
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self._depth = 0
+    ``imports``: kernel functions and header words; ``constants``: string literals, each with its position in the
+    constants of the state; ``calls``: kernels that look up a key of so many words, to be called and not inlined;
+    ``parts``: the names of functions that triggers share, each by what it does, and ``part_sources`` their sources.
+    """
 
-    def line(self, text: str = "") -> None:
-        self.lines.append("    " * self._depth + text if text else "")
+    imports: set[str] = field(default_factory=set)
+    constants: dict[str, int] = field(default_factory=dict)
+    calls: set[tuple[str, int]] = field(default_factory=set)
+    parts: dict[Hashable, str] = field(default_factory=dict)
+    part_sources: list[str] = field(default_factory=list)
 
-    @contextmanager
-    def block(self, head: str) -> Iterator[None]:
-        """Lines inside are indented below ``head``; an empty block gets a pass."""
-        self.line(head)
-        self._depth += 1
-        before = len(self.lines)
-        yield
-        if len(self.lines) == before:
-            self.line("pass")
-        self._depth -= 1
 
-    def text(self) -> str:
-        return "\n".join(self.lines) + "\n"
+def tuple_of(words: Iterable[str]) -> str:
+    """Source of a tuple."""
+    given = list(words)
+    return f"({given[0]},)" if len(given) == 1 else f"({', '.join(given)})"
 
 
 class Names:
-    """Python names for variables, aliases and views: one each, readable, never the same twice."""
+    """Python names for variables, aliases and views of one function: readable, and each used for one thing only."""
 
-    def __init__(self, reserved: frozenset[str] = frozenset()) -> None:
+    def __init__(self, reserved: frozenset[str]) -> None:
         self._names: dict[tuple[str, str], str] = {}
         self._taken: set[str] = {*IMPORTABLE, *reserved}
 
     def of(self, kind: str, name: str) -> str:
-        """The Python name of a thing; asking again gives the same."""
+        """The Python name of a thing; asking again returns the same name."""
         known = self._names.get((kind, name))
         if known is None:
             known = self.fresh(name)
@@ -54,14 +65,91 @@ class Names:
         return known
 
     def fresh(self, wish: str) -> str:
-        """A name that is new, as close to the wish as can be."""
+        """A new name: the wish where that is free, else the wish with a number."""
         name = re.sub(r"\W", "_", wish) or "_"
         if name[0].isdigit() or keyword.iskeyword(name):
             name = "_" + name
+        if FUNCTIONS.fullmatch(name):
+            name += "_"
+        before_number = f"{name}__" if FUNCTIONS.fullmatch(f"{name}_2") else f"{name}_"
         candidate = name
         number = 2
         while candidate in self._taken:
-            candidate = f"{name}_{number}"
+            candidate = f"{before_number}{number}"
             number += 1
         self._taken.add(candidate)
         return candidate
+
+
+class Writer:
+    """One or more functions of a generated module: lines, local names, and the module that they are part of.
+
+    Indentation follows the nesting of ``with writer.block(...)``. ``reserved`` are the names of parameters and of
+    locals that are written as they are.
+    """
+
+    def __init__(self, module: Module, reserved: frozenset[str] = RESERVED) -> None:
+        self.module = module
+        self.names = Names(reserved)
+        self._lines: list[str] = []
+        self._depth = 0
+
+    def line(self, text: str = "") -> None:
+        self._lines.append("    " * self._depth + text if text else "")
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Indent the lines inside below ``head``; an empty block gets a pass."""
+        self.line(head)
+        self._depth += 1
+        before = len(self._lines)
+        yield
+        if len(self._lines) == before:
+            self.line("pass")
+        self._depth -= 1
+
+    @contextmanager
+    def function(self, name: str, parameters: str, decorator: str = "jit") -> Iterator[None]:
+        """A function; the lines inside are its body. ``decorator``: ``jit``, ``outside`` or ``called``."""
+        assert FUNCTIONS.fullmatch(name), f"{name} is not reserved for functions"
+        if self._lines:
+            self.line()
+            self.line()
+        if decorator != "jit":
+            self.need(decorator)
+        self.line(f"@{decorator}")
+        with self.block(f"def {name}({parameters}){' -> int' if decorator == 'outside' else ''}:"):
+            yield
+
+    def docstring(self, text: str) -> None:
+        """The docstring of a function, of several lines."""
+        self.line('"""')
+        for line in text.rstrip().splitlines():
+            self.line(line.replace("\\", "\\\\"))
+        self.line('"""')
+
+    def need(self, *names: str) -> None:
+        """Have the module import kernel functions or header words."""
+        self.module.imports.update(names)
+
+    def constant(self, text: str) -> int:
+        """The position of a string literal in the constants of the state."""
+        return self.module.constants.setdefault(text, len(self.module.constants))
+
+    def text(self) -> str:
+        return "\n".join(self._lines) + "\n"
+
+
+def write_called(module: Module) -> list[str]:
+    """Sources of ``find_2(table, a, b)`` and the like, for lookups by key that are called and not inlined.
+
+    A long function, or one that rarely runs, compiles in seconds instead of minutes with such calls.
+    """
+    sources = []
+    for function, words in sorted(module.calls):
+        key = [f"key_{i}" for i in range(words)]
+        writer = Writer(module)
+        with writer.function(f"{function}_{words}", ", ".join(["place", *key]), "outside"):
+            writer.line(f"return {function}(place, {tuple_of(key)})")
+        sources.append(writer.text())
+    return sources

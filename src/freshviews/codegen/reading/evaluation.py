@@ -1,19 +1,21 @@
-"""Evaluation anew as one function, ``evaluate(state)``: tries are made, the join runs over them, they are freed.
+"""Recomputation as one function, ``evaluate(state)``: builds tries, runs the join over them, and frees them.
 
-The views that are made anew are empty when it is called. Where memory runs out, a table is told and nothing is joined.
+The views that it computes are empty when it is called. Where memory runs out, it marks the first of their tables as
+failed and joins nothing.
 """
 
 from __future__ import annotations
 
-from freshviews.codegen.layout import STATUS_STEPS, table_word, words_of
-from freshviews.codegen.writer import RESERVED, Names, Writer
+from dataclasses import replace
+
+from freshviews.codegen.layout import row_layout
+from freshviews.codegen.writer import Module
 from freshviews.codegen.writing.appending import touched
-from freshviews.codegen.writing.leapfrog import TrieNames
-from freshviews.codegen.writing.prologue import write_prologue
-from freshviews.codegen.writing.statements import StatementWriter
-from freshviews.codegen.writing.tabulated import write_freed
-from freshviews.codegen.writing.tabulated import write_made as write_tables_made
-from freshviews.kernel.trie import flat as tries_kernel
+from freshviews.codegen.writing.context import Context
+from freshviews.codegen.writing.leapfrog import TrieNames, write_known
+from freshviews.codegen.writing.prologue import write_prologue, write_steps
+from freshviews.codegen.writing.statements import begin
+from freshviews.codegen.writing.sums import memo_words
 from freshviews.program.printer import print_statements
 from freshviews.program.program import Program
 from freshviews.program.statements import Sum
@@ -21,92 +23,81 @@ from freshviews.program.structure import visit
 from freshviews.program.upkeep import Evaluated
 
 
-def write_evaluate(
-    program: Program, evaluated: Evaluated, constants: dict[str, int], used: set[str], counted: bool
-) -> str:
+def write_evaluate(program: Program, module: Module, evaluated: Evaluated, counted: bool) -> str:
     """Source of the function."""
-    writer = Writer()
-    names = Names(RESERVED)
-    statements = StatementWriter(program, writer, names, constants, used)
-    statements.counted = counted
-    statements.tries = TrieNames(program, names)
-    used.update({"load", "store", "FAILED", "allocate", "release"})
-    writer.line("@jit")
-    with writer.block("def evaluate__HASH__(state):"):
-        writer.line('"""')
-        for line in print_statements(program, evaluated.statements).rstrip().splitlines():
-            writer.line(line.replace("\\", "\\\\"))
-        writer.line('"""')
-        write_prologue(statements, evaluated.statements)
-        for view in sorted({trie.view for trie in evaluated.tries}.difference(touched(evaluated.statements))):
-            writer.line(f"{statements.table(view)} = load(state, {table_word(program, view)})")
-        made = evaluated.recomputed[0]
+    statements = evaluated.statements
+    context = begin(program, module, counted=counted)
+    context.need("load", "store", "FAILED", "allocate", "release")
+    with context.writer.function("evaluate", "state"):
+        context.writer.docstring(print_statements(program, statements))
+        write_prologue(context, statements, emits=True)
+        context.load_tables(sorted({trie.view for trie in evaluated.tries}.difference(touched(statements))))
+        result = context.table(evaluated.recomputed[0])
         if counted:
-            writer.line("steps = 0")
-        wholes = [*_write_made(evaluated, statements), *write_tables_made(program, statements)]
-        with writer.block(f"if {' and '.join(wholes) or 'True'}:"):
-            _write_known(program, evaluated, statements)
-            statements.body(evaluated.statements)
-        with writer.block("else:"):
-            writer.line(f"store({statements.table(made)}, FAILED, 1)")
-        for trie in evaluated.tries:
-            used.add("free_trie")
-            writer.line(f"free_trie({statements.tries.trie(trie.name)})")
-        for memo in statements.memos.values():
-            used.add("free_memo")
-            writer.line(f"free_memo({memo})")
-        write_freed(program, statements, made)
-        if counted:
-            writer.line(f"store(status, {STATUS_STEPS}, load(status, {STATUS_STEPS}) + steps)")
-        writer.line("return 0")
-    return writer.text()
-
-
-def _write_made(evaluated: Evaluated, statements: StatementWriter) -> list[str]:
-    """Write the making of tries and memos; conditions that all of them are there."""
-    writer, tries = statements.writer, statements.tries
-    assert tries is not None
-    wholes = []
-    if evaluated.tries:
-        statements.need("build_trie")
-        positions = statements.names.fresh("positions")
-        writer.line(f"{positions} = allocate({max(len(trie.order) for trie in evaluated.tries)})")
-        wholes.append(f"{positions} != 0")
-        for trie in evaluated.tries:
-            writer.line(f"{tries.trie(trie.name)} = 0")
-        with writer.block(f"if {positions} != 0:"):
+            context.line("steps = 0")
+        handles = [TrieNames(context.writer.names, trie.name).handle for trie in evaluated.tries]
+        _build_tries(context, evaluated, handles)
+        context = _allocate_memos(context, evaluated)
+        tables = [context.table(view.name) for view in evaluated.scratch]
+        _allocate_scratch(context, evaluated)
+        allocated = [*_positions(context, evaluated), *handles, *context.memos.values(), *tables]
+        with context.block(f"if {' and '.join(f'{one} != 0' for one in allocated) or 'True'}:"):
             for trie in evaluated.tries:
+                write_known(context, trie)
+            context.body(statements)
+        with context.block("else:"):
+            context.line(f"store({result}, FAILED, 1)")
+        for handle in handles:
+            context.need("free_trie")
+            context.line(f"free_trie({handle})")
+        for memo in context.memos.values():
+            context.need("free_memo")
+            context.line(f"free_memo({memo})")
+        for table in tables:
+            context.need("free_sums", "LOST")
+            with context.block(f"if {table} != 0 and load({table}, LOST) != 0:"):
+                context.line(f"store({result}, FAILED, 1)")
+            context.line(f"free_sums({table})")
+        write_steps(context)
+        context.line("return 0")
+    return context.writer.text()
+
+
+def _positions(context: Context, evaluated: Evaluated) -> list[str]:
+    """The variable of the block of key positions that tries are built by; none without tries."""
+    return [context.writer.names.of("positions", "positions")] if evaluated.tries else []
+
+
+def _build_tries(context: Context, evaluated: Evaluated, handles: list[str]) -> None:
+    tries = evaluated.tries
+    for positions in _positions(context, evaluated):
+        context.need("build_trie")
+        context.line(f"{positions} = allocate({max(len(trie.order) for trie in tries)})")
+        for handle in handles:
+            context.line(f"{handle} = 0")
+        with context.block(f"if {positions} != 0:"):
+            for trie, handle in zip(tries, handles, strict=True):
                 for i, position in enumerate(trie.order):
-                    writer.line(f"store({positions}, {i}, {position})")
-                table = statements.table(trie.view)
-                made = f"build_trie({table}, {positions}, {len(trie.order)}, status)"
-                writer.line(f"{tries.trie(trie.name)} = {made}")
-                wholes.append(f"{tries.trie(trie.name)} != 0")
-        writer.line(f"release({positions})")
+                    context.line(f"store({positions}, {i}, {position})")
+                table = context.table(trie.view)
+                context.line(f"{handle} = build_trie({table}, {positions}, {len(trie.order)}, status)")
+        context.line(f"release({positions})")
+
+
+def _allocate_memos(context: Context, evaluated: Evaluated) -> Context:
+    """A memo for each Sum that is remembered; returns the context that knows them."""
+    memos: dict[Sum, str] = {}
     for statement in visit(evaluated.statements):
-        if isinstance(statement, Sum) and statement.remembered and id(statement) not in statements.memos:
-            statements.need("new_memo")
-            memo = statements.names.fresh(f"{statement.alias}_memo")
-            statements.memos[id(statement)] = memo
-            words = len(statement.remembered) + sum(words_of(c) for c in statement.components)
-            writer.line(f"{memo} = new_memo({words})")
-            wholes.append(f"{memo} != 0")
-    return wholes
+        if isinstance(statement, Sum) and statement.remembered and statement not in memos:
+            context.need("new_memo")
+            memos[statement] = context.fresh(f"{statement.alias}_memo")
+            context.line(f"{memos[statement]} = new_memo({memo_words(statement)})")
+    return replace(context, memos=memos)
 
 
-def _write_known(program: Program, evaluated: Evaluated, statements: StatementWriter) -> None:
-    """Write what is read once of each trie."""
-    writer, tries = statements.writer, statements.tries
-    assert tries is not None
-    for trie in evaluated.tries:
-        handle = tries.trie(trie.name)
-        for level in range(len(trie.order)):
-            word = tries_kernel.FIRST_LEVEL + tries_kernel.LEVEL * level
-            writer.line(f"{tries.values(trie.name, level)} = load({handle}, {word + tries_kernel.VALUES})")
-            if level < len(trie.order) - 1:
-                writer.line(f"{tries.children(trie.name, level)} = load({handle}, {word + tries_kernel.CHILDREN})")
-        nodes = tries_kernel.FIRST_LEVEL + tries_kernel.NODES
-        writer.line(f"{tries.nodes(trie.name)} = load({handle}, {nodes})")
-        key = 8 * len(program.view(trie.view).key)
-        writer.line(f"{tries.carried(trie.name)} = load({handle}, {tries_kernel.CARRIED}) - {key}")
-        writer.line(f"{tries.carried_bytes(trie.name)} = load({handle}, {tries_kernel.CARRIED_BYTES})")
+def _allocate_scratch(context: Context, evaluated: Evaluated) -> None:
+    """A table of sums for each scratch view."""
+    for view in evaluated.scratch:
+        context.need("new_sums")
+        layout = row_layout(view)
+        context.line(f"{context.table(view.name)} = new_sums({layout.key}, {layout.payload})")

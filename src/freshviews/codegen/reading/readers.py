@@ -1,17 +1,18 @@
-"""Reading a result: its change after a batch, its contents, one group.
+"""Reading a result that is held in one view, or groups that are enumerated: its change, its rows, one group.
 
-Three generated functions per block whose result is held in one view. All write *raw rows* into a buffer: the
-free variables, the values of the aggregates, the multiplicity. Output expressions and HAVING are applied to raw
-rows by ``freshviews.codegen.reading.projection``.
+All readers write *raw rows* into a buffer: the free variables, the values of the aggregates, the multiplicity. Output
+expressions and HAVING are applied to raw rows by ``freshviews.codegen.reading.projection``.
 
 - ``read_change(state, out)`` walks the journal: per touched row the raw row before, times -1, and after, times 1
-  (for a bag: one row with the difference); an unchanged raw row is left out. Clears the journal.
-- ``read_rows(state, start, limit, out)`` scans rows from a position until ``limit`` raw rows are out; returns the
-  next position, or -1 at the end.
-- ``read_group(state, key, out)`` looks one key up; ``key`` is the address of its words.
+  (for a bag: one row with the difference). A raw row that did not change is left out. Clears the journal.
+- ``read_rows(state, start, limit, out)`` scans rows from a position until it has appended ``limit`` raw rows; returns
+  the next position, or -1 at the end.
+- ``read_group(state, key, out)`` looks one key up; ``key`` is the address of its words. Returns whether it is there.
+- ``read_groups(state, columns, n, key, found, out)``, for a block under set operations, looks ``n`` keys up:
+  ``columns`` has address and stride of the words of each free variable, ``key`` is room for one key; sets ``found`` to
+  1 or 0 for each.
 
-``read_groups(state, columns, n, key, found, out)``, for a block under set operations, looks ``n`` keys up: ``columns``
-has address and stride of the words of each free variable, ``key`` is room for one of them; ``found`` is set to 1 and 0.
+``finish(key, payload, target, multiplicity, status)`` writes a raw row.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from freshviews.codegen.layout import (
     row_layout,
     table_word,
 )
-from freshviews.codegen.writer import Writer
+from freshviews.codegen.writer import Module, Writer, tuple_of
 from freshviews.kernel.output import buffer
 from freshviews.program.payload import COUNT
 from freshviews.program.program import Program
@@ -33,7 +34,7 @@ from freshviews.program.views import View
 from freshviews.query.block import SCANNED, Block, Result
 
 _PRESENT = {"bag": "!= 0", "groups": "> 0"}
-"""What the count of a row is where the row is there: over Z a bag counts below zero, a group is not there."""
+"""When a row is present, by its count: over Z a bag may count below zero, but a group is then absent."""
 
 
 def raw_width(block: Block) -> int:
@@ -41,34 +42,29 @@ def raw_width(block: Block) -> int:
     return len(block.free) + len(block.results) + 1
 
 
-def write_readers(program: Program, view: View, block: Block, prefix: str, used: set[str]) -> str:
-    """Source of the three readers of a block whose result is a view."""
-    writer = Writer()
-    used.update({"load", "store", "append", "is_zero", "find", "row_at", "clear_journal", "drop_equal"})
-    write_finish(writer, view, block, prefix, used)
-    writer.line()
-    writer.line()
-    _write_change(writer, program, view, block, prefix)
-    writer.line()
-    writer.line()
-    _write_rows(writer, program, view, block, prefix)
-    writer.line()
-    writer.line()
-    _write_group(writer, program, view, block, prefix)
+def write_readers(program: Program, module: Module, view: View, block: Block) -> str:
+    """Source of the three readers of a result that is held in a view."""
+    writer = Writer(module)
+    writer.need("load", "store", "append", "is_zero", "find", "row_at", "clear_journal", "drop_equal")
+    write_finish(writer, view, block)
+    _write_change(writer, program, view, block)
+    _write_rows(writer, program, view, block)
+    _write_group(writer, program, view, block)
     return writer.text()
 
 
-def write_group_readers(program: Program, block: Block, used: set[str]) -> str:
+def write_group_readers(program: Program, module: Module) -> str:
     """Source of ``read_change`` and ``read_group`` of groups that are enumerated, beside ``finish`` and
-    ``read_payload``: what triggers emitted is merged by group; the payload of a group is looked up, and what it was
-    before is that less the change."""
-    view = emitted_row(program)
-    layout = row_layout(view)
+    ``read_payload``.
+
+    The payloads that triggers emitted are merged by group. The payload of each group is looked up; the payload before
+    is that less the change.
+    """
+    layout = row_layout(emitted_row(program))
     integers, count = emitted_integers(program), layout.offsets[COUNT] - layout.key
-    used.update({"load", "store", "append", "drop_equal", "consolidate_payloads", "take_apart"})
-    writer = Writer()
-    writer.line("@jit")
-    with writer.block("def read_change__HASH__(state, out):"):
+    writer = Writer(module)
+    writer.need("load", "store", "append", "drop_equal", "consolidate_payloads", "take_apart")
+    with writer.function("read_change", "state, out"):
         writer.line(f"status = load(state, {STATUS})")
         writer.line(f"changes = load(state, {CHANGES})")
         writer.line(f"consolidate_payloads(changes, {layout.key}, {integers})")
@@ -77,54 +73,51 @@ def write_group_readers(program: Program, block: Block, used: set[str]) -> str:
         with writer.block(f"for i in range(load(changes, {buffer.COUNT})):"):
             writer.line(f"row = rows + i * {8 * (layout.key + layout.payload)}")
             writer.line(f"after = row + {8 * layout.key}")
-            writer.line("read_payload__HASH__(state, row, before)")
+            writer.line("read_payload(state, row, before)")
             writer.line(f"take_apart(after, before, {integers}, {layout.payload})")
-            _write_difference(writer, f"load(%s, {count}) > 0", "")
+            _write_difference(writer, f"load(before, {count}) > 0", f"load(after, {count}) > 0")
         writer.line(f"store(changes, {buffer.COUNT}, 0)")
         writer.line("return 0")
-    writer.line()
-    writer.line()
-    writer.line("@jit")
-    with writer.block("def read_group__HASH__(state, key, out):"):
+    with writer.function("read_group", "state, key, out"):
         writer.line(f"payload = load(state, {CHANGES}) + {8 * buffer.HEADER}")
-        writer.line("read_payload__HASH__(state, key, payload)")
+        writer.line("read_payload(state, key, payload)")
         with writer.block(f"if load(payload, {count}) > 0:"):
-            writer.line(f"finish__HASH__(key, payload, append(out), 1, load(state, {STATUS}))")
+            writer.line(f"finish(key, payload, append(out), 1, load(state, {STATUS}))")
             writer.line("return 1")
         writer.line("return 0")
     return writer.text()
 
 
-def write_lookups(program: Program, prefix: str) -> str:
+def write_lookups(program: Program, module: Module) -> str:
     """Source of ``read_groups``, beside a ``read_group``."""
-    writer = Writer()
-    writer.line("@jit")
-    with writer.block(f"def {prefix}read_groups__HASH__(state, columns, n, key, found, out):"):
+    writer = Writer(module)
+    with writer.function("read_groups", "state, columns, n, key, found, out"):
         writer.line(f"rows = load(out, {buffer.COUNT})")
         with writer.block("for i in range(n):"):
             for i in range(len(program.free)):
                 writer.line(f"store(key, {i}, load(load(columns, {2 * i}), i * load(columns, {2 * i + 1})))")
-            writer.line(f"{prefix}read_group__HASH__(state, key, out)")
+            writer.line("read_group(state, key, out)")
             writer.line(f"store(found, i, load(out, {buffer.COUNT}) - rows)")
             writer.line(f"rows = load(out, {buffer.COUNT})")
         writer.line("return 0")
     return writer.text()
 
 
-def write_finish(writer: Writer, view: View, block: Block, prefix: str, used: set[str]) -> None:
-    """Source of ``finish(key, payload, target, multiplicity, status)``, which writes a raw row."""
+def write_finish(writer: Writer, view: View, block: Block) -> None:
+    """``finish``, for payloads as those of a view."""
     layout = row_layout(view)
-    writer.line("@jit")
-    with writer.block(f"def {prefix}finish__HASH__(key, payload, target, multiplicity, status):"):
+    with writer.function("finish", "key, payload, target, multiplicity, status"):
         for i in range(layout.key):
             writer.line(f"store(target, {i}, load(key, {i}))")
         for i, result in enumerate(block.results):
-            writer.line(f"store(target, {layout.key + i}, {_result(result, view, layout, used)})")
+            writer.line(f"store(target, {layout.key + i}, {_result(writer, result, view, layout)})")
         writer.line(f"store(target, {layout.key + len(block.results)}, multiplicity)")
         writer.line("return 0")
 
 
-def _result(result: Result, view: View, layout: RowLayout, used: set[str]) -> str:
+def _result(writer: Writer, result: Result, view: View, layout: RowLayout) -> str:
+    """Source of the value of an aggregate."""
+
     def place(component: str) -> int:
         return layout.offsets[component] - layout.key
 
@@ -137,37 +130,36 @@ def _result(result: Result, view: View, layout: RowLayout, used: set[str]) -> st
         case "count":
             return word(first)
         case "bit_and":
-            used.add("bits_result")
+            writer.need("bits_result")
             return f"bits_result({word(first)}, {word(first + '#n')}, status)"
         case kind if kind in SCANNED:
-            used.add("scan_result")
+            writer.need("scan_result")
             return f"scan_result({word(first)}, {word(first + '#n')})"
         case "sum" if real:
-            used.add("sum_real")
+            writer.need("sum_real")
             return f"sum_real(payload + {8 * place(first)}, {word(result.components[1])})"
         case "sum":
-            used.add("sum_result")
+            writer.need("sum_result")
             return f"sum_result({word(first)}, {word(result.components[1])})"
         case "avg" if real:
-            used.add("avg_real")
+            writer.need("avg_real")
             return f"avg_real(payload + {8 * place(first)}, {word(result.components[1])})"
         case "avg" if result.type.is_decimal:
-            used.add("avg_decimal")
+            writer.need("avg_decimal")
             multiplier = 10 ** (result.type.scale - result.argument.scale)
             return f"avg_decimal({word(first)}, {word(result.components[1])}, {multiplier}, status)"
         case "avg":
-            used.add("avg_int")
+            writer.need("avg_int")
             return f"avg_int({word(first)}, {word(result.components[1])})"
         case other:
             raise AssertionError(f"no result function {other}")
 
 
-def _write_change(writer: Writer, program: Program, view: View, block: Block, prefix: str) -> None:
+def _write_change(writer: Writer, program: Program, view: View, block: Block) -> None:
     layout = row_layout(view)
     count = layout.offsets[COUNT] - layout.key
-    writer.line("@jit")
-    with writer.block(f"def {prefix}read_change__HASH__(state, out):"):
-        _table(writer, program, view)
+    with writer.function("read_change", "state, out"):
+        _load_table(writer, program, view)
         writer.line("journal = load(table, JOURNAL)")
         writer.line(f"status = load(state, {STATUS})")
         with writer.block("for i in range(load(table, JOURNALED)):"):
@@ -178,38 +170,39 @@ def _write_change(writer: Writer, program: Program, view: View, block: Block, pr
             if block.kind == "bag":
                 writer.line(f"difference = load(after, {count}) - load(before, {count})")
                 with writer.block("if difference != 0:"):
-                    writer.line(f"{prefix}finish__HASH__(row, after, append(out), difference, status)")
+                    writer.line("finish(row, after, append(out), difference, status)")
                 writer.line("continue")
+            elif block.kind == "groups":
+                _write_difference(writer, f"load(before, {count}) > 0", f"load(after, {count}) > 0")
             else:
-                _write_difference(writer, f"load(%s, {count}) > 0" if block.kind == "groups" else "True", prefix)
+                _write_difference(writer, "True", "True")
         writer.line("clear_journal(table)")
         writer.line("return 0")
 
 
-def _write_difference(writer: Writer, present: str, prefix: str) -> None:
-    """The raw row of a payload ``before``, out, and that of the one ``after``, in; neither where they agree."""
+def _write_difference(writer: Writer, was_present: str, is_present: str) -> None:
+    """Delete the raw row of the payload ``before`` and insert that of ``after``; neither where they are equal."""
     writer.line("old = 0")
-    with writer.block(f"if {present.replace('%s', 'before')}:"):
+    with writer.block(f"if {was_present}:"):
         writer.line("old = 1")
-        writer.line(f"{prefix}finish__HASH__(row, before, append(out), -1, status)")
-    with writer.block(f"if {present.replace('%s', 'after')}:"):
-        writer.line(f"{prefix}finish__HASH__(row, after, append(out), 1, status)")
+        writer.line("finish(row, before, append(out), -1, status)")
+    with writer.block(f"if {is_present}:"):
+        writer.line("finish(row, after, append(out), 1, status)")
         with writer.block("if old == 1:"):
             writer.line("drop_equal(out)")
 
 
-def _write_rows(writer: Writer, program: Program, view: View, block: Block, prefix: str) -> None:
+def _write_rows(writer: Writer, program: Program, view: View, block: Block) -> None:
     layout = row_layout(view)
     count = layout.offsets[COUNT] - layout.key
-    writer.line("@jit")
-    with writer.block(f"def {prefix}read_rows__HASH__(state, start, limit, out):"):
-        _table(writer, program, view)
+    with writer.function("read_rows", "state, start, limit, out"):
+        _load_table(writer, program, view)
         writer.line(f"status = load(state, {STATUS})")
         if block.kind == "global":
             writer.line("row = find(table, ())")
             with writer.block("if row == 0:"):
                 writer.line("row = load(table, SCRATCH)")
-            writer.line(f"{prefix}finish__HASH__(row, row, append(out), 1, status)")
+            writer.line("finish(row, row, append(out), 1, status)")
             writer.line("return -1")
             return
         writer.line("used = load(table, USED)")
@@ -220,38 +213,31 @@ def _write_rows(writer: Writer, program: Program, view: View, block: Block, pref
             writer.line(f"count = load(payload, {count})")
             with writer.block(f"if count {_PRESENT[block.kind]}:"):
                 multiplicity = "count" if block.kind == "bag" else "1"
-                writer.line(f"{prefix}finish__HASH__(row, payload, append(out), {multiplicity}, status)")
+                writer.line(f"finish(row, payload, append(out), {multiplicity}, status)")
                 writer.line("found += 1")
                 with writer.block("if found == limit:"):
                     writer.line("return number + 1")
         writer.line("return -1")
 
 
-def _write_group(writer: Writer, program: Program, view: View, block: Block, prefix: str) -> None:
+def _write_group(writer: Writer, program: Program, view: View, block: Block) -> None:
     layout = row_layout(view)
     count = layout.offsets[COUNT] - layout.key
-    writer.line("@jit")
-    with writer.block(f"def {prefix}read_group__HASH__(state, key, out):"):
-        _table(writer, program, view)
+    with writer.function("read_group", "state, key, out"):
+        _load_table(writer, program, view)
         writer.line(f"status = load(state, {STATUS})")
-        words = "".join(f"load(key, {i}), " for i in range(layout.key))
-        writer.line(f"row = find(table, ({words.rstrip()}))")
+        writer.line(f"row = find(table, {tuple_of(f'load(key, {i})' for i in range(layout.key))})")
         with writer.block("if row == 0:"):
-            if block.kind == "global":
-                writer.line("row = load(table, SCRATCH)")
-            else:
-                writer.line("return 0")
+            writer.line("row = load(table, SCRATCH)" if block.kind == "global" else "return 0")
         writer.line(f"payload = row + {8 * layout.key}")
         writer.line(f"count = load(payload, {count})")
         if block.kind != "global":
             with writer.block(f"if not count {_PRESENT[block.kind]}:"):
                 writer.line("return 0")
         multiplicity = "count" if block.kind == "bag" else "1"
-        writer.line(f"{prefix}finish__HASH__(row, payload, append(out), {multiplicity}, status)")
+        writer.line(f"finish(row, payload, append(out), {multiplicity}, status)")
         writer.line("return 1")
 
 
-def _table(writer: Writer, program: Program, view: View) -> None:
+def _load_table(writer: Writer, program: Program, view: View) -> None:
     writer.line(f"table = load(state, {table_word(program, view.name)})")
-
-

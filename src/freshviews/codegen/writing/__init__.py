@@ -1,14 +1,21 @@
-"""Source of triggers: one function per kind of statement."""
+"""Source of triggers: the context of a statement, a module per family of statements, and the functions around them.
+
+``context`` is what every statement is written in. ``statements`` knows a writer for each kind of statement. The modules
+below it (``loops``, ``additions``, ``sums``, ``subsets``, ``ordered``, ``leapfrog``, ``rebalancing``, ``payloads``)
+write nested bodies through the context. ``triggers`` and ``procedures`` write whole functions. ``ahead``, ``appending``
+and ``repeated`` decide what is prefetched, deferred and shared.
+"""
 
 __all__ = [
     "appending",
-    "conditions",
+    "context",
     "leapfrog",
-    "outlined",
+    "loops",
+    "payloads",
+    "procedures",
     "prologue",
-    "rebalancing",
     "repeated",
     "statements",
-    "tabulated",
+    "sums",
     "triggers",
 ]

@@ -1,15 +1,15 @@
-"""Which stores of a program a trigger appends rows to, instead of finding a row by its key at once.
+"""Which views a trigger appends rows to, instead of finding the row of each key at once.
 
-A store of a relation, such as ``sales`` under ``first_order``, is added to by the relation's own trigger and read
-by those of the others only. While large batches of inserts come for that relation alone, slots and indexes of
-the store serve nobody, so its trigger leaves the rows *pending* (``kernel.hash.pending``), and every other trigger, and
-enumeration, enters them before it begins. That is storage alone: as a map from keys to payloads, which is what the
-interpreter has, the store is the same at every time.
+A store of a relation, such as ``sales`` under ``first_order``, is changed by the relation's own triggers and read only
+by those of other relations. While large batches of inserts arrive for that relation alone, nothing reads the slots and
+indexes of the store. So its trigger *defers* the inserts (``kernel.hash.pending``); every other trigger, and every
+reader, flushes the deferred rows to the index before it begins. This concerns storage alone: as a map from keys to
+payloads, which is how the interpreter sees it, the store is the same at every time.
 
-A view qualifies where a pending row means what a row of its own would: no journal names it, no ordered index or
-subset holds it, nothing asks whether it was there before, and its components are integers, which are merged by
-adding words. Within the triggers of one relation nothing but the one Add touches it, else every batch would enter
-what it appends.
+A view qualifies where a deferred row means the same as a row of its own: it has no journal, no ordered index and no
+subset, no statement asks whether the row was present before, and its components are integers, which are merged by
+addition. No other statement of the relation's triggers reads or changes the view; otherwise every batch would flush the
+rows that it deferred.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def appended(program: Program, trigger: Trigger) -> tuple[str, ...]:
 
 
 def entered(program: Program, trigger: Trigger) -> tuple[str, ...]:
-    """The views whose pending rows a trigger enters before it begins."""
+    """The views whose deferred rows a trigger flushes before it begins."""
     pending = with_pending(program)
     own = appended(program, trigger)
     return tuple(view for view in touched(trigger.body) if view in pending and view not in own)

@@ -1,9 +1,9 @@
 """A leapfrog join of one variable as nested loops over flat tries (``kernel.trie.flat``).
 
-A cursor is three local variables: its position, the end of what lies below the cursor's parent, and the value at the
+A cursor is three local variables: its position, the end of the values below the cursor's parent, and the value at the
 position. In every turn each cursor in order is sought to the value of the one before, if it is behind; then either
 the first has the value of the last, and so have all, or the first is sought to it. So in two turns the cursor with the
-fewest values moves on at least once, which is what the bound of leapfrog-search rests on. For two cursors::
+fewest values advances at least once, which the bound of leapfrog-search rests on. For two cursors::
 
     if b_in_R < b_in_R_end and b_in_S < b_in_S_end:
         while True:
@@ -25,133 +25,155 @@ fewest values moves on at least once, which is what the bound of leapfrog-search
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from freshviews.codegen.writer import Names, Writer
-from freshviews.program.program import Program
+from freshviews.codegen.writer import Names
+from freshviews.codegen.writing.context import Context
+from freshviews.kernel.trie import flat
 from freshviews.program.statements import Cursor, Leap
 from freshviews.program.views import Trie
 
-if TYPE_CHECKING:
-    from freshviews.codegen.writing.statements import StatementWriter
 
-
-@dataclass
+@dataclass(frozen=True)
 class TrieNames:
-    """Names of what is known of each trie before the join begins."""
+    """Local variables of a trie, set before the join begins."""
 
-    program: Program
     names: Names
+    name: str
 
-    def trie(self, name: str) -> str:
-        return self.names.of("trie", name)
+    @property
+    def handle(self) -> str:
+        return self.names.of("trie", self.name)
 
-    def values(self, name: str, level: int) -> str:
-        return self.names.of("values", f"{name}_values_{level}")
+    def values(self, level: int) -> str:
+        return self.names.of("values", f"{self.name}_values_{level}")
 
-    def children(self, name: str, level: int) -> str:
-        return self.names.of("children", f"{name}_children_{level}")
+    def children(self, level: int) -> str:
+        return self.names.of("children", f"{self.name}_children_{level}")
 
-    def nodes(self, name: str) -> str:
+    @property
+    def nodes(self) -> str:
         """The number of nodes of the first level."""
-        return self.names.of("nodes", f"{name}_nodes")
+        return self.names.of("nodes", f"{self.name}_nodes")
 
-    def carried(self, name: str) -> str:
-        """Where a row of position 0 would begin: its payload lies behind as many words as its view has of key."""
-        return self.names.of("carried", f"{name}_carried")
+    @property
+    def carried(self) -> str:
+        """The address of the payload at position 0, less the words of the key of its view."""
+        return self.names.of("carried", f"{self.name}_carried")
 
-    def carried_bytes(self, name: str) -> str:
-        return self.names.of("carried bytes", f"{name}_carried_bytes")
-
-    def place(self, trie: str, key: tuple[str, ...]) -> str:
-        """The position of the cursor with a key."""
-        return self.names.of("place", f"{key[-1]}_in_{'_'.join([trie, *key[:-1]])}")
-
-    def depth(self, name: str) -> int:
-        trie: Trie = next(trie for trie in self.program.upkeep.tries if trie.name == name)
-        return len(trie.order)
+    @property
+    def carried_bytes(self) -> str:
+        return self.names.of("carried bytes", f"{self.name}_carried_bytes")
 
 
-def write_leap(statements: StatementWriter, leap: Leap) -> None:
-    """Write the loops of one variable."""
-    writer, tries, step, used = statements.writer, statements.tries, statements.step, statements.used
-    assert tries is not None, "only an evaluation has tries"
-    variable = statements.variable(leap.variable)
-    used.add("load")
-    places = []
-    for cursor in leap.cursors:
-        place = tries.place(cursor.trie, cursor.key)
-        end = tries.names.of("end", f"{place}_end")
-        value = tries.names.of("value", f"{place}_value")
-        _write_open(cursor, writer, tries, place, end)
-        places.append((place, end, value))
-        step()
+def write_known(context: Context, trie: Trie) -> None:
+    """Read what stays the same during the join off a trie."""
+    names = TrieNames(context.writer.names, trie.name)
+    for level in range(len(trie.order)):
+        word = flat.FIRST_LEVEL + flat.LEVEL * level
+        context.line(f"{names.values(level)} = load({names.handle}, {word + flat.VALUES})")
+        if level < len(trie.order) - 1:
+            context.line(f"{names.children(level)} = load({names.handle}, {word + flat.CHILDREN})")
+    context.line(f"{names.nodes} = load({names.handle}, {flat.FIRST_LEVEL + flat.NODES})")
+    key = 8 * len(context.views[trie.view].key)
+    context.line(f"{names.carried} = load({names.handle}, {flat.CARRIED}) - {key}")
+    context.line(f"{names.carried_bytes} = load({names.handle}, {flat.CARRIED_BYTES})")
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Local variables of a cursor: its position, the end of its values, and its value; ``values`` is its array."""
+
+    cursor: Cursor
+    trie: TrieNames
+    at: str
+    end: str
+    value: str
+    values: str
+
+    def load(self) -> str:
+        return f"load({self.values}, {self.at})"
+
+    def sought(self, context: Context, wanted: str) -> str:
+        """Source of the next position with a value of at least ``wanted``."""
+        if len(self.cursor.key) == 1:
+            context.need("seek_first")
+            return f"seek_first({self.trie.handle}, {self.values}, {self.at}, {self.end}, {wanted})"
+        context.need("seek")
+        return f"seek({self.values}, {self.at}, {self.end}, {wanted})"
+
+
+def write_leap(context: Context, leap: Leap) -> None:
+    """The loops of one variable."""
+    context.need("load")
+    places = [_open(context, cursor) for cursor in leap.cursors]
+    variable = context.variable(leap.variable)
     if len(places) == 1:
-        ((place, end, _),) = places
-        cursor = leap.cursors[0]
-        with writer.block(f"for {place} in range({place}, {end}):"):
-            step()
-            writer.line(f"{variable} = load({tries.values(cursor.trie, len(cursor.key) - 1)}, {place})")
-            _write_body(statements, leap, tries)
+        (only,) = places
+        with context.block(f"for {only.at} in range({only.at}, {only.end}):"):
+            context.step()
+            context.line(f"{variable} = {only.load()}")
+            _write_body(context, leap, places)
         return
-    opened = " and ".join(f"{place} < {end}" for place, end, _ in places)
-    with writer.block(f"if {opened}:"):
-        for cursor, (place, _, value) in zip(leap.cursors, places, strict=True):
-            writer.line(f"{value} = load({tries.values(cursor.trie, len(cursor.key) - 1)}, {place})")
-        with writer.block("while True:"):
-            before = places[0][2]
-            for cursor, (place, end, value) in list(zip(leap.cursors, places, strict=True))[1:]:
-                with writer.block(f"if {value} < {before}:"):
-                    step()
-                    writer.line(f"{place} = {_sought(cursor, tries, place, end, before, used)}")
-                    with writer.block(f"if {place} == {end}:"):
-                        writer.line("break")
-                    writer.line(f"{value} = load({tries.values(cursor.trie, len(cursor.key) - 1)}, {place})")
-                before = value
-            first, (place, end, value) = leap.cursors[0], places[0]
-            step()
-            with writer.block(f"if {value} == {before}:"):
-                writer.line(f"{variable} = {value}")
-                _write_body(statements, leap, tries)
-                writer.line(f"{place} += 1")
-            with writer.block("else:"):
-                writer.line(f"{place} = {_sought(first, tries, place, end, before, used)}")
-            with writer.block(f"if {place} == {end}:"):
-                writer.line("break")
-            writer.line(f"{value} = load({tries.values(first.trie, len(first.key) - 1)}, {place})")
+    first = places[0]
+    with context.block(f"if {' and '.join(f'{place.at} < {place.end}' for place in places)}:"):
+        for place in places:
+            context.line(f"{place.value} = {place.load()}")
+        with context.block("while True:"):
+            before = first.value
+            for place in places[1:]:
+                with context.block(f"if {place.value} < {before}:"):
+                    context.step()
+                    context.line(f"{place.at} = {place.sought(context, before)}")
+                    _write_end(context, place)
+                before = place.value
+            context.step()
+            with context.block(f"if {first.value} == {before}:"):
+                context.line(f"{variable} = {first.value}")
+                _write_body(context, leap, places)
+                context.line(f"{first.at} += 1")
+            with context.block("else:"):
+                context.line(f"{first.at} = {first.sought(context, before)}")
+            _write_end(context, first)
 
 
-def _write_body(statements: StatementWriter, leap: Leap, tries: TrieNames) -> None:
-    """What is done for a value that all cursors have; then, where that is enough for the sum around, no more."""
-    writer = statements.writer
-    for cursor in leap.cursors:
-        if cursor.alias:
-            trie = next(trie for trie in statements.program.upkeep.tries if trie.name == cursor.trie)
-            statements.aliases[cursor.alias] = statements.views[trie.view]
-            place = f"{tries.place(cursor.trie, cursor.key)} * {tries.carried_bytes(cursor.trie)}"
-            writer.line(f"{statements.row(cursor.alias)} = {tries.carried(cursor.trie)} + {place}")
-    statements.body(leap.body)
-    if statements.enough and statements.enough[-1]:
-        with writer.block(f"if {statements.enough[-1]} != 0:"):
-            writer.line("break")
+def _open(context: Context, cursor: Cursor) -> _Place:
+    """Set a cursor to the first value below its parent."""
+    names, level = context.writer.names, len(cursor.key) - 1
+    trie = TrieNames(names, cursor.trie)
 
+    def position(key: tuple[str, ...]) -> str:
+        return names.of("place", f"{key[-1]}_in_{'_'.join([cursor.trie, *key[:-1]])}")
 
-def _write_open(cursor: Cursor, writer: Writer, tries: TrieNames, place: str, end: str) -> None:
-    level = len(cursor.key) - 1
+    at = position(cursor.key)
+    end, value = names.of("end", f"{at}_end"), names.of("value", f"{at}_value")
     if level == 0:
-        writer.line(f"{place} = 0")
-        writer.line(f"{end} = {tries.nodes(cursor.trie)}")
-        return
-    parent = tries.place(cursor.trie, cursor.key[:-1])
-    children = tries.children(cursor.trie, level - 1)
-    writer.line(f"{place} = load({children}, {parent})")
-    writer.line(f"{end} = load({children}, {parent} + 1)")
+        context.line(f"{at} = 0")
+        context.line(f"{end} = {trie.nodes}")
+    else:
+        parent, children = position(cursor.key[:-1]), trie.children(level - 1)
+        context.line(f"{at} = load({children}, {parent})")
+        context.line(f"{end} = load({children}, {parent} + 1)")
+    context.step()
+    return _Place(cursor, trie, at, end, value, trie.values(level))
 
 
-def _sought(cursor: Cursor, tries: TrieNames, place: str, end: str, wanted: str, used: set[str]) -> str:
-    values = tries.values(cursor.trie, len(cursor.key) - 1)
-    if len(cursor.key) == 1:
-        used.add("seek_first")
-        return f"seek_first({tries.trie(cursor.trie)}, {values}, {place}, {end}, {wanted})"
-    used.add("seek")
-    return f"seek({values}, {place}, {end}, {wanted})"
+def _write_end(context: Context, place: _Place) -> None:
+    """End the join where a cursor is at its end, else read its value."""
+    with context.block(f"if {place.at} == {place.end}:"):
+        context.line("break")
+    context.line(f"{place.value} = {place.load()}")
+
+
+def _write_body(context: Context, leap: Leap, places: list[_Place]) -> None:
+    """The body for a value that all cursors have; then the loop ends if the Sum around it has enough."""
+    inner = context
+    for place in places:
+        alias = place.cursor.alias
+        if alias:
+            trie = next(trie for trie in context.program.upkeep.tries if trie.name == place.cursor.trie)
+            inner = inner.with_alias(alias, context.views[trie.view])
+            context.line(f"{context.row(alias)} = {place.trie.carried} + {place.at} * {place.trie.carried_bytes}")
+    inner.body(leap.body)
+    if context.enough:
+        with context.block(f"if {context.enough} != 0:"):
+            context.line("break")

@@ -2,44 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
-from freshviews.codegen.layout import CHANGES, CONSTANTS, STATUS, WANTED, real_scratch, table_word
+from freshviews.codegen.layout import CHANGES, CONSTANTS, STATUS, STATUS_STEPS, WANTED, real_scratch
 from freshviews.codegen.writing.appending import touched
+from freshviews.codegen.writing.context import Context
 from freshviews.program.statements import Body, Enter, Leave, Sum, Top
 from freshviews.program.structure import visit
 from freshviews.program.views import View
 
-if TYPE_CHECKING:
-    from freshviews.codegen.writing.statements import StatementWriter
 
+def write_prologue(context: Context, body: Body, views: Iterable[str] = (), emits: bool = False) -> None:
+    """Status and constants, the tables of ``views`` and of those in the body, and scratch for its sums of reals.
 
-def write_prologue(statements: StatementWriter, body: Body) -> None:
-    """Status, changes, constants, the tables of a body's views, and scratch for its sums of reals."""
-    writer, program = statements.writer, statements.program
-    writer.line(f"status = load(state, {STATUS})")
-    writer.line(f"changes = load(state, {CHANGES})")
-    writer.line(f"wanted = load(state, {WANTED})")
-    writer.line(f"constants = load(state, {CONSTANTS})")
-    for view in dict.fromkeys((*touched(body), *_of_rows_from_outside(statements, body))):
-        if view in statements.scratch:
-            continue
-        writer.line(f"{statements.table(view)} = load(state, {table_word(program, view)})")
-    scratch = real_scratch(program)
+    ``emits``: also the changes, and whether they are wanted.
+    """
+    context.line(f"status = load(state, {STATUS})")
+    if emits:
+        context.line(f"changes = load(state, {CHANGES})")
+        context.line(f"wanted = load(state, {WANTED})")
+    context.line(f"constants = load(state, {CONSTANTS})")
+    context.load_tables((*views, *touched(body), *_of_rows_from_outside(context, body)))
+    scratch = real_scratch(context.program)
     for statement in visit(body):
         if isinstance(statement, Sum):
             for component in statement.components:
                 if component.ring == "real":
                     word = scratch[statement.alias, component.name]
-                    local = statements.local(statement.alias, component.name)
-                    writer.line(f"{local} = load(state, {word})")
+                    context.line(f"{context.local(statement.alias, component.name)} = load(state, {word})")
 
 
-def _of_rows_from_outside(statements: StatementWriter, body: Body) -> Iterator[str]:
+def _of_rows_from_outside(context: Context, body: Body) -> Iterator[str]:
     """The views whose subsets or order a body changes by a row that is bound outside the body."""
     for statement in visit(body):
         if isinstance(statement, Enter | Leave | Top):
-            view = statements.aliases.get(statement.alias)
+            view = context.aliases.get(statement.alias)
             if isinstance(view, View):
                 yield view.name
+
+
+def write_steps(context: Context) -> None:
+    """Report the steps that the function has counted."""
+    if context.counted:
+        context.line(f"store(status, {STATUS_STEPS}, load(status, {STATUS_STEPS}) + steps)")

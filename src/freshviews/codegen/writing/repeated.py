@@ -1,19 +1,19 @@
-"""Statements that long triggers repeat, as functions that they call.
+"""Bodies that long triggers repeat, as functions that they call.
 
-A row of a bag may be found in several ways, and a row of a relation may come to be joined by itself or by one that it
-meets: what is done then is the same, and is written once, as ``part_k(state, ...)`` with the variables and rows that it
-reads as arguments. The compiler's time grows with the code, and a trigger that is not long has its lookups inlined and
-fetched ahead. In the trigger language there are no such calls: it shows each update with all that it does.
+A row of a bag may be found in several ways, and the statements that follow are the same. Each repeated body becomes a
+function ``part_k(state, ...)``, with the variables and rows that it reads as arguments; it is written where it is first
+called. The compiler's time grows with the code; and a trigger that is not long has its lookups inlined and prefetched.
+The trigger language has no such calls: it shows each update with everything that it does.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
-from freshviews.codegen.writer import RESERVED, Names, Writer
+from freshviews.codegen.writer import Writer
+from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.prologue import write_prologue
 from freshviews.program.payload import ComponentOf
 from freshviews.program.program import Program
@@ -35,42 +35,31 @@ from freshviews.program.statements import (
 )
 from freshviews.program.structure import Row, Variable, bodies, uses, visit
 
-if TYPE_CHECKING:
-    from freshviews.codegen.writing.statements import StatementWriter
-
 LONG = 100
-"""Lookups, loops and additions of a function beyond which they are calls."""
+"""Most lookups, loops and additions of a function that inlines them; in longer functions they are calls."""
 _SHORT = 30
-"""So many in a trigger are written out, whether or not some are repeated."""
+"""Most lookups, loops and additions of a trigger whose repeated bodies are written out."""
 _LEAST = 4
-"""Fewer are not worth a function of their own."""
+"""Fewest lookups, loops and additions of a body that becomes a function."""
 
 
 @dataclass(frozen=True)
 class Name:
-    """What a body reads that is bound outside: a ``variable``, the row of an ``alias``, or a component of a ``sum``; or
-    of either (``part``), as long as it is not known which it is."""
+    """What a body reads that is bound outside: a ``variable``, the row of an ``alias``, or a component of a ``sum``;
+    ``part`` where it is not known whether the alias is of a row or of a Sum."""
 
     kind: str
     name: str
     component: str = ""
 
 
-@dataclass
-class Repeated:
-    """The bodies that are functions, and these: by body and what its rows are of, the name; and the sources."""
-
-    bodies: frozenset[Body]
-    functions: dict[tuple[object, ...], str] = field(default_factory=dict)
-    sources: list[str] = field(default_factory=list)
-
-    def size(self, body: Body) -> int:
-        """Lookups, loops and additions that are written where the body is."""
-        return sum(isinstance(s, Lookup | Loop | Add) for s in _written(body, self.bodies))
+def size(body: Body, repeated: frozenset[Body]) -> int:
+    """Lookups, loops and additions that are written where the body is, and not in functions of repeated bodies."""
+    return sum(isinstance(s, Lookup | Loop | Add) for s in _written(body, repeated))
 
 
-def repeated_in(program: Program) -> Repeated:
-    """What the long triggers of a program repeat. Parts that are rebalanced have procedures of their own."""
+def repeated_in(program: Program) -> frozenset[Body]:
+    """The bodies that become functions: none in programs with partitions, which have procedures of their own."""
     times: Counter[Body] = Counter()
 
     def count(body: Body) -> None:
@@ -85,64 +74,72 @@ def repeated_in(program: Program) -> Repeated:
         for trigger in program.triggers:
             if sum(isinstance(s, Lookup | Loop | Add) for s in visit(trigger.body)) > _SHORT:
                 count(trigger.body)
-    return Repeated(frozenset(body for body, n in times.items() if n > 1 and _is_closed(body)))
+    return frozenset(body for body, n in times.items() if n > 1 and _is_closed(body))
 
 
 def after_lets(body: Body) -> Body:
-    """A body without the Lets that it begins with, whose variables may have other values elsewhere."""
+    """A body without the Lets that it begins with: their variables may have other values elsewhere."""
     first = next((i for i, statement in enumerate(body) if not isinstance(statement, Let)), len(body))
     return body[first:]
 
 
-def write_call(writer: StatementWriter, body: Body) -> None:
-    """Call the function of a body, which is written where this is its first call."""
-    repeated = writer.repeated
-    assert repeated is not None
-    names = tuple(dict.fromkeys(_held(writer, one) for one in _free(body, frozenset())))
-    rows = tuple(writer.aliases[one.name] for one in names if one.kind == "alias")
-    function = repeated.functions.get((body, names, rows))
+def write_call(context: Context, body: Body) -> None:
+    """Call the function of a body."""
+    names = tuple(dict.fromkeys(_resolved(context, name) for name in _free(body)))
+    rows = tuple(context.aliases[name.name] for name in names if name.kind == "alias")
+    parts = context.writer.module.parts
+    function = parts.get((body, names, rows))
     if function is None:
-        function = f"part_{len(repeated.functions)}__HASH__"
-        repeated.functions[body, names, rows] = function
-        repeated.sources.append(_write(writer, body, names, function))
-    call = f"{function}({', '.join(['state', *(_local(writer, one) for one in names)])})"
-    writer.writer.line(f"steps += {call}" if writer.counted else call)
+        function = f"part_{len(parts)}"
+        parts[body, names, rows] = function
+        context.writer.module.part_sources.append(_write(context, body, names, function))
+    call = f"{function}({_arguments(context, names)})"
+    context.line(f"steps += {call}" if context.counted else call)
 
 
-def _write(caller: StatementWriter, body: Body, names: tuple[Name, ...], function: str) -> str:
-    writer = Writer()
-    made = type(caller)(caller.program, writer, Names(RESERVED), caller.scalars.constants, caller.used)
-    made.aliases, made.counted, made.repeated = dict(caller.aliases), caller.counted, caller.repeated
-    made.outlined = caller.repeated is not None and caller.repeated.size(body) > LONG
-    made.need("outside", "load")
-    parameters = ", ".join(["state", *(_local(made, one) for one in names)])
-    writer.line("@outside")
-    with writer.block(f"def {function}({parameters}) -> int:"):
-        write_prologue(made, body)
-        writer.line("steps = 0")
-        made.statements(body)
-        writer.line("return steps")
-    return writer.text()
+def _write(caller: Context, body: Body, names: tuple[Name, ...], function: str) -> str:
+    context = Context(
+        caller.program,
+        Writer(caller.writer.module),
+        caller.write,
+        caller.views,
+        caller.scratch,
+        caller.pending,
+        counted=caller.counted,
+        outlined=size(body, caller.repeated) > LONG,
+        repeated=caller.repeated - {body},
+        aliases=caller.aliases,
+    )
+    context.need("load")
+    with context.writer.function(function, _arguments(context, names), "outside"):
+        write_prologue(context, body, emits=True)
+        context.line("steps = 0")
+        context.body(body)
+        context.line("return steps")
+    return context.writer.text()
 
 
-def _held(writer: StatementWriter, one: Name) -> Name:
-    """A part as what it is of."""
-    if one.kind != "part":
-        return one
-    if isinstance(writer.aliases[one.name], Sum):
-        return Name("sum", one.name, one.component)
-    return Name("alias", one.name)
+def _resolved(context: Context, name: Name) -> Name:
+    """A component of an alias as what it is: a component of a Sum, or of a row."""
+    if name.kind != "part":
+        return name
+    if isinstance(context.aliases[name.name], Sum):
+        return Name("sum", name.name, name.component)
+    return Name("alias", name.name)
 
 
-def _local(writer: StatementWriter, one: Name) -> str:
-    """The Python name of what a body reads."""
-    match one.kind:
+def _arguments(context: Context, names: tuple[Name, ...]) -> str:
+    return ", ".join(["state", *(_local(context, name) for name in names)])
+
+
+def _local(context: Context, name: Name) -> str:
+    match name.kind:
         case "variable":
-            return writer.variable(one.name)
+            return context.variable(name.name)
         case "alias":
-            return writer.row(one.name)
+            return context.row(name.name)
         case _:
-            return writer.local(one.name, one.component)
+            return context.local(name.name, name.component)
 
 
 def _inner(body: Body) -> Iterator[Body]:
@@ -175,7 +172,7 @@ def _is_closed(body: Body) -> bool:
     )
 
 
-def _free(body: Body, bound: frozenset[tuple[str, str]]) -> Iterator[Name]:
+def _free(body: Body, bound: frozenset[tuple[str, str]] = frozenset()) -> Iterator[Name]:
     """What a body reads that is bound outside, in order; ``bound``: kinds and names of what is bound within."""
 
     for statement in body:

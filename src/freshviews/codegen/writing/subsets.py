@@ -1,80 +1,70 @@
-"""Rows that enter and leave the subsets of a view, and the words that count what they wait for, as Python source."""
+"""Statements about subsets of views: Enter and Leave with their events, and Tally, a counter in a row."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from freshviews.codegen.layout import row_layout
+from freshviews.codegen.writing.context import Context
 from freshviews.program.statements import Enter, Event, Leave, Tally
-from freshviews.program.views import View
-
-if TYPE_CHECKING:
-    from freshviews.codegen.writing.statements import StatementWriter
 
 
-def write_tally(writer: StatementWriter, statement: Tally) -> None:
-    """A word of a row counts; the body runs where it is full."""
-    view = writer.aliases[statement.alias]
-    assert isinstance(view, View)
-    row, place = writer.row(statement.alias), row_layout(view).offsets[statement.component]
-    writer.need("load", "store")
-    writer.step()
-    test = f"load({row}, {place}) == {statement.full}"
-    if statement.amount == 0:
-        with writer.writer.block(f"if {test}:"):
-            writer.body(statement.body)
-        return
+def write_tally(context: Context, statement: Tally) -> None:
+    """Add to the tally of a row; the body runs where the tally is full."""
+    row = context.row(statement.alias)
+    place = row_layout(context.view_of(statement.alias)).offsets[statement.component]
+    context.need("load", "store")
+    context.step()
     before = f"load({row}, {place})"
+    test = f"{before} == {statement.full}"
     if statement.amount < 0 and statement.body:
-        before = writer.names.fresh(f"{row}_{statement.component}")
-        writer.writer.line(f"{before} = load({row}, {place})")
+        before = context.fresh(f"{row}_{statement.component}")
+        context.line(f"{before} = load({row}, {place})")
         test = f"{before} == {statement.full}"
-    writer.writer.line(f"store({row}, {place}, {before} + {statement.amount})")
-    if statement.body:
-        with writer.writer.block(f"if {test}:"):
-            writer.body(statement.body)
+    if statement.amount:
+        context.line(f"store({row}, {place}, {before} + {statement.amount})")
+    if statement.body or not statement.amount:
+        with context.block(f"if {test}:"):
+            context.body(statement.body)
 
 
-def write_enter(writer: StatementWriter, statement: Enter) -> None:
-    """The row is entered into the subset's indexes; then the events."""
-    table, row, places = _subset(writer, statement)
-    writer.need("enter_slice")
-    writer.step()
-    alone = {event.bound: writer.names.fresh(f"{row}_alone") for event in statement.events}
+def write_enter(context: Context, statement: Enter) -> None:
+    """Insert a row into the indexes of a subset; then run the events."""
+    table, row, places = _subset(context, statement)
+    context.need("enter_slice")
+    context.step()
+    alone = {event.bound: context.fresh(f"{row}_alone") for event in statement.events}
     for bound, place in places.items():
         flag = f"{alone[bound]} = " if bound in alone else ""
-        writer.writer.line(f"{flag}enter_slice({table}, {place}, {row})")
+        context.line(f"{flag}enter_slice({table}, {place}, {row})")
     for event in statement.events:
-        _event(writer, event, alone[event.bound])
+        _write_event(context, event, alone[event.bound])
 
 
-def write_leave(writer: StatementWriter, statement: Leave) -> None:
-    """The events; then the row is taken out of the subset's indexes."""
-    table, row, places = _subset(writer, statement)
-    writer.need("leave_slice")
-    writer.step()
+def write_leave(context: Context, statement: Leave) -> None:
+    """Run the events; then remove the row from the indexes of the subset."""
+    table, row, places = _subset(context, statement)
+    context.need("leave_slice")
+    context.step()
     for event in statement.events:
-        writer.need("last_of_slice")
-        alone = writer.names.fresh(f"{row}_alone")
-        writer.writer.line(f"{alone} = last_of_slice({table}, {places[event.bound]}, {row})")
-        _event(writer, event, alone)
+        context.need("last_of_slice")
+        alone = context.fresh(f"{row}_alone")
+        context.line(f"{alone} = last_of_slice({table}, {places[event.bound]}, {row})")
+        _write_event(context, event, alone)
     for place in places.values():
-        writer.writer.line(f"leave_slice({table}, {place}, {row})")
+        context.line(f"leave_slice({table}, {place}, {row})")
 
 
-def _subset(writer: StatementWriter, statement: Enter | Leave) -> tuple[str, str, dict[tuple[int, ...], int]]:
-    """Table and row that a statement is about, and the places of the subset's indexes."""
-    view = writer.aliases[statement.alias]
-    assert isinstance(view, View)
+def _subset(context: Context, statement: Enter | Leave) -> tuple[str, str, dict[tuple[int, ...], int]]:
+    """The table, the row, and the positions of the subset's indexes among all indexes of the view."""
+    view = context.view_of(statement.alias)
     subset = next(s for s in view.subsets if s.name == statement.subset)
     places = {bound: view.place_of_index(bound, subset.name) for bound in subset.indexes}
-    return writer.table(view.name), writer.row(statement.alias), places
+    return context.table(view.name), context.row(statement.alias), places
 
 
-def _event(writer: StatementWriter, event: Event, alone: str) -> None:
+def _write_event(context: Context, event: Event, alone: str) -> None:
     if event.alone:
-        with writer.writer.block(f"if {alone} == 1:"):
-            writer.body(event.alone)
+        with context.block(f"if {alone} == 1:"):
+            context.body(event.alone)
     if event.others:
-        with writer.writer.block("else:" if event.alone else f"if {alone} == 0:"):
-            writer.body(event.others)
+        with context.block("else:" if event.alone else f"if {alone} == 0:"):
+            context.body(event.others)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from freshviews.codegen.conditions import compile_conditions
 from freshviews.codegen.layout import CONSTANTS, FIRST_TABLE, STATUS, STATUS_WORDS
-from freshviews.codegen.writing.conditions import compile_conditions
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address, words_at
 from freshviews.engine.traces.ordered_tree import Fold, OrderedTree

@@ -1,0 +1,67 @@
+"""Functions that run one body of a program, for results that are not held in one view.
+
+- ``awake(state)`` runs ``awake`` once, when changes begin to be wanted.
+- ``read_group(state, key, out)`` looks a row up: ``key`` is the address of the words of the free variables; a row that
+  is there is appended to ``out``.
+- ``read_payload(state, key, payload)``, for groups that are enumerated, writes the payload of a group to ``payload``,
+  zero where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from freshviews.codegen.layout import emitted_row, row_layout
+from freshviews.codegen.writer import RESERVED, Module
+from freshviews.codegen.writing.context import Context
+from freshviews.codegen.writing.payloads import write_emitted
+from freshviews.codegen.writing.prologue import write_prologue
+from freshviews.codegen.writing.statements import begin
+from freshviews.program.program import Program
+from freshviews.program.statements import Body, Emit
+
+_RESERVED = RESERVED | {"key", "payload"}
+
+
+def write_awake(program: Program, module: Module, awake: Body) -> str:
+    """Source of ``awake``."""
+    context = begin(program, module)
+    with context.writer.function("awake", "state"):
+        write_prologue(context, awake)
+        context.body(awake)
+        context.line("return 0")
+    return context.writer.text()
+
+
+def write_member(context: Context, member: Body, views: tuple[str, ...] = ()) -> str:
+    """Source of ``read_group``; ``views``: what its Emit needs the tables of."""
+    with context.writer.function("read_group", "state, key, changes"):
+        write_prologue(context, member, views)
+        _write_keyed(context, member)
+    return context.writer.text()
+
+
+def write_payload_reader(program: Program, module: Module, member: Body) -> str:
+    """Source of ``read_payload``."""
+    context = begin(program, module, _RESERVED)
+    context = emitting(context, lambda context, statement: write_emitted(context, statement, "payload", 0))
+    context.need("clear_words")
+    with context.writer.function("read_payload", "state, key, payload"):
+        write_prologue(context, member)
+        context.line(f"clear_words(payload, {row_layout(emitted_row(program)).payload})")
+        _write_keyed(context, member)
+    return context.writer.text()
+
+
+def emitting(context: Context, emit: Callable[[Context, Emit], None]) -> Context:
+    """The context in which an Emit is written by ``emit``."""
+    return replace(context, instead={Emit: emit})
+
+
+def _write_keyed(context: Context, body: Body) -> None:
+    """Bind the free variables to the words at ``key``, and run the body."""
+    for i, variable in enumerate(context.program.free):
+        context.line(f"{context.variable(variable)} = load(key, {i})")
+    context.body(body)
+    context.line("return 0")

@@ -1,0 +1,141 @@
+"""Statements that change the rows of views: Add, and Clear of a scratch view.
+
+The row of the key is found or made, its payload grows, and what depends on its presence follows: its place in the
+order of the view, the bodies ``appear``, ``vanish`` and ``stay``, and the removal of a row whose payload is zero.
+Scratch views of an evaluation are tables of sums (``kernel.hash.sum_table``), which have none of that.
+"""
+
+from __future__ import annotations
+
+from freshviews.codegen.layout import row_layout
+from freshviews.codegen.writing.context import Context
+from freshviews.codegen.writing.payloads import add_integer, add_real, integer, zero_test
+from freshviews.program.statements import Add, Body, is_always
+from freshviews.program.views import View
+from freshviews.ring import RINGS
+
+
+def write_add(context: Context, statement: Add) -> None:
+    view = context.views[statement.view]
+    if view.name in context.scratch:
+        _write_scratch_add(context, statement, view)
+        return
+    row = write_target(context, view, statement.key)
+    if statement.alias:
+        context = context.with_alias(statement.alias, view)
+        context.line(f"{context.row(statement.alias)} = {row}")
+    watched = bool(statement.appear or statement.vanish or statement.stay or view.ordered)
+    before = context.fresh(f"{row}_was_absent")
+    if watched:
+        context.line(f"{before} = {zero_test(context, view, row)}")
+    _write_payload(context, statement, view, row)
+    if view.name in context.appends:
+        context.need("hold")
+        appends = context.appends[view.name]
+        with context.block(f"if {appends} != 0:"):
+            context.line(f"{appends} = hold({context.table(view.name)}, {row}, status)")
+        with context.block("else:"):
+            _note_large(context, view, row)
+            write_removal(context, view, row)
+        return
+    _note_large(context, view, row)
+    if not watched:
+        write_removal(context, view, row)
+    elif is_always(statement.appear, statement.vanish, statement.stay):
+        _write_once(context, view, row, before, statement.stay)
+    else:
+        _write_branches(context, statement, view, row, before)
+
+
+def write_target(context: Context, view: View, key: tuple[str, ...]) -> str:
+    """Find or make the row to change; return its variable."""
+    row, table = context.target(view.name), context.table(view.name)
+    context.step()
+    made = context.by_key("upsert", table, key)
+    if view.name in context.appends:
+        context.need("append_row")
+        made = f"append_row({table}, {context.key(key)}) if {context.appends[view.name]} != 0 else {made}"
+    context.line(f"{row} = {made}")
+    if view.journal:
+        context.need("touch")
+        context.line(f"touch({table}, {row})")
+    return row
+
+
+def write_removal(context: Context, view: View, row: str) -> None:
+    """Remove a row whose payload has become zero."""
+    with context.block(f"if {zero_test(context, view, row)}:"):
+        _remove(context, view, row)
+
+
+def _remove(context: Context, view: View, row: str) -> None:
+    remove = "settle" if view.journal else "remove_row"
+    context.need(remove)
+    context.line(f"{remove}({context.table(view.name)}, {row})")
+
+
+def _write_payload(context: Context, statement: Add, view: View, row: str) -> None:
+    offsets = row_layout(view).offsets
+    for name, monomial in zip(statement.components, statement.payload, strict=True):
+        if RINGS[view.component(name).ring].words > 1:
+            add_real(context, f"{row} + {8 * offsets[name]}", monomial)
+        else:
+            add_integer(context, row, offsets[name], integer(context, monomial))
+
+
+def _note_large(context: Context, view: View, row: str) -> None:
+    """Report a row with a large payload to its table, which then accepts no more deferred rows."""
+    if view.name in context.pending:
+        context.need("note_large")
+        context.line(f"note_large({context.table(view.name)}, {row})")
+
+
+def _write_branches(context: Context, statement: Add, view: View, row: str, before: str) -> None:
+    """What follows where the row vanished, appeared or stayed."""
+    with context.block(f"if {zero_test(context, view, row)}:"):
+        with context.block(f"if not {before}:"):
+            _write_order(context, view, row, "ordered_remove")
+            context.body(statement.vanish)
+        _remove(context, view, row)
+    if statement.appear or view.ordered:
+        with context.block(f"elif {before}:"):
+            _write_order(context, view, row, "ordered_insert")
+            context.body(statement.appear)
+    if statement.stay:
+        with context.block(f"elif not {before}:"):
+            context.body(statement.stay)
+
+
+def _write_once(context: Context, view: View, row: str, before: str, body: Body) -> None:
+    """The same body where the row appeared, vanished or stayed, written once."""
+    after = context.fresh(f"{row}_is_absent")
+    context.line(f"{after} = {zero_test(context, view, row)}")
+    if view.ordered:
+        with context.block(f"if {after} and not {before}:"):
+            _write_order(context, view, row, "ordered_remove")
+        with context.block(f"if {before} and not {after}:"):
+            _write_order(context, view, row, "ordered_insert")
+    with context.block(f"if not ({before} and {after}):"):
+        context.body(body)
+    with context.block(f"if {after}:"):
+        _remove(context, view, row)
+
+
+def _write_order(context: Context, view: View, row: str, action: str) -> None:
+    """Insert the row into the ordered index of its view, or remove it; nothing where the view has none."""
+    if view.ordered:
+        table = context.table(view.name)
+        context.need(action, "row_number", "load")
+        place = f"load(load({table}, ORDERED_LIST), 0), {table}, row_number({table}, {row})"
+        context.line(f"{action}({place})")
+        if view.folds:
+            context.need("ordered_refold")
+            context.line(f"ordered_refold({place})")
+
+
+def _write_scratch_add(context: Context, statement: Add, view: View) -> None:
+    context.need("sum_row")
+    context.step()
+    row = context.target(view.name)
+    context.line(f"{row} = sum_row({context.table(view.name)}, {context.key(statement.key)})")
+    _write_payload(context, statement, view, row)

@@ -1,0 +1,172 @@
+"""What a statement is written in: a frozen description of the function around it and of the names in scope.
+
+Writing functions take a statement and a ``Context``, and append lines to the context's ``Writer``. A nested scope gets
+a copy with what is bound there (``with_alias``, ``replace``), so nothing has to be undone afterwards. The context
+carries the function that writes a body of statements of any kind (``write``): modules for one kind of statement write
+nested bodies through it and do not import each other.
+
+A row is an address; its words are read by ``load`` at offsets known here. An integer component of a Sum is a local
+variable; a real component is the address of a scratch block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from freshviews.codegen.layout import balance_word, table_word
+from freshviews.codegen.writer import Writer, tuple_of
+from freshviews.program.payload import MULTIPLICITY
+from freshviews.program.program import Program
+from freshviews.program.statements import Body, Loop, Sum
+from freshviews.program.views import View
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A key that updates look up: of a view, where no positions are ``bound``, or of its index on these."""
+
+    view: str
+    key: Key
+    bound: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Context:
+    """The program, the function that is being written, and what is known at this place in it.
+
+    ``counted``: the function counts its steps. ``outlined``: rows and slices are found by calls that are not inlined,
+    and nothing is prefetched; for functions that rarely run or are so long that they would compile for minutes.
+    ``repeated`` are bodies that are functions of their own. ``instead`` has, by kind of statement, a function that
+    writes it instead of the usual one.
+
+    ``frozen`` are views that do not change while the function runs, so that a row of them is looked up once; ``found``
+    has the variable of each row that was. ``appends`` has, by view that the trigger may append to, the variable that
+    says whether it does. ``ahead`` are slices whose first rows earlier updates have prefetched. ``likely`` has, by
+    view and key of a lookup, the slice and the position in it where the row most likely is. ``memos`` has the memo of
+    each Sum that is remembered. ``enough`` is a variable that is not zero once the loops of the innermost Sum may end.
+    """
+
+    program: Program
+    writer: Writer
+    write: Callable[[Body, Context], None]
+    views: Mapping[str, View]
+    scratch: frozenset[str]
+    pending: frozenset[str]
+    counted: bool = False
+    outlined: bool = False
+    repeated: frozenset[Body] = frozenset()
+    instead: Mapping[type, Callable[[Context, Any], None]] = field(default_factory=dict)
+    aliases: Mapping[str, View | Sum] = field(default_factory=dict)
+    frozen: frozenset[str] = frozenset()
+    found: Mapping[tuple[str, Key], str] = field(default_factory=dict)
+    appends: Mapping[str, str] = field(default_factory=dict)
+    ahead: frozenset[Place] = frozenset()
+    likely: Mapping[tuple[str, Key], str] = field(default_factory=dict)
+    memos: Mapping[Sum, str] = field(default_factory=dict)
+    enough: str = ""
+
+    # Lines of the function
+
+    def line(self, text: str) -> None:
+        self.writer.line(text)
+
+    def block(self, head: str) -> AbstractContextManager[None]:
+        return self.writer.block(head)
+
+    def need(self, *names: str) -> None:
+        self.writer.need(*names)
+
+    def step(self) -> None:
+        if self.counted:
+            self.line("steps += 1")
+
+    def body(self, statements: Body) -> None:
+        """Write the statements of a nested body."""
+        self.write(statements, self)
+
+    # Names in it
+
+    def fresh(self, wish: str) -> str:
+        return self.writer.names.fresh(wish)
+
+    def variable(self, name: str) -> str:
+        return "m" if name == MULTIPLICITY.name else self.writer.names.of("variable", name)
+
+    def table(self, view: str) -> str:
+        return self.writer.names.of("view", view)
+
+    def row(self, alias: str) -> str:
+        return self.writer.names.of("alias", alias)
+
+    def target(self, view: str) -> str:
+        """The row of a view that the last Add changed."""
+        return self.writer.names.of("target", view)
+
+    def local(self, alias: str, component: str) -> str:
+        """The accumulator of a Sum: an integer, or the address of the words of a real."""
+        return self.writer.names.of("sum", f"{alias}.{component}")
+
+    @property
+    def balance(self) -> str:
+        """The address of the program's balance."""
+        return self.writer.names.of("balance", "balance")
+
+    # What is bound in it
+
+    def with_alias(self, alias: str, holder: View | Sum) -> Context:
+        return replace(self, aliases={**self.aliases, alias: holder})
+
+    def view_of(self, alias: str) -> View:
+        """The view that the row known by an alias is of."""
+        view = self.aliases[alias]
+        assert isinstance(view, View)
+        return view
+
+    # Source of keys, tables, slices
+
+    def key(self, key: Key) -> str:
+        return tuple_of(self.variable(v) for v in key)
+
+    def by_key(self, function: str, place: str, key: Key) -> str:
+        """Source of ``find``, ``find_sum``, ``upsert`` or ``slice_of`` with a key."""
+        self.need(function)
+        if not self.outlined or not key:
+            return f"{function}({place}, {self.key(key)})"
+        self.writer.module.calls.add((function, len(key)))
+        return f"{function}_{len(key)}({', '.join([place, *map(self.variable, key)])})"
+
+    def handle(self, view: str) -> str:
+        """The table of a view, read off the state."""
+        return f"load(state, {table_word(self.program, view)})"
+
+    def load_tables(self, views: Iterable[str]) -> None:
+        """Read the tables of views off the state, each once."""
+        for view in dict.fromkeys(views):
+            if view not in self.scratch:
+                self.line(f"{self.table(view)} = {self.handle(view)}")
+
+    def load_balance(self) -> None:
+        self.line(f"{self.balance} = load(state, {balance_word(self.program)})")
+
+    def index(self, view: str, bound: tuple[int, ...], among: str = "") -> str:
+        self.need("load")
+        return f"load(load({self.table(view)}, INDEX_LIST), {self.views[view].place_of_index(bound, among)})"
+
+    def slice(self, loop: Loop) -> str:
+        """Find the slice that a loop runs over; return the variable of its group."""
+        group = self.fresh(f"{loop.alias}_slice")
+        key = tuple(loop.key[i] for i in loop.bound)
+        self.step()
+        self.line(f"{group} = {self.by_key('slice_of', self.index(loop.view, loop.bound, loop.among), key)}")
+        return group
+
+    def bind(self, loop: Loop) -> None:
+        """Read the variables that a loop binds off its row."""
+        for i, variable in enumerate(loop.key):
+            if i not in loop.bound:
+                self.line(f"{self.variable(variable)} = load({self.row(loop.alias)}, {i})")
