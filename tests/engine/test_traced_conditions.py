@@ -16,13 +16,14 @@ from tests.engine.test_traced import as_columns, compared
 from tests.program.incremental.rules import rule
 from tests.two_processes import printed_by_two
 
+pytestmark = pytest.mark.compiled(6)
+
 SCRIPT = """
 from freshviews.codegen import conditions
 from freshviews.codegen import module
 from freshviews.expr.nodes import Call, Column
 from freshviews.types import BIGINT, BOOLEAN
 
-pytestmark = pytest.mark.compiled(6)
 a, b = Column("a", BIGINT), Column("b", BIGINT)
 condition = Call("lt", (Call("add_int", (a, b), BIGINT), b), BOOLEAN)
 made = conditions.compile_conditions([condition], ("a", "b"))
