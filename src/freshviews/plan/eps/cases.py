@@ -84,7 +84,9 @@ class Table:
 
 
 @dataclass(frozen=True)
-class _Factor:
+class Factor:
+    """An atom or an auxiliary view in a join: its view, the keys that it is parted by, and its row as a carrier."""
+
     name: str
     view: View
     parts: tuple[Key, ...]
@@ -101,7 +103,7 @@ class _Join:
     """State of a join. ``asked``: keys that must still be tested. ``light``: keys that are known to be light."""
 
     bound: frozenset[str]
-    factors: tuple[_Factor, ...]
+    factors: tuple[Factor, ...]
     asked: Where
     light: frozenset[Key]
     carriers: tuple[Carrier, ...]
@@ -139,15 +141,15 @@ class Cases:
         self.added = added
         self.indexes: dict[str, set[tuple[int, ...]]] = {}
         self.auxiliaries = {a.name: a for a in table.auxiliaries}
-        self.factors: dict[str, _Factor] = {}
+        self.factors: dict[str, Factor] = {}
         for atom in query.atoms:
             view = leaf_view(query, atom, namer.view(atom.name))
-            self.factors[atom.name] = _Factor(atom.name, view, table.parts[atom.name], self._carrier(view))
+            self.factors[atom.name] = Factor(atom.name, view, table.parts[atom.name], self._carrier(view))
         for one in table.auxiliaries:
             components = components_over(query, frozenset(one.atoms))
             cases = " or ".join(_shown(where) for where in one.where)
             view = View(namer.view(one.name), one.key, components, definition=f"{' * '.join(one.atoms)}, {cases}")
-            self.factors[one.name] = _Factor(one.name, view, (), self._carrier(view))
+            self.factors[one.name] = Factor(one.name, view, (), self._carrier(view))
         keys = dict.fromkeys(key for atom in query.atoms for key in table.parts[atom.name])
         self.parted = {key: tuple(a for a in query.atoms if key in table.parts[a.name]) for key in keys}
         self.heavy: dict[Key, View] = {}
@@ -277,7 +279,7 @@ class Cases:
 
     def _loops(self, join: _Join, finish: Finish) -> tuple[Body, float]:
         """A loop over the option with the smallest bound; of two that bind the same, over the smaller at run time."""
-        groups: dict[frozenset[str], list[tuple[float, _Factor | Key]]] = {}
+        groups: dict[frozenset[str], list[tuple[float, Factor | Key]]] = {}
         touching = [f for f in join.factors if join.bound.intersection(f.view.key)] or list(join.factors)
         for factor in touching:
             new = frozenset(factor.view.key) - join.bound
@@ -292,7 +294,7 @@ class Cases:
         cost = min(rows for rows, _ in chosen) + max(costs)
         return ((Smaller(*loops),) if len(loops) == 2 else loops), cost
 
-    def _rows(self, factor: _Factor, join: _Join) -> float:
+    def _rows(self, factor: Factor, join: _Join) -> float:
         """The exponent of the number of rows of a factor that agree with the bound variables."""
         here = frozenset(factor.view.key) & join.bound
         if factor.name in self.auxiliaries:
@@ -304,8 +306,8 @@ class Cases:
         given = [self.epsilon[atom.name] for atom in self.parted.get(key, ())]
         return max(given, default=max(self.epsilon.values()))
 
-    def _loop(self, join: _Join, option: _Factor | Key, finish: Finish) -> tuple[Loop, float]:
-        if isinstance(option, _Factor):
+    def _loop(self, join: _Join, option: Factor | Key, finish: Finish) -> tuple[Loop, float]:
+        if isinstance(option, Factor):
             view, alias = option.view, option.alias
             key = view.key
             then = replace(

@@ -47,7 +47,7 @@ from freshviews.errors import PlanError
 from freshviews.plan.eps.cases import Auxiliary, Case, Cases, Table
 from freshviews.plan.eps.cycle import Cycle, Role, after, cycle_of
 from freshviews.plan.eps.statements import COUNTED, Body, add_count
-from freshviews.plan.leaves import Carrier, product, row_carrier, spanning_lifts
+from freshviews.plan.leaves import Carrier, product, spanning_lifts
 from freshviews.plan.naming import Namer, joined_name
 from freshviews.program.payload import Monomial
 from freshviews.program.program import Program, Trigger
@@ -83,7 +83,7 @@ class _Listing:
         self.query = query
         self.cycle = cycle
         self.distinct = distinct
-        namer = Namer(query)
+        self.namer = Namer(query)
         self.pairs: dict[str, str] = {}
         """By atom, the view of the two others in which the first has a heavy value and the second a light one."""
         auxiliaries, result = [], {}
@@ -106,22 +106,22 @@ class _Listing:
         table = Table({role.name: (role.by,) for role in cycle}, tuple(auxiliaries), result)
         self.numbers = {
             self.pairs[role.name]: View(
-                namer.view(f"N{self.pairs[role.name][1:]}"),
+                self.namer.view(f"N{self.pairs[role.name][1:]}"),
                 role.atom.variables,
                 COUNTED,
                 definition=f"rows of {self.pairs[role.name]} by row of {role.name}",
             )
             for role in cycle
         }
-        self.cases = Cases(query, table, {role.name: role.given for role in cycle}, namer, self.added)
+        self.cases = Cases(query, table, {role.name: role.given for role in cycle}, self.namer, self.added)
 
     def view(self, name: str) -> View:
         return self.cases.factors[name].view
 
     def program(self) -> Program:
-        triggers = tuple(self.trigger(role) for role in sorted(self.cycle, key=self.place))
+        in_order = sorted(self.cycle, key=lambda role: self.query.atoms.index(role.atom))
+        triggers = tuple(map(self.trigger, in_order))
         balancing = self.cases.balancing(self.unlisted())
-        enumerate_ = self.everything()
         numbers = tuple(self.numbers.values())
         listed = {self.view(name).name for name in (*(role.name for role in self.cycle), self.all)}
         views = tuple(
@@ -132,25 +132,25 @@ class _Listing:
             self.query.free,
             (*views, *numbers),
             triggers,
-            Enumerated(enumerate_, self.member()),
+            Enumerated(self.everything(), self.member()),
             "ivm_eps",
             self.bounds(),
             balancing=replace(balancing, auxiliary=(*balancing.auxiliary, *(v.name for v in numbers))),
         )
 
-    def place(self, role: Role) -> int:
-        return self.query.atoms.index(role.atom)
+    def name(self, view: View, mark: str) -> str:
+        """The name of a row of a view, other than those that joins use."""
+        return self.namer.of((mark, view.name), f"{view.name.lower()}_{mark}")
 
     def added(self, name: str, add: Add) -> Add:
         """An Add to a view that also updates which rows are listed, if a row of the view appears or vanishes."""
-        alias = f"{add.view.lower()}_added"
         if name == self.all:
+            alias = self.name(self.view(name), "added")
             return replace(add, alias=alias, appear=(Enter(alias, LISTED),))
         number = self.numbers[name]
         atom = next(role.name for role in self.cycle if self.pairs[role.name] == name)
         store = self.view(atom)
-        row = f"{store.name.lower()}_listed"
-
+        row = self.name(store, "listed")
         enters = Lookup(store.name, store.key, row, (Enter(row, LISTED),))
         leaves = Lookup(store.name, store.key, row, (Leave(row, LISTED),))
         more, less = (replace(add_count(number, 1), appear=(enters,)), replace(add_count(number, -1), vanish=(leaves,)))
@@ -163,9 +163,9 @@ class _Listing:
     def trigger(self, role: Role) -> Trigger:
         """The trigger of an atom, with the change of the result where it is wanted."""
         atom, store = role.atom, self.view(role.name)
-        row = f"{store.name.lower()}_new"
+        row = self.name(store, "new")
         number = self.numbers[self.pairs[role.name]]
-        enters = Lookup(number.name, number.key, f"{number.name.lower()}_row", (Enter(row, LISTED),))
+        enters = Lookup(number.name, number.key, self.namer.row(number.name), (Enter(row, LISTED),))
         before: Body = ()
         appear: Body = (enters,)
         vanish: Body = ()
@@ -178,36 +178,26 @@ class _Listing:
 
     def unlisted(self) -> Body:
         """Take all rows out of ``listed``, before all views are recomputed."""
-        body: Body = ()
-        for role in self.cycle:
-            store = self.view(role.name)
-            row = f"{store.name.lower()}_row"
-            body += (Loop(store.name, store.key, (), row, (Leave(row, LISTED),)),)
-        return body
+        stores = [self.cases.factors[role.name] for role in self.cycle]
+        return tuple(Loop(s.view.name, s.view.key, (), s.alias, (Leave(s.alias, LISTED),)) for s in stores)
 
     def everything(self) -> Body:
         """Enumerate the result."""
-        whole = self.view(self.all)
-        alias = f"{whole.name.lower()}_row"
-        body: Body = (
-            Loop(whole.name, whole.key, (), alias, self.emit((row_carrier(alias, whole),)), LISTED),
-        )
+        whole = self.cases.factors[self.all]
+        body: Body = (Loop(whole.view.name, whole.view.key, (), whole.alias, self.emit((whole.carrier,)), LISTED),)
         for role in self.cycle:
-            store, pair = self.view(role.name), self.view(self.pairs[role.name])
-            aliases = [f"{view.name.lower()}_row" for view in (store, pair)]
-            at = tuple(i for i, v in enumerate(pair.key) if v in store.key)
-            carriers = (row_carrier(aliases[0], store), row_carrier(aliases[1], pair))
-            inner = Loop(pair.name, pair.key, at, aliases[1], self.emit(carriers))
-            body += (Loop(store.name, store.key, (), aliases[0], (inner,), LISTED),)
+            store, pair = self.cases.factors[role.name], self.cases.factors[self.pairs[role.name]]
+            at = tuple(i for i, v in enumerate(pair.view.key) if v in store.view.key)
+            inner = Loop(pair.view.name, pair.view.key, at, pair.alias, self.emit((store.carrier, pair.carrier)))
+            body += (Loop(store.view.name, store.view.key, (), store.alias, (inner,), LISTED),)
         return body
 
     def member(self) -> Body:
         """Look up one row of the result."""
-        stores = [self.view(role.name) for role in self.cycle]
-        aliases = [f"{store.name.lower()}_row" for store in stores]
-        body = self.emit(tuple(row_carrier(a, store) for a, store in zip(aliases, stores, strict=True)))
-        for alias, store in zip(aliases, stores, strict=True):
-            body = (Lookup(store.name, store.key, alias, body),)
+        stores = [self.cases.factors[role.name] for role in self.cycle]
+        body = self.emit(tuple(store.carrier for store in stores))
+        for store in stores:
+            body = (Lookup(store.view.name, store.view.key, store.alias, body),)
         for condition in self.query.conditions:
             body = (If(condition, body),)
         return body
