@@ -12,7 +12,6 @@ import pytest
 from freshviews.errors import PlanError
 from freshviews.plan.delta import first_order
 from freshviews.plan.eps import four_relations as ivm_eps_four
-from freshviews.plan.eps import triangle as ivm_eps
 from freshviews.plan.eps.cases import Auxiliary, Where
 from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
@@ -114,7 +113,7 @@ def table_of(one: Query) -> ivm_eps_four.Table:
 @each_query
 def test_parts_and_views_are_what_they_are_defined_to_be_after_every_step(name: str, epsilon: float) -> None:
     one = QUERIES[name]
-    program = ivm_eps.plan(one, epsilon)
+    program = ivm_eps_four.plan(one, epsilon)
     wellformed.check(program)
     table = table_of(one)
     state, relations = State(program), relations_of(one)
@@ -176,7 +175,7 @@ def steps_per_update(program: Program, name: str, n: int) -> tuple[float, float]
 @pytest.mark.parametrize(("name", "most"), [("path", 0.55), ("cycle", 2 / 3 + 0.05), ("Loomis-Whitney", 0.55)])
 def test_no_update_takes_linear_time_where_first_order_maintenance_does(name: str, most: float) -> None:
     sizes = (200, 800, 3200)
-    by_parts = [steps_per_update(ivm_eps.plan(QUERIES[name]), name, n) for n in sizes]
+    by_parts = [steps_per_update(ivm_eps_four.plan(QUERIES[name]), name, n) for n in sizes]
     by_deltas = [steps_per_update(first_order.plan(QUERIES[name]), name, n) for n in sizes]
     assert slope(by_parts) <= most, by_parts
     assert slope(by_deltas) >= 0.9, by_deltas
@@ -195,7 +194,7 @@ def test_streams_as_a_whole_take_less_than_linear_time(name: str) -> None:
             for _ in range(n)
             for relation in relations
         ]
-        state = State(ivm_eps.plan(QUERIES[name]))
+        state = State(ivm_eps_four.plan(QUERIES[name]))
         for update in rows:
             apply(state, update)
         for relation, row, m in rows:
@@ -208,7 +207,7 @@ def flipped(name: str, n: int) -> tuple[float, float]:
     """Rows of all relations, and the steps per update of an adversary that has a value of each partition move as often
     as it can: rows of it, which join with much, come and go between the two limits."""
     rng = random.Random(n)
-    program = ivm_eps.plan(QUERIES[name])
+    program = ivm_eps_four.plan(QUERIES[name])
     state, relations = State(program), relations_of(QUERIES[name])
     long = 4 * math.isqrt(n)
     for relation in relations.values():
@@ -256,4 +255,4 @@ def test_flipping_values_across_the_threshold_costs_a_constant_times_the_bound(n
 )
 def test_other_queries_over_four_relations_are_refused(text: str) -> None:
     with pytest.raises(PlanError, match="4-cycles, 4-paths and Loomis-Whitney"):
-        ivm_eps.plan(query(text))
+        ivm_eps_four.plan(query(text))

@@ -7,7 +7,8 @@
   module ``cases`` writes programs;
 - ``hierarchical``: rows of hierarchical queries over a variable order (``tree``).
 
-``cycle`` finds the order of three relations. ``statements`` has statements that all of them write.
+``strategy`` makes the strategies ``ivm_eps`` and ``ivm_eps_linear`` of them. ``cycle`` finds the order of three
+relations. ``statements`` has the statements that all of them write.
 """
 
 __all__ = ["four_relations", "hierarchical", "strategy", "triangle", "triangle_linear", "triangle_listing"]

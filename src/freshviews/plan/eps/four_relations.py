@@ -96,11 +96,11 @@ def is_cycle(query: Query) -> bool:
     return found is not None and found[0] == "cycle"
 
 
-def plan(query: Query, epsilon: Mapping[str, float]) -> Program:
+def plan(query: Query, epsilon: float | Mapping[str, float] | None = None) -> Program:
     """The program of a count, or of sums, over four relations.
 
-    ``epsilon``: the exponent by atom; the one for all others is under the empty name. PlanError if the query has none
-    of the shapes.
+    ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom; by default that of the least time.
+    PlanError if the query has none of the shapes.
     """
     found = shape_of(query)
     if found is None:
@@ -111,7 +111,7 @@ def plan(query: Query, epsilon: Mapping[str, float]) -> Program:
     shape, order, sides = found
     query = forgotten(query)
     table = TABLES[shape](order, sides)
-    given = {atom.name: exponent(epsilon, atom, DEFAULTS[shape]) for atom in query.atoms}
+    given = {atom.name: exponent({} if epsilon is None else epsilon, atom, DEFAULTS[shape]) for atom in query.atoms}
     cases = Cases(query, table, given, Namer(query))
     triggers = tuple(cases.trigger(atom, cases.summed(atom)) for atom in query.atoms)
     balancing = cases.balancing()
@@ -123,7 +123,9 @@ def plan(query: Query, epsilon: Mapping[str, float]) -> Program:
         views,
         triggers,
         Held(RESULT),
-        strategy="ivm_eps", bounds=_bounds(shape, given), balancing=balancing,
+        strategy="ivm_eps",
+        bounds=_bounds(shape, given),
+        balancing=balancing,
     )
 
 

@@ -1,8 +1,8 @@
-"""The strategies with heavy and light parts: which program a block gets, and with which exponent.
+"""The strategies with heavy and light values: which program a block gets, and with which exponent.
 
-``ivm_eps`` takes all that these algorithms can maintain, in O(N^(1 + min(eps, 1 - eps))) space; ``ivm_eps_linear``
-takes queries over three relations in a cycle, in linear space. ``'freshviews.epsilon'`` names the exponent, for all
-atoms or for each; 'auto' leaves it to the stream.
+``ivm_eps`` takes every query that these algorithms can maintain, in O(N^(1 + min(eps, 1 - eps))) space.
+``ivm_eps_linear`` takes queries over three relations in a cycle, in linear space. ``'freshviews.epsilon'`` names the
+exponent, for all atoms or for each; 'auto' leaves it to the stream.
 """
 
 from __future__ import annotations
@@ -24,6 +24,13 @@ AUTO = "auto"
 CHOICES = (1 / 4, 1 / 3, 5 / 12, 1 / 2, 7 / 12, 2 / 3, 3 / 4)
 """The exponents that the stream may choose: with none of them an update takes linear time. In linear space they are
 1/2 and more, for 4-cycles less."""
+
+
+def plan_held(query: Query, epsilon: float | Mapping[str, float] | None = None) -> Program:
+    """The program of a query over three or four relations whose result is held."""
+    if len(query.atoms) == 4:
+        return four_relations.plan(query, epsilon)
+    return triangle.plan(query, triangle.DEFAULT if epsilon is None else epsilon)
 
 
 def lists_by_exponent(request: Request) -> str | None:
@@ -59,7 +66,7 @@ def _plan_square(request: Request) -> Program:
         listing = triangle_listing.plan(main, given, block.kind != "bag")
         if listing is not None:
             return _with_choices(request, listing, CHOICES)
-    return _held(request, lambda query: triangle.plan(query, given), CHOICES)
+    return _held(request, lambda query: plan_held(query, given), CHOICES)
 
 
 def _plan_linear(request: Request) -> Program:
@@ -116,5 +123,5 @@ def epsilons_of(request: Request) -> Mapping[str, float]:
 
 
 _PROPERTIES = frozenset({EPSILON})
-SQUARE = Strategy("ivm_eps", _plan_square, triangle.plan, properties=_PROPERTIES)
+SQUARE = Strategy("ivm_eps", _plan_square, plan_held, properties=_PROPERTIES)
 LINEAR = Strategy("ivm_eps_linear", _plan_linear, triangle_linear.plan, properties=_PROPERTIES)

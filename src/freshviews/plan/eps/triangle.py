@@ -55,7 +55,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from freshviews.plan.eps import four_relations, pairs
+from freshviews.plan.eps import pairs
 from freshviews.plan.eps.cycle import Role
 from freshviews.plan.eps.pairs import Side, SumCase
 from freshviews.program.program import Program
@@ -65,15 +65,12 @@ DEFAULT = 0.5
 """The exponent of the least time."""
 
 
-def plan(query: Query, epsilon: float | Mapping[str, float] | None = None) -> Program:
-    """The program of a query over three relations, or over four (``four_relations``).
+def plan(query: Query, epsilon: float | Mapping[str, float] = DEFAULT) -> Program:
+    """The program of a query over three relations.
 
-    ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom; by default that of the least time.
-    PlanError for other queries.
+    ``epsilon`` is from 0 to 1, for all atoms or by the name of the atom. PlanError for other queries.
     """
-    if len(query.atoms) == 4:
-        return four_relations.plan(query, {"": epsilon} if isinstance(epsilon, float | int) else epsilon or {})
-    return pairs.plan(query, DEFAULT if epsilon is None else epsilon, pairs.PairTable(_pair, _cases, placed=True))
+    return pairs.plan(query, epsilon, pairs.PairTable(_pair, _cases, placed=True))
 
 
 def _pair(first: Role, second: Role) -> tuple[Side, Side]:
