@@ -40,7 +40,7 @@ def script(epsilon: str) -> str:
 
 
 def batches(seed: int, count: int) -> list[tuple[str, list[Row], bool]]:
-    """Inserts, then more and more deletes, of rows with a few values that many have."""
+    """Inserts, then more and more deletes; a few values have most rows."""
     rng = random.Random(seed)
     there: list[tuple[str, Row]] = []
     made = []
@@ -112,7 +112,7 @@ def test_contents_changes_and_lookups_are_what_duckdb_finds(epsilon: str) -> Non
 
 
 def test_a_listing_that_is_left_goes_on_with_its_version(tmp_path: Path) -> None:
-    """A reader that is open when a batch comes takes what is left; views opened again go on with their parts."""
+    """A reader that is open during a batch gets the rest of its version. Reopened views go on with their parts."""
     with Database(tmp_path / "db") as db:
         db.execute(script("0.5"))
         db.insert("s", [(b, 0, 1) for b in range(4)])
@@ -133,8 +133,8 @@ def test_a_listing_that_is_left_goes_on_with_its_version(tmp_path: Path) -> None
         assert contents(db, "projected") == Counter((a,) for a in range(50, 60))
 
 
-def test_a_sum_that_does_not_fit_is_an_error_where_it_is_read_or_told() -> None:
-    """What heavy values add up to is seen when it is read, and by the batch where somebody wants the change."""
+def test_a_sum_that_does_not_fit_is_an_error_where_it_is_read_or_reported() -> None:
+    """An overflow of a sum over heavy values is raised by a read, or by the batch if its change is wanted."""
     db = Database()
     db.execute("CREATE TABLE r (a BIGINT NOT NULL, b BIGINT NOT NULL); CREATE TABLE s (b BIGINT NOT NULL, x BIGINT)")
     text = "SELECT r.a, SUM(s.x) AS x FROM r JOIN s ON r.b = s.b GROUP BY r.a"

@@ -36,7 +36,7 @@ Change = tuple[str, tuple[int, ...], int]
 
 
 def changes(seed: int, count: int, tables: tuple[str, ...]) -> list[Change]:
-    """Growth, then decay to nothing; a few values have most rows."""
+    """Inserts, then deletes of all rows. A few values have most rows."""
     rng = random.Random(seed)
     there: list[tuple[str, tuple[int, ...]]] = []
     made: list[Change] = []

@@ -1,4 +1,4 @@
-"""What heavy and light parts promise, checked on an interpreted state from the definitions alone."""
+"""Checks of the definition of heavy and light parts (``program.parts``) on the state of the interpreter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Row = dict[str, int]
 
 
 def check_parts(state: State) -> None:
-    """Size, heavy part, light part and domain partition of every store; AssertionError where one is broken."""
+    """Check size, heavy part, light part and domain partition of every store. AssertionError if one is violated."""
     balancing = state.program.balancing
     assert balancing is not None
     base = state.balances.base
@@ -39,7 +39,7 @@ def is_heavy(state: State, partition: Partition, key: tuple[int, ...]) -> bool:
 
 
 Part = tuple[str, tuple[str, ...], Partition, bool]
-"""A part of a view: its name, variables for its key, how it is parted, and whether it is the heavy part."""
+"""A part of a view: its name, variables for its key, its partition, and whether it is the heavy part."""
 
 
 def rows_of(state: State, part: Part) -> list[tuple[Row, int]]:

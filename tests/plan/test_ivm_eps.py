@@ -52,7 +52,7 @@ def skewed(names: tuple[str, ...], seed: int, count: int) -> Iterator[Update]:
 
 
 def figure_2(state: State) -> None:
-    """The views of Figure 2 of the paper are what it says."""
+    """The stored views equal those of Figure 2 of the paper."""
     balancing = state.program.balancing
     assert balancing is not None
     parts = {p.view: p for p in balancing.partitions}
@@ -64,7 +64,7 @@ def figure_2(state: State) -> None:
 
 
 def both_sides(state: State) -> None:
-    """The views in linear space are joins of heavy parts."""
+    """The stored views of the linear variant equal the joins of heavy parts."""
     balancing = state.program.balancing
     assert balancing is not None
     parts = {p.heavy: p for p in balancing.partitions}
@@ -146,7 +146,7 @@ def test_a_batch_that_grows_the_database_many_times_over_rebalances_once(name: s
     check_parts(whole)
     check_parts(single)
     assert whole.output() == single.output()
-    # Rows that cancel out in the batch, or repeat, leave the base too large, and it is set again.
+    # If rows of a batch cancel out or repeat, the base is too large after it, and is set again.
     repeats = State(PLANS[name](SELF))
     repeats.apply("E", [({"c0": 1, "c1": 2}, 1)] * 100)
     check_parts(repeats)
@@ -158,7 +158,7 @@ def looped(program: Program) -> bool:
 
 
 @pytest.mark.parametrize("epsilon", [0, 1])
-def test_at_both_ends_of_the_range_nothing_is_parted_and_nothing_kept_but_relations(epsilon: float) -> None:
+def test_at_both_ends_of_the_range_there_are_no_parts_and_only_relations_are_stored(epsilon: float) -> None:
     program = ivm_eps.plan(TRIANGLE, epsilon)
     assert program.balancing is None and not looped(program)
     assert {v.name for v in program.views} == {"R", "S", "T", "Q"}
@@ -203,7 +203,7 @@ WIDE = tuple((4, n) for n in (100, 400, 1600, 6400))
 
 
 def measured(program: Program, shape: tuple[int, int]) -> tuple[float, float, float]:
-    """Rows of the relations, steps per update and rows of all views on the hard stream with a matrix of that shape."""
+    """Rows of the relations, steps per update and rows of all views, for the hard stream with a matrix of a shape."""
     state = State(program)
     steps = []
     for phase in oumv_stream(*shape, rounds=3):
@@ -221,7 +221,7 @@ def test_steps_per_update_and_space_grow_as_the_paper_says(name: str, epsilon: f
     found = [measured(PLANS[name](TRIANGLE, epsilon), shape) for shape in SQUARE]
     time = slope([(n, steps) for n, steps, _ in found])
     space = slope([(n, rows) for n, _, rows in found])
-    # Logarithms of small sizes: a tenth more than the exponent, where large ones leave a twentieth.
+    # For small sizes the slope may exceed the exponent by 0.1; for large ones 0.05 would do.
     assert time <= max(epsilon, 1 - epsilon) + 0.1, f"N^{time:.2f} steps for {found}"
     least = 1 + min(epsilon, 1 - epsilon) if name == "ivm_eps" else max(1.0, 2 - 2 * epsilon)
     assert space <= least + 0.1, f"N^{space:.2f} rows"
@@ -229,7 +229,7 @@ def test_steps_per_update_and_space_grow_as_the_paper_says(name: str, epsilon: f
 
 @each_plan
 def test_flipping_values_across_the_threshold_costs_a_constant_times_the_bound(name: str) -> None:
-    """An adversary that has a value move as often as it can: rows of it come and go between the two limits."""
+    """An adversary moves a value as often as possible: its rows come and go between the two limits."""
     per_update = []
     for n in (400, 1600, 6400):
         state = State(PLANS[name](TRIANGLE, 0.5))
@@ -250,7 +250,7 @@ def test_flipping_values_across_the_threshold_costs_a_constant_times_the_bound(n
 
 @each_plan
 def test_rows_that_are_gone_cost_nothing(name: str) -> None:
-    """What was large once is rebalanced by what is there."""
+    """After most rows of a large relation are deleted, rebalancing costs steps for the stored rows only."""
     state = State(PLANS[name](SELF))
     for i in range(2000):
         apply(state, ("E", (i % 50, i // 50), 1))
@@ -266,7 +266,7 @@ def test_rows_that_are_gone_cost_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["Q() = R(a, b), S(b, c), T(c, d)", "Q() = R(x, a, b), S(x, b, c), T(x, c, a)"])
 @each_plan
-def test_relatives_over_three_relations_are_kept_in_sublinear_time(name: str, text: str) -> None:
+def test_relatives_over_three_relations_take_sublinear_time(name: str, text: str) -> None:
     """Any count over three relations is a triangle whose sides have any number of variables."""
     found = []
     relative = query(text)
@@ -285,7 +285,7 @@ def test_relatives_over_three_relations_are_kept_in_sublinear_time(name: str, te
 
 
 def steps_of_r(program: Program, shape: tuple[int, int]) -> tuple[float, float]:
-    """Columns of a matrix, and steps per update of R, whose slices are as long as the relations."""
+    """The columns of a matrix, and the steps per update of R. Slices of R are as long as the relations."""
     state = State(program)
     taken = []
     for phase in oumv_stream(*shape, rounds=3):

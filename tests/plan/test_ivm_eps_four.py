@@ -1,4 +1,4 @@
-"""Four relations by heavy and light values: what is kept equals its definition, and no update takes linear time."""
+"""Four relations by heavy and light values: views equal their definitions, and no update takes linear time."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def apply(state: State, update: Update) -> None:
 
 
 def stream(relations: dict[str, Relation], seed: int, count: int) -> Iterator[Update]:
-    """Inserts and deletes, skewed, of either sign; at the end all is gone."""
+    """Skewed inserts and deletes with multiplicities of either sign. In the end all rows are deleted."""
     rng = random.Random(seed)
     there: list[Update] = []
     for i in range(count):
@@ -63,7 +63,7 @@ def stream(relations: dict[str, Relation], seed: int, count: int) -> Iterator[Up
 
 
 def heavy_values(state: State) -> dict[tuple[str, ...], Counter[tuple[int, ...]]]:
-    """By key, the values that are heavy in some relation, and in how many, by the partitions."""
+    """By key, the values that are heavy in some relation, and the number of these relations, from the partitions."""
     assert state.program.balancing is not None
     counted: dict[tuple[str, ...], Counter[tuple[int, ...]]] = {}
     for partition in state.program.balancing.partitions:
@@ -78,7 +78,7 @@ def check_heavy(state: State) -> None:
 
 
 def defined(state: State, one: Query, auxiliary: Auxiliary) -> dict[tuple[int, ...], tuple[int]]:
-    """A view from its definition: a join of the relations, row by row, and which values are heavy."""
+    """The rows of a view by its definition: a nested-loop join of the relations, and a test which values are heavy."""
 
     heavy = heavy_values(state)
 
@@ -117,11 +117,11 @@ def test_parts_and_views_are_what_they_are_defined_to_be_after_every_step(name: 
     wellformed.check(program)
     table = table_of(one)
     state, relations = State(program), relations_of(one)
-    kept: set[str] = set()
+    met: set[str] = set()
     for i, update in enumerate(stream(relations, 4, 160)):
         apply(state, update)
         relations[update[0]].add(update[1], update[2])
-        kept.update(a.name for a in table.auxiliaries if state.views[a.name])
+        met.update(a.name for a in table.auxiliaries if state.views[a.name])
         if i % 3:
             continue
         check_parts(state)
@@ -133,11 +133,11 @@ def test_parts_and_views_are_what_they_are_defined_to_be_after_every_step(name: 
     assert not any(state.views.values())
     assert state.balances.major > 4
     if epsilon == 0.1:
-        assert state.balances.minor > 0 and len(kept) > len(table.auxiliaries) / 2, "views were tested empty"
+        assert state.balances.minor > 0 and len(met) > len(table.auxiliaries) / 2, "views were tested empty"
 
 
 def hard(name: str, n: int) -> tuple[list[Update], list[Update]]:
-    """What is there, O(n) rows or n * n, and updates that are joined with most of it under first-order maintenance."""
+    """The stored rows, O(n) or n * n of them, and updates that join most of them under first-order maintenance."""
     toggle: list[Update] = []
     if name == "path":
         rows = [("S", (b, c), 1) for b in range(3) for c in range(n)]
@@ -159,7 +159,7 @@ def hard(name: str, n: int) -> tuple[list[Update], list[Update]]:
 
 
 def steps_per_update(program: Program, name: str, n: int) -> tuple[float, float]:
-    """Rows of all relations, and the most steps that a toggled row takes in the mean, by relation."""
+    """Rows of all relations, and the mean steps of a toggled row, for the relation with the highest mean."""
     state = State(program)
     rows, toggle = hard(name, n)
     for update in rows:
@@ -183,7 +183,7 @@ def test_no_update_takes_linear_time_where_first_order_maintenance_does(name: st
 
 @pytest.mark.parametrize("name", ["path", "cycle", "Loomis-Whitney"])
 def test_streams_as_a_whole_take_less_than_linear_time(name: str) -> None:
-    """All updates, of growth, of decay and of values that change sides, from rows of squares of few heavy values."""
+    """All updates count: growth, decay and values that change sides. The rows are squares of few heavy values."""
     found = []
     for n in (100, 400, 1600):
         rng = random.Random(n)
@@ -204,8 +204,8 @@ def test_streams_as_a_whole_take_less_than_linear_time(name: str) -> None:
 
 
 def flipped(name: str, n: int) -> tuple[float, float]:
-    """Rows of all relations, and the steps per update of an adversary that has a value of each partition move as often
-    as it can: rows of it, which join with much, come and go between the two limits."""
+    """Rows of all relations, and the steps per update of an adversary that moves a value of each partition as often as
+    possible: its rows, which join many others, come and go between the two limits."""
     rng = random.Random(n)
     program = ivm_eps_four.plan(QUERIES[name])
     state, relations = State(program), relations_of(QUERIES[name])

@@ -49,7 +49,7 @@ def apply(state: State, relations: dict[str, Relation], update: Update) -> None:
 
 
 def skewed(relations: dict[str, Relation], seed: int, count: int, signed: bool = False) -> Iterator[Update]:
-    """Inserts and deletes of rows with a few values that have many; at the end all goes."""
+    """Inserts and deletes; a few values have most rows. In the end all rows are deleted."""
     rng = random.Random(seed)
     there: list[Update] = []
     for i in range(count):
@@ -76,7 +76,7 @@ def sums(made: Query, node: Node, free: tuple[str, ...], relations: dict[str, Re
 
 
 def check_views(state: State, made: Query, relations: dict[str, Relation]) -> None:
-    """V, W, P, L and H are what they are said to be."""
+    """V, W, P, L and H equal their definitions."""
     views = {name: {key: payload[0] for key, payload in rows.items()} for name, rows in state.views.items()}
     ones = {name: Relation(r.columns, Counter(dict.fromkeys(r.rows, 1))) for name, r in relations.items()}
     for node in tree_of(forgotten(made)).nodes():
@@ -94,7 +94,7 @@ def check_views(state: State, made: Query, relations: dict[str, Relation]) -> No
 
 
 def check_light(state: State, made: Query, node: Node, relations: dict[str, Relation]) -> None:
-    """L has the join below the values that are light, and those that are heavy are marked."""
+    """L has the join below the light values, and the heavy values are marked."""
     name = joined_name(node.variables)
     balancing = state.program.balancing
     partitions = () if balancing is None else balancing.partitions
@@ -156,7 +156,7 @@ def test_the_program_reads_as_in_the_golden_file(file: str, name: str, golden: C
 
 @pytest.mark.parametrize("name", QUERIES)
 def test_multiplicities_may_be_negative(name: str) -> None:
-    """Presence is counted apart from payloads, which may cancel out where rows are there."""
+    """Presence is counted apart from payloads, because payloads of stored rows may cancel out."""
     made = QUERIES[name]
     state = State(ivm_eps_hierarchical.plan(made, 0.3))
     relations = relations_of(made)
@@ -194,13 +194,13 @@ def degrees(n: int) -> list[int]:
 
 
 def heavies(n: int, epsilon: float) -> list[int]:
-    """As many values as can be that are all heavy, about n rows in all."""
+    """As many heavy values as possible, about n rows in all."""
     d = min(int(2 * (2.2 * n) ** epsilon) + 1, n)
     return [d] * (n // d)
 
 
 def filled(program: Program, n: int, sizes: list[int] | None = None) -> tuple[State, list[int]]:
-    """R(a, b) with values b of all degrees, whose a are the same, and S(b) for each; nobody wants the change."""
+    """R(a, b) with values b of all degrees, with the same a, and S(b) for each. Nobody wants the change."""
     state = State(program)
     state.want_changes(False)
     sizes = sizes or degrees(n)
@@ -246,7 +246,7 @@ def test_updates_take_n_to_the_eps_steps_and_rows_n_to_the_rest(epsilon: float) 
         space.append((float(n), float(sum(map(len, state.views.values())))))
         state, _ = filled(ivm_eps_hierarchical.plan(SIMPLE, epsilon), n, heavies(n, epsilon))
         delays.append((float(n), steps_of_rows(state)))
-    # Logarithms of small sizes: a tenth more than the exponent.
+    # For small sizes the slope may exceed the exponent by 0.1.
     assert slope(updates) <= epsilon + 0.1, updates
     assert slope(delays) <= 1 - epsilon + 0.1, delays
     assert slope(space) <= 1.1, space
@@ -287,7 +287,7 @@ def test_a_delta_2_query_takes_n_to_twice_the_eps(epsilon: float) -> None:
 
 
 def test_an_update_takes_its_steps_before_its_change_is_gathered() -> None:
-    """The change of a heavy value is as large as its rows; who does not want it does not pay for it."""
+    """The change of a heavy value is as large as its rows. It costs steps only if somebody wants it."""
     program = ivm_eps_hierarchical.plan(SIMPLE, 0.5)
     state, sizes = filled(program, 4096)
     taken = []

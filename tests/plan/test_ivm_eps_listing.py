@@ -102,7 +102,7 @@ def dict_of(key: tuple[str, ...], *values: int) -> tuple[int, ...]:
 
 
 def in_order(key: tuple[str, ...], row: tuple[int, ...]) -> tuple[int, ...]:
-    """The same the other way round."""
+    """A row in the order a, b, c, as values of the variables of ``key``."""
     return tuple(row["abc".index(variable)] for variable in key)
 
 
@@ -123,7 +123,7 @@ def test_updates_are_sublinear_where_any_number_of_rows_comes_and_goes_and_nobod
 
 
 def test_a_change_takes_few_steps_more_than_it_has_rows() -> None:
-    """R(0, 0) comes and goes where S and T have n pairs of it, all by their heavy parts."""
+    """R(0, 0) comes and goes while S and T have n pairs for it, all with heavy values."""
     for n in (200, 800):
         state = State(planned(QUERIES["triangles"]))
         for c in range(n):
@@ -136,7 +136,7 @@ def test_a_change_takes_few_steps_more_than_it_has_rows() -> None:
 
 
 def test_the_delay_between_rows_is_constant() -> None:
-    """Steps from row to row, whatever was there and is gone."""
+    """The steps from row to row do not depend on deleted rows."""
     state, rng = State(planned(QUERIES["triangles"])), random.Random(3)
     relations = {name: Relation(("c0", "c1")) for name in "RST"}
     rows: list[Update] = [
