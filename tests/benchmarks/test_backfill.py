@@ -36,7 +36,7 @@ def test_each_way_is_measured(case: tuple[str, str], monkeypatch: pytest.MonkeyP
     assert rows >= 100
 
 
-def test_what_a_strategy_does_not_keep_is_left_out() -> None:
+def test_a_query_that_a_strategy_does_not_take_is_left_out() -> None:
     with fv.Database() as db:
         db.execute(backfill.TABLE)
         source = db._relations.get("e")

@@ -45,14 +45,14 @@ def test_other_exponents_keep_their_bounds(exponent: float, shape: str) -> None:
     assert space <= 1 + min(exponent, 1 - exponent) + 0.05
 
 
-def test_every_edge_of_the_hubs_is_another_one_and_has_one_hub() -> None:
+def test_edges_of_the_hubs_are_distinct_and_have_one_hub() -> None:
     edges = eps.hubs(5_000, 400, 10)
     assert len(np.unique(edges, axis=0)) == 5_000
     assert ((edges < 10).sum(axis=1) == 1).all()
     assert np.bincount(np.where(edges[:, 0] < 10, edges[:, 0], edges[:, 1])).min() > 300
 
 
-def test_edges_that_pass_a_window_all_go(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edges_that_pass_a_window_are_all_deleted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(eps, "epinions", lambda: np.arange(400).reshape(200, 2))
     steps = eps.stream(eps.EPINIONS).steps
     signs = np.concatenate([step.rows.column(MULTIPLICITY).to_numpy() for step in steps])

@@ -1,4 +1,4 @@
-"""What runs beside freshviews answers rightly: programs by hand and delta SQL against DuckDB computing anew."""
+"""Peers give right answers: programs by hand and delta SQL against DuckDB, which recomputes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Edge = tuple[int, int]
 
 
 def changes(nodes: int, count: int) -> Iterator[tuple[int, int, int]]:
-    """Random edges without loops that come and go."""
+    """Random edges without loops, inserted and deleted."""
     random = np.random.default_rng(nodes)
     there: set[Edge] = set()
     for _ in range(count):
@@ -32,7 +32,7 @@ def changes(nodes: int, count: int) -> Iterator[tuple[int, int, int]]:
 
 
 def by_definition(name: str, edges: set[Edge]) -> list[tuple[int, ...]]:
-    """Occurrences of a pattern, found by trying edge after edge."""
+    """Matches of a pattern, by nested loops over the edges."""
     pattern, columns, _ = graph.LISTED.get(name, (name, "", ""))
     found: list[dict[str, int]] = [{}]
     for _, first, second in graph.PATTERNS[pattern]:
@@ -45,7 +45,7 @@ def by_definition(name: str, edges: set[Edge]) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_by_hand_keeps_what_the_definition_says(name: str) -> None:
+def test_a_program_by_hand_agrees_with_the_definition(name: str) -> None:
     kept = PROGRAMS[name]()
     edges: set[Edge] = set()
     for number, (a, b, sign) in enumerate(changes(5, 120)):
@@ -99,7 +99,7 @@ def test_delta_sql_of_sums_knows_null() -> None:
     agree(Stream((relation,), "SELECT k, SUM(x) AS s, COUNT(*) AS n FROM t GROUP BY k", steps, (0, 1, 4, 5, 6)))
 
 
-def test_delta_sql_does_not_pretend() -> None:
+def test_delta_sql_refuses_other_views() -> None:
     stream = snb.stream("posts of friends")
     for view in (
         "SELECT MIN(p1) AS m FROM knows",
@@ -111,7 +111,7 @@ def test_delta_sql_does_not_pretend() -> None:
     assert "no delta SQL" in first_order(Stream(stream.relations, "SELECT MAX(p1) AS m FROM knows", (), ()))["missing"]
 
 
-def test_a_batch_tells_what_goes_before_what_comes() -> None:
+def test_deletes_of_a_batch_come_before_its_inserts() -> None:
     rows = pa.table({"a": [1, 2, 3, 1]})
     (step,) = signed("t", rows, np.array([1, -1, 1, -1]), 10)
     told = [(sign, part.column("a").to_pylist()) for sign, part in step.parts]

@@ -1,4 +1,4 @@
-"""The tables of the benchmarks say what was measured, and their verdicts are those of the figures."""
+"""Tables, verdicts, pages and charts of the benchmarks show the measured figures."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ def measured(workload: str, case: str, strategy: str, value: float | None, /, **
 
 
 def fixed(much: float) -> str:
-    """The line of the case that is held against another one."""
+    """The line of the case that is compared with another one."""
     cases = [("20 MB of state", 0.4), ("2 GB of state", much)]
     return table([measured("pipeline_fixed", case, "freshviews", value) for case, value in cases]).splitlines()[-1]
 
 
-def test_a_case_is_held_against_another_one() -> None:
+def test_a_case_is_compared_with_another_one() -> None:
     assert "0.50 s: reached; at most 1.2 times that with 20 MB of state: reached, 1.10" in fixed(0.44)
     assert "0.50 s: missed; at most 1.2 times that with 20 MB of state: missed, 1.50" in fixed(0.6)
     alone = table([measured("pipeline_fixed", "2 GB of state", "freshviews", 0.44)])
     assert "that with" not in alone
 
 
-def test_how_far_a_peer_came_is_told() -> None:
+def test_the_table_says_how_far_a_peer_came() -> None:
     rows = [
         measured("pipeline_graph", "triangles", "freshviews", 20_000),
         measured("pipeline_graph", "triangles", "Spark, stream joins", 100, note="cut off after 180 s"),
@@ -48,7 +48,7 @@ def test_how_far_a_peer_came_is_told() -> None:
     assert "200 times as fast" in line and "100 times: reached" in line
 
 
-def test_who_has_no_figure_is_told_with_its_reason() -> None:
+def test_a_strategy_without_a_figure_has_a_reason() -> None:
     rows = [
         measured("snb", "posts of friends", "freshviews", 1e6),
         measured("snb", "posts of friends", "Flink", None, missing="not installed"),
@@ -61,7 +61,7 @@ def test_who_has_no_figure_is_told_with_its_reason() -> None:
     assert "tpch, q13: `LEFT JOIN is not supported`" in ahead(rows)
 
 
-def test_a_peer_that_is_ahead_is_told_first() -> None:
+def test_a_peer_that_is_ahead_is_listed_first() -> None:
     rows = [
         measured("orderbook", "axf", "freshviews", 100.0),
         measured("orderbook", "axf", "DuckDB", 300.0),
@@ -92,7 +92,7 @@ def test_less_than_the_spread_is_no_lead() -> None:
     assert "| as fast |" in table([*ours, theirs])
 
 
-def test_state_is_told_beside_the_bound() -> None:
+def test_state_is_shown_beside_the_bound() -> None:
     more = {"rows": 10, "state_rows": 4, "state_bytes": 400, "space": "O(N + |result|)", "ready_seconds": 0.5}
     line = states([measured("snb", "posts of friends", "view_tree", 1.0, **more)]).splitlines()[-1]
     assert "| 10 | 4 | 400 | 100 | O(N + \\|result\\|) | 0.50 s |" in line
@@ -108,7 +108,7 @@ def test_other_answers_are_noticed_at_the_steps_that_both_have() -> None:
         compare_answers(one, other)
 
 
-def test_hashes_know_rows_and_not_their_order() -> None:
+def test_hashes_depend_on_rows_and_not_on_their_order() -> None:
     import numpy as np
 
     a, b = np.arange(100), np.arange(100) * 7
@@ -198,5 +198,5 @@ def test_the_same_figures_draw_the_same_pictures(tmp_path: Path) -> None:
     assert drawn() == drawn()
 
 
-def test_nobody_beside_freshviews_is_no_picture(tmp_path: Path) -> None:
+def test_freshviews_alone_is_no_picture(tmp_path: Path) -> None:
     assert not draw_part([measured("snb", "posts of friends", "freshviews", 1.0)], tmp_path / "none.svg")

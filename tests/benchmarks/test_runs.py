@@ -26,7 +26,7 @@ def worker(program: str, limit: float = 100.0, memory: float = 1e12) -> dict[str
     return Worker([sys.executable, "-c", program], limit, memory).run()
 
 
-def test_a_process_that_takes_too_long_is_ended_and_told_with_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_takes_too_long_is_ended_and_has_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "GRACE", 0.5)
     found = worker(f"{PROGRESS}\nimport time; time.sleep(60)", limit=1.0)
     assert found["cut"] == "cut off after 1 s, in batch 4"
@@ -55,7 +55,7 @@ def test_children_count_for_the_memory() -> None:
     assert found["cut"].startswith("out of memory")
 
 
-def test_a_process_that_fails_is_told_with_its_error() -> None:
+def test_a_process_that_fails_has_its_error() -> None:
     found = worker("import warnings; warnings.warn('careful'); raise ValueError('what was wrong')")
     assert found == {"failed": "ValueError: what was wrong"}
 
@@ -72,7 +72,7 @@ def test_a_peer_that_is_not_installed_is_missing(tmp_path: Path, monkeypatch: py
 
 
 class Fake:
-    """Stands in for processes: what each strategy is to find, and what was asked for."""
+    """Stands in for processes: the result of each strategy, and the strategies that were asked for."""
 
     def __init__(self, **found: dict[str, Any]) -> None:
         self.found = found

@@ -1,4 +1,4 @@
-"""The streams of the benchmarks on Spark are what they are said to be."""
+"""The streams of the benchmarks are as their documentation says."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_window_never_holds_more_and_ends_empty(size: int) -> None:
     assert stream.compared[-1] == len(stream.steps) - 1
 
 
-def test_vectors_are_replaced_by_what_comes_and_goes() -> None:
+def test_vectors_are_replaced_by_deletes_and_inserts() -> None:
     stream = oumv.stream("n = 20")
     there: dict[str, set[int]] = {"r": set(), "t": set()}
     for step in stream.steps:

@@ -1,4 +1,4 @@
-"""Whole graphs side by side, on small ones; moves of cursors and of a binary plan; a tree that is loaded."""
+"""The workloads of the trie joins on small graphs: counts, moves of cursors, steps of a binary plan, a loaded tree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.compiled(5)
 
 @pytest.fixture
 def small_graph(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A graph of a few edges in the place of that of Epinions."""
+    """A graph of a few edges instead of Epinions."""
     monkeypatch.setitem(trie.GRAPHS, "Epinions", lambda: chung_lu(60, 900, 2.5))
 
 
@@ -39,18 +39,18 @@ def test_all_count_the_same(pattern: str, strategies: tuple[str, ...], small_gra
         compare_answers(one, named[0])
 
 
-def test_who_is_not_done_in_time_is_cut_off(monkeypatch: pytest.MonkeyPatch, small_graph: None) -> None:
+def test_a_strategy_that_is_not_done_in_time_is_cut_off(monkeypatch: pytest.MonkeyPatch, small_graph: None) -> None:
     monkeypatch.setattr(trie, "PATIENCE", -1.0)
     found = trie.measure("triangle, Epinions", "first_order")
     assert "longer" in found["cut"] and found["value"] > 0 and "answers" not in found
 
 
-def test_a_graph_that_is_not_there_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_graph_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(trie.GRAPHS, "Epinions", lambda: None)
     assert "Epinions" in trie.measure("triangle, Epinions", PLANNED)["missing"]
 
 
-def test_a_factor_is_held_against_that_of_its_case() -> None:
+def test_a_factor_is_compared_with_the_target_of_its_case() -> None:
     def line(case: str, seconds: float) -> str:
         figures = ((PLANNED, 1.0), ("DuckDB", seconds))
         rows = [
@@ -84,7 +84,7 @@ def test_they_run_by_themselves() -> None:
     assert {entry.workload for entry in apart() if entry.group == "trie"} == set(TRIE)
 
 
-def test_who_maintains_counts_what_evaluating_anew_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_maintaining_and_recomputing_count_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(single_edits.SIZES, "few", 3_000)
     monkeypatch.setattr(single_edits, "EDITS", 10)
     found = [single_edits.measure("few", name) for name in (PLANNED, "first_order", "trie_join", "DuckDB")]
@@ -93,12 +93,12 @@ def test_who_maintains_counts_what_evaluating_anew_does(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("case", kept_listing.CASES)
-def test_a_window_that_is_listed_tells_its_changes(case: str) -> None:
+def test_a_listed_window_emits_its_changes(case: str) -> None:
     stream = kept_listing.stream(case)
     assert stream.deltas and stream.pattern is not None and stream.pattern["name"] == "triangle listed"
 
 
-def test_what_is_held_for_a_trace_is_told() -> None:
+def test_the_size_of_a_trace_is_reported() -> None:
     found = ours.keep_fresh(graph.stream("triangle, skew 3.0 tenth"), "incremental_trie_join")
     note = re.fullmatch(r"at most ([\d,]+) intervals for a trace of ([\d,]+) operations", found["note"])
     assert note is not None
@@ -116,6 +116,6 @@ def test_slices_have_the_same_in_common_by_tries_and_by_hash(case: str, monkeypa
     for strategy in slice_intersections.STRATEGIES:
         same, _, steps = slice_intersections.by_strategy(strategy, tables, case, counted=True)
         assert same == count
-        # Slices of a thousand values each, in two ranges that lie apart, are told apart by their ends.
+        # The ends of two slices of a thousand values show that their ranges are disjoint.
         assert case != "ranges" or (steps > 1_000) == (strategy == "first_order")
     assert (count == 0) == (case == "ranges") and operations > 0

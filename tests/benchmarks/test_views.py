@@ -1,4 +1,4 @@
-"""Every view of the benchmarks is one that DuckDB answers, and that freshviews takes or refuses with a reason."""
+"""DuckDB answers every view of the benchmarks, and freshviews takes it or refuses it with a reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The windowed graph side by side, on a graph of a few edges; streams whose enclosureness is what they are made for."""
+"""The windowed graph under all strategies on a small graph; streams have the enclosureness that they are made for."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ pytestmark = pytest.mark.compiled(3)
 
 @pytest.fixture
 def small_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    """A graph in the place of that of Epinions; its number of edges."""
+    """A small graph instead of Epinions; its number of edges."""
     edges = chung_lu(60, 600, 2.5)
     file = tmp_path / "edges.csv"
     file.write_text("".join(f"{src},{dst}\n" for src, dst in edges.tolist()))
     monkeypatch.setenv("EPINIONS", str(file))
-    # Not whole, so that sizes are not held against those of the graph of Epinions.
+    # Not whole, so that sizes are not compared with those of Epinions.
     monkeypatch.setenv("BENCHMARK_SCALE", "0.99")
     return len(edges)
 

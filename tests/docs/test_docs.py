@@ -1,4 +1,4 @@
-"""What the documentation names is there."""
+"""Names, links and pages of the documentation exist."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROOMS = {path.name for path in (ROOT / "src" / "freshviews").iterdir() if path.
 
 
 def resolve(name: str) -> object:
-    """What a dotted name below ``freshviews`` names: modules first, then attributes. Raises AttributeError."""
+    """The module or attribute with a dotted name below ``freshviews``. Raises AttributeError."""
     parts = name.split(".")
     found: object = importlib.import_module("freshviews")
     path = "freshviews"
@@ -38,7 +38,7 @@ def resolve(name: str) -> object:
 
 
 def names_in(text: str) -> set[str]:
-    """Dotted names in backquotes that begin with a room of the package."""
+    """Dotted names in backquotes that begin with a package of freshviews."""
     found: set[str] = set()
     for code in _CODE.findall(text):
         name = code.removesuffix("()")

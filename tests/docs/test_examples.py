@@ -1,4 +1,4 @@
-"""The examples of the documentation give what they show."""
+"""The examples of the documentation print what they show."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_there_are_examples() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_give_what_they_show(page: Path) -> None:
-    # The sessions of a page are one.
+    # The examples of a page share one session.
     session = "\n".join(_BLOCK.findall(page.read_text()))
     test = doctest.DocTestParser().get_doctest(session, {}, page.name, str(page), 0)
     told: list[str] = []

@@ -1,4 +1,4 @@
-"""The README does what it says."""
+"""The examples of README.md print what it shows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def run_blocks(text: str) -> list[tuple[str, str]]:
-    """Run the python blocks of a text, in one namespace; pairs of what each printed and what the text shows."""
+    """Run the python blocks of a text in one namespace; pairs of the printed and the shown output."""
     blocks = [(found.group(1), found.group(2)) for found in _FENCE.finditer(text)]
     scope: dict[str, object] = {}
     pairs = []

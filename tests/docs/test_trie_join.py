@@ -1,4 +1,4 @@
-"""The worked example of docs/trie-join.md is what runs."""
+"""The worked example of docs/trie-join.md runs as shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the benchmarks on Spark compare gives the same answers."""
+"""All strategies of the benchmarks on Spark give the same answers."""
 
 from __future__ import annotations
 
