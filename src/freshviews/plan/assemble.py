@@ -1,9 +1,10 @@
-"""A block's program: the main query's, with the distinct aggregates hung on it.
+"""The program of a block: that of its main query, with its distinct aggregates attached.
 
-MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) ask which argument values a group has, whatever their number. For
-each, a view ``D[group, argument]`` counts derivations, kept by the same strategy; where a row of ``D`` appears or
-vanishes, the group's component changes. So it is for MIN_BY and MAX_BY, whose arguments are pairs, and for BIT_AND and
-BIT_OR. These read the ends of an order kept over ``D``, or folds of its subtrees, so that a delete costs a search::
+MIN, MAX, COUNT(DISTINCT) and SUM(DISTINCT) depend on which argument values a group has, not on how often. For each of
+them a view ``D[group, argument]`` counts derivations, maintained by the same strategy. When a row of ``D`` appears or
+vanishes, the component of the group changes. MIN_BY and MAX_BY, whose arguments are pairs, and BIT_AND and BIT_OR work
+the same way. These and MIN and MAX read the ends of an ordered index over ``D``, or folds of its subtrees, so that a
+delete costs a search. ``MIN(x)``, by group g::
 
     D[g, x] += m
         appears:  Q[g] += (least#n: 1)
@@ -11,7 +12,7 @@ BIT_OR. These read the ends of an order kept over ``D``, or folds of its subtree
         vanishes: Q[g] += (least#n: -1)
                   Q[g].least = min of D[g]
 
-Of several grouping sets ``D`` is that of the finest, and serves all: see ``plan.grouping_sets``.
+A block with several grouping sets has one ``D``, of the finest grouping: see ``plan.grouping_sets``.
 """
 
 from __future__ import annotations
@@ -34,18 +35,19 @@ from freshviews.query.query import Query
 
 _ENDS = ("min", "max")
 _SHARED = (*_ENDS, *FOLDED)
-"""Kinds that a shorter prefix of an ordered store tells."""
+"""Aggregates that can be answered from a prefix of the index key."""
 ROWS = "rows"
-"""The component of a store that counts the rows of a finer one."""
+"""The component of a store that counts the rows of a finer store."""
 
 
 def number_of(name: str) -> str:
-    """The component that counts the distinct values behind a distinct aggregate."""
+    """The component that counts the distinct values of a distinct aggregate."""
     return name + "#n"
 
 
 def assemble(block: Block, plan: Callable[[Query], Program], in_z: bool = False) -> Program:
-    """The program of a block whose result is held in a view. ``in_z``: multiplicities may be negative."""
+    """The program of a block whose result is held in a view. ``plan`` makes the program of a query. ``in_z``:
+    multiplicities may be negative."""
     main = plan(block.query)
     if block.sets:
         main = by_sets(main, block)
@@ -71,12 +73,12 @@ def assemble(block: Block, plan: Callable[[Query], Program], in_z: bool = False)
 
 
 def assembled(plan: Callable[[Query], Program]) -> Callable[[Request], Program]:
-    """The planning of blocks by a strategy that plans one query after the other, and reads no options."""
+    """The ``plan`` of a strategy that plans one query after the other, and reads no options."""
     return lambda request: assemble(request.block, plan, bool(request.negative))
 
 
 def _alike(aggregates: tuple[DistinctAggregate, ...]) -> list[tuple[DistinctAggregate, ...]]:
-    """The distinct aggregates, those over the same values together: MIN(x) and COUNT(DISTINCT x) share ``D``."""
+    """The distinct aggregates, grouped by the values that they read: MIN(x) and COUNT(DISTINCT x) share ``D``."""
     groups: dict[Query, list[DistinctAggregate]] = {}
     for aggregate in aggregates:
         groups.setdefault(replace(aggregate.query, name=""), []).append(aggregate)
@@ -93,8 +95,8 @@ def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
 def _hang(
     alike: tuple[DistinctAggregate, ...], program: Program, result: View, store: Store, in_z: bool, taken: Iterable[str]
 ) -> Program:
-    """The program of distinct aggregates over the same values, its root's appear and vanish changing the
-    result."""
+    """The program of distinct aggregates over the same values, whose result is changed where a row of the root appears
+    or vanishes. No new name is one of ``taken``."""
     assert isinstance(program.result, Held)
     root = program.result.view
     free = len(store.group)
@@ -117,8 +119,8 @@ def _hang(
         return tuple(body)
 
     def add(store: Store, key: tuple[str, ...], made: Add, signs: tuple[int, ...] = (1, -1)) -> Add:
-        # What counts rows only appears as they come, and vanishes as they go: with both, chains would double in size
-        # at every store.
+        # A store that counts rows of a finer one only gains rows where they appear, and only loses rows where they
+        # vanish. With both branches in each, the code would double with every store of a chain.
         row = (*(key[i] for i in store.group), *key[free:])
         appear, vanish = (effects(store, key, sign) if sign in signs else () for sign in (1, -1))
         return replace(made, view=stores[store], key=row, appear=appear, vanish=vanish)
@@ -131,7 +133,7 @@ def _hang(
                 below = below_of(store) if in_z else ()
                 return tuple(add(one, key, statement) for one in (store, *below))
             case Balance():
-                # The parts are those of the main program, over the stores of these names.
+                # The parts belong to the main program. Its stores have these names.
                 return (statement,)
             case _:
                 return (renamed(statement, to),)
@@ -158,7 +160,7 @@ def _hang(
 
 
 def _in_order(view: View, store: Store, alike: tuple[DistinctAggregate, ...]) -> View:
-    """The view of a store, in order where it is scanned, with the folds that are asked for."""
+    """The view of a store, ordered if an aggregate scans it, with the folds that aggregates read."""
     scanned = [d for d in alike if d.kind in SCANNED] if store.whole or store.shorter else []
     kinds = (*FOLDED, *_ENDS) if store.shorter else FOLDED
     folds = tuple(kind for kind in kinds if any(d.kind == kind for d in scanned))
@@ -173,7 +175,8 @@ def _effect(
     value: str,
     sign: int,
 ) -> tuple[Statement, ...]:
-    """What a value that comes or goes does to a group, whose values are those in a source, within a prefix of it."""
+    """The change of a group when a value appears or vanishes. ``source`` is a store, and the key of the group in it,
+    which may be a prefix."""
     number = Monomial((), sign)
     if distinct.kind == "count":
         return (Add(result, group, (distinct.name,), (number,)),)

@@ -1,4 +1,4 @@
-"""EXPLAIN: what the planner decided and why, what it guarantees, the program, what is stored."""
+"""EXPLAIN: the strategy and why it was chosen, the bounds, the program, and what is stored."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from freshviews.types import BIGINT
 
 @dataclass(frozen=True)
 class PartSize:
-    """A heavy part as it is now: of which store, the degree from which a value is heavy, values, rows, and the rows of
-    the store."""
+    """A heavy part: its view and the store that it is part of, the exponent, the threshold (least degree of a heavy
+    value), the heavy values, their rows, and the rows of the store."""
 
     heavy: str
     store: str
@@ -30,7 +30,7 @@ class PartSize:
 
 @dataclass(frozen=True)
 class BalanceSize:
-    """The parts of a block's views: threshold base, rebalancings so far, and sizes."""
+    """The parts of the views of a block: threshold base, number of rebalancings, and sizes."""
 
     base: int
     major: int
@@ -45,8 +45,8 @@ def explain(
     balances: Iterable[BalanceSize] = (),
     traces: Iterable[str] = (),
 ) -> str:
-    """Text for a person; ``sizes`` are rows and bytes by stored view, empty before anything is stored; ``traces`` is
-    said of the traces that are kept."""
+    """The text of EXPLAIN. ``sizes`` are rows and bytes by stored view, empty before anything is stored. ``traces`` are
+    texts about the traces."""
     lines = [f"view {view.name}({', '.join(f'{c.name} {c.type}' for c in view.columns)})"]
     lines.append(f"reads {', '.join(view.inputs)}")
     chosen = list(plans)
@@ -68,7 +68,7 @@ def explain(
 
 
 def _combined(term: SetOperation, plans: list[Plan]) -> list[str]:
-    """How the rows of blocks are put together, and what that guarantees."""
+    """How a set operation combines the rows of blocks, and the bounds of that."""
     held = [str(i + 1) for i, plan in enumerate(plans) if isinstance(plan.program.result, Held)]
     what = "no row of the result is stored"
     if held:
@@ -86,7 +86,7 @@ def _kinds(term: SetTerm) -> frozenset[str]:
 
 
 def _balance(balance: BalanceSize) -> Iterator[str]:
-    """The parts as they are now."""
+    """The lines about heavy and light parts."""
     yield f"balance: N = {balance.base:,}; {balance.major:,} major and {balance.minor:,} minor rebalancings"
     for part in balance.parts:
         yield (
@@ -111,7 +111,7 @@ def _block(plan: Plan, block: Block) -> list[str]:
 
 
 def _shown(expr: Expr) -> Expr:
-    """An expression as it is printed."""
+    """An expression as EXPLAIN prints it."""
     return substitute(expr, {SET: Column(SET.removeprefix("@"), BIGINT, False)})
 
 

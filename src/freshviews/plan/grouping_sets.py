@@ -1,11 +1,11 @@
 """Several grouping sets in one program: one join, one ordered store of argument values, results by set.
 
 Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013), section 2.3.3: "we can reuse the intermediate
-predicate", of the values of an aggregate by group, in order, "to provide aggregations at multiple levels of detail".
+predicate" (the ordered values of an aggregate by group) "to provide aggregations at multiple levels of detail".
 
-The strategy makes the program of the finest grouping, by all free variables. What it adds to that result is added once
-for each set instead, to a result that is keyed by SET and the free variables, of which those that a set lacks are NULL.
-The finest one is not held. ROLLUP (a), of which ``Q`` is the result::
+The strategy makes the program of the finest grouping, by all free variables. Each addition to its result becomes one
+addition per set, to a result keyed by SET and the free variables. Variables that a set does not group by are NULL in
+its rows. The finest result is not stored. ROLLUP (a), with the result ``Q``::
 
     Q(set, a) -> count
 
@@ -16,14 +16,14 @@ The finest one is not held. ROLLUP (a), of which ``Q`` is the result::
         let null = NULL
         Q[set, null] += m
 
-Values of an argument are kept by the finest group (``plan.assemble``). Sets whose variables the group begins with, as
-those of ROLLUP, read them there: what all rows below a shorter prefix come to is a fold of subtrees. For other sets
-there is a store ``D_k[set, value]``, which counts the rows of a finer one, and all of a chain of sets, each within the
-one before, read the same one. Where an aggregate needs each value of its set once (COUNT and SUM of distinct ones), or
-pairs, every set has its own.
+The finest grouping stores the argument values of aggregates (``plan.assemble``). A set whose variables are a prefix of
+the group, as in ROLLUP, reads that store: a fold of subtrees answers for all rows below the prefix. Other sets read a
+store ``D_k[set, value]`` that counts the rows of a finer store. Sets that form a chain, each a subset of the one
+before, share a store. COUNT and SUM of distinct values, and aggregates of pairs, need each value of a set once: then
+every set has its own store.
 
-Where multiplicities may be negative, those of a value in several groups may cancel in a set: then every set has a store
-of its own, to which each is added what is added to the finest.
+Where multiplicities may be negative, those of one value in several groups may cancel out in a set. Then every set has
+its own store, and gets every addition that the finest store gets.
 """
 
 from __future__ import annotations
@@ -42,18 +42,19 @@ from freshviews.query.block import SET, Block
 from freshviews.types import BIGINT
 
 NULL = "@null"
-"""The variable that is NULL in the place of those that a set lacks. No column has its name."""
+"""The variable that is NULL in the place of those that a set does not group by. No column has its name."""
 
 
 @dataclass(frozen=True)
 class Level:
-    """A grouping set: its position, or None for a block that has none, and which free variables it groups by."""
+    """A grouping set: its position (None for a block without sets), and the positions of the free variables that it
+    groups by."""
 
     position: int | None
     grouped: tuple[int, ...]
 
     def key(self, group: tuple[str, ...]) -> tuple[str, ...]:
-        """The key of its row, for names of the free variables."""
+        """The key of its row; ``group`` names the free variables."""
         if self.position is None:
             return group
         return (SET, *(name if i in self.grouped else NULL for i, name in enumerate(group)))
@@ -62,8 +63,8 @@ class Level:
 def for_each(
     levels: tuple[Level, ...], group: tuple[str, ...], body: Callable[[Level, tuple[str, ...]], Iterable[Statement]]
 ) -> Iterator[Statement]:
-    """What is done for each level, with the key of its row; names of the free variables are given. SET is bound before,
-    and NULL before the first level that lacks a variable."""
+    """The statements of ``body`` for each level, with the key of its row. ``group`` names the free variables. SET is
+    bound before each, and NULL before the first level that lacks a variable."""
     null: tuple[Let, ...] = (Let(NULL, Literal(None, BIGINT)),)
     for level in levels:
         if level.position is not None:
@@ -76,7 +77,7 @@ def for_each(
 
 
 def levels_of(block: Block) -> tuple[Level, ...]:
-    """The sets of a block, or the one that it groups by."""
+    """The sets of a block, or its one grouping."""
     free = block.query.free
     if not block.sets:
         return (Level(None, tuple(range(len(free)))),)
@@ -84,7 +85,7 @@ def levels_of(block: Block) -> tuple[Level, ...]:
 
 
 def by_sets(program: Program, block: Block) -> Program:
-    """The program of the finest grouping, which only adds to its result, as that of all sets."""
+    """The program of all sets, from that of the finest grouping, which only adds to its result."""
     assert isinstance(program.result, Held)
     finest = program.view(program.result.view)
     levels = levels_of(block)
@@ -112,7 +113,7 @@ def by_sets(program: Program, block: Block) -> Program:
 
 
 def _used(program: Program) -> Iterator[str]:
-    """Views that are read, or whose rows are moved between parts; one that is added to alone is not."""
+    """The views that are read, or whose rows move between parts. A view that is only added to is not among them."""
     yield from (trie.view for trie in program.upkeep.tries)
     for statement in visit((*(s for t in program.triggers for s in t.body), *program.upkeep.statements)):
         yield from uses(statement).views
@@ -124,8 +125,9 @@ def _used(program: Program) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Store:
-    """Argument values by group, in order: of which free variables the group is, in the order of the key; the levels
-    that group by all of these, and by the first of them; stores that count its rows."""
+    """An ordered store of argument values by group. ``group``: positions of the free variables, in the order of the
+    key. ``whole``: levels that group by all of them; ``shorter``: levels that group by a prefix. ``coarser``: stores
+    that count its rows."""
 
     group: tuple[int, ...]
     whole: tuple[Level, ...]
@@ -142,7 +144,8 @@ def below_of(store: Store) -> Iterator[Store]:
 
 @dataclass
 class _Chain:
-    """A store in the making: its sets, the finest first, each within the one before; the chain that it counts."""
+    """A store under construction: its sets, the finest first, each a subset of the one before; and the chain whose rows
+    it counts."""
 
     sets: list[tuple[int, ...]]
     levels: list[Level]
@@ -159,10 +162,11 @@ class _Chain:
 
 
 def stores_of(levels: tuple[Level, ...], free: int, apart: bool) -> Store:
-    """The store of the finest group, of so many free variables, with those below it; ``apart``: each set has its own.
+    """The store of the finest group, of ``free`` variables, with the stores below it. ``apart``: each set has its own.
 
-    A set goes to the store of the finest group where that group begins with it, else to the first chain that ends in a
-    finer one. A new chain counts the rows of the smallest group that has all its variables."""
+    A set reads the store of the finest group if its variables are a prefix of that group, else the first chain that
+    ends in a finer set. A new chain counts the rows of the smallest group that has all its variables.
+    """
     finest = tuple(range(free))
     chains = [_Chain([finest], [])]
     for level in sorted(levels, key=lambda one: -len(one.grouped)):

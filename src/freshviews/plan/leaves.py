@@ -1,9 +1,9 @@
-"""Leaves and payloads: what every strategy does with an atom before its own work begins.
+"""Leaves and payloads: what every strategy does with an atom first.
 
-An atom's leaf view is keyed by the atom's variables. Its payload is the count and, of the aggregates, only
-those with a lift inside the atom: below a view that no lift has reached, an aggregate's component equals the
-count, so it is not stored. A product of payloads takes, per aggregate, the component where a factor has it
-and the count where not: the product ring, stored without repeats.
+The leaf view of an atom is keyed by the atom's variables. Its payload is the count, and the aggregates that have a lift
+inside the atom. Below a view that no lift has reached, the component of an aggregate equals the count, so it is not
+stored. A product of payloads has, for each aggregate, the component of each factor that stores it, and the count of the
+others: the product ring, without repeated components.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from freshviews.query.query import Aggregate, Atom, Query
 
 @dataclass(frozen=True)
 class Carrier:
-    """A factor of a payload product: an alias of a view's row, or the update itself (``alias`` None).
+    """A factor of a payload product: the row of a view, known by ``alias``, or the update (``alias`` None).
 
-    ``components`` are the aggregates (besides the count) it carries; ``lifts`` maps an aggregate's name to
-    the variable that holds its lift where the carrier is the update or a lift across atoms.
+    ``components`` are the aggregates, besides the count, that the row stores. ``lifts`` are pairs of an aggregate and
+    the variable that holds its lift, for the update and for lifts across atoms.
     """
 
     alias: str | None
@@ -41,7 +41,7 @@ def lifted_in(query: Query, atoms: frozenset[str]) -> tuple[Aggregate, ...]:
 def components_over(query: Query, atoms: frozenset[str], spanning: frozenset[str] = frozenset()) -> tuple[
     Component, ...
 ]:
-    """The payload of a view over a set of atoms: the count, then the aggregates lifted within them.
+    """The payload of a view over a set of atoms: the count, then the aggregates with a lift inside them.
 
     ``spanning`` names aggregates whose lift across atoms has been applied below the view.
     """
@@ -56,7 +56,8 @@ def all_components(query: Query) -> tuple[Component, ...]:
 
 
 def product(components: tuple[Component, ...], carriers: tuple[Carrier, ...]) -> tuple[Monomial, ...]:
-    """A monomial per component: of each carrier the component where it has it, else its count."""
+    """A monomial per component: the product of that component of each carrier, or of its count where the carrier lacks
+    it."""
     return tuple(
         Monomial(tuple(f for carrier in carriers for f in _factors(component.name, carrier)))
         for component in components
@@ -72,7 +73,7 @@ def _factors(component: str, carrier: Carrier) -> tuple[ComponentOf | Value, ...
 
 
 def update_carrier(query: Query, atom: Atom) -> Carrier:
-    """The update of an atom as a carrier: ``m`` times the lifts its parameters compute."""
+    """The update of an atom as a carrier: ``m`` times the lifts among its parameters."""
     lifts = [(name, Value(variable, ring)) for name, variable, ring, _ in _atom_lifts(query, atom)]
     everywhere = [(a.name, MULTIPLICITY) for a in query.aggregates]
     return Carrier(None, frozenset(), (*everywhere, *lifts))
@@ -84,7 +85,7 @@ def row_carrier(alias: str, view: View) -> Carrier:
 
 
 def _atom_lifts(query: Query, atom: Atom) -> list[tuple[str, str, str, Parameter]]:
-    """(aggregate, variable, ring, parameter) for every lift inside an atom; equal lifts share one variable."""
+    """(aggregate, variable, ring, parameter) for every lift inside an atom. Equal lifts share a variable."""
     names = lift_names(query)
     found: list[tuple[str, str, str, Parameter]] = []
     for aggregate in query.aggregates:
@@ -96,14 +97,14 @@ def _atom_lifts(query: Query, atom: Atom) -> list[tuple[str, str, str, Parameter
 
 
 def parameters_of(query: Query, atom: Atom) -> tuple[Parameter, ...]:
-    """The parameters of an atom's trigger: its variables, then its lifts."""
+    """The parameters of the trigger of an atom: its variables, then its lifts."""
     variables = [Parameter(v, c) for v, c in zip(atom.variables, atom.columns, strict=True)]
     lifts = {parameter.name: parameter for *_, parameter in _atom_lifts(query, atom)}
     return (*variables, *lifts.values())
 
 
 def leaf_view(query: Query, atom: Atom, name: str, indexes: tuple[tuple[int, ...], ...] = ()) -> View:
-    """The view that stores an atom's rows by its variables."""
+    """The view that stores the rows of an atom by its variables."""
     components = components_over(query, frozenset({atom.name}))
     filters = "".join(f" where {f}" for f in atom.filters)
     return View(name, atom.variables, components, indexes, definition=f"{atom.relation}{filters}")
@@ -120,7 +121,7 @@ def trigger(query: Query, atom: Atom, body: tuple[Statement, ...]) -> Trigger:
 
 
 def spanning_lifts(query: Query) -> tuple[tuple[str, Let, Value], ...]:
-    """(aggregate, Let, Value) for every lift across atoms, to be bound once its variables are."""
+    """(aggregate, Let, Value) for every lift across atoms. The Let comes where its variables are bound."""
     names = lift_names(query)
     found = []
     for aggregate in query.aggregates:

@@ -1,6 +1,6 @@
-"""In which order an empty view is fed the rows of its tables, so that their deltas come to little.
+"""The order in which the rows of tables initialise an empty view, so that their deltas are cheap.
 
-Fed from empty, a delta costs what is there to join with. Of paths of three edges, counted over a view tree::
+The cost of a delta depends on the rows that are there to join with. Paths of three edges, counted over a view tree::
 
     on R(a, b) += m:                on S(b, c) += m:                  on T(c, d) += m:
         V_a[b] += m                     if v_d := V_d[c]:                 V_d[c] += m
@@ -9,16 +9,16 @@ Fed from empty, a delta costs what is there to join with. Of paths of three edge
                                                 Q[] += m * v_d * v_a
                                         S[b, c] += m
 
-If S comes last, every row of it looks up two sums, as an evaluation from the leaves up would; if T does, each of its
-rows goes through rows of S, as many in all as there are paths of two edges. So triggers run one after the other, each
-over its whole table, even those of one table that occurs several times. The views are the same in the end: all state
-is sums over what the tables hold.
+If S comes last, each of its rows looks up two sums, as in an evaluation from the leaves up. If T comes last, its rows
+loop over rows of S, as often as there are paths of two edges. So the triggers run one after the other, each over its
+whole table, also those of one table that occurs several times. The final views do not depend on the order: all state is
+sums over the rows of the tables.
 
-What a trigger costs is told by its text and by which views have rows by then, the loops that run in it: by the set of
-those before it, not by their order. So the least sum is found by dynamic programming over sets. Of many triggers the
-one that costs least with all others fed is the last, and so on from the back, which makes the costliest as cheap as it
-can be (Lawler, Optimal Sequencing of a Single Machine Subject to Precedence Constraints, Management Science 19(5),
-1973).
+The estimated cost of a trigger depends on its statements and on which views have rows: on the set of the triggers
+before it, not on their order. So dynamic programming over sets finds the order of least cost. For many triggers the
+order is built from the back: the last trigger is the one that costs least after all others. This makes the highest cost
+as low as possible (Lawler, Optimal Sequencing of a Single Machine Subject to Precedence Constraints, Management Science
+19(5), 1973).
 """
 
 from __future__ import annotations
@@ -57,22 +57,22 @@ from freshviews.program.upkeep import ByTriggers, Recomputed
 Body = tuple[Statement, ...]
 
 EXHAUSTIVE = 7
-"""Triggers of which all orders are compared."""
+"""Most triggers for which all orders are compared."""
 FEW = 10_000
-"""Rows of all relations below which it does not matter in which order they come."""
+"""Rows, over all relations, below which any order is fast enough."""
 
 
 @dataclass(frozen=True)
 class Pass:
-    """A relation's rows go through some of its triggers, by their numbers in the program."""
+    """The rows of a relation run through some of its triggers, given by their positions in the program."""
 
     relation: str
     triggers: tuple[int, ...]
 
 
 def passes(program: Program, relations: Sequence[str], sizes: Mapping[str, float]) -> tuple[Pass, ...] | None:
-    """The passes that fill empty views; None where it is as good to feed the ``relations``, whose rows are ``sizes``,
-    in their order, each to all of its triggers."""
+    """The passes that initialise empty views. None if it is as good to take the ``relations`` in their order, each
+    through all of its triggers. ``sizes`` are rows by relation."""
     numbers = range(len(program.triggers))
     plain = [
         Pass(name, found)
@@ -89,9 +89,9 @@ def passes(program: Program, relations: Sequence[str], sizes: Mapping[str, float
 
 
 class _Costs:
-    """Turns of loops that triggers take, estimated: a view has as many rows as the largest relation that adds to it,
-    and what slices are asked for has as many values everywhere as the root of the rows of the largest relation. So a
-    join of two relations comes to as many pairs from either side."""
+    """Estimated loop iterations of triggers. A view has as many rows as the largest relation that adds to it. Every
+    column has as many values as the square root of the rows of the largest relation, so a join of two relations has the
+    same estimated size from either side."""
 
     def __init__(self, program: Program, sizes: Mapping[str, float]) -> None:
         self.program = program
@@ -107,7 +107,7 @@ class _Costs:
         self._rows_in: dict[frozenset[int], set[tuple[str, str]]] = {}
 
     def cost(self, number: int, fed: frozenset[int]) -> float:
-        """Of the rows of a trigger, where those of others are fed before it or meanwhile."""
+        """The cost of all rows of a trigger, after those of ``fed``."""
         fed |= {number}
         if (number, fed) not in self._known:
             trigger = self.program.triggers[number]
@@ -117,7 +117,7 @@ class _Costs:
         return self._known[number, fed]
 
     def of(self, order: Sequence[Pass]) -> float:
-        """Of all passes; each takes its rows once."""
+        """The cost of all passes in this order. Each reads its rows once."""
         total, fed = 0.0, frozenset[int]()
         for one in order:
             fed |= frozenset(one.triggers)
@@ -125,7 +125,8 @@ class _Costs:
         return total
 
     def _filled(self, fed: frozenset[int]) -> set[tuple[str, str]]:
-        """The views that have rows when triggers are fed, and their subsets by name, "" for the view itself."""
+        """The views, and their subsets, that have rows once the triggers have run; pairs of a view and a subset, whose
+        name is empty for the whole view."""
         filled = self._rows_in.setdefault(fed, set())
         before = -1
         while len(filled) > before:
@@ -136,7 +137,7 @@ class _Costs:
 
 
 def _in_order(costs: _Costs) -> list[int]:
-    """The triggers in the order of least cost; of equal ones, that of the program comes first."""
+    """The triggers in the order of least cost. Ties keep the order of the program."""
     everything = frozenset(range(len(costs.program.triggers)))
     if len(everything) > EXHAUSTIVE:
         return _from_the_back(costs, everything)
@@ -153,7 +154,7 @@ def _in_order(costs: _Costs) -> list[int]:
 
 
 def _from_the_back(costs: _Costs, left: frozenset[int]) -> list[int]:
-    """Last is what costs least when all others are fed."""
+    """The order from the back: last comes the trigger that costs least after all others."""
     order: list[int] = []
     while left:
         last = min(left, key=lambda number: (costs.cost(number, left), -number))
@@ -163,7 +164,8 @@ def _from_the_back(costs: _Costs, left: frozenset[int]) -> list[int]:
 
 
 def _joined(costs: _Costs, order: Sequence[int]) -> list[Pass]:
-    """A pass per trigger, those of one relation that follow each other in one where neither minds."""
+    """A pass per trigger. Triggers of one relation that follow each other share a pass where that costs none of them
+    more."""
     found: list[Pass] = []
     fed = frozenset[int]()
     for number in order:
@@ -181,21 +183,22 @@ def _joined(costs: _Costs, order: Sequence[int]) -> list[Pass]:
 
 @dataclass
 class _Walk:
-    """What runs of a body while rows come, and none goes: ``filled`` takes the views that it adds to."""
+    """Counts loop iterations of statements while rows are inserted and none is deleted. ``filled`` collects the views
+    that the statements add to."""
 
     filled: set[tuple[str, str]]
     rows: Mapping[str, float]
-    """Of a view."""
+    """Rows by view."""
     values: float
-    """That slices are asked for."""
+    """Number of values of a column."""
     turns: float = 0.0
     _sums: set[str] = field(default_factory=set)
-    """Aliases of sums that something is added to."""
+    """Aliases of sums that have got an addition."""
     _views: dict[str, str] = field(default_factory=dict)
-    """Views by the aliases of their rows."""
+    """Views by the alias of a row."""
 
     def body(self, body: Body, times: float) -> None:
-        """Statements that run so often for a row."""
+        """Visit statements that run ``times`` times for a row."""
         for statement in body:
             self.statement(statement, times)
 
@@ -230,7 +233,7 @@ class _Walk:
             case Add(view=view, appear=appear, stay=stay, alias=alias):
                 self._views[alias] = view
                 self.filled.add((view, ""))
-                # What a new key meets, it meets once: no more in all than there are rows.
+                # A key is new once, so its statements run at most once per row of the relation.
                 self.body(appear, min(times, 1.0) / self.values)
                 self.body(stay, times)
             case Tally(amount=amount, body=body) if amount >= 0:

@@ -1,8 +1,12 @@
-"""Recomputation: after every batch the view is made anew from the stored rows of its inputs.
+"""Recomputation: after every batch the view is evaluated from the stored rows of its inputs.
 
-The baseline that all maintenance is measured against; it runs only where a user names it. The query is
-evaluated by feeding all stored rows, in order of FROM, to the triggers of the first-order program of the empty
-database: each row of the last relation is joined with the others through their indexes.
+The baseline for all other strategies; the planner never chooses it. All views are emptied, and the stored rows run
+through the triggers of the first-order program (``plan.delta.first_order``), in order of FROM. Each row of the last
+relation is joined with the others through their indexes. The plan of Q() = R(a, b) S(b, c)::
+
+    after each batch, over all rows from empty views:
+        on R(a, b) += m: ...
+        on S(b, c) += m: ...
 """
 
 from __future__ import annotations

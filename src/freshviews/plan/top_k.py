@@ -1,11 +1,10 @@
-"""The first rows of a relation, ``ORDER BY ... LIMIT``: all rows are kept in order, and those among the first apart.
+"""The first rows of a relation, ``ORDER BY ... LIMIT``: all rows are stored in order, and the first ones in the result.
 
-No paper; an order statistic kept under updates. The rows are the nodes of a search tree (``kernel.ordered.index``, by
-which MIN and MAX are kept), in the order of SQL and then of all columns, so that no two are equal. Two places in this
-sequence are remembered, where LIMIT begins and where it ends (``kernel.ordered.top``). A row that comes or goes
-before one of
-them has others pass it, one for one, found as the neighbours of the last: O(log N) for each. For ``SELECT x, y FROM r
-ORDER BY x DESC LIMIT 10``::
+No paper; an order statistic under updates. The rows are the nodes of a search tree (``kernel.ordered.index``, which
+also serves MIN and MAX), in the order of SQL and then of all columns, so that no two rows are equal. The tree remembers
+two positions, where LIMIT begins and where it ends (``kernel.ordered.top``). A row that appears or vanishes before such
+a position shifts the rows across it by one each; they are the neighbours of the position: O(log N) for each. ``SELECT
+x, y FROM r ORDER BY x DESC LIMIT 10``::
 
     r(x, y) -> count  ordered by x desc, y
     Q(x, y) -> count  journal
@@ -16,7 +15,7 @@ ORDER BY x DESC LIMIT 10``::
                 for x_, y_, d in first 10 of r, as r grows by m:
                     Q[x_, y_] += d
 
-The query has one relation: where more is ordered, that is a view of its own.
+The query has one relation. ``ORDER BY`` over a join reads a view of its own.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def is_limited(request: Request) -> str | None:
 
 
 def plan(query: Query, limit: Limit) -> Program:
-    """The program of a bag over one relation of which the first rows are kept."""
+    """The program of the first rows of a bag over one relation."""
     (atom,) = query.atoms
     namer = Namer(query)
     orders = tuple(Order(one.type, one.descending, one.nulls_last) for one in limit.order)
