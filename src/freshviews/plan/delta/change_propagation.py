@@ -1,14 +1,13 @@
-"""Standard change propagation: a plan of binary joins with every intermediate result kept.
+"""Standard change propagation: a plan of binary joins that stores every intermediate result.
 
-Source: the incremental operators of Blakeley, Larson and Tompa (SIGMOD 1986) and Griffin and Libkin (SIGMOD
-1995), a join at a time, as stream processors run them; the baseline of the CROWN paper (Wang, Hu, Dai, Yi,
-PVLDB 16(5), 2023, section 2.3). The plan is left-deep. The result after each join is kept, keyed by the
-variables that are still needed (by later joins, conditions and lifts, or free), with what the others
-leave behind summed up in its payload. An update of an atom is joined with the kept result on its left, then
-with the atoms on its right, and every result on the way takes its change.
+Source: the incremental operators of Blakeley, Larson and Tompa (SIGMOD 1986) and Griffin and Libkin (SIGMOD 1995), one
+join at a time, as in stream processors; the baseline of the CROWN paper (Wang, Hu, Dai, Yi, PVLDB 16(5), 2023, section
+2.3). The plan is left-deep. The result after each join is stored. Its key are the variables that are free or that later
+joins, conditions and lifts need; the others are summed out. An update of an atom is joined with the stored result on
+its left, then with the atoms on its right. Every result on the way gets its change.
 
-Departures. A change goes through the rest of the plan tuple by tuple, instead of as a relation. Atoms are
-joined in the order of the query, except that no Cartesian product is taken where another atom is connected.
+Departures. A change passes through the rest of the plan tuple by tuple, not as a relation. Atoms are joined in the
+order of the query, but a Cartesian product is avoided where another atom is connected.
 
 The plan of Q(a) = R(a, b) S(b, c) T(c)::
 
@@ -48,12 +47,13 @@ from freshviews.query.query import Atom, Query
 
 
 def plan(query: Query) -> Program:
-    """The program that keeps every intermediate result of a left-deep plan of binary joins."""
+    """The program that stores every intermediate result of a left-deep plan of binary joins."""
     return _LeftDeep(query).program()
 
 
 def join_order(query: Query) -> tuple[Atom, ...]:
-    """The atoms, from the first of the query, each connected to those before it where one is."""
+    """The atoms in join order: the first of the query, then always an atom that is connected to those before it, if
+    there is one."""
     left = list(query.atoms)
     order = [left.pop(0)]
     while left:
@@ -65,8 +65,8 @@ def join_order(query: Query) -> tuple[Atom, ...]:
 
 
 class _LeftDeep:
-    """``leaves[k]`` is the view of the k-th atom, ``results[k]`` that of the join of the first k + 1 atoms;
-    ``results[0]`` is ``leaves[0]``, and the last result is the query's."""
+    """Writes the program. ``leaves[k]`` is the view of the k-th atom, ``results[k]`` that of the join of the first k +
+    1 atoms. ``results[0]`` is ``leaves[0]``, and the last result is that of the query."""
 
     def __init__(self, query: Query) -> None:
         self.query = query
@@ -81,7 +81,7 @@ class _LeftDeep:
         return frozenset(v for atom in self.atoms[: k + 1] for v in atom.variables)
 
     def _pending(self) -> tuple[Pending, ...]:
-        """The conditions and lifts across atoms to apply at each join: the first that has the variables."""
+        """The conditions and lifts across atoms to apply at each join: the first one that binds their variables."""
         found = []
         for k in range(len(self.atoms)):
             before, here = self._bound(k - 1), self._bound(k)

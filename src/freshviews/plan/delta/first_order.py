@@ -1,15 +1,15 @@
 """First-order maintenance: delta queries over stored base relations.
 
-Source: the delta rules of Chirkova and Yang, Materialized Views (2012); Olteanu's lecture, Part 2,
-"First-Order IVM". Base relations are stored (each row's variables and lifts alone); the result is stored;
-an update is joined with the other relations on the fly.
+Source: the delta rules of Chirkova and Yang, Materialized Views (2012); Olteanu's lecture, Part 2, "First-Order IVM".
+Base relations are stored, each row with its variables and lifts alone. The result is stored. An update is joined with
+the other relations when it arrives.
 
-Departures. Where two relations bind the same variables, the smaller slice drives (the lecture's O(N)
-becomes the smaller degree). Occurrences of one relation with the same columns and filters share a store:
-the delta of a product of k equal factors is the sum over the non-empty sets of factors that take the update
-while the others keep the old state, and terms that are equal after renaming are computed once and
-multiplied: the three deltas of the triangle count over one edge relation are one loop, times three. A relation of
-which a declared key is bound is joined first, as one row at most agrees: such a loop costs O(1).
+Departures. If two relations bind the same variables, the program loops over the smaller slice and probes the other (the
+O(N) of the lecture becomes the smaller degree). Occurrences of one relation with the same columns and filters share a
+store. The delta of a product of k equal factors is the sum over the non-empty sets of factors that take the update
+while the others keep the old state. Terms that are equal after renaming are computed once and multiplied: the three
+deltas of the triangle count over one edge relation are one loop, times three. A relation with a declared key whose
+columns are bound is joined first: at most one row matches, so the loop costs O(1).
 
 The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
@@ -59,7 +59,7 @@ from freshviews.query.variable_order import best_order
 from freshviews.types import BIGINT, BOOLEAN
 
 Keys = tuple[frozenset[int], ...]
-"""Sets of positions of a view's key that no two rows agree on."""
+"""Sets of positions of a view's key: no two rows agree on all positions of a set."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Store:
 
 
 def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
-    """First-order program of a query; ``dependencies`` are keys of its atoms."""
+    """The first-order program of a query. ``dependencies`` are keys of its atoms."""
     names = Namer(query)
     stores = stores_of(query, dependencies, names)
     indexes: Indexes = {}
@@ -128,7 +128,7 @@ def takes_cyclic(request: Request) -> str | None:
 
 
 def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[str, int]:
-    """Per atom, the exponent of the time that a one-row update of it takes."""
+    """By atom, the exponent of the time of a one-row update."""
     names = Namer(query)
     stores = stores_of(query, dependencies, names)
     unique = {store.view.name: store.unique for store in stores}
@@ -137,13 +137,14 @@ def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[st
 
 
 def stores_of(query: Query, dependencies: tuple[FD, ...], names: Namer) -> tuple[Store, ...]:
-    """The atoms by what is stored of them; a shared store is named by the relation."""
+    """The atoms, grouped by what is stored of them. A shared store has the name of the relation, another one that of
+    the atom."""
     groups: dict[object, list[Atom]] = {}
     for atom in query.atoms:
         lifts = tuple(
             (a.name, lift.expr) for a in query.aggregates for lift in a.lifts if lift.atom == atom.name
         )
-        # Lifts differ by occurrence, so only atoms without any share.
+        # Lifts differ by occurrence, so only atoms without lifts share.
         kind: object = (atom.relation, atom.columns, frozenset(atom.filters)) if not lifts else atom.name
         groups.setdefault(kind, []).append(atom)
     stores = []
@@ -195,14 +196,15 @@ def term(
     indexes: Indexes,
     namer: Namer,
 ) -> tuple[Statement, ...]:
-    """The delta term in which the atoms of ``updated`` take the update, whose variables are ``names``."""
+    """The delta term in which the atoms of ``updated`` take the update, whose variables are ``names``. The indexes that
+    loops need are added to ``indexes``."""
     mapping: dict[str, str] = {}
     equalities: list[Expr] = []
     for atom in updated:
         for variable, name in zip(atom.variables, names, strict=False):
             known = mapping.setdefault(variable, name)
             if known != name:
-                # In one order, so that equal terms are recognised.
+                # Sorted, so that equal terms are recognised.
                 pair = tuple(Column(n, BIGINT, False) for n in sorted((known, name)))
                 equality = Call("null_safe_eq", pair, BOOLEAN, False)
                 if equality not in equalities:
@@ -251,7 +253,7 @@ def term(
 
 
 def canonical(body: tuple[Statement, ...], bound: frozenset[str], namer: Namer) -> tuple[Statement, ...]:
-    """Loop variables and aliases renamed by order of appearance, so that equal terms are recognised."""
+    """The body with loop variables and aliases renamed by order of appearance, so that equal terms are recognised."""
     names: dict[str, str] = {}
     aliases: dict[str, str] = {}
     for statement in visit(body):
@@ -266,7 +268,8 @@ def canonical(body: tuple[Statement, ...], bound: frozenset[str], namer: Namer) 
 
 
 def _rows(body: tuple[Statement, ...], unique: Mapping[str, Keys], loops: tuple[Loop, ...] = ()) -> int:
-    """The exponent of how often the innermost statement runs at most: of all nests of loops, the worst."""
+    """The exponent of the number of times that the innermost statement runs at most: the worst over all nests of
+    loops."""
     worst = 0
     for statement in body:
         match statement:
@@ -274,7 +277,7 @@ def _rows(body: tuple[Statement, ...], unique: Mapping[str, Keys], loops: tuple[
                 nested = (*loops, statement)
                 worst = max(worst, _cover(nested, unique), _rows(inner, unique, nested))
             case Smaller(left=left, right=right):
-                # The smaller slice is at most as long as either.
+                # The smaller slice is at most as long as either slice.
                 worst = max(worst, min(_rows((side,), unique, loops) for side in (left, right)))
             case If(body=inner) | Sum(body=inner) | Lookup(body=inner):
                 worst = max(worst, _rows(inner, unique, loops))
@@ -282,7 +285,7 @@ def _rows(body: tuple[Statement, ...], unique: Mapping[str, Keys], loops: tuple[
 
 
 def _cover(loops: tuple[Loop, ...], unique: Mapping[str, Keys]) -> int:
-    """The least number of the loops whose rows, with the update, determine those of all loops."""
+    """The least number of loops whose rows, with the update, determine those of all loops."""
     free = {loop.key[i] for loop in loops for i in range(len(loop.key)) if i not in loop.bound}
     given = {v for loop in loops for v in loop.key} - free
     rules = [

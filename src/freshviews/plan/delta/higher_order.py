@@ -1,20 +1,18 @@
-"""Higher-order maintenance: a view for what an update has to be joined with, maintained the same way.
+"""Higher-order maintenance: a view for the rest of the query that an update is joined with, maintained the same way.
 
-Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014), as in Olteanu's lecture, Part 2, "Higher-Order
-IVM using DBToaster". The delta of a query for an update of one atom is the update times the rest of the
-query. With the variables of the atom fixed, the rest falls into connected components; each is stored as a
-view that exports the variables the delta needs (those of the atom, and free ones), everything else summed
-up. Those views are queries again, of fewer atoms, so the construction recurs. Views that are equal (same
-atoms, exported variables, conditions and lifts) are shared between updates.
+Source: DBToaster (Koch et al., VLDB Journal 23(2), 2014), as in Olteanu's lecture, Part 2, "Higher-Order IVM using
+DBToaster". The delta of a query for an update of one atom is the update times the rest of the query. With the variables
+of the atom fixed, the rest consists of connected components. Each is stored as a view that exports the variables that
+the delta needs (those of the atom, and free ones); all others are summed out. Such a view is a query of fewer atoms, so
+the construction recurs. Equal views (same atoms, exported variables, conditions and lifts) are shared.
 
-Departures. Programs are made from the join structure instead of by rewriting AGCA expressions. Every
-component is stored, and nothing but components: the lecture keeps V_RT(a, b, c) for updates of S below, but
-with a, c, e fixed it falls into R and V_T, which are joined in the trigger. A condition or lift across atoms
-is applied in a component that has all its variables, else in the trigger, and then the components export
-what it needs. Occurrences of one relation are updated one after the other, each with its own delta of first
-order, instead of by one delta with all products.
+Departures. Programs are made from the join structure, not by rewriting AGCA expressions. Every component is stored, and
+nothing but components. The lecture stores V_RT(a, b, c) for updates of S in the example below; with a, c, e fixed it
+consists of R and V_T, which the trigger joins. A condition or lift across atoms is applied in a component that has all
+its variables, else in the trigger; then the components export what it needs. Occurrences of one relation are updated
+one after the other, each with its own first-order delta, not by one delta with all products.
 
-The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with the views that an update of each joins with::
+The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with the views that an update of each relation is joined with::
 
     R -- V_ST(a, c)            S -- R(a, b)               T -- R(a, b)
           /      \\             S -- V_T(a, c)             T -- V_S(a, c)
@@ -56,32 +54,32 @@ from freshviews.program.views import View
 from freshviews.query.query import Atom, Query
 
 MOST_VIEWS = 256
-"""A query can have a view for every connected set of its atoms; one that needs more is refused."""
+"""Most views of a program. A query can have a view for every connected set of its atoms."""
 
 
 def plan(query: Query) -> Program:
-    """The program that keeps, for every update, the rest of the query ready. PlanError where that would
-    take more than ``MOST_VIEWS`` views."""
+    """The program that stores, for every update, the rest of the query. PlanError if that takes more than
+    ``MOST_VIEWS`` views."""
     return _Recursion(query).program()
 
 
 @dataclass(frozen=True)
 class Rest:
-    """What an update of one atom has to be joined with: queries over the components of the other atoms,
-    and the conditions and lifts that none of them applies."""
+    """The rest of a query for an update of one atom: ``parts``, queries over the components of the other atoms, and the
+    conditions and lifts that no part applies."""
 
     parts: tuple[Query, ...]
     pending: Pending
 
 
 def rest_of(query: Query, atom: Atom, order: tuple[str, ...]) -> Rest:
-    """The rest of a query for an update of an atom. The queries of the components have no name, and their
-    free variables are in the given order, or in that of the atom where a component is an atom in full."""
+    """The rest of a query for an update of an atom. The queries of the components have no name. Their free variables
+    are in the given order, or in that of the atom where a component is a whole atom."""
     fixed = frozenset(atom.variables)
     groups = _components(tuple(a for a in query.atoms if a is not atom), fixed)
 
     def home(names: tuple[str, ...]) -> int | None:
-        """The component that applies a condition or lift over these variables."""
+        """The component that applies a condition or lift over these variables; None if there is none."""
         if fixed.issuperset(names):
             return None
         return next((i for i, group in enumerate(groups) if _variables(group).issuperset(names)), None)
@@ -130,7 +128,7 @@ def _variables(atoms: tuple[Atom, ...]) -> frozenset[str]:
 
 
 def _components(atoms: tuple[Atom, ...], fixed: frozenset[str]) -> tuple[tuple[Atom, ...], ...]:
-    """The atoms, grouped by being connected through variables that are not fixed; in their order."""
+    """The atoms, grouped into components that are connected through variables that are not fixed. The order stays."""
     groups: list[list[Atom]] = []
     for atom in atoms:
         touched = [g for g in groups if (_variables(tuple(g)) & frozenset(atom.variables)) - fixed]
@@ -142,7 +140,7 @@ def _components(atoms: tuple[Atom, ...], fixed: frozenset[str]) -> tuple[tuple[A
 
 
 class _Recursion:
-    """The views made so far, by the query that each answers."""
+    """Writes the program: the views so far, by the query that each answers."""
 
     def __init__(self, query: Query) -> None:
         self.query = query
@@ -173,7 +171,7 @@ class _Recursion:
         )
 
     def _view(self, part: Query) -> View:
-        """The view of a component, made and maintained where it is new."""
+        """The view of a component; it is made and maintained if it is new."""
         if part not in self.views:
             atoms = part.atoms
             whole = len(atoms) == 1 and part.free == atoms[0].variables
@@ -190,7 +188,7 @@ class _Recursion:
         return self.views[part]
 
     def _maintain(self, query: Query, view: View) -> None:
-        """Statements that keep a view equal to its query, for an update of each atom in it."""
+        """Write the statements that maintain a view, for an update of each atom in its query."""
         for atom in query.atoms:
             rest = rest_of(query, atom, self.query.variables)
             steps = tuple(self._step(self._view(part)) for part in rest.parts)
@@ -203,7 +201,7 @@ class _Recursion:
     def _delta(
         self, query: Query, atom: Atom, view: View, steps: tuple[Step, ...], pending: Pending
     ) -> tuple[Statement, ...]:
-        """Add to a view what an update of an atom, joined with the steps, changes in it."""
+        """Statements that add to a view the change caused by an update of an atom, which is joined with the steps."""
         bound = frozenset(atom.variables)
         lifts = tuple((name, *self.lets[name, let.expr]) for name, let, _ in pending.lifts)
         join = Join(bound, (update_carrier(self.query, atom),), steps, Pending(pending.conditions, lifts))
@@ -224,8 +222,8 @@ class _Recursion:
 
 
 def fused(statements: Iterable[Statement]) -> tuple[Statement, ...]:
-    """Statements with equal loops, lookups and conditions taken together: no statement of a trigger reads
-    what another one writes, so their order is free. Lets go first."""
+    """Statements with equal loops, lookups and conditions merged. No statement of a trigger reads what another one
+    writes, so their order is free. Lets go first."""
     lets: dict[Statement, None] = {}
     bodies: dict[Statement, list[Statement]] = {}
     for statement in statements:

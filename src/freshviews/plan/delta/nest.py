@@ -1,11 +1,11 @@
-"""Loop nests: joining what is bound with a list of views, one statement inside the other.
+"""Loop nests: the join of bound variables with a list of views, one statement inside the other.
 
-Every strategy evaluates some join of stored views around bound variables. ``nest`` orders it greedily: a
-view whose key is bound is looked up at once; else a view is looped over of which a declared key is bound, so that
-one row at most agrees; else, of those that touch a bound variable, the one whose rows tell most by keys, then the
-one with the fewest unbound variables. Where two views would bind the same variables, the one with the smaller slice
-is looped over and the other looked up, decided at run time. Conditions and lifts across atoms are placed as soon as
-their variables are bound.
+Every strategy joins stored views with bound variables. ``nest`` orders the views greedily. A view whose key is bound is
+looked up at once. Else the next loop is over a view of which a declared key is bound, so that at most one row matches.
+Else it is over a view that touches a bound variable: the one whose rows determine most variables by keys, then the one
+with the fewest unbound variables. If two views would bind the same variables, the program loops over the smaller slice
+and looks the other view up; it decides that at run time. Conditions and lifts across atoms are applied as soon as their
+variables are bound.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from freshviews.query.dependencies import FD, closure
 
 @dataclass(frozen=True)
 class Step:
-    """A stored view to join with: its name, the variables of its key, the alias of its row and what the row
-    carries into payloads. ``carrier`` is None where its payload is not multiplied in. ``unique``: sets of positions
-    of the key that no two rows agree on."""
+    """A stored view to join with: its name, the variables of its key, the alias of its row, and the row as a factor of
+    payloads. ``carrier`` is None if the payload is not multiplied in. ``unique``: sets of positions of the key; no two
+    rows agree on all positions of a set."""
 
     view: str
     key: tuple[str, ...]
@@ -35,14 +35,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Pending:
-    """What waits for its variables: conditions, and (aggregate, Let, Value) of lifts across atoms."""
+    """Conditions, and (aggregate, Let, Value) of lifts across atoms, whose variables are not all bound yet."""
 
     conditions: tuple[Expr, ...] = ()
     lifts: tuple[tuple[str, Let, Value], ...] = ()
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
-        """What has to be computed."""
+        """The expressions to be computed."""
         return (*self.conditions, *(let.expr for _, let, _ in self.lifts))
 
     def applied(
@@ -71,8 +71,8 @@ class Pending:
 
 @dataclass(frozen=True)
 class Join:
-    """State of a nest: bound variables, carriers multiplied so far, what is left, what waits; and the keys of all
-    that is joined, as dependencies."""
+    """The state of a nest: bound variables, carriers so far, views left to join, pending expressions. ``rules`` are the
+    keys of all joined views, as dependencies."""
 
     bound: frozenset[str]
     carriers: tuple[Carrier, ...]
@@ -86,9 +86,9 @@ Indexes = dict[str, set[tuple[int, ...]]]
 
 
 def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> tuple[Statement, ...]:
-    """Statements that join all steps and then do what ``finish`` says with the completed Join.
+    """Statements that join all steps, and then do what ``finish`` writes for the completed Join.
 
-    The indexes that loops need are added to ``indexes``, by view.
+    The indexes that loops need are added to ``indexes``, by view. ``smaller``: loop over the smaller of two slices.
     """
     applied = join.pending.applied(
         join.bound,
@@ -118,13 +118,13 @@ def _is_one_row(join: Join, step: Step) -> bool:
 
 
 def _determined(join: Join, step: Step) -> int:
-    """How many variables a row tells by keys beside its own: a view with many is near the one that tells all, so
-    that few rows follow, where two views that tell little of each other would make a product."""
+    """The number of variables that a row determines by keys, beside its own. Few rows follow one of a view that
+    determines many. Two views that determine little of each other would make a product."""
     return len(closure(step.key, join.rules).difference(step.key))
 
 
 def _choose(join: Join) -> tuple[Step, Step | None]:
-    """The view to loop over next, and one that binds the same variables, if any."""
+    """The view to loop over next, and one that binds the same variables, if there is one."""
     touching = [s for s in join.steps if join.bound.intersection(s.key)] or list(join.steps)
     step = min(touching, key=lambda s: (not _is_one_row(join, s), -_determined(join, s), len(_unbound(join, s))))
     if _is_one_row(join, step):

@@ -1,18 +1,18 @@
 """View trees: factorised maintenance over a variable order (F-IVM).
 
-Source: Nikolic and Olteanu, Incremental View Maintenance with Triple Lock Factorization Benefits (SIGMOD
-2018); Olteanu's lecture, Part 2, "Higher-Order IVM using F-IVM". One view tree serves updates of all relations:
-at each variable X of the order, W_X joins what hangs below X, and V_X sums X out of it; an update of a relation
-climbs from its leaf to the root, joined at each node with the siblings' views.
+Source: Nikolic and Olteanu, Incremental View Maintenance with Triple Lock Factorization Benefits (SIGMOD 2018);
+Olteanu's lecture, Part 2, "Higher-Order IVM using F-IVM". One view tree serves updates of all relations. At each
+variable X of the order, W_X joins the views below X, and V_X sums X out of W_X. An update of a relation climbs from its
+leaf to the root. At each node it is joined with the views of the siblings.
 
-Two forms. ``plan`` keeps the result in a view by its free variables, which are carried up the tree from wherever
-they are. ``plan_factorised`` needs the free variables on top of the order; the result then stays spread over the
-tree and is enumerated top-down, every row of W_X being sure to lead to a result.
+Two forms. ``plan`` holds the result in a view by its free variables, which are carried up the tree. ``plan_factorised``
+needs an order with the free variables on top. Its result stays factorised over the tree and is enumerated top-down;
+every row of W_X leads to a row of the result.
 
-Departures. A view is stored only where a sibling's update or the enumeration reads it. A delta climbs tuple by
-tuple; where a join at X loops and the loop's variables are summed out at once, the tuple that climbs on is the
-sum. Conditions and lifts across atoms are computed at the node that first has their variables. In a factorised
-tree, free variables that hang one below the other in a chain are bound by one loop over the lowest join.
+Departures. A view is stored only if the update of a sibling or the enumeration reads it. A delta climbs tuple by tuple.
+If a join at X loops and the variables of the loop are summed out at once, the sum climbs on. Conditions and lifts
+across atoms are computed at the first node that has their variables. In a factorised tree, a chain of free variables is
+bound by one loop over the lowest join.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, e}}, kept factorised::
 
@@ -60,9 +60,9 @@ from freshviews.query.variable_order import Node, VariableOrder, best_order, is_
 
 @dataclass(frozen=True)
 class Branch:
-    """A child of a join: an atom's leaf, or the tree below a variable. ``view`` is what it hands up.
+    """A child of a join: the leaf of an atom, or the tree below a variable. ``view`` is what the join reads.
 
-    ``open``: it has free variables that an enumeration still has to bind below ``view``.
+    ``open``: the enumeration has to bind free variables below ``view``.
     """
 
     view: View
@@ -73,10 +73,10 @@ class Branch:
 
 @dataclass(frozen=True)
 class Tree:
-    """The join at a variable (None: above all roots), and what it hands up.
+    """The join at a variable (None: above all roots).
 
-    ``key`` is what remains after the variable is summed out. ``joined`` is W_X where it is stored, or the one
-    child's view where W_X is no more than that.
+    ``key`` are the variables that remain after the variable is summed out. ``joined`` is W_X if it is stored, or the
+    view of the only child if W_X equals that.
     """
 
     variable: str | None
@@ -87,13 +87,13 @@ class Tree:
 
 
 def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
-    """View tree with the result held by its free variables, over an order of least dynamic width."""
+    """The view tree whose result is held by its free variables, over an order of least dynamic width."""
     order = best_order(query, False, dependencies)
     return _program(query, order, dependencies, factorised=False)
 
 
 def plan_factorised(query: Query, dependencies: tuple[FD, ...] = ()) -> Program | None:
-    """View tree whose result stays factorised; None where no order allows it."""
+    """The view tree whose result stays factorised; None if no order allows it."""
     order = _factorised_order(query, dependencies)
     return None if order is None else _program(query, order, dependencies, factorised=True)
 
@@ -129,8 +129,8 @@ def serves_acyclic(request: Request) -> str | None:
 
 
 def _joins_blindly(query: Query, node: Node) -> bool:
-    """Whether a condition at a node needs variables from below it while an enumeration goes on below: the
-    rows that meet it would have to be searched for anew."""
+    """True if a condition at a node needs variables from below the node while an enumeration goes on below: it would
+    have to search for the rows that satisfy the condition."""
     on_the_way = {*node.keys, node.variable}
     going_on = any(set(child.variables).intersection(query.free) for child in node.children)
     return going_on and any(not on_the_way.issuperset(query.factors[place]) for place in node.factors)
@@ -209,7 +209,7 @@ class _Builder:
         tree = Tree(node.variable, key, tuple(branches), self.pending(node.factors), joined)
         only = branches[0].tree
         if is_open and len(branches) == 1 and branches[0].open and only is not None and not node.factors:
-            # A chain: the rows below bind this variable too, no view is needed between.
+            # In a chain, the rows below bind this variable, too. No view is needed between.
             tree = replace(only, key=key)
         view = View(self.names.view(f"V_{node.variable}"), key, components, definition=f"{node.variable} summed out")
         return Branch(view, None, tree, is_open)
@@ -235,7 +235,7 @@ def _atoms(branch: Branch) -> list[Atom]:
 
 
 def _stored(tree: Tree) -> list[View]:
-    """Views that some sibling's update or the enumeration reads, leaves first."""
+    """The views that the update of a sibling or the enumeration reads, leaves first."""
     found: list[View] = []
     for branch in tree.branches:
         if branch.tree is not None:
@@ -248,7 +248,7 @@ def _stored(tree: Tree) -> list[View]:
 
 
 def _path(tree: Tree, atom: Atom) -> list[tuple[Tree, Branch]]:
-    """From the atom's join up to the top: each join with the branch the update comes from."""
+    """The path from the join of the atom up to the top: each join, with the branch that the update comes from."""
     for branch in tree.branches:
         if branch.atom is atom:
             return [(tree, branch)]
@@ -265,7 +265,7 @@ def _trigger(query: Query, top: Tree, atom: Atom, indexes: Indexes, factorised: 
 
 @dataclass(frozen=True)
 class _Climb:
-    """An update's way up the path."""
+    """Writes the statements of an update along its path."""
 
     query: Query
     path: list[tuple[Tree, Branch]]
@@ -274,7 +274,7 @@ class _Climb:
     names: Namer
 
     def arrive(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
-        """A delta of the branch at ``level`` of the path has been computed: store it, show it, go on."""
+        """The delta of the branch at ``level`` of the path is bound: store it, emit the change, go on."""
         tree, branch = self.path[level]
         body: list[Statement] = []
         if len(tree.branches) > 1 or tree.joined is branch.view:
@@ -324,7 +324,8 @@ class _Climb:
         return self.arrive(level + 1, bound.intersection(self.path[level + 1][1].view.key), carriers)
 
     def _change(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
-        """Emit the result's rows that the delta makes: siblings up the path first, then down what is open."""
+        """Emit the rows of the result that the delta changes: join the siblings up the path, then bind what is open
+        below."""
         siblings: list[Step] = []
         opened: list[Step] = []
         for tree, branch in self.path[level:]:
@@ -345,7 +346,7 @@ def _step(branch: Branch, names: Namer) -> Step:
 
 
 def _open_steps(tree: Tree, names: Namer) -> list[Step]:
-    """Steps that bind the free variables of a tree top-down, and multiply what hangs below them."""
+    """Steps that bind the free variables of a tree top-down, and multiply the payloads below them."""
     if tree.variable is None:
         steps: list[Step] = []
         closed = [_step(b, names) for b in tree.branches if not b.open and len(tree.branches) > 1]

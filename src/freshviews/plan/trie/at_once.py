@@ -1,11 +1,10 @@
-"""The state of a first-order view made at once: its rows are stored, and joined by a leapfrog triejoin.
+"""The initial state of a first-order view, by one leapfrog triejoin over the stored rows.
 
-A view over tables that hold rows already is filled by feeding it those rows. Under ``first_order`` each of them costs a
-delta: for a cyclic query, all of them together may cost far more than the join that they amount to. What is stored is
-the same (``first_order.stores_of``), so the program made here, over the same views with their indexes, stores the rows
-and evaluates the result once; the view then goes on from there, by its own program. MIN, MAX and DISTINCT aggregates
-count derivations by value in views of their own (``plan.assemble``), whatever the strategy: these are evaluated too,
-and the ends of groups with them.
+A view over tables with rows is initialised by feeding it the rows. Under ``first_order`` each row costs a delta. For a
+cyclic query all deltas together may cost far more than one join. The stores are the same (``first_order.stores_of``).
+So the program made here, over the same views and indexes, stores the rows and evaluates the result once; then the
+view's own program takes over. MIN, MAX and DISTINCT aggregates count derivations by value in views of their own under
+every strategy (``plan.assemble``); this program evaluates them, too.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from freshviews.query.block import Block
 
 
 def plan(program: Program, block: Block, sizes: Mapping[str, float] | None = None) -> Program | None:
-    """The program that makes the views of a first-order ``program`` of a block; ``sizes`` are rows by relation.
+    """The program that initialises the views of a first-order ``program`` of a block. ``sizes`` are rows by relation.
 
-    None where its views are not those of a trie join: it is of one relation, of which nothing is stored but the result.
+    None if its views are not those of a trie join: a query over one relation stores nothing but the result.
     """
     made = assemble(block, lambda query: trie_join.plan(query, sizes=sizes))
     if set(map(_kind, made.views)) != set(map(_kind, program.views)):
@@ -32,5 +31,5 @@ def plan(program: Program, block: Block, sizes: Mapping[str, float] | None = Non
 
 
 def _kind(view: View) -> object:
-    """What views have in common that hold the same."""
+    """The attributes in which views with the same contents agree."""
     return view.name, view.key, view.components, view.ordered, view.folds

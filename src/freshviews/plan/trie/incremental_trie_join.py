@@ -1,37 +1,40 @@
 """Maintenance of a leapfrog triejoin by its trace.
 
-Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). A leapfrog triejoin is a sequence of
-operations on the iterators of its relations, its trace. Which changes of the relations an operation depends on is
-recorded, as intervals; a batch does again what those matter for, and no more: its time goes, up to logarithms, with the
-edit distance of the traces before and after, and the number of changes. ``program.reference.incremental`` says how.
+Source: Veldhuizen, Incremental Maintenance for Leapfrog Triejoin (2013). The trace of a leapfrog triejoin is the
+sequence of its operations on the iterators of the relations. For each operation an index records, as intervals, which
+changes of the relations would alter its result. A batch repeats only the operations that it affects. Its time is, up to
+logarithms, the edit distance of the traces before and after, plus the number of changes. ``program.reference`` has an
+executable description.
 
-What the maintenance hands on are derivations, bindings of all variables, with the product of the multiplicities of
-their rows. The head of the rule is a program of its own over them: that of the query over one atom.
+The maintenance produces derivations: bindings of all variables, with the product of the multiplicities of their rows.
+The head of the rule is a program of its own over the derivations, that of a query over one atom.
 
-Departures, besides those of ``program.reference.incremental``:
+Departures, besides those of the reference:
 
-- What is summed is a variable as well, the last one of its atom: a derivation has all that the head needs.
-- Conditions are in the trace, each where the last of its variables is bound. Of one that may fail, as by an overflow,
-  nothing is told there: the binding may lead to no derivation. So it is one of the head as well. (No
-  condition of a query has functions of strings: those are over an internal view, which is the join.)
+- A summed expression is a variable, too, the last one of its atom. So a derivation has all that the head needs.
+- Conditions are part of the trace, each where the last of its variables is bound. A condition that may fail, for
+  example by an overflow, reports no error there, as the binding may lead to no derivation. So the head checks it again.
+  (No condition of a query has functions of strings: those are over an internal view, which is the join.)
 - There is no short-circuit for variables of which only the presence matters: all derivations are counted.
-- The rows are stored twice: as views, of which tries are made again after a restart, and in the tries.
+- The rows are stored twice: as views, from which tries are rebuilt after a restart, and in the tries.
 
-The plan of Q() = R(a, b) S(b, c) T(c, a), of which the other triggers are alike::
+The plan of Q() = R(a, b) S(b, c) T(c, a)::
 
     trace R(a, b), S(b, c), T(c, a) in order of a, b, c
-
-Negated atoms, where no row may agree, are stored and traced as others are; all their variables are those of others.
-They are looked up where the last of these is bound::
-
-    trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
 
     on R(a, b) += m:
         R[a, b] += m
         R_edits[a, b] += m
 
+    (S and T in the same way)
+
     on #Q(a, b, c) += m:
         Q[] += m
+
+Negated atoms, which must have no matching row, are stored and traced like the others. All their variables are variables
+of other atoms. They are looked up where the last of these is bound::
+
+    trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
 """
 
 from __future__ import annotations
@@ -67,7 +70,8 @@ def plan(
     order: tuple[str, ...] | None = None,
     sizes: Mapping[str, float] | None = None,
 ) -> Program:
-    """The program of a query; ``order`` is its key order where it is named, ``sizes`` are rows by relation."""
+    """The program of a query. ``dependencies`` are keys of its atoms, ``order`` is the key order if one is named,
+    ``sizes`` are rows by relation."""
     query = _with_summed(query)
     body = replace(query, aggregates=(Aggregate(COUNT, "integer"),))
     chosen = _placed(query, order) if order else best_key_order(body, dependencies, sizes)
@@ -113,7 +117,7 @@ def plan(
 
 
 def has_negated_atoms(request: Request) -> str | None:
-    """The query has atoms of which no row may agree."""
+    """The query has negated atoms."""
     return "negated atoms are part of a trace; no other strategy has them" if request.query.negated else None
 
 
@@ -136,8 +140,8 @@ def _added(view: str, key: tuple[str, ...]) -> Add:
 
 
 def _with_summed(query: Query) -> Query:
-    """The query whose atoms have a variable for all that is summed of them, so that no lift is inside an atom; and one
-    variable at least."""
+    """The query with a variable for each summed expression, so that no lift is inside an atom, and with at least one
+    variable in each atom."""
     names = Namer(query)
     atoms = {atom.name: atom for atom in query.atoms}
 
@@ -161,8 +165,8 @@ def _with_summed(query: Query) -> Query:
 
 
 def _head(query: Query, conditions: tuple[Expr, ...]) -> Query:
-    """The query over its derivations: one atom whose columns are the variables; conditions, those of which the trace
-    does not tell all, are its filters."""
+    """The query over its derivations: one atom whose columns are the variables. ``conditions``, which the trace does
+    not decide, are its filters."""
     name = f"#{query.name}"
     types = {v: column for atom in query.atoms for v, column in zip(atom.variables, atom.columns, strict=True)}
     aggregates = tuple(
@@ -174,7 +178,7 @@ def _head(query: Query, conditions: tuple[Expr, ...]) -> Query:
 
 
 def _placed(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
-    """An order of all variables: one that it lacks comes as soon as the others of its atom are bound."""
+    """The order with all variables: a missing one comes as soon as the others of its atom are bound."""
     found = list(order)
     for variable in query.variables:
         if variable not in found:

@@ -1,14 +1,14 @@
-"""The key order of a leapfrog triejoin: in which order its variables are bound, by estimated cost.
+"""The key order of a leapfrog triejoin: the order in which its variables are bound, chosen by estimated cost.
 
-Any order is worst-case optimal for a join of which all is listed. Orders differ by what they bind in vain, by what
-sums below a point depend on, and by how early groups are complete. The cost of an order is, added up over its
-variables, the estimated number of times that a value of the variable is come to, which is the size of the join over
-the variables on which that depends, and that what is remembered of it is asked for.
+Every order is worst-case optimal for a join whose rows are all listed. Orders differ in the bindings that lead to no
+row, in the variables on which sums depend, and in how early groups are complete. The cost of an order is the sum, over
+its variables, of the estimated number of visited values of the variable, and of lookups of remembered sums. The visited
+values are the size of the join over the variables on which the variable depends.
 
-Sizes are estimated from numbers of rows and of distinct values, as if columns were independent. Where nothing is known
-of a column, it has as many values as lies between the least, N^(1/k) for N rows of k variables, and N, by exponents.
-All orders of a few variables are compared, by dynamic programming over sets of those that come first; of more, a
-greedy one is taken.
+Sizes are estimated from numbers of rows and of distinct values, as if columns were independent. A column of which
+nothing is known has as many values as the geometric mean of the least possible number, N^(1/k) for N rows of k
+variables, and N. For few variables all orders are compared, by dynamic programming over sets of leading variables. For
+more variables the order is built greedily.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from freshviews.query.query import Atom, Query
 PROPERTY = "freshviews.key_order"
 """The property that names a key order."""
 ROWS = 1_000_000
-"""Rows of a relation of which nothing is told."""
+"""Rows of a relation whose size is not declared."""
 KEPT_BY_FILTER = 0.25
 ADDING = 4
-"""What adding to a group costs, in values come to."""
+"""The cost of adding to a group, in visited values."""
 EXHAUSTIVE = 8
-"""Variables of which all orders are compared."""
+"""Most variables for which all orders are compared."""
 
 
 class Estimates:
-    """Sizes of joins of parts of a query's atoms. ``sizes``: rows by relation."""
+    """Estimated sizes of joins of parts of the atoms of a query. ``sizes`` are rows by relation."""
 
     def __init__(self, query: Query, dependencies: tuple[FD, ...], sizes: Mapping[str, float]) -> None:
         self.query = query
@@ -63,7 +63,8 @@ class Estimates:
         return found
 
     def size(self, variables: frozenset[str], seen: Mapping[str, frozenset[str]] | None = None) -> float:
-        """The join of all atoms projected on the variables; of an atom on those that are ``seen``, by its name."""
+        """The size of the join of all atoms, projected on the variables. ``seen``: the variables of each atom, by its
+        name, to which the atom is restricted."""
         if seen is None:
             seen = {atom.name: frozenset(atom.variables) for atom in self.query.atoms}
         total = 1.0
@@ -93,14 +94,15 @@ def parts(variables: tuple[str, ...], edges: list[frozenset[str]]) -> list[tuple
 
 
 def edges_of(query: Query) -> list[frozenset[str]]:
-    """What connects variables: atoms, and conditions and lifts that span atoms."""
+    """The edges that connect variables: atoms, and conditions and lifts across atoms."""
     spanning: list[Expr] = [*query.conditions]
     spanning += [lift.expr for a in query.aggregates for lift in a.lifts if lift.atom is None]
     return [*(frozenset(a.variables) for a in query.atoms), *(frozenset(columns_of(e)) for e in spanning)]
 
 
 def named_order(request: Request, query: Query) -> tuple[str, ...] | None:
-    """The key order that a view names; a query of its distinct aggregates has its own variables last."""
+    """The key order that the view names; None if it names none. A query of distinct aggregates has its own variables
+    last. PlanError if the order cannot be read."""
     view, main, text = request.view, request.query, request.options.get(PROPERTY)
     if text is None:
         return None
@@ -121,7 +123,7 @@ def named_order(request: Request, query: Query) -> tuple[str, ...] | None:
 def best_key_order(
     query: Query, dependencies: tuple[FD, ...] = (), sizes: Mapping[str, float] | None = None
 ) -> tuple[str, ...]:
-    """The order of least estimated cost; of equal ones, that which is nearest to the order of FROM."""
+    """The order of least estimated cost. Ties go to the order nearest to FROM."""
     estimates = Estimates(query, dependencies, sizes or {})
     edges = edges_of(query)
     everything = query.variables
@@ -129,14 +131,14 @@ def best_key_order(
 
     @cache
     def part_of(variable: str, before: frozenset[str]) -> frozenset[str]:
-        """What a variable is in one part with after those."""
+        """The variables that are connected with a variable once those of ``before`` are bound."""
         rest = tuple(v for v in everything if v not in before)
         return frozenset(next(p for p in parts(rest, [edge - before for edge in edges]) if variable in p))
 
     size = cache(estimates.size)
 
     def cost(order: tuple[str, ...], variable: str) -> float:
-        """Of binding a variable after those."""
+        """The cost of binding a variable after those of ``order``."""
         before = frozenset(order)
         part = part_of(variable, before)
         path = frozenset(v for i, v in enumerate(order) if v in part_of(variable, frozenset(order[:i])))
@@ -166,7 +168,7 @@ def best_key_order(
                 if variable not in before:
                     total = so_far + cost(order, variable)
                     known = longer.get(before | {variable})
-                    # Sums of floats in another order are not another cost.
+                    # Floating-point sums in another order may differ slightly.
                     if known is None or total < known[0] * (1 - 1e-9):
                         longer[before | {variable}] = (total, (*order, variable))
         best = longer

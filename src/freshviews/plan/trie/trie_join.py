@@ -1,20 +1,20 @@
-"""Leapfrog triejoin: worst-case optimal evaluation, anew after every batch.
+"""Leapfrog triejoin: worst-case optimal evaluation, repeated after every batch.
 
-Source: Veldhuizen, Leapfrog Triejoin, ICDT 2014: all atoms are joined at once, a variable at a time, in a *key order*;
-a variable's values are found by intersecting the sorted values that each atom has below what is bound, by leaps from
-one atom's value to the next one's. The time is that of the largest result that relations of these sizes can have (the
-bound of Atserias, Grohe and Marx), up to a logarithm.
+Source: Veldhuizen, Leapfrog Triejoin, ICDT 2014. All atoms are joined at once, one variable at a time, in a *key
+order*. The values of a variable are the intersection of the sorted values that each atom has below the bound variables;
+the iterators leap to each other's values. The time is that of the largest result that relations of these sizes can have
+(the bound of Atserias, Grohe and Marx), up to a logarithm.
 
-What is stored are the rows of each relation, as under ``first_order``; an atom is read through a trie of them, in the
+The program stores the rows of each relation, as under ``first_order``. An atom is read through a trie of its rows in
 key order. Departures:
 
-- Variables that are not in the result are summed over, not listed. Where what is left falls into parts that share
-  no variable, each part is summed by itself and the sums are multiplied; where a sum depends on a part of what is
-  bound, it is remembered by that part (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
-- Where what is remembered depends on all that is bound now and on one variable that is bound later, with others in
-  between, it is *tabulated* now: summed for every value of that variable at once, if that is no more work than coming
-  to its values. In a cycle a, b, c, d, that is, once a is bound, the ways back to it from every c.
-- Where only the presence of a row is asked for, a part that is not in the result ends with its first match.
+- Variables that are not in the result are summed over, not listed. If the rest of the join consists of parts that share
+  no variable, each part is summed by itself and the sums are multiplied. A sum that depends on only some of the bound
+  variables is remembered by these (Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017).
+- A sum may depend on all bound variables and on one that is bound later, with others in between. It is *tabulated*:
+  computed for every value of that variable at once, if that is no more work than to visit the values. In a cycle a, b,
+  c, d these are, once a is bound, the ways back to a from every c.
+- If only the presence of a row matters, a part that is not in the result ends at its first match.
 - Atoms that share relation, order and variables so far share a cursor.
 - The key order is chosen by estimated cost (``plan.trie.key_order``); 'freshviews.key_order' overrides it.
 
@@ -71,7 +71,8 @@ from freshviews.query.query import Atom, Query
 Body = tuple[Statement, ...]
 
 WORTH = 4
-"""What is tabulated is added one by one; what is not takes a search each."""
+"""Most times that tabulating may visit more values, by the estimates: a tabulated value costs an addition, another one
+a search."""
 
 
 def plan(
@@ -81,8 +82,8 @@ def plan(
     once: bool = False,
     sizes: Mapping[str, float] | None = None,
 ) -> Program:
-    """The program of a query; ``dependencies`` are keys of its atoms, ``order`` is its key order where it is named,
-    ``once``: of a row of the result only the presence is asked for, ``sizes`` are rows by relation."""
+    """The program of a query. ``dependencies`` are keys of its atoms, ``order`` is the key order if one is named,
+    ``sizes`` are rows by relation. ``once``: only the presence of a row of the result matters."""
     chosen = order or best_key_order(query, dependencies, sizes)
     names = Namer(query)
     stores = stores_of(query, dependencies, names)
@@ -110,7 +111,7 @@ def plan(
 
 
 def _loading(query: Query, store: Store) -> Trigger:
-    """A relation's rows come and go in what is stored of it."""
+    """The trigger that stores the rows of a relation."""
     first = store.atoms[0]
     parameters = parameters_of(query, first)
     components = store.view.components
@@ -122,7 +123,8 @@ def _loading(query: Query, store: Store) -> Trigger:
 
 @dataclass(frozen=True)
 class _Table:
-    """Sums by one variable, in a scratch view, for what is bound; over which atoms and lifts."""
+    """A table of sums by one variable, in a scratch view, for the ``bound`` variables; ``atoms`` are those that it sums
+    over."""
 
     view: View
     variable: str
@@ -136,9 +138,10 @@ class _Table:
 
 @dataclass(frozen=True)
 class _Point:
-    """A point in the join: variables bound above it, in order; variables and atoms to come; what waits for variables;
-    what is multiplied into the innermost sum; how many variables were bound where that began, -1 without one; tables
-    that are to be looked up."""
+    """A point in the join. ``path``: bound variables, in order. ``left`` and ``atoms``: variables and atoms still to
+    join. ``pending``: expressions whose variables are not all bound. ``carriers``: factors of the innermost sum.
+    ``begun``: number of variables that were bound where that sum began, -1 outside of sums. ``tables``: tables still to
+    be looked up."""
 
     path: tuple[str, ...]
     left: tuple[str, ...]
@@ -175,7 +178,7 @@ class _Writer:
     _sums: int = 0
 
     def whole(self) -> Body:
-        """The statements that make the result."""
+        """The statements that evaluate the result."""
         pending = Pending(self.query.conditions, () if self.once else spanning_lifts(self.query))
         components = all_components(self.query)
 
@@ -196,7 +199,7 @@ class _Writer:
         return found
 
     def below(self, point: _Point, finish: _Finish) -> Body:
-        """What is done at a point of the join and below it."""
+        """Statements from a point of the join on."""
         applied = point.pending.applied(
             point.bound,
             point.carriers,
@@ -224,7 +227,7 @@ class _Writer:
         return self._tabulated(point, finish) or self._summed(point, finish) or self._leap(point, finish)
 
     def _tabulated(self, point: _Point, finish: _Finish) -> Body:
-        """A part that is tabulated, and then the rest; () where there is none."""
+        """The statements that tabulate a part, and those of the rest; () if no part is worth it."""
         if not self.tabulates or self.once or not point.path:
             return ()
         found = next((one for one in self._tables(point) if self._is_worth(point, *one)), None)
@@ -255,13 +258,14 @@ class _Writer:
         return (Clear(name), *body, *self.below(rest, finish))
 
     def _goes_on(self, atom: Atom, order: tuple[str, ...], point: _Point) -> bool:
-        """Whether an atom can be gone through in another order from here on: it was not entered, or in the same one."""
+        """True if an atom can be read in another order from this point on: none of its variables is bound, or the
+        orders agree on it."""
         before, after = ([v for v in one if v in atom.variables] for one in (self.order, order))
         return before == after or point.bound.isdisjoint(atom.variables)
 
     def _tables(self, point: _Point) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Parts that could be tabulated, with the variable of each: it comes later, and not next; with what is bound
-        it is all that the part depends on."""
+        """The parts that could be tabulated, each with its variable. The variable is bound later, but not next. The
+        part depends on it and on the bound variables alone."""
         edges = self._edges(point)
         waiting = frozenset(
             chain.from_iterable(columns_of(e) for e in point.pending.expressions),
@@ -276,24 +280,24 @@ class _Writer:
                 inner = [a for a in point.atoms if not mine.isdisjoint(a.variables)]
                 others = [a for a in point.atoms if last in a.variables and a not in inner]
                 components = components_over(self.query, frozenset(a.name for a in inner))
-                # The variable is still to be come to by somebody else. Of one atom, what is below it lies side by side.
+                # Another atom must still bind the variable. The rows of a single atom are adjacent and need no table.
                 if others and len(inner) > 1 and all(c.ring == "integer" for c in components):
                     yield part, last
 
     def _is_worth(self, point: _Point, part: tuple[str, ...], last: str) -> bool:
-        """Whether to tabulate a part is no more work than to come to the values of its variable, by the bounds, and,
-        by the estimates, ``WORTH`` times as much at the most."""
+        """True if tabulating a part is no more work than visiting the values of its variable: by the bounds, and within
+        a factor of ``WORTH`` by the estimates."""
         mine = frozenset((*point.path, *part, last))
         path = frozenset((*point.path, *point.left[: point.left.index(last) + 1]))
         edges = {a.name: frozenset(a.variables) for a in self.query.atoms}
-        # What joins the part is walked; of the rest is known only what is bound.
+        # The atoms of the part are read in full; of the others only the bound variables are known.
         seen = {name: edge & point.bound if edge.isdisjoint(part) else edge for name, edge in edges.items()}
         known = [edge for edge in seen.values() if edge]
         fits = edge_cover_number(mine, known) <= edge_cover_number(path, list(edges.values()))
         return fits and self.estimates.size(mine, seen) <= WORTH * self.estimates.size(path)
 
     def _summed(self, point: _Point, finish: _Finish) -> Body:
-        """The first part of what is left that is summed by itself, and then the rest; () where there is none."""
+        """The statements of the first part that is summed by itself, and those of the rest; () if there is none."""
         found = parts(point.left, [edge - point.bound for edge in self._edges(point)])
         for part in found:
             if not self.kept.isdisjoint(part):
@@ -392,7 +396,7 @@ class _Writer:
         return known
 
     def _alias(self, atom: Atom) -> str:
-        """The name of the row that an atom's cursor comes to: atoms with one cursor have one row."""
+        """The name of the row that the cursor of an atom finds. Atoms that share a cursor share the row."""
         place = (self._store(atom).view.name, tuple(atom.variables))
         if place not in self._aliases:
             self._aliases[place] = self.names.row(atom.name)
@@ -400,8 +404,8 @@ class _Writer:
 
 
 def _along(part: tuple[str, ...], last: str, path: tuple[str, ...], atoms: tuple[Atom, ...]) -> tuple[str, ...]:
-    """The variables of a part in an order in which each shares an atom with those before, as far as it goes; of
-    several, those that do not meet the last variable come first."""
+    """The variables of a part, ordered so that each shares an atom with those before as far as possible. Ties go to
+    variables that share no atom with the last one."""
     order: list[str] = []
     near = frozenset(v for a in atoms if last in a.variables for v in a.variables)
     while len(order) < len(part):
