@@ -13,11 +13,11 @@ from freshviews.kernel.output.results import (
     avg_int,
     avg_real,
     bits_result,
-    double_code,
     scan_result,
     sum_real,
     sum_result,
 )
+from freshviews.kernel.scalar.operations import code as compiled_code
 from freshviews.kernel.scalar.payload import AVERAGE_OVERFLOW, BITS_OVERFLOW
 from freshviews.kernel.scalar.real import REAL_WORDS, real_add_double
 from freshviews.types import NULL
@@ -92,9 +92,9 @@ def test_sum_and_average_of_doubles_are_those_of_the_exact_sum(xs: list[float]) 
 
 
 def test_no_result_is_minus_zero_or_an_odd_nan() -> None:
-    assert double_code(-0.0) == 0
+    assert compiled_code(-0.0) == 0
     assert avg_int(0, -1) == 0
-    assert double_code(-math.nan) == code(math.nan)
+    assert compiled_code(-math.nan) == code(math.nan)
     with block([0] * REAL_WORDS) as real:
         real_add_double(real, code(math.nan), 1)
         assert avg_real(real, 2) == code(math.nan)

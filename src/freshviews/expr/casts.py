@@ -199,7 +199,7 @@ def string_to_int(text: str, low: int, high: int) -> int:
     stripped = text.strip(_BLANKS)
     if not _INTEGER.fullmatch(stripped):
         raise ValueError(f"{text!r} is not an integer; digits with an optional sign are accepted")
-    # Python refuses to read more than 4300 digits; 25 without leading zeros are out of range already.
+    # int() refuses more than 4300 digits; 25 without leading zeros are already out of range.
     digits = stripped.lstrip("+-").lstrip("0")
     value = int(digits or "0") if len(digits) <= 25 else high + 1
     value = -value if stripped.startswith("-") else value

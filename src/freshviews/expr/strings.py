@@ -86,7 +86,7 @@ def concat(*parts: str) -> str:
 
 
 def concat_ws(separator: str | None, *parts: str | None) -> str | None:
-    """The parts that are not None, joined; None where the separator is None."""
+    """The parts that are not None, joined; None if the separator is None."""
     if separator is None:
         return None
     return separator.join([part for part in parts if part is not None])

@@ -1,3 +1,14 @@
-"""Machine code over raw memory: every data structure that a compiled program stands on. Knows no query."""
+"""Data structures over raw memory and their compiled functions. Kernels know no query.
+
+All memory is malloc'ed and counted in 64-bit words; a structure is known by the address of its header block, its
+handle. A function compiled by Numba takes handles and words and returns words, so a call costs no boxing and nothing is
+reference-counted. The same functions run as plain Python over the same memory (``memory.mem``).
+
+- ``hash``: tables with indexes, in which relations and views are stored; ``ordered``: MIN, MAX and first rows of them.
+- ``btree``: ordered trees with versions; ``trie``: tries over them and over sorted rows; ``trace``: the incremental
+  leapfrog triejoin.
+- ``scalar``, ``codes``, ``output``: operations on codes, Arrow columns to codes, rows that a program returns.
+- ``image`` writes tables as arrays to files; ``cache`` stores compiled code.
+"""
 
 __all__ = ["btree", "cache", "codes", "hash", "image", "memory", "ordered", "output", "scalar", "trace", "trie"]

@@ -1,9 +1,9 @@
-"""Where compiled code is kept between processes, and what makes it stale.
+"""The cache of compiled code on disk, and its version.
 
-The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` under the user's cache folder, else a folder of
-this process. In it there is one folder per version of all that compiled code depends on: every kernel's
-source, Numba, Python. Numba by itself looks only at the file of the function it loads, and would go on using a
-kernel compiled against a callee that has since changed.
+The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's cache folder, else a folder of this
+process. It has a subfolder per version. A version is a hash of all that compiled code depends on: the source of every
+kernel, Numba, Python. Numba's own cache checks only the file of the function that it loads, and would miss a change in
+a callee.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 
 @cache
 def cache_folder() -> Path:
-    """Folder for generated modules and compiled code of this version; made where it is missing."""
+    """The folder for generated modules and compiled code of this version; created if missing."""
     base = os.environ.get("FRESHVIEWS_CACHE_DIR")
     wish = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "freshviews"
     try:
@@ -46,7 +46,7 @@ def _version() -> str:
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]
-    """Puts a function's compiled code into the folder of this version, whatever its file's time stamp."""
+    """Stores the compiled code of a function in the folder of this version, whatever the time stamp of its file."""
 
     def get_cache_path(self) -> str:
         return str(cache_folder())
@@ -65,11 +65,11 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
 SYMBOL_PREFIX = "freshviews_outside_"
 
 symbols: dict[str, Callable[[], None]] = {}
-"""Symbols that compiled code may refer to, and what enters each into the process; see ``outside.py``."""
+"""Symbols that compiled code may refer to, and a function that defines each in the process; see ``outside``."""
 
 
 class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
-    """Keeps with a function the symbols it refers to, which must be there when it is loaded."""
+    """Stores with a function the symbols it refers to; loading the function first defines them in the process."""
 
     _locator_classes = [_Locator]  # noqa: RUF012
 
@@ -86,6 +86,6 @@ class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
 
 
 class VersionedCache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache of a function, in the folder of this version."""
+    """Numba's cache of one function, in the folder of this version."""
 
     _impl_class = _Implementation

@@ -1,11 +1,10 @@
-"""Tables as flat arrays: what a file keeps of one, and how a table takes arrays that were read back.
+"""Images of tables: their arrays as a file stores them, and how a table takes arrays that were read back.
 
-The arrays of a table are its rows and its slots, and of each index the slots, and the blocks with the groups
-after them. Rows, groups and blocks know each other by number or by distance, so that an array is used as it
-lies, wherever that is. Addresses are in the headers alone; of these an image keeps the other words. Rows that
-are pending stay so.
+The arrays of a table are its rows, its slots, and per index the slots, and the blocks with the groups after them. Rows,
+groups and blocks refer to each other by number or distance, so an array is used in place wherever it is mapped.
+Addresses occur in headers only; an image stores the other words of the headers. Deferred inserts stay deferred.
 
-The journal is not kept: an image is made between batches, when it is empty.
+The journal is not stored: images are taken between batches, when it is empty.
 """
 
 from __future__ import annotations
@@ -42,14 +41,14 @@ _TOP_KEPT = tuple(range(ordered.TOP, ordered.TOP + ordered.TOP_WORDS))
 
 _MOST_ROWS = 2**31 - 1
 _CHUNK = 1 << 17
-"""Words of blocks and groups that are gathered before they are written."""
+"""Most words of blocks and groups that are gathered before a write."""
 
 
 @dataclass(frozen=True)
 class Array:
-    """An array to be written, ``words`` long, with room for ``room`` words where it will lie in memory.
+    """An array to write, of ``words`` words; in memory it gets room for ``room`` words.
 
-    ``pieces`` gives its bytes in order, each piece good until the next is asked for. Raises MemoryError.
+    ``pieces`` yields its bytes in order; each piece is valid until the next is requested. Raises MemoryError.
     """
 
     words: int
@@ -59,10 +58,10 @@ class Array:
 
 @dataclass(frozen=True)
 class TableImage:
-    """A table as it is now. It must not change before the arrays are written.
+    """A table as it is now; it must not change before the arrays are written.
 
-    ``shape`` is what tables must have in common for one to take the arrays of the other; ``kept`` are the
-    words of the headers that go with the arrays.
+    ``shape`` must be equal for a table to take the arrays of another. ``kept`` are the words of the headers that go
+    with the arrays.
     """
 
     shape: tuple[int, ...]
@@ -72,7 +71,7 @@ class TableImage:
 
 @dataclass(frozen=True)
 class Mapping:
-    """Memory from ``low`` to ``high`` in which arrays lie at the addresses ``places``, writable."""
+    """Memory from ``low`` to ``high``, writable, with arrays at the addresses ``places``."""
 
     low: int
     high: int
@@ -96,7 +95,7 @@ def image_of(t: int) -> TableImage:
     """The image of a table whose journal is empty."""
     assert load(t, table.JOURNALED) == 0
     width, used = load(t, table.WIDTH), load(t, table.USED)
-    # Room takes no memory before it is used, so there is enough for rows not to be moved out soon.
+    # Unused room takes no memory, so reserve enough that rows need not be copied out of the mapping soon.
     capacity = max(load(t, table.CAPACITY), min(2 * used, _MOST_ROWS))
     kept = [capacity, *(load(t, word) for word in _KEPT)]
     arrays = [
@@ -115,14 +114,14 @@ def image_of(t: int) -> TableImage:
 
 
 def array_count(t: int) -> int:
-    """How many arrays an image of the table has."""
+    """Number of arrays in an image of the table."""
     return 2 + 2 * load(t, table.INDEXES)
 
 
 def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
-    """Have a new, empty table go on as the one of the same shape whose kept words and arrays are given.
+    """Give a new, empty table the content of an image of the same shape: its kept words and arrays.
 
-    The mapping must outlive the table's arrays. Whether a journal is kept stays as it was.
+    The mapping must outlive the table's arrays. Whether the table keeps a journal does not change.
     """
     words, places = iter(kept), iter(mapping.places)
     store(t, table.CAPACITY, next(words))
@@ -130,7 +129,7 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
         store(t, word, next(words))
     _put(t, table.ROWS, next(places))
     _put(t, table.SLOTS, next(places))
-    # The journal's room is in the account of the table's bytes, so it is given again.
+    # The journal's capacity counts in the table's bytes, so it is restored.
     room = load(t, table.JOURNAL_CAPACITY)
     _put(t, table.JOURNAL, allocate(room * (load(t, table.PAYLOAD) + 1)) if room else 0)
     store(t, table.JOURNAL_CAPACITY, room if load(t, table.JOURNAL) else 0)
@@ -149,11 +148,11 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
             store(o, word, next(words))
     rest = list(words)
     if not rest:
-        # Written before there were pending rows: how large its components are is not known.
+        # The writer knew no deferred inserts, so the magnitude of its components is unknown.
         store(t, table.EAGER_BELOW, NEVER)
     for word, value in zip(_PENDING_KEPT, rest, strict=False):
         store(t, word, value)
-    # What was written before there were first rows of an order has none.
+    # An older writer stored no words of first rows.
     firsts = ((o, word) for o in _ordered(t) for word in _TOP_KEPT)
     for (o, word), value in zip(firsts, rest[len(_PENDING_KEPT) :], strict=False):
         store(o, word, value)
@@ -161,7 +160,7 @@ def take_image(t: int, kept: Sequence[int], mapping: Mapping) -> None:
 
 @cache
 def compile_writer() -> None:
-    """Compile all that writing an image takes, for a process that must not do it later."""
+    """Compile all that writing an image needs, for a process that must not compile later."""
     t = table.new_table(1, 1, 1, 0, 0)
     positions = (ctypes.c_int64 * 1)(0)
     table.add_index(t, ctypes.addressof(positions), 1)
@@ -177,7 +176,7 @@ def compile_writer() -> None:
 
 
 def plain_array(address: int, words: int, room: int) -> Array:
-    """An array that is written as it lies in memory."""
+    """An array that is written as it is in memory."""
     return Array(words, room, lambda: iter([_bytes_at(address, words)]))
 
 
@@ -186,7 +185,7 @@ def _slots(address: int, mask: int) -> Array:
 
 
 def _slices(x: int, blocks: int) -> Array:
-    """The blocks of an index, gathered, with the groups after them; groups have room for more."""
+    """The blocks of an index, gathered, and the groups after them; groups have room for more."""
     width = load(x, index.COUNT) + GROUP_EXTRA
     words, room = load(x, index.USED) * width, load(x, index.CAPACITY) * width
     return Array(blocks + words, blocks + room, partial(_pieces_of_slices, x, blocks))
@@ -225,7 +224,7 @@ def _bytes_at(address: int, words: int) -> memoryview:
 
 
 def _put(header: int, word: int, address: int) -> None:
-    """Have a header of its own array, malloc'ed, name another one."""
+    """Replace an array of a header, which was malloc'ed, by another one."""
     release(load(header, word))
     store(header, word, address)
 
@@ -240,7 +239,7 @@ def _ordered(t: int) -> list[int]:
 
 @jit
 def block_words(x: int) -> int:
-    """Words of all blocks of an index together, those in the groups themselves left out."""
+    """Number of words of all blocks of an index that lie outside their groups."""
     count = load(x, index.COUNT)
     total = 0
     for g in range(load(x, index.USED)):
@@ -253,7 +252,7 @@ def block_words(x: int) -> int:
 
 @jit
 def largest_block(x: int) -> int:
-    """Words of the largest block of an index."""
+    """Number of words of the largest block of an index."""
     count = load(x, index.COUNT)
     largest = 0
     for g in range(load(x, index.USED)):
@@ -264,7 +263,7 @@ def largest_block(x: int) -> int:
 
 @jit
 def copy_halves(source: int, target: int, used: int, capacity: int) -> None:
-    """Copy so many half words, of an even number; the others become zero."""
+    """Copy ``used`` half words into a block of ``capacity``, an even number, and zero the rest."""
     filled = (used + 1) >> 1
     copy_words(target, source, filled)
     if used & 1 != 0:
@@ -275,9 +274,9 @@ def copy_halves(source: int, target: int, used: int, capacity: int) -> None:
 
 @jit
 def gather_blocks(x: int, start: int, out: int, room: int, progress: int) -> int:
-    """Copy blocks to ``out``, from group ``start`` on, as many as there is room for; the group to go on with.
+    """Copy the blocks of groups from ``start`` on to ``out``, as many as fit ``room`` words; returns the next group.
 
-    The number of words copied is stored at ``progress``. Words of a block that no row uses yet become zero.
+    Stores the number of words copied at ``progress``. Unused words of a block become zero.
     """
     count = load(x, index.COUNT)
     used = load(x, index.USED)
@@ -300,9 +299,9 @@ def gather_blocks(x: int, start: int, out: int, room: int, progress: int) -> int
 
 @jit
 def copy_groups(x: int, start: int, end: int, position: int, blocks: int, out: int) -> int:
-    """Copy groups to ``out`` as they are to lie after ``blocks`` words of blocks, in the same order.
+    """Copy groups to ``out`` as they will lie after ``blocks`` words of blocks, in the same order.
 
-    ``position`` is the word at which the first block of these groups begins; that of the next ones is returned.
+    ``position`` is the word at which the first block of these groups begins; returns that of the next groups.
     """
     count = load(x, index.COUNT)
     width = count + GROUP_EXTRA

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.sqltype import NULL, SqlType
-from freshviews.types.values import NAN_CODE, BadValue, encoder_for
+from freshviews.types.sqltype import NAN, NULL, SqlType
+from freshviews.types.values import BadValue, encoder_for
 
 Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -185,7 +185,7 @@ def _whole(array: pa.Array, factor: int, low: int, high: int) -> tuple[Codes, Ma
 def _scale(values: Codes, factor: int, low: int, high: int) -> tuple[Codes, Mask | None]:
     """``values * factor``, and a mask of results that are not between ``low`` and ``high``, or are NULL."""
     low, high = max(low, _LEAST), min(high, _GREATEST)
-    if factor > _GREATEST:  # no int64 but 0 has that many zeros
+    if factor > _GREATEST:  # only 0 fits: no other int64 has that many zeros
         return np.zeros_like(values), values != 0
     least, greatest = -(-low // factor), high // factor
     bad = None
@@ -225,7 +225,7 @@ def _floats(kind: SqlType, values: npt.NDArray[np.float64]) -> tuple[Codes, Mask
     codes = values.view(np.int64)
     negative_zero, nan = codes == NULL, np.isnan(values)
     if negative_zero.any() or nan.any():
-        codes = np.where(nan, NAN_CODE, np.where(negative_zero, 0, codes))
+        codes = np.where(nan, NAN, np.where(negative_zero, 0, codes))
     return codes, bad
 
 
@@ -270,7 +270,7 @@ def _low_words(array: pa.Array) -> tuple[Codes, Mask | None]:
 
 
 def _decimals_one_by_one(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask]:
-    """For values that are wider than a word until their zeros after the point are taken off."""
+    """For values wider than a word whose trailing zeros must be removed first."""
     codes, bad = np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_)
     encode = encoder_for(kind, True, Dictionary())
     for row, value in enumerate(array.to_pylist()):

@@ -28,7 +28,7 @@ class _Codes(dict[str, int]):
     def __missing__(self, text: object) -> int:
         if not isinstance(text, str):
             raise TypeError(f"a str is accepted, not {type(text).__name__}")
-        text = str(text)  # a subclass such as numpy.str_ would be kept alive, and decoded as itself
+        text = str(text)  # or a subclass such as numpy.str_ would be stored and returned
         if not text.isascii():
             try:
                 text.encode()
@@ -49,9 +49,9 @@ class Dictionary:
         self._heap = (np.zeros(1024, np.int64), np.zeros(16384, np.uint8))
         self._in_heap = 0
         self.encode = self._codes.__getitem__
-        """The code of a string, a new one where the string is new.
+        """The code of a string; a new one if the string is new.
 
-        ``TypeError`` if it is no ``str``, ``ValueError`` if it has lone surrogates, so is not text.
+        ``TypeError`` if it is no ``str``, ``ValueError`` if it has lone surrogates.
         """
         self.extend(entries)
 

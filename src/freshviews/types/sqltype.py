@@ -21,6 +21,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NULL = -(2**63)
+"""The code of NULL, of every type."""
+
+NAN = 0x7FF8000000000000
+"""The code of the one NaN, of DOUBLE and FLOAT."""
 
 
 @dataclass(frozen=True)

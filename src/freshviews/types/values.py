@@ -32,13 +32,10 @@ import numpy as np
 
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY, MICROS_PER_SECOND
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.sqltype import NULL, SqlType
+from freshviews.types.sqltype import NAN, NULL, SqlType
 
 Encoder = Callable[[Any], int]
 Decoder = Callable[[int], Any]
-
-NAN_CODE = 0x7FF8000000000000
-"""The code of the one NaN."""
 
 _TO_BITS = struct.Struct("<d").pack
 _FROM_BITS = struct.Struct("<q").unpack
@@ -136,7 +133,7 @@ def _integer_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
 
 def _code_of_float(value: float) -> int:
     if value != value:
-        return NAN_CODE
+        return NAN
     code: int = _FROM_BITS(_TO_BITS(value + 0.0))[0]  # -0.0 + 0.0 is 0.0
     return code
 
@@ -349,7 +346,7 @@ def _decode_timestamp(code: int) -> dt.datetime:
 
 
 def literal_code(kind: SqlType, value: str | int | float | bool | None, dictionary: Dictionary) -> int:
-    """The code of a value as ``freshviews.expr.nodes.Literal`` holds it (dates as days, and so on)."""
+    """The code of a value of ``freshviews.expr.nodes.Literal`` (dates as days, and so on)."""
     if value is None:
         return NULL
     if isinstance(value, str):

@@ -1,3 +1,14 @@
-"""Ordered trees in pages with versions: loading, editing, comparing and scanning them."""
+"""Ordered trees: paged B+-trees of rows of words, with versions that share pages.
+
+A page stores its rows column by column::
+
+    birth | level | count | room | next dead | column 0 | column 1 | ...
+
+A leaf has the columns of key and payload; an inner page has the least key of each child, the child, its number of rows,
+and a column per fold.
+
+- ``pages``: pages and versions; ``tree``: creation, lookup, edits; ``load``: bulk load; ``balancing``: split, merge.
+- ``folds``: aggregates in inner pages; ``difference``: the rows in which two versions differ.
+"""
 
 __all__ = ["balancing", "difference", "folds", "load", "pages", "tree"]

@@ -1,10 +1,10 @@
-"""Pages of an ordered tree in balance: the path of the writer, and pages that overflow or become small.
+"""Keeps pages of an ordered tree in balance: splits full pages, merges small ones.
 
-An edit goes down from the root to one leaf, noting the path; own pages are made of the pages on it that versions
-have (see ``pages``), the leaf is changed, and the path is mended from the leaf up: entries describe their children
-anew, a page that overflows is split, one that falls below a quarter is merged with its neighbour or evened out
-with it. At the end of the tree the left page of a split stays three quarters full, as rows that come in order
-leave it behind.
+An edit descends from the root to one leaf and records the path. It copies pages of the path that versions have (see
+``pages``), changes the leaf, and mends the path from the leaf up: entries describe their children again, a page that
+overflows is split, and a page less than a quarter full is merged with its neighbour or shares entries with it. At the
+end of the tree the left page of a split stays three quarters full, because rows that arrive in order never return to
+it.
 """
 
 from __future__ import annotations
@@ -44,17 +44,19 @@ def child_slot(page: int, words: int, key: int) -> int:
 
 @inlined
 def path_page(t: int, level: int) -> int:
+    """The page of the writer's path at a level."""
     return load(t, PATH + 2 * level)
 
 
 @inlined
 def path_slot(t: int, level: int) -> int:
+    """The slot of the writer's path at a level."""
     return load(t, PATH + 2 * level + 1)
 
 
 @jit
 def descend(t: int, key: int) -> int:
-    """The leaf where a key belongs; the path to it and the entry after it are noted in the header."""
+    """The leaf where a key belongs; the path to it and the entry after it are stored in the header."""
     k = load(t, KEY)
     page = load(t, ROOT)
     level = load(page, LEVEL)
@@ -74,7 +76,7 @@ def descend(t: int, key: int) -> int:
 
 @jit
 def own_path(t: int) -> int:
-    """Make the pages of the path, and the leaf at its end, the tree's own; the leaf."""
+    """Make the pages of the path and its leaf the tree's own, by copying if needed; returns the leaf."""
     k = load(t, KEY)
     page = own_page(t, load(t, ROOT))
     store(t, ROOT, page)
@@ -104,7 +106,7 @@ def open_gap(page: int, columns: int, at: int) -> None:
 
 @jit
 def close_gap(page: int, columns: int, at: int) -> None:
-    """Take one entry out."""
+    """Remove one entry."""
     count = load(page, COUNT)
     for c in range(columns):
         words = column(page, c) + 8 * at
@@ -114,14 +116,14 @@ def close_gap(page: int, columns: int, at: int) -> None:
 
 @jit
 def move_entries(target: int, to: int, source: int, start: int, count: int, columns: int) -> None:
-    """Copy entries from one page into another."""
+    """Copy entries from one page to another."""
     for c in range(columns):
         copy_words(column(target, c) + 8 * to, column(source, c) + 8 * start, count)
 
 
 @inlined
 def left_share(total: int, room: int, last: int) -> int:
-    """How many of the entries that overflow a page stay in the left one; ``last`` at the end of the tree."""
+    """How many entries of an overflowing page stay in the left one; ``last`` is 1 at the end of the tree."""
     if last != 0:
         most = total - (room >> 2)
         share = 3 * room >> 2
@@ -133,7 +135,7 @@ def left_share(total: int, room: int, last: int) -> int:
 
 @jit
 def insert_entry(t: int, page: int, slot: int, child: int) -> int:
-    """Enter a child at a slot; the new right neighbour where the page had to be split, else 0."""
+    """Insert a child at a slot; returns the new right neighbour if the page was split, else 0."""
     columns = columns_of(t, page)
     count = load(page, COUNT)
     room = load(page, ROOM)
@@ -157,7 +159,7 @@ def insert_entry(t: int, page: int, slot: int, child: int) -> int:
 
 @jit
 def even_out(t: int, page: int, slot: int) -> None:
-    """Merge the child at a slot, which has become small, with a neighbour, or share their entries evenly."""
+    """Merge the small child at a slot with a neighbour, or share their entries evenly."""
     k = load(t, KEY)
     count = load(page, COUNT)
     if count == 1:
@@ -196,8 +198,10 @@ def even_out(t: int, page: int, slot: int) -> None:
 
 @jit
 def mend_path(t: int, fresh: int) -> None:
-    """After a leaf changed: describe the children along the path anew, enter the leaf's new right neighbour
-    ``fresh`` (or 0), and see to pages that have become too full or too small."""
+    """Mend the path after a leaf changed; ``fresh`` is the leaf's new right neighbour, or 0.
+
+    Describes the children along the path again, inserts ``fresh``, splits full pages and merges small ones.
+    """
     k = load(t, KEY)
     root = load(t, ROOT)
     top = load(root, LEVEL)

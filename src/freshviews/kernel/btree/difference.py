@@ -1,16 +1,16 @@
-"""The difference of two versions of a tree, walked in the order of keys, past all pages that both have.
+"""The difference of two versions of a tree, in the order of keys, without reading the pages that both have.
 
-The paper, section 3.3: two cursors, one in each version, go on together. A cursor stands before a row or before a
-whole page, at any level, of which it knows the least key without looking into it. Where both stand before one
-and the same page, both step over it; else the one that stands before the lesser key goes on, into the page or
-over the row, which then is in one version only. At equal keys, the page of the higher level is opened. So of a
-version only pages are opened that the other does not have, and their number is at most that of the pages that were
-copied, split, merged or made between the two; each edit accounts for at most a few per level.
+The paper, section 3.3. Two cursors, one per version, advance together. A cursor stands before a row or before a whole
+page of any level, whose least key it knows from the entry above. If both stand before the same page, both skip it.
+Otherwise the cursor at the lesser key moves: into the page, or past the row, which then is in one version only. At
+equal keys the page of the higher level is opened. So only pages that the other version does not have are opened, and
+their number is at most that of the pages that were copied, split, merged or created between the two: a few per level
+and edit.
 
-A row whose payload differs comes twice, first as a deletion of the old, then as an insertion of the new.
+A row with a changed payload is reported twice: a deletion of the old row, then an insertion of the new one.
 
-``delta_branch`` makes of a row that came or went the change of the trie (section 4.2.1, "tree surgery"): the least
-depth at which a branch came or went with it.
+``delta_branch`` turns the change of a row into the change of the trie (section 4.2.1, "tree surgery"): the least depth
+at which a branch was inserted or erased with it.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from freshviews.kernel.btree.pages import COUNT, LEVEL, LEVELS, child_at, column
 from freshviews.kernel.memory.mem import allocate, inlined, jit, load, store
 from freshviews.kernel.memory.outside import outside
 
-# Words of an iterator over a difference; the two cursors follow, then the key that came last.
+# Words of an iterator over a difference; the two cursors follow, then the last key of each side.
 DELTA_KEY = 0
 DELTA_PAYLOAD = 1
 DELTA_PAGES = 2  # pages ever opened
-PENDING = 3  # cursors to be moved on before the next row: 1 the old, 2 the new
-TWICE = 4  # 1 where the new payload of the row comes next
-CHANGED_LEAF = 5  # where the row is that came last
+PENDING = 3  # cursors that must move before the next row: 1 the old, 2 the new
+TWICE = 4  # 1 if the new payload of the row comes next
+CHANGED_LEAF = 5  # position of the last reported row
 CHANGED_INDEX = 6
 DELTA_SIGN = 7
-SEEN = 8  # bit 1 where a row went before the one that came last, bit 2 where one came: their keys are kept
+SEEN = 8  # bits: 1 after a deletion before the last reported row, 2 after an insertion; their keys are stored
 CURSORS = 9
 
 # Words of a cursor.
 TOP_PAGE = 0
-HEIGHT = 1  # levels of its tree: where LEVEL_NOW is that, it stands before the whole tree
+HEIGHT = 1  # levels of its tree; at this LEVEL_NOW it stands before the whole tree
 LEVEL_NOW = 2  # it stands before an entry of the page of this level: before a row at level 0
 DONE = 3
 PLACES = 4  # a page and a slot per level
@@ -44,8 +44,10 @@ NEW = 2
 
 
 def new_delta(k: int, p: int) -> int:
-    """An iterator for trees with so many words of key and payload, to be given back by ``mem.release``; 0 without
-    memory."""
+    """An iterator for trees with ``k`` words of key and ``p`` of payload; 0 without memory.
+
+    The caller releases it with ``mem.release``.
+    """
     d = allocate(CURSORS + 2 * CURSOR_WORDS + 2 * k)
     if d != 0:
         store(d, DELTA_KEY, k)
@@ -61,7 +63,7 @@ def cursor_of(d: int, side: int) -> int:
 
 @jit
 def begin_side(c: int, root: int) -> None:
-    """Have a cursor stand before a whole tree."""
+    """Put a cursor before a whole tree."""
     height = load(root, LEVEL) + 1
     store(c, TOP_PAGE, root)
     store(c, HEIGHT, height)
@@ -71,7 +73,7 @@ def begin_side(c: int, root: int) -> None:
 
 @outside
 def delta_begin(d: int, old: int, new: int) -> None:
-    """Have an iterator walk from one root to another; both are those of versions, or the newer one of a tree."""
+    """Start at the difference from one root to another; roots of versions, or the newer one of a tree."""
     store(d, PENDING, 0)
     store(d, TWICE, 0)
     store(d, SEEN, 0)
@@ -82,20 +84,21 @@ def delta_begin(d: int, old: int, new: int) -> None:
 
 @inlined
 def place_page(c: int) -> int:
-    """The page whose entry, the one at ``place_slot``, has the least key of what a cursor stands before."""
+    """The page of the least key of what a cursor stands before; its entry is ``place_slot``."""
     level = load(c, LEVEL_NOW)
     return load(c, TOP_PAGE) if level == load(c, HEIGHT) else load(c, PLACES + 2 * level)
 
 
 @inlined
 def place_slot(c: int) -> int:
+    """The slot of the least key of what a cursor stands before."""
     level = load(c, LEVEL_NOW)
     return 0 if level == load(c, HEIGHT) else load(c, PLACES + 2 * level + 1)
 
 
 @inlined
 def page_before(c: int, k: int) -> int:
-    """The page that a cursor stands before; 0 where that is a row."""
+    """The page that a cursor stands before; 0 if it stands before a row."""
     level = load(c, LEVEL_NOW)
     if level == 0:
         return 0
@@ -117,7 +120,7 @@ def go_into(d: int, c: int) -> None:
 
 @jit
 def go_over(c: int) -> None:
-    """Step over the row or the page that a cursor stands before."""
+    """Skip the row or page that a cursor stands before."""
     level = load(c, LEVEL_NOW)
     height = load(c, HEIGHT)
     while level < height:
@@ -133,8 +136,10 @@ def go_over(c: int) -> None:
 
 @jit
 def go_over_equals(a: int, b: int, first: int, end: int) -> None:
-    """Step over what two cursors stand before, in pages of one level, and over what follows in both pages as long as
-    the columns ``first`` to ``end`` agree: whole rows of leaves, the children of inner pages."""
+    """Skip what two cursors, in pages of one level, stand before, and all that follows while both pages agree.
+
+    Pages agree in the columns ``first`` to ``end``: whole rows of leaves, the children of inner pages.
+    """
     level = load(a, LEVEL_NOW)
     page_a = load(a, PLACES + 2 * level)
     page_b = load(b, PLACES + 2 * level)
@@ -171,19 +176,19 @@ def compare_places(a: int, b: int, first: int, end: int) -> int:
 
 @inlined
 def delta_word(d: int, c: int) -> int:
-    """A word, of the key or then of the payload, of the row that came last."""
+    """A word of the key, or then of the payload, of the last reported row."""
     return word_at(load(d, CHANGED_LEAF), c, load(d, CHANGED_INDEX))
 
 
 @inlined
 def kept_key(d: int, side: int) -> int:
-    """The key of the last row but one of a side."""
+    """The key of the last row of a side before the last reported one."""
     return d + 8 * (CURSORS + 2 * CURSOR_WORDS + (side - 1) * load(d, DELTA_KEY))
 
 
 @jit
 def emit(d: int, c: int, sign: int) -> int:
-    """Note the row that a cursor stands before as the one that came last; its sign."""
+    """Report the row that a cursor stands before; returns its sign."""
     before = load(d, DELTA_SIGN)
     if before != 0:
         side = NEW if before > 0 else OLD
@@ -198,7 +203,7 @@ def emit(d: int, c: int, sign: int) -> int:
 
 @outside
 def delta_next(d: int) -> int:
-    """Go to the next difference: -1 where a row went, 1 where one came, 0 where there is none any more."""
+    """Advance to the next difference: -1 for a deleted row, 1 for an inserted one, 0 at the end."""
     k = load(d, DELTA_KEY)
     old = cursor_of(d, OLD)
     new = cursor_of(d, NEW)
@@ -254,7 +259,7 @@ def delta_next(d: int) -> int:
 
 @jit
 def shared_words(page: int, slot: int, d: int) -> int:
-    """How many first words of its key an entry shares with the row that came last."""
+    """Number of first key words that an entry shares with the last reported row."""
     k = load(d, DELTA_KEY)
     i = 0
     while i < k and word_at(page, i, slot) == delta_word(d, i):
@@ -264,12 +269,11 @@ def shared_words(page: int, slot: int, d: int) -> int:
 
 @jit
 def shared_with_row_before(c: int, d: int) -> int:
-    """How many first words the row before a cursor's place shares with the row that came last; 0 where there is
-    none."""
+    """Number of first key words that the row before a cursor shares with the last reported row; 0 if there is none."""
     height = load(c, HEIGHT)
     level = load(c, LEVEL_NOW)
     if load(c, DONE) != 0:
-        # Past the last row: below the last entry of the root, wherever the cursor had been.
+        # Past the last row: start from the last entry of the root.
         page = load(c, TOP_PAGE)
         slot = load(page, COUNT) - 1
         level = height - 1
@@ -293,8 +297,10 @@ def shared_with_row_before(c: int, d: int) -> int:
 
 @outside
 def delta_shared(d: int) -> int:
-    """How many first words of its key the row that came last shares with rows of the other version, at most: the
-    branch that it grew from, or that it left, is that deep. The number of key words where the payload alone changed.
+    """The most first key words that the last reported row shares with any row of the other version.
+
+    The branch that it was attached to, or removed from, has that depth. The number of key words if only the payload
+    changed.
     """
     k = load(d, DELTA_KEY)
     if load(d, PENDING) == OLD | NEW:
@@ -309,10 +315,10 @@ def delta_shared(d: int) -> int:
 
 @outside
 def delta_branch(d: int) -> int:
-    """The least depth, from 0, at which the trie changed with the row that came last and with none before it.
+    """The least depth, from 0, at which the trie changed with the last reported row and with none before it.
 
-    Where the sign is -1, the branches from there down to the row are in the old version only, else in the new.
-    A row whose payload alone changed has no branch: the number of key words.
+    With sign -1 the branches from there down are in the old version only, else in the new one only. A row with a
+    changed payload has no branch: the number of key words.
     """
     k = load(d, DELTA_KEY)
     depth = delta_shared(d)

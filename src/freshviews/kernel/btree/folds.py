@@ -1,12 +1,12 @@
-"""Folds: what inner pages know of the rows below each child, so that intervals need not be read row by row.
+"""Folds: aggregates per child in inner pages, so that the rows below need not be read.
 
-A fold is an associative operation over one word of every row, of the key or of the payload: a sum modulo 2^64,
-the least, the greatest, or a semigroup of the user's, given as the address of a C function of two words to a
-word (``numba.cfunc("int64(int64, int64)")(f).address``, or one of ctypes). Rows are combined in the order of
-the tree, so it need not commute. The number of rows is kept by every tree.
+A fold is an associative operation over one word of every row, of the key or of the payload: a sum modulo 2^64, the
+least, the greatest, bitwise AND or OR, or a semigroup of the user, given as the address of a C function of two words to
+a word (``numba.cfunc("int64(int64, int64)")(f).address``, or one of ctypes). Rows are combined in the order of the
+tree, so the operation need not commute. Every tree also counts rows.
 
-The paper (section 3.1) has a small tree of partial results within each page besides. Pages here are a few
-thousand bytes, and a loop over the words of a column, which lie side by side, costs no more than that tree would.
+The paper (section 3.1) has a small tree of partial results within each page. Pages here have about 2 kB, and a loop
+over the words of a column, which lie side by side, costs no more than that tree would.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FOLD_WORDS = 3
 
 @inlined
 def combine(fold: int, a: int, b: int) -> int:
-    """Two values of a fold, ``a`` of earlier rows than ``b``, made one."""
+    """Combine two values of a fold; ``a`` is of earlier rows than ``b``."""
     kind = load(fold, KIND)
     if kind == SUM:
         return add_wrapping(a, b)
@@ -84,7 +84,7 @@ def folded_column(t: int, page: int, f: int) -> int:
 
 @inlined
 def rows_below(page: int, key_words: int) -> int:
-    """Rows of a leaf, or below an inner page."""
+    """Number of rows of a leaf, or below an inner page."""
     count = load(page, COUNT)
     if load(page, LEVEL) == 0:
         return count
@@ -97,8 +97,10 @@ def rows_below(page: int, key_words: int) -> int:
 
 @jit
 def describe_child(t: int, page: int, slot: int, child: int) -> None:
-    """Write the entry of a child: its least key, itself, its rows, its folds. The child is not empty, or is about
-    to be merged away."""
+    """Write the entry of a child: its least key, its address, its rows, its folds.
+
+    The child is not empty, or is about to be merged.
+    """
     k = load(t, KEY)
     for c in range(k):
         store(column(page, c), slot, word_at(child, c, 0))

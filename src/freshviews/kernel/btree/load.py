@@ -1,5 +1,7 @@
-"""Filling an empty tree: rows that come in order are copied, column by column, into leaves one after the other,
-and inner pages are made level by level on top of them. Pages are left seven eighths full.
+"""Bulk load of an empty tree, and edits in any order.
+
+Sorted rows are copied column by column into leaves; inner pages are built on top of them, level by level. Pages are
+left seven eighths full.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ UNSORTED = 2
 
 @jit
 def order_of(batch: int, k: int, count: int) -> int:
-    """Whether rows given by columns rise by their first words, rise with repeats, or are in no order."""
+    """Whether rows given by columns are RISING by their key, rising with REPEATED keys, or UNSORTED."""
     found = RISING
     first = load(batch, 0)
     stride = load(batch, 1)
@@ -62,8 +64,10 @@ def order_of(batch: int, k: int, count: int) -> int:
 
 @jit
 def merge_repeats(rows: int, k: int, p: int, count: int, summed: int) -> int:
-    """Bring sorted rows of one key together, in place; how many rows are left. Payloads are added up and rows that
-    come to zero dropped where they are summed, else the last one stays."""
+    """Merge sorted rows with equal keys in place; returns the number of rows left.
+
+    With ``summed``, payloads are added and rows that sum to zero are dropped. Otherwise the last row stays.
+    """
     width = k + p
     kept = 0
     i = 0
@@ -95,7 +99,7 @@ def merge_repeats(rows: int, k: int, p: int, count: int, summed: int) -> int:
 
 @inlined
 def share_start(total: int, parts: int, part: int) -> int:
-    """Where a part begins of so many entries that are divided evenly."""
+    """Where part number ``part`` begins if ``total`` entries are divided evenly."""
     q = total // parts
     r = total - q * parts
     return part * q + (part if part < r else r)
@@ -103,7 +107,7 @@ def share_start(total: int, parts: int, part: int) -> int:
 
 @jit
 def parts_of(total: int, room: int) -> int:
-    """Pages for so many entries: seven eighths full, or fewer where they fit into one."""
+    """Number of pages for ``total`` entries: one if they fit, else pages seven eighths full."""
     if total <= room:
         return 1
     fill = room - (room >> 3)
@@ -127,7 +131,7 @@ def fill_leaf(page: int, batch: int, width: int, start: int, count: int) -> None
 
 @jit
 def build(t: int, batch: int, count: int) -> int:
-    """Fill an empty tree from rising columns; 0 where memory is out, and then the tree is empty."""
+    """Fill an empty tree from rising columns; 0 without memory, and then the tree is empty."""
     width = load(t, KEY) + load(t, PAYLOAD)
     parts = parts_of(count, load(t, LEAF_ROOM))
     pages = allocate(parts)
@@ -150,9 +154,9 @@ def build(t: int, batch: int, count: int) -> int:
 
 @jit
 def build_inner(t: int, pages: int, parts: int) -> int:
-    """Make inner pages over a list of leaves, which is written over, and the root; 0 where memory is out."""
+    """Build inner pages and the root over a list of leaves, which is overwritten; 0 without memory."""
     level = 1
-    # All inner pages together are fewer than the leaves, and far fewer than those: reserved at once.
+    # Inner pages are far fewer than leaves, so all are reserved at once.
     inner = 0
     above = parts
     while above > 1:
@@ -181,8 +185,10 @@ def build_inner(t: int, pages: int, parts: int) -> int:
 
 @outside
 def load_rows(t: int, batch: int, count: int) -> int:
-    """Fill an empty tree of which there is no version with rows given by columns, as in a batch of edits without
-    signs, in any order; 0 where memory is out, and then the tree is empty."""
+    """Fill an empty tree without versions with rows in any order; 0 without memory, and then the tree is empty.
+
+    ``batch`` is as of ``tree``, without signs.
+    """
     k = load(t, KEY)
     p = load(t, PAYLOAD)
     width = k + p
@@ -215,8 +221,10 @@ def load_rows(t: int, batch: int, count: int) -> int:
 
 @outside
 def edit_in_order(t: int, batch: int, count: int) -> int:
-    """Make the edits of a batch in any order, equal keys in the order given; 0 where memory ran out, and then
-    part of them may be made."""
+    """Apply a batch of edits in any order; equal keys apply in the order given.
+
+    Returns 0 if memory ran out; then some of the edits may be applied.
+    """
     k = load(t, KEY)
     width = k + load(t, PAYLOAD)
     if order_of(batch, k, count) != UNSORTED:

@@ -1,25 +1,24 @@
 """Pages of an ordered tree, and the versions that share them.
 
-A tree is a paged B+-tree whose rows are tuples of words in rising order, column by column within a page. Its
-header block is its handle; pages are blocks of one size, and a page is known by its address. A page is
+A tree is a paged B+-tree whose rows are tuples of words in rising order, stored column by column within a page. The
+handle of a tree is its header block. Pages are blocks of one size, known by address. A page is
 
     birth | level | count | room | next dead | column 0, ``room`` words | column 1 | ...
 
-A leaf, level 0, has a column per word of key and payload. An inner page has an entry per child: the key of the
-child's least row, in the same first columns, then the child, the number of rows below it, and a column per fold
-(see ``folds``). So one search serves leaves and inner pages.
+A leaf, level 0, has a column per word of key and payload. An inner page has an entry per child: the key of the child's
+least row, in the same first columns, then the child, the number of rows below it, and a column per fold (see
+``folds``). So one search works in leaves and inner pages.
 
-**Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page; from then on a page that is
-part of a version is never written: a writer copies it, and its ancestors, and goes on in the copies
-(copy-on-write). Pages carry the number of the version after which they were born, and are written in place
-where no version has them. A page that leaves the tree goes back at once where no version needs it; else it
-joins the list of the dead of the newest version that does. ``unpin`` by the last reader of a version hands
-each page of that list on to the next older version, if that is as young as the page or younger, and otherwise
-gives it back. This is bookkeeping per page that dies, never per child: a reference count in each page would have
-to be raised, on copying an inner page, in all of its children.
+**Versions.** ``pin`` keeps the state of a tree as a version, whose root is a page. From then on no page of the version
+is written: a writer copies the page and its ancestors and edits the copies (copy-on-write). A page stores the number of
+the version after which it was born, and is written in place if no version has it. A page that leaves the tree is
+released at once if no version needs it; otherwise it joins the list of dead pages of the newest version that does.
+When the last reader unpins a version, each page of its list moves to the next older version if that one has the page
+too, and is released otherwise. The bookkeeping is per page that dies, not per child: with a reference count in each
+page, copying an inner page would increment those of all children.
 
-History is a line: only the newest state is written. ``pin``, ``unpin`` and writing are for one thread at a time;
-readers of versions touch none of the words that these write, and need no lock.
+Only the newest state is written. ``pin``, ``unpin`` and edits are for one thread at a time. Readers of versions read no
+word that these write, and need no lock.
 """
 
 from __future__ import annotations
@@ -31,51 +30,51 @@ from freshviews.kernel.memory.outside import outside
 BIRTH = 0  # number of the version that was current, and not yet pinned, when the page was made
 LEVEL = 1  # 0 for a leaf
 COUNT = 2  # rows or entries
-ROOM = 3  # rows or entries there is room for: the distance of columns
-NEXT_DEAD = 4  # next page in the list of the dead of a version, or of the spare ones
+ROOM = 3  # rows or entries that fit: the distance of columns in words
+NEXT_DEAD = 4  # next page in the list of dead pages of a version, or of spare pages
 BODY = 5
 
 # Words of the header of a tree.
 ROOT = 0
 KEY = 1  # words of a key
 PAYLOAD = 2  # words of the payload of a row
-SUMMED = 3  # 1 where payloads are added to, and a row is there as long as its payload is not zero
+SUMMED = 3  # 1 if edits add to payloads, and a row with a zero payload is absent
 LEAF_ROOM = 4
 INNER_ROOM = 5
 PAGE_WORDS = 6
 FOLDS = 7  # number of folds
 FOLD_LIST = 8  # address of their description; see folds.py
 PAGES = 9  # pages of the tree and of all its versions
-SPARE = 10  # first of the pages that wait to be used
+SPARE = 10  # first spare page
 SPARES = 11
 COPIED = 12  # pages ever copied because a version had them
-VISITED = 13  # pages that the writer ever went through
-FAILED = 14  # 1 where memory ran out: edits are missing
+VISITED = 13  # pages that the writer ever visited
+FAILED = 14  # 1 if memory ran out: edits are missing
 EPOCH = 15  # number of the version that ``pin`` would make
 NEWEST = 16  # handle of the newest version, or 0
 FLOOR = 17  # its number, or -1: pages born later are the tree's own
 SCRATCH = 18  # room for the rows of two leaves
 SCRATCH_KEY = 19  # room for a row
-BOUND_PAGE = 20  # of the last descent: the entry after it lies here, or 0 where nothing comes after
+BOUND_PAGE = 20  # of the last descent: the page of the entry after it, or 0 at the end of the tree
 BOUND_SLOT = 21
 CHANGED = 22  # whether the last merge of edits changed anything
 PATH = 23  # of the last descent: a page and a slot per level
 
 LEVELS = 24
-"""Levels a tree can have: more than any memory holds."""
+"""Most levels of a tree: more than any memory can hold."""
 TREE_HEADER = PATH + 2 * LEVELS
 
 # Words of a version.
 NUMBER = 0
 TOP = 1  # its root page
 READERS = 2
-DEAD = 3  # first page that died after it, and that no newer version has
+DEAD = 3  # first page that died after it and that no newer version has
 OLDER = 4
 NEWER = 5
 VERSION_WORDS = 6
 
 MOST_SPARES = 64
-"""Pages that wait to be used again, besides a sixteenth of those in use."""
+"""Most spare pages, besides a sixteenth of those in use."""
 
 
 @inlined
@@ -92,7 +91,7 @@ def word_at(page: int, c: int, i: int) -> int:
 
 @inlined
 def compare_entry(page: int, i: int, key: int, words: int) -> int:
-    """-1, 0 or 1 as the first words of entry ``i`` come before, are, or come after those at an address."""
+    """-1, 0 or 1: the first words of entry ``i`` are less than, equal to or greater than those at an address."""
     order = 0
     for c in range(words):
         x = word_at(page, c, i)
@@ -105,7 +104,7 @@ def compare_entry(page: int, i: int, key: int, words: int) -> int:
 
 @jit
 def first_not_less(page: int, words: int, key: int, low: int, high: int) -> int:
-    """First of the entries ``low`` to ``high`` whose first words are not less than the key's; else ``high``."""
+    """First of the entries ``low`` to ``high`` whose first words are not less than the key's, or ``high``."""
     while low < high:
         middle = (low + high) >> 1
         if compare_entry(page, middle, key, words) < 0:
@@ -117,7 +116,7 @@ def first_not_less(page: int, words: int, key: int, low: int, high: int) -> int:
 
 @jit
 def first_greater(page: int, words: int, key: int, low: int, high: int) -> int:
-    """First of the entries ``low`` to ``high`` whose first words are greater than the key's; else ``high``."""
+    """First of the entries ``low`` to ``high`` whose first words are greater than the key's, or ``high``."""
     while low < high:
         middle = (low + high) >> 1
         if compare_entry(page, middle, key, words) <= 0:
@@ -135,18 +134,18 @@ def child_at(page: int, key_words: int, slot: int) -> int:
 
 @inlined
 def columns_of(t: int, page: int) -> int:
-    """How many columns a page has."""
+    """Number of columns of a page."""
     if load(page, LEVEL) == 0:
         return load(t, KEY) + load(t, PAYLOAD)
     return load(t, KEY) + 2 + load(t, FOLDS)
 
 
-# Pages come and go.
+# Allocating and releasing pages.
 
 
 @outside
 def reserve_pages(t: int, wanted: int) -> int:
-    """Have so many pages waiting, so that ``take_page`` cannot fail; 0 where memory is out."""
+    """Have at least ``wanted`` spare pages, so that ``take_page`` cannot fail; 0 without memory."""
     while load(t, SPARES) < wanted:
         page = reallocate(0, load(t, PAGE_WORDS))
         if page == 0:
@@ -160,7 +159,7 @@ def reserve_pages(t: int, wanted: int) -> int:
 
 @jit
 def take_page(t: int, level: int) -> int:
-    """An empty page out of the reserved ones."""
+    """An empty page from the spare ones."""
     page = load(t, SPARE)
     store(t, SPARE, load(page, NEXT_DEAD))
     store(t, SPARES, load(t, SPARES) - 1)
@@ -175,7 +174,7 @@ def take_page(t: int, level: int) -> int:
 
 @jit
 def give_page(t: int, page: int) -> None:
-    """Take a page back that nobody needs."""
+    """Make a page spare that nobody needs, or release it."""
     store(t, PAGES, load(t, PAGES) - 1)
     if load(t, SPARES) < MOST_SPARES + (load(t, PAGES) >> 4):
         store(page, NEXT_DEAD, load(t, SPARE))
@@ -187,14 +186,14 @@ def give_page(t: int, page: int) -> None:
 
 @jit
 def bury(version: int, page: int) -> None:
-    """Enter a page into the list of the dead of a version."""
+    """Add a page to the list of dead pages of a version."""
     store(page, NEXT_DEAD, load(version, DEAD))
     store(version, DEAD, page)
 
 
 @jit
 def drop_page(t: int, page: int) -> None:
-    """A page leaves the tree: it is given back, unless a version has it."""
+    """Remove a page from the tree; it becomes spare unless a version has it."""
     if load(page, BIRTH) > load(t, FLOOR):
         give_page(t, page)
     else:
@@ -203,7 +202,7 @@ def drop_page(t: int, page: int) -> None:
 
 @jit
 def own_page(t: int, page: int) -> int:
-    """The page, if no version has it; else a copy, which the caller puts in its place."""
+    """The page itself if no version has it, else a copy, which the caller links in its place."""
     if load(page, BIRTH) > load(t, FLOOR):
         return page
     copy = take_page(t, load(page, LEVEL))
@@ -219,7 +218,7 @@ def own_page(t: int, page: int) -> int:
 
 @outside
 def pin(t: int) -> int:
-    """Keep the present state as a version, or have one more reader of it; its handle, or 0 without memory."""
+    """Keep the present state as a version, or add a reader to it. Returns its handle; 0 without memory."""
     newest = load(t, NEWEST)
     if newest != 0 and load(newest, TOP) == load(t, ROOT):
         store(newest, READERS, load(newest, READERS) + 1)
@@ -241,7 +240,7 @@ def pin(t: int) -> int:
 
 @outside
 def unpin(t: int, version: int) -> None:
-    """One reader less of a version; after the last, what only it needed is given back."""
+    """Remove a reader from a version; after the last one, pages that only this version needed become spare."""
     readers = load(version, READERS) - 1
     store(version, READERS, readers)
     if readers > 0:
@@ -269,8 +268,10 @@ def unpin(t: int, version: int) -> None:
 
 @jit
 def give_subtree(t: int, root: int, floor: int, stack: int) -> None:
-    """Give back the pages under and with a root that were born after ``floor``, the number of a version or -1; those
-    born before are part of that version, and so is all below them. ``stack`` has two words per level."""
+    """Make the pages below and with a root spare that were born after ``floor``, the number of a version or -1.
+
+    Pages born before belong to that version, and so do all below them. ``stack`` has two words per level.
+    """
     k = load(t, KEY)
     depth = 0
     if load(root, BIRTH) > floor:
@@ -294,7 +295,7 @@ def give_subtree(t: int, root: int, floor: int, stack: int) -> None:
 
 @outside
 def revert(t: int, version: int) -> None:
-    """Take back all edits since the newest version was pinned; any other version stays as it is."""
+    """Undo all edits since the newest version was pinned; other versions stay."""
     give_subtree(t, load(t, ROOT), load(version, NUMBER), t + 8 * PATH)
     store(version, DEAD, 0)
     store(t, ROOT, load(version, TOP))
@@ -303,7 +304,7 @@ def revert(t: int, version: int) -> None:
 
 @outside
 def free_tree(t: int) -> None:
-    """Give all memory of a tree back, that of its versions with it."""
+    """Release all memory of a tree and of its versions."""
     give_subtree(t, load(t, ROOT), -1, t + 8 * PATH)
     version = load(t, NEWEST)
     while version != 0:
@@ -328,7 +329,7 @@ def free_tree(t: int) -> None:
 
 @jit
 def tree_bytes(t: int) -> int:
-    """Bytes a tree holds: header, scratch rows, pages of the tree, of its versions, and spare ones."""
+    """Bytes that a tree holds: header, scratch rows, its pages, those of its versions, and spare ones."""
     pages = load(t, PAGES) + load(t, SPARES)
     scratch = (2 * load(t, LEAF_ROOM) + 1) * (load(t, KEY) + load(t, PAYLOAD))
     return 8 * (TREE_HEADER + scratch + pages * load(t, PAGE_WORDS))

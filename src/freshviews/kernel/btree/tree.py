@@ -1,18 +1,17 @@
-"""The ordered tree: making one, finding a row, and the edits.
+"""Ordered trees: creation, lookup, and edits.
 
-Edits come as a batch in rising order of keys; equal keys follow each other in the order in which they are meant.
-A batch is a block of two words per column, the address of its first word and the distance of its words: the
-columns of the key, of the payload, and one more, the signs, whose address may be 0 where all edits insert.
+A batch of edits comes in rising order of keys; edits of equal keys apply in the order given. The block of a batch has
+two words per column, the address of its first word and its stride: the columns of the key, of the payload, and of the
+signs. The address of the signs is 0 if all edits insert.
 
-- Where payloads are not summed, an edit with a positive sign inserts a row or replaces its payload, one with a
-  negative sign deletes it; what changes nothing is left alone.
-- Where they are summed, an edit adds its payload to that of the row, modulo 2^64, word by word; a row whose
-  payload is zero is not there. Signs are not looked at: deltas carry theirs.
+- If payloads are not summed, an edit with a positive sign inserts a row or replaces its payload, and one with a
+  negative sign deletes it. An edit that changes nothing has no effect.
+- If payloads are summed, an edit adds its payload to that of the row, word by word, modulo 2^64; a row with a zero
+  payload is absent. Signs are not read: deltas carry theirs.
 
-One turn of ``apply_edits`` goes down from the root to one leaf and makes all edits that fall into it, at most as
-many as a leaf has room for: a single one by shifting the rows behind it, several by merging them with the leaf
-into scratch rows. ``tree_balance`` sees to the pages above. Pages that versions have are copied on the way (see
-``pages``), and only where an edit changes something.
+One round of ``apply_edits`` descends from the root to one leaf and applies all edits that belong there, at most as many
+as fit a leaf: a single edit shifts the rows after it, several are merged with the leaf into scratch rows. ``balancing``
+mends the pages above. Pages that versions have are copied (see ``pages``), and only if an edit changes something.
 """
 
 from __future__ import annotations
@@ -51,15 +50,15 @@ from freshviews.kernel.memory.mem import add_wrapping, allocate, copy_words, inl
 from freshviews.kernel.memory.outside import outside
 
 USUAL_PAGE_WORDS = 256
-"""Two thousand bytes: with twice as many, single edits and batches were no faster."""
+"""2,048 bytes. With twice as many, neither single edits nor batches were faster."""
 LEAST_ROOM = 8
 
 
 def new_tree(key: int, payload: int, summed: int, folds: int, page_words: int = USUAL_PAGE_WORDS) -> int:
-    """Handle of an empty tree with so many words of key and payload; 0 without memory.
+    """Handle of an empty tree with rows of ``key`` and ``payload`` words; 0 without memory.
 
-    ``folds`` is the number of folds; the caller writes their description (``folds.fold_at``) before the first row.
-    Pages have ``page_words`` words, or as many more as eight rows or children take.
+    ``folds`` is the number of folds; the caller writes their descriptions (``folds.fold_at``) before the first row.
+    Pages have ``page_words`` words, or more if eight rows or children need them.
     """
     entry = key + 2 + folds
     page_words = max(page_words, BODY + LEAST_ROOM * max(entry, key + payload))
@@ -89,8 +88,10 @@ def new_tree(key: int, payload: int, summed: int, folds: int, page_words: int = 
 
 @outside
 def find_row(root: int, words: int, key: int) -> int:
-    """Where the row with a key is: the address of its first word, from which that of column ``c`` is
-    ``c * room`` words away; 0 where it is absent. ``root`` is that of a tree or of a version."""
+    """Address of the first word of the row with a key; 0 if absent. Column ``c`` is ``c * room`` words after it.
+
+    ``root`` is that of a tree or of a version.
+    """
     page = root
     while load(page, LEVEL) > 0:
         page = child_at(page, words, child_slot(page, words, key))
@@ -111,7 +112,7 @@ def given(batch: int, c: int, i: int) -> int:
 
 @inlined
 def same_given(batch: int, k: int, i: int, j: int) -> bool:
-    """Whether two edits have one key."""
+    """Whether two edits have the same key."""
     same = True
     for c in range(k):
         if given(batch, c, i) != given(batch, c, j):
@@ -122,7 +123,7 @@ def same_given(batch: int, k: int, i: int, j: int) -> bool:
 
 @jit
 def run_end(t: int, batch: int, i: int, end: int) -> int:
-    """Where the edits from ``i`` on end that belong below the last descent's leaf."""
+    """Where the edits from ``i`` on end that belong to the leaf of the last descent."""
     page = load(t, BOUND_PAGE)
     if page == 0:
         return end
@@ -145,9 +146,10 @@ def run_end(t: int, batch: int, i: int, end: int) -> int:
 
 @jit
 def edit_scratch(t: int, batch: int, i: int, row: int, stride: int, there: int) -> int:
-    """Make an edit of the payload in a row whose words lie ``stride`` apart; 1 if the row is there after it.
+    """Apply the payload of an edit to a row whose words are ``stride`` apart; 1 if the row exists after it.
 
-    ``there`` tells whether it was before; key words are there in any case. Raises CHANGED.
+    ``there`` says whether it existed before; its key words are written in any case. Sets CHANGED if the edit changes
+    it.
     """
     k = load(t, KEY)
     p = load(t, PAYLOAD)
@@ -177,7 +179,7 @@ def edit_scratch(t: int, batch: int, i: int, row: int, stride: int, there: int) 
 
 @jit
 def merge_edits(t: int, batch: int, i: int, stop: int, leaf: int) -> int:
-    """Merge edits with the rows of a leaf into the scratch rows; how many these are. Sets CHANGED."""
+    """Merge edits with the rows of a leaf into the scratch rows; returns their number. Sets CHANGED."""
     k = load(t, KEY)
     width = k + load(t, PAYLOAD)
     stride = 2 * load(t, LEAF_ROOM)
@@ -221,7 +223,7 @@ def merge_edits(t: int, batch: int, i: int, stop: int, leaf: int) -> int:
 
 @jit
 def read_scratch(t: int, leaf: int, start: int, count: int) -> None:
-    """Make scratch rows the rows of a leaf."""
+    """Copy scratch rows into a leaf."""
     stride = 2 * load(t, LEAF_ROOM)
     for c in range(load(t, KEY) + load(t, PAYLOAD)):
         copy_words(column(leaf, c), load(t, SCRATCH) + 8 * (c * stride + start), count)
@@ -230,7 +232,7 @@ def read_scratch(t: int, leaf: int, start: int, count: int) -> None:
 
 @jit
 def make_edits(t: int, batch: int, i: int, stop: int, leaf: int) -> None:
-    """Make edits that all belong into a leaf."""
+    """Apply edits that all belong to one leaf."""
     rows = merge_edits(t, batch, i, stop, leaf)
     if load(t, CHANGED) == 0:
         return
@@ -248,7 +250,7 @@ def make_edits(t: int, batch: int, i: int, stop: int, leaf: int) -> None:
 
 @jit
 def make_edit(t: int, batch: int, i: int, leaf: int) -> None:
-    """Make one edit; the scratch key is its key, and the leaf is where it belongs."""
+    """Apply one edit, whose key is in the scratch key, to the leaf where it belongs."""
     k = load(t, KEY)
     width = k + load(t, PAYLOAD)
     key = load(t, SCRATCH_KEY)
@@ -278,8 +280,11 @@ def make_edit(t: int, batch: int, i: int, leaf: int) -> None:
 
 @outside
 def apply_edits(t: int, batch: int, count: int) -> int:
-    """Make the edits of a batch; how many were made: fewer than there are only where memory ran out, and then
-    FAILED is up and the tree is whole, with the first edits made."""
+    """Apply a batch of edits; returns how many were applied.
+
+    Fewer than ``count`` only if memory ran out: then FAILED is set, and the tree is consistent with the first edits
+    applied.
+    """
     k = load(t, KEY)
     key = load(t, SCRATCH_KEY)
     i = 0

@@ -1,3 +1,3 @@
-"""Arrow columns and strings to 64-bit codes."""
+"""Arrow columns and strings to codes."""
 
 __all__ = ["ingest", "string_search", "string_slots"]

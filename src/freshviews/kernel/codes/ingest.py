@@ -1,8 +1,8 @@
-"""Columns of Arrow memory to codes: types that need no more than widening, scaling and a check of their range.
+"""Arrow columns to codes, for types that need only widening, scaling and a range check.
 
-A batch comes as the C structure of Arrow's data interface, whose children are the columns; a plan of words, made
-once per schema, says what to do with each. A column that has a value which is refused stops the batch: what is
-wrong with it is for ``freshviews.types.columns`` to say, which knows all types and words every refusal.
+A batch comes as the C structure of Arrow's data interface, whose children are the columns. A plan, a group of words per
+column, is made once per schema. A refused value stops the batch; ``freshviews.types.columns``, which knows all types
+and words every refusal, then says what is wrong.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numba import types as numba_types
 
 from freshviews.kernel.codes.string_slots import UNKNOWN, code_of, short_text
 from freshviews.kernel.memory.mem import inlined, jit, load, load8, load32, mul_wrapping, primitive, store
-from freshviews.types.sqltype import NULL
+from freshviews.types.sqltype import NAN, NULL
 
 # Words of Arrow's C structure of an array.
 LENGTH = 0
@@ -36,16 +36,15 @@ TARGET = 5  # which row of the target takes the codes
 PLAN_WORDS = 6
 
 # Kinds.
-CHECK_NULLS = 0  # nothing of the column is needed but that it has no NULL where it must not
+CHECK_NULLS = 0  # the column is not read, only checked for NULLs
 INT8, INT16, INT32, INT64 = 1, 2, 3, 4
 UINT8, UINT16, UINT32 = 5, 6, 7
 DECIMAL128 = 8
 DOUBLE = 9
 BOOLEAN = 10
 STRING, LARGE_STRING, STRING_VIEW = 11, 12, 13
-OTHER = 14  # left to the caller
+OTHER = 14  # the caller converts the column
 
-_NAN = 0x7FF8000000000000
 _INFINITY = 0x7FF0000000000000
 _POSITIVE = 0x7FFFFFFFFFFFFFFF
 
@@ -72,7 +71,7 @@ def _bit(bits: int, i: int) -> int:
 
 @inlined
 def _small(data: int, kind: int, i: int) -> int:
-    """An integer of less than 32 bits, or one of 32 without a sign."""
+    """An integer of fewer than 32 bits, or an unsigned one of 32."""
     if kind == INT8:
         return (load8(data, i) ^ 0x80) - 0x80
     if kind == UINT8:
@@ -85,15 +84,15 @@ def _small(data: int, kind: int, i: int) -> int:
 
 @inlined
 def _canonical(word: int) -> int:
-    """The code of a double by its bits: one NaN, no -0.0."""
+    """The code of a double from its bits: one NaN, no -0.0."""
     if word == NULL:
         return 0
-    return _NAN if word & _POSITIVE > _INFINITY else word
+    return NAN if word & _POSITIVE > _INFINITY else word
 
 
 @jit
 def integers(kind: int, data: int, start: int, n: int, factor: int, least: int, greatest: int, out: int) -> int:
-    """Codes of numbers without NULLs; 1 where one is out of its bounds. Loops are such that they vectorise."""
+    """Codes of numbers without NULLs; 1 if one is out of bounds. The loops are written to vectorise."""
     bad = 0
     if kind == INT64:
         for i in range(n):
@@ -129,7 +128,7 @@ def integers(kind: int, data: int, start: int, n: int, factor: int, least: int, 
 def nullable_integers(
     kind: int, data: int, bits: int, start: int, n: int, factor: int, least: int, greatest: int, out: int
 ) -> int:
-    """As ``integers``, for a column with NULLs: what lies under a NULL is not looked at."""
+    """As ``integers``, for a column with NULLs; the bytes of a NULL are not read."""
     for i in range(n):
         if _bit(bits, start + i) == 0:
             store(out, i, NULL)
@@ -140,7 +139,7 @@ def nullable_integers(
 
 @inlined
 def _text(kind: int, buffers: int, i: int) -> tuple[int, int]:
-    """Address and bytes of string ``i``."""
+    """Address and number of bytes of string ``i``."""
     data = load(buffers, 1)
     if kind == STRING:
         begin = load32(data, i)
@@ -157,7 +156,7 @@ def _text(kind: int, buffers: int, i: int) -> tuple[int, int]:
 
 @jit
 def strings(kind: int, buffers: int, bits: int, start: int, n: int, slots: int, out: int) -> int:
-    """Codes of strings, UNKNOWN where there is none; returns how many those are."""
+    """Codes of strings, UNKNOWN for a string without a code; returns how many those are."""
     unknown = 0
     before = 0
     before_size = -1
@@ -167,7 +166,7 @@ def strings(kind: int, buffers: int, bits: int, start: int, n: int, slots: int, 
             store(out, i, NULL)
             continue
         text, size = _text(kind, buffers, start + i)
-        # Neighbours are often equal.
+        # Neighbouring strings are often equal.
         if size != before_size or size > 8 or short_text(text, size) != before:
             code = code_of(slots, text, size)
             before_size = size
@@ -179,7 +178,7 @@ def strings(kind: int, buffers: int, bits: int, start: int, n: int, slots: int, 
 
 @jit
 def any_null(bits: int, start: int, n: int) -> bool:
-    """Whether one of the rows has its bit of validity not set."""
+    """Whether any of ``n`` rows is NULL by the validity bitmap."""
     for i in range(start, start + n):
         if _bit(bits, i) == 0:
             return True
@@ -190,8 +189,8 @@ def any_null(bits: int, start: int, n: int) -> bool:
 def read_columns(array: int, columns: int, plan: int, slots: int, start: int, target: int, rows: int) -> int:
     """Write the codes of a batch of ``columns`` columns to ``target``, from row ``start`` on.
 
-    The target has ``rows`` words per column. Returns -1 where a value is refused, else the number of strings
-    that have no code yet.
+    The target has ``rows`` words per column. Returns -1 if a value is refused, else the number of strings without a
+    code.
     """
     n = load(array, LENGTH)
     unknown = 0
@@ -227,7 +226,7 @@ def read_columns(array: int, columns: int, plan: int, slots: int, start: int, ta
 
 @jit
 def read_and_release(array: int, columns: int, plan: int, slots: int, start: int, target: int, rows: int) -> int:
-    """``read_columns``, and the structure given back."""
+    """``read_columns``, then release the structure."""
     unknown = read_columns(array, columns, plan, slots, start, target, rows)
     call_release(array)
     return unknown

@@ -1,4 +1,4 @@
-"""The codes of strings that lie in an array; of one that has none, UNKNOWN. Nothing is entered."""
+"""Looks up the codes of strings that lie in an array; adds none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from freshviews.kernel.memory.mem import jit, load, store
 
 @jit
 def search_codes(block: int, offsets: int, data: int, n: int, out: int) -> None:
-    """Write the codes of ``n`` strings to ``out``; bytes ``offsets[i]`` to ``offsets[i + 1]`` of ``data`` are one."""
+    """Write the codes of ``n`` strings to ``out``, UNKNOWN if one has none.
+
+    String ``i`` is the bytes ``offsets[i]`` to ``offsets[i + 1]`` of ``data``.
+    """
     for i in range(n):
         begin = load(offsets, i)
         store(out, i, code_of(block, data + begin, load(offsets, i + 1) - begin))

@@ -1,7 +1,8 @@
-"""From a string's bytes to its code: a hash over the heap that holds all strings of a dictionary.
+"""Strings to codes: hash slots over the heap that holds all strings of a dictionary.
 
-The heap belongs to the dictionary (``offsets[code]`` to ``offsets[code + 1]`` are the bytes of a code). Slots are
-as a table's, ``hash << 32 | code + 1``, and never removed. A block of words says where all of it is.
+The dictionary owns the heap; the bytes of a code are ``offsets[code]`` to ``offsets[code + 1]``. Slots are as of
+``hash.slots``, with codes as numbers; none is ever removed. A block of words has the addresses of slots, offsets and
+bytes.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DATA = 3
 BLOCK_WORDS = 4
 
 UNKNOWN = -1
-"""What stands for the code of a string that has none."""
+"""Stands for the code of a string that has none."""
 
 
 def word_at(address: int) -> int:
@@ -31,7 +32,7 @@ def word_at(address: int) -> int:
 
 
 def half_at(address: int) -> int:
-    """The four bytes at any address, without a sign."""
+    """The four bytes at any address, unsigned."""
     return ctypes.c_uint32.from_address(address).value
 
 
@@ -53,7 +54,7 @@ primitive(
 
 @inlined
 def short_text(text: int, size: int) -> int:
-    """At most eight bytes as a word; no byte beyond them is read."""
+    """Up to eight bytes as a word; no byte after them is read."""
     if size >= 8:
         return word_at(text)
     if size >= 4:  # two halves that overlap
@@ -80,7 +81,7 @@ def hash_text(text: int, size: int) -> int:
 
 @inlined
 def same_text(one: int, other: int, size: int) -> bool:
-    """Whether two strings of one size are the same."""
+    """Whether two strings of equal size are equal."""
     if size <= 8:
         return short_text(one, size) == short_text(other, size)
     at = 0
@@ -114,7 +115,7 @@ def code_of(block: int, text: int, size: int) -> int:
 
 @jit
 def enter_codes(block: int, first: int, last: int) -> None:
-    """Enter the strings of the codes from ``first`` to before ``last``; there must be room."""
+    """Add the strings of the codes from ``first`` to before ``last`` to the slots, which have room."""
     slots = load(block, SLOTS)
     mask = load(block, MASK)
     for code in range(first, last):

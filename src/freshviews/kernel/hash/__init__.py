@@ -1,4 +1,19 @@
-"""The hash table that holds relations and views, its secondary indexes, and the stored base table."""
+"""Hash tables of rows of words, their secondary indexes, and stored base tables.
+
+A table has a header, an array of rows, and slots that lead from a hash to a row number::
+
+    row    key ... | payload ... | a word per index | a word per ordered index and fold | stamp
+    slot   hash << 32 | number + 1
+
+An index leads from part of the key to a group, and a group to the numbers of its rows::
+
+    group  key part ... | row count | block capacity | distance of the block
+    block  row numbers, half words | digests, half words
+
+- ``table``, ``index``, ``slots``: the structures; ``pending``: deferred inserts; ``renew``: reset and pack.
+- ``base_store``, ``base_reads``: stored base tables; ``balance``: heavy and light parts.
+- ``row_order``: sorts rows; ``ahead``: prefetches; ``memo``, ``sum_table``: sums that a join remembers.
+"""
 
 __all__ = [
     "ahead",

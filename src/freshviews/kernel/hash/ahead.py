@@ -1,7 +1,7 @@
-"""Memory that will be read soon, fetched: the processor goes on meanwhile, and nothing changes.
+"""Prefetches of slots, rows, groups and blocks, a few updates ahead.
 
-What the fetched place leads to is fetched by a later call, when the place has come: a slot first, then the row or the
-group that it names, then the rows of the group.
+A prefetch changes nothing. Each function fetches one level: a slot, then the row or the group that the slot names, then
+the rows of the group. A later call fetches the next level, when the one before has arrived.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from freshviews.kernel.hash.table import INDEX_LIST, LINKED, MASK, SLOTS, find, 
 from freshviews.kernel.memory.mem import hash_key, inlined, load, load32, prefetch, shift_right
 
 AHEAD = 16
-"""Rows of a slice that are fetched before a loop runs over it."""
+"""Most rows of a slice that are prefetched before a loop over it."""
 
 
 @inlined
 def foresee(t: int, key: tuple[int, ...]) -> None:
-    """Have the slot fetched where ``find`` will begin to look for a key."""
+    """Prefetch the slot where ``find`` starts for a key."""
     prefetch(load(t, SLOTS) + 8 * (hash_key(key) & load(t, MASK)))
 
 
 @inlined
 def foresee_row(t: int, key: tuple[int, ...]) -> None:
-    """Have the row with a key fetched, if there is one; its slot has come."""
+    """Prefetch the row with a key, if there is one; its slot has arrived."""
     h = hash_key(key)
     slots = load(t, SLOTS)
     mask = load(t, MASK)
@@ -52,13 +52,13 @@ def foresee_row(t: int, key: tuple[int, ...]) -> None:
 
 @inlined
 def foresee_slot(x: int, key: tuple[int, ...]) -> None:
-    """Have the slot fetched where ``slice_of`` will begin to look for a key."""
+    """Prefetch the slot where ``slice_of`` starts for a key."""
     prefetch(load(x, GROUP_SLOTS) + 8 * (hash_key(key) & load(x, GROUP_MASK)))
 
 
 @inlined
 def foresee_group(x: int, key: tuple[int, ...]) -> None:
-    """Have the group with a key fetched, whose slot has come."""
+    """Prefetch the group with a key; its slot has arrived."""
     h = hash_key(key)
     slots = load(x, GROUP_SLOTS)
     mask = load(x, GROUP_MASK)
@@ -74,7 +74,7 @@ def foresee_group(x: int, key: tuple[int, ...]) -> None:
 
 @inlined
 def foresee_block(x: int, key: tuple[int, ...]) -> None:
-    """Have the ends of the block fetched of the group with a key, which has come."""
+    """Prefetch both ends of the block of the group with a key; the group has arrived."""
     group = slice_of(x, key)
     if group != 0:
         block = slice_rows(group)
@@ -87,14 +87,14 @@ def foresee_block(x: int, key: tuple[int, ...]) -> None:
 
 @inlined
 def foreseen(group: int) -> int:
-    """How many rows at the beginning of a slice are fetched ahead of the loop over it."""
+    """Number of rows at the start of a slice that ``foresee_rows`` prefetches."""
     count = slice_count(group)
     return count if count < AHEAD else AHEAD
 
 
 @inlined
 def foresee_rows(group: int, t: int) -> None:
-    """Have the first rows of a slice of table ``t`` fetched."""
+    """Prefetch the first rows of a slice of table ``t``."""
     numbers = slice_rows(group)
     rows = load(t, TABLE_ROWS)
     width = 8 * load(t, TABLE_WIDTH)
@@ -104,7 +104,7 @@ def foresee_rows(group: int, t: int) -> None:
 
 @inlined
 def foresee_place(x: int, t: int, row: int) -> None:
-    """Have fetched what ``index_remove`` reads and writes: the place of a row, and the row that moves there."""
+    """Prefetch what ``index_remove`` reads and writes: the position of a row, and the row that moves there."""
     place = load(row, load(x, ROW_WORD))
     group = load(x, GROUPS) + 8 * (shift_right(place, 32) * (load(x, COUNT) + GROUP_EXTRA) + load(x, COUNT))
     block = slice_rows(group)
@@ -117,7 +117,7 @@ def foresee_place(x: int, t: int, row: int) -> None:
 
 @inlined
 def foresee_leaving(t: int, key: tuple[int, ...]) -> None:
-    """Have fetched what it takes for the row with a key, if there is one, to leave the indexes of every row."""
+    """Prefetch what removing the row with a key, if there is one, reads in the indexes that have every row."""
     row = find(t, key)
     if row != 0:
         for i in range(load(t, LINKED)):

@@ -1,6 +1,6 @@
-"""The words of a program's balance: its threshold base, its thresholds, and how often it was rebalanced.
+"""The block of a program's balance: threshold base, thresholds, and counts of rebalancing steps.
 
-``program.parts`` defines them. ``program.reference.balances`` is the same rebalancing in the interpreter. The block::
+``program.parts`` defines them. ``program.reference.balances`` is the same rebalancing in the interpreter. The layout::
 
     base | fewest rows | major | minor | per partition: epsilon, strict, rise, sink
 """
@@ -31,7 +31,7 @@ PARTITION_WORDS = 4
 
 @outside
 def set_base(balance: int, base: int, partitions: int) -> None:
-    """Set the threshold base, and with it the thresholds."""
+    """Set the threshold base and compute the thresholds of all partitions."""
     store(balance, BASE, base)
     store(balance, FEWEST, base // 4)
     for i in range(partitions):
@@ -44,8 +44,10 @@ def set_base(balance: int, base: int, partitions: int) -> None:
 
 @jit
 def expected_base(balance: int, rows: int, m: int, stride: int, n: int) -> int:
-    """The base for a batch of ``n`` updates, where ``rows`` are stored, if they may more than double it and only
-    insert; else 0. The multiplicities lie at ``m``."""
+    """The base for a batch that only inserts and may more than double it, else 0.
+
+    ``n`` is the number of updates, ``rows`` the number of stored rows; the multiplicities are at ``m``.
+    """
     if n <= 1 or rows + n < 2 * load(balance, BASE):
         return 0
     for i in range(n):
@@ -56,13 +58,13 @@ def expected_base(balance: int, rows: int, m: int, stride: int, n: int) -> int:
 
 @inlined
 def is_balanced(balance: int, rows: int) -> bool:
-    """Whether the base fits so many rows."""
+    """Whether the base fits a number of rows."""
     return load(balance, FEWEST) <= rows < load(balance, BASE)
 
 
 @inlined
 def next_base(balance: int, rows: int) -> int:
-    """The base after this one, which does not fit."""
+    """The base after the present one, which does not fit ``rows``."""
     base = load(balance, BASE)
     if rows >= base:
         return 2 * base
@@ -71,7 +73,7 @@ def next_base(balance: int, rows: int) -> int:
 
 @jit
 def rows_of_values(x: int, values: int) -> int:
-    """The rows of a store, by its index on what a table of values has as its key, that have one of the values."""
+    """Number of rows of a store, by its index ``x``, that have one of the keys of the table ``values``."""
     words = load(x, index.COUNT) + index.GROUP_EXTRA
     total = 0
     for g in range(load(x, index.USED)):

@@ -1,7 +1,7 @@
 """Reads a stored base table: broken constraints, the changes of a batch, and rows by number, key or place.
 
-``base_store`` describes the tables. The checks of constraints read only what the journal of the batch names, apart from
-``matching_row``, which scans.
+``base_store`` describes the tables. Checks of constraints read only the rows that the journal of the batch names,
+except ``matching_row``, which scans.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from freshviews.kernel.memory.mem import copy_words, inlined, jit, load, store
 
 @jit
 def count_of(t: int, key: int, words: int) -> int:
-    """The count of the key at an address; 0 where it is absent."""
+    """The count of the key at an address; 0 if absent."""
     row = find_words(t, key, words, hash_words(key, words))
     return 0 if row == 0 else load(row, words)
 
@@ -41,7 +41,7 @@ def beyond(t: int, least: int, most: int) -> int:
 def orphan(child: int, parent: int, positions: int, scratch: int) -> int:
     """Address of the first touched foreign-key value that rows have and no parent has, or 0.
 
-    Word ``i`` of the parent's key is word ``positions[i]`` of the child's.
+    Word ``i`` of the parent's key is word ``positions[i]`` of the child's. ``scratch`` has room for a key.
     """
     words = load(child, KEY)
     for entry in range(load(child, JOURNALED)):
@@ -56,7 +56,10 @@ def orphan(child: int, parent: int, positions: int, scratch: int) -> int:
 
 @jit
 def deserted(parent: int, child: int, positions: int, scratch: int) -> int:
-    """Address of the first touched key that no parent has any more and child rows still have, or 0."""
+    """Address of the first touched key that no parent has any more and child rows still have, or 0.
+
+    Arguments as of ``orphan``.
+    """
     words = load(parent, KEY)
     for entry in range(load(parent, JOURNALED)):
         row = journaled_row(parent, entry)
@@ -70,7 +73,7 @@ def deserted(parent: int, child: int, positions: int, scratch: int) -> int:
 
 @jit
 def matching_row(t: int, positions: int, count: int, key: int, start: int) -> int:
-    """Number of the first row from ``start`` on that has ``key`` at the positions, or -1: a scan."""
+    """Number of the first row, from ``start`` on, that has the words ``key`` at the positions, or -1. Scans."""
     words = load(t, KEY)
     for number in range(start, load(t, USED)):
         row = row_at(t, number)
@@ -86,25 +89,25 @@ def matching_row(t: int, positions: int, count: int, key: int, start: int) -> in
 
 
 def live_rows(t: int) -> int:
-    """Rows of a settled table as they are stored, each counted once whatever its multiplicity."""
+    """Number of rows of a settled table; a row counts once whatever its multiplicity."""
     return load(t, LIVE) + load(t, PENDING)
 
 
 def used_rows(t: int) -> int:
-    """The end of a scan of a table."""
+    """The row number at which a scan of a table ends."""
     return load(t, USED)
 
 
 def journal_length(t: int) -> int:
-    """Rows that were touched since the journal was emptied."""
+    """Number of rows touched since the journal was emptied."""
     return load(t, JOURNALED)
 
 
 @jit
 def copy_net(t: int, out: int) -> int:
-    """Write key and change of count of every touched row to ``out``, row after row; the number of rows.
+    """Write key and change of count of every touched row to ``out``, row after row; returns the number of rows.
 
-    Rows whose count is what it was before are left out.
+    Rows with an unchanged count are left out.
     """
     words = load(t, KEY)
     rows = 0
@@ -120,9 +123,9 @@ def copy_net(t: int, out: int) -> int:
 
 @jit
 def copy_rows(t: int, start: int, end: int, out: int) -> int:
-    """Write key and count of the rows with numbers from ``start`` to ``end`` to ``out``; how many there are.
+    """Write key and count of the rows with numbers from ``start`` to ``end`` to ``out``; returns the number of rows.
 
-    Equal rows that are pending come one by one.
+    Equal rows whose inserts are deferred are written separately.
     """
     words = load(t, KEY)
     rows = 0
@@ -136,10 +139,10 @@ def copy_rows(t: int, start: int, end: int, out: int) -> int:
 
 @jit
 def places_of_keys(t: int, locator: int, keys: int, n: int, scratch: int, out: int) -> int:
-    """Write the places of the rows of ``t`` that have one of ``n`` keys to ``out``; how many there are.
+    """Write the places of the rows of ``t`` that have one of ``n`` keys to ``out``; returns the number of places.
 
-    ``t`` is settled. ``locator`` is the side of the keys, or ``t`` where a key is a whole row. ``keys`` has address
-    and stride of each word of a key, in the locator's order. ``scratch`` has room for a key.
+    ``t`` is settled. ``locator`` is the side of the keys, or ``t`` if a key is a whole row. ``keys`` has the address
+    and the stride of each word of a key, in the locator's order. ``scratch`` has room for a key.
     """
     words = load(locator, KEY)
     found = 0

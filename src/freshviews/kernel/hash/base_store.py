@@ -1,23 +1,24 @@
-"""The kernels of stored base tables: rows counted by value, with counts by key and by foreign key.
+"""Stored base tables: rows counted by value, with counts by key and by foreign key.
 
-A base table is a row table (key: all columns, payload: the multiplicity) and *sides*: tables that count the
-rows by part of their columns, one per key and one per foreign key. Rows in which one of those columns is
-NULL do not count. The side of a primary key is its *locator* too: it has a second word of payload, the sum of
-the places of the rows that it counts, each place as often as the row is there. Where one row is left, that sum
-is its place; sums come and go with the counts, in any order, and are undone with them. Widths are known at run
-time only, so keys are reached by address. Every table keeps its journal from one ``settle_base`` to the next:
-the checks look only at what the journals name, and ``undo_base`` puts back exactly what they hold.
+A base table is a row table (key: all columns, payload: the multiplicity) and *sides*, one per key and per foreign key.
+A side is a table that counts rows by some of their columns; rows with a NULL in one of these do not count. The side of
+a primary key is also its *locator*: it has a second payload word, the sum of the places of its rows, each place times
+the multiplicity. With one row left, that sum is its place. Sums change with the counts, in any order, and are undone
+with them.
 
-Rows of a table without sides are found by value only to be deleted. As long as no batch has a negative
-multiplicity, they are appended (see ``pending``): without a journal, as nothing can be amiss, and ``undo_base``
-takes the fresh ones off the end. The first such batch enters them, and from then on all are entered as they come.
+Widths are known at run time only, so keys are addressed in memory. Every table keeps its journal from one
+``settle_base`` to the next: checks read only what the journals name, and ``undo_base`` restores exactly what they hold.
+
+In a table without sides, rows are looked up only by deletes. Until the first batch with a negative multiplicity, its
+inserts are deferred (see ``pending``), without a journal: such a batch can break no constraint, and ``undo_base``
+removes its rows from the end. The first batch with a delete flushes all rows; from then on rows are inserted at once.
 
 The block ``spec`` of a base table::
 
     row table | columns | sides | address of a scratch key | mixed | fresh | per side: table, count, positions ...
 
-``mixed`` is set where a batch changed one row twice and had both signs; ``fresh`` are rows appended since the last
-``settle_base``. Columns of a batch come as a block of two words per column, its address and its stride in words.
+``mixed`` is set if a batch changed one row twice and had both signs. ``fresh`` is the number of rows appended since the
+last ``settle_base``. The columns of a batch come as a block of two words per column: its address, its stride in words.
 """
 
 from __future__ import annotations
@@ -74,26 +75,26 @@ SCRATCH_KEY = 3
 MIXED = 4
 FRESH = 5
 FIRST_SIDE = 6
-# Words of a side; the positions follow, room for as many as there are columns.
+# Words of a side; the positions follow, with room for one per column.
 SIDE_TABLE = 0
 SIDE_COUNT = 1
 SIDE_POSITIONS = 2
 
-# What ``add_rows`` hands back in its low two bits.
+# Status in the low two bits of the result of ``add_rows``.
 DONE = 0
 OUT_OF_MEMORY = 1
 OVERFLOW = 2
 
 BLOCK = 256
-"""Rows that are appended together, column by column, while they are in the processor's cache."""
+"""Rows that are appended together, column by column, so that they stay in the processor's cache."""
 
-# Words a journal may keep for the next batch.
+# Most words of a journal that are kept for the next batch.
 KEPT_JOURNAL = 1 << 16
 
 
 @inlined
 def place_of(t: int, row: int) -> int:
-    """What tells where a row of the row table is, while it lives: never 0, and the same when the rows move."""
+    """The place of a row of the row table: never 0, and the same while the row lives."""
     return row - load(t, ROWS) + 8
 
 
@@ -105,9 +106,10 @@ def row_in(t: int, place: int) -> int:
 
 @inlined
 def add_count(t: int, key: int, words: int, change: int, place: int) -> tuple[int, int]:
-    """Add to the count of a key: DONE, OUT_OF_MEMORY or OVERFLOW, and the address of its row where it is DONE.
+    """Add ``change`` to the count of a key. Returns the status, and the address of the row if it is DONE.
 
-    4 more than DONE where the key was touched before. ``place`` is added as often to the sum of a locator.
+    The status is 4 more if the key was touched before in this batch. A locator adds ``change * place`` to its sum of
+    places.
     """
     h = hash_words(key, words)
     row = find_words(t, key, words, h)
@@ -123,7 +125,7 @@ def add_count(t: int, key: int, words: int, change: int, place: int) -> tuple[in
         again = 4
     touch(t, row)
     if load(t, FAILED) != 0:
-        # The journal does not know the row, so nothing would take it back.
+        # The row is not in the journal, so nothing would undo it.
         if load(row, words) == 0:
             remove_row(t, row)
         return OUT_OF_MEMORY, 0
@@ -138,7 +140,7 @@ def add_count(t: int, key: int, words: int, change: int, place: int) -> tuple[in
 
 @outside
 def add_sides(spec: int, key: int, change: int, place: int) -> int:
-    """Count a row, whose columns lie at ``key``, in every side; ``place`` is that of the row."""
+    """Count a row, whose columns are at ``key``, in every side; ``place`` is the place of the row."""
     scratch = load(spec, SCRATCH_KEY)
     width = SIDE_POSITIONS + load(spec, COLUMNS)
     for s in range(load(spec, SIDES)):
@@ -159,8 +161,7 @@ def add_sides(spec: int, key: int, change: int, place: int) -> int:
 
 @jit
 def room_after(t: int, multiplicities: int, stride: int, n: int) -> int:
-    """The room that counts have after a batch was appended, so that no sum of them overflows; -1 where it may not
-    be appended, as there is not enough or some of it is deleted."""
+    """The ROOM left after a batch is appended; -1 if it must not be: it deletes, or a sum could overflow."""
     room = load(t, ROOM)
     for r in range(n):
         change = load(multiplicities, r * stride)
@@ -172,7 +173,7 @@ def room_after(t: int, multiplicities: int, stride: int, n: int) -> int:
 
 @jit
 def append_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int, room: int) -> int:
-    """Append a batch: DONE or OUT_OF_MEMORY. ``room`` is that of counts after it."""
+    """Append a batch: DONE or OUT_OF_MEMORY. ``room`` is the ROOM after it."""
     t = load(spec, ROW_TABLE)
     oldest = min(load(t, PENDING) - load(spec, FRESH), load(t, PENDING) + n - load(t, MOST))
     if (oldest > 0 and enter_oldest(t, oldest, load(spec, SCRATCH_KEY)) < 0) or make_room(t, n) == 0:
@@ -200,7 +201,7 @@ def append_rows(spec: int, columns: int, multiplicities: int, stride: int, n: in
 
 @jit
 def drop_fresh(spec: int) -> None:
-    """Take the fresh rows off the end."""
+    """Remove the fresh rows from the end."""
     t = load(spec, ROW_TABLE)
     words = load(t, KEY)
     for _ in range(load(spec, FRESH)):
@@ -213,7 +214,7 @@ def drop_fresh(spec: int) -> None:
 
 @jit
 def enter_base(spec: int) -> int:
-    """Enter what was appended, fresh rows with the journal: DONE or OUT_OF_MEMORY."""
+    """Flush the deferred rows, the fresh ones with the journal: DONE or OUT_OF_MEMORY."""
     t = load(spec, ROW_TABLE)
     words = load(t, KEY)
     width = load(t, WIDTH)
@@ -223,7 +224,7 @@ def enter_base(spec: int) -> int:
         return OUT_OF_MEMORY
     drop_fresh(spec)
     copy_words(apart, row_at(t, load(t, USED)), fresh * width)
-    # No count overflows here (see ``room_after``), so any word will do for a status.
+    # No count overflows here (see ``room_after``), so any word can serve as the status.
     status = OUT_OF_MEMORY if enter_pending(t, apart) < 0 else DONE
     for r in range(fresh):
         if status == DONE:
@@ -235,7 +236,7 @@ def enter_base(spec: int) -> int:
 
 @jit
 def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) -> int:
-    """Add a batch; 0, or ``row << 2 | status`` of the row that failed, after which ``undo_base`` is due."""
+    """Add a batch; 0, or ``row << 2 | status`` of the row that failed: the caller must then call ``undo_base``."""
     t = load(spec, ROW_TABLE)
     words = load(spec, COLUMNS)
     sides = load(spec, SIDES)
@@ -244,7 +245,7 @@ def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) 
         if room >= 0:
             return append_rows(spec, columns, multiplicities, stride, n, room)
         store(t, EAGER_BELOW, NEVER)
-    # The scratch block has room for two keys: the row's, and after it the sides'.
+    # The scratch block has room for two keys, one for a side and one for the row.
     key = load(spec, SCRATCH_KEY) + 8 * words
     positive = 1 if load(spec, FRESH) != 0 else 0
     negative = 0
@@ -283,7 +284,7 @@ def journaled_row(t: int, entry: int) -> int:
 
 @jit
 def undo_table(t: int) -> None:
-    """Put back the counts, and sums, that the journal holds, and empty it."""
+    """Restore the counts and sums in the journal, and empty it."""
     words = load(t, KEY)
     payload = load(t, PAYLOAD)
     for entry in range(load(t, JOURNALED)):
@@ -295,7 +296,7 @@ def undo_table(t: int) -> None:
 
 @jit
 def settle_table(t: int) -> None:
-    """Keep the counts as they are and empty the journal; a large journal gives its memory back."""
+    """Empty the journal, leaving the counts; a large journal is released."""
     clear_journal(t)
     if load(t, JOURNAL_CAPACITY) > KEPT_JOURNAL:
         release(load(t, JOURNAL))
@@ -305,7 +306,7 @@ def settle_table(t: int) -> None:
 
 @jit
 def undo_base(spec: int) -> None:
-    """Take back everything since the last ``settle_base``."""
+    """Undo everything since the last ``settle_base``."""
     store(spec, MIXED, 0)
     t = load(spec, ROW_TABLE)
     drop_fresh(spec)
@@ -323,7 +324,7 @@ def settle_base(spec: int) -> None:
     t = load(spec, ROW_TABLE)
     settle_table(t)
     if load(t, PENDING) != 0 and look(t, load(spec, SCRATCH_KEY)) < 0:
-        # The rows that could not be entered are pending still; nothing is lost.
+        # Rows that could not be flushed are still deferred; nothing is lost.
         store(t, FAILED, 0)
     width = SIDE_POSITIONS + load(spec, COLUMNS)
     for s in range(load(spec, SIDES)):
@@ -346,5 +347,5 @@ def start_journal(t: int) -> None:
 
 
 def enter_at_once(t: int) -> None:
-    """Never append rows to a table."""
+    """Never defer inserts into a table."""
     store(t, EAGER_BELOW, NEVER)

@@ -1,14 +1,14 @@
 """A secondary index: from part of a table's key to the rows that have it.
 
-Each group (rows that agree on the indexed positions) has its row numbers in one contiguous block of half
-words, so that a loop over a slice is a scan. A block of up to two rows lies in the group itself; of a larger
-one the group knows the distance, so that groups and blocks that were read from a file are used as they lie,
-wherever that is. A row keeps one word per index, ``group << 32 | position``, so that removal is O(1): the last
-row of the block moves into the gap.
+A group is the rows that agree on the indexed positions; its words are the key part, the number of rows, and the
+capacity and the distance of its block. A block is the row numbers of a group, contiguous half words, so a loop over a
+slice is a scan. A block of up to two rows lies in the group itself. A larger one is found by its distance from the
+group, so groups and blocks that were read from a file are used in place. A row has one word per index, ``group << 32 |
+position``, so removal is O(1): the last row of the block moves into the gap.
 
-An index on all positions but one may keep *digests* of the words there, half words of their own behind the row
-numbers of a block. To see whether some of them is in another slice, its digests are looked through, many at a time:
-they lie side by side, while each row would have to be fetched from somewhere.
+An index on all positions but one can store *digests*: a half word per row after the row numbers of a block, 31 hashed
+bits of the word at the remaining position. To probe a slice for a word, its digests are compared, eight at a time; they
+lie side by side, while each row would be a cache miss.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from freshviews.kernel.memory.mem import (
 )
 from freshviews.kernel.memory.outside import outside
 
-WORDS = 0  # words held beyond this header, for the memory account
+WORDS = 0  # words held besides this header: counted in the memory of the table
 SLOTS = 1
 MASK = 2
 GROUPS = 3  # address of the groups
@@ -50,14 +50,14 @@ POSITIONS = 13  # the positions follow
 # Words of a group: the key, then these.
 ROWS_COUNT = 0
 BLOCK_CAPACITY = 1
-BLOCK = 2  # bytes from the group's count to the block, or the block itself where the capacity is INLINE
+BLOCK = 2  # bytes from the group's count to the block; the block itself if the capacity is INLINE
 GROUP_EXTRA = 3
 
 INLINE = 2
 SCANNED = 512
-"""Rows of a slice whose digests are looked through, which takes as long as fetching one word from memory."""
+"""Most rows of a slice whose digests are scanned; that takes as long as one cache miss."""
 EIGHT = 8
-"""Digests that are compared at once; a block has room for a multiple of as many rows."""
+"""Digests that are compared at once; the capacity of a block is a multiple of it."""
 FIRST_GROUPS = 8
 # Words of a table's header that an index reads; see table.py.
 TABLE_ROWS = 0
@@ -85,7 +85,7 @@ def new_index(positions: int, count: int, row_word: int, digested: int) -> int:
 
 @jit
 def index_release(x: int) -> None:
-    """Give the memory of an index back."""
+    """Release all memory of an index."""
     count = load(x, COUNT)
     for g in range(load(x, USED)):
         group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA) + 8 * count
@@ -98,7 +98,7 @@ def index_release(x: int) -> None:
 
 @inlined
 def slice_of(x: int, key: tuple[int, ...]) -> int:
-    """The group with a key: address of its count word, or 0 where no row has the key."""
+    """The slice of a key: address of the row count of its group; 0 if no row has the key."""
     h = hash_key(key)
     slots = load(x, SLOTS)
     mask = load(x, MASK)
@@ -117,13 +117,13 @@ def slice_of(x: int, key: tuple[int, ...]) -> int:
 
 @inlined
 def slice_count(group: int) -> int:
-    """Rows of a slice; of the absent one, 0."""
+    """Number of rows of a slice; 0 of the absent one."""
     return 0 if group == 0 else load(group, ROWS_COUNT)
 
 
 @inlined
 def slice_rows(group: int) -> int:
-    """Address of the row numbers of a slice, half words."""
+    """Address of the row numbers of a slice, which are half words."""
     if group == 0:
         return 0
     return group + (load(group, BLOCK) if load(group, BLOCK_CAPACITY) > INLINE else 8 * BLOCK)
@@ -131,13 +131,13 @@ def slice_rows(group: int) -> int:
 
 @inlined
 def digest_of(word: int) -> int:
-    """What tells a word from most others: 31 bits."""
+    """31 bits of the hash of a word."""
     return mix(0, word) & 0x7FFFFFFF
 
 
 @inlined
 def is_scanned(group: int) -> int:
-    """1 where the digests of a slice are there, and are looked through; else 0."""
+    """1 if a slice has digests and is small enough to scan them; else 0."""
     if group == 0:
         return 0
     return 1 if load(group, BLOCK_CAPACITY) > INLINE and load(group, ROWS_COUNT) <= SCANNED else 0
@@ -145,7 +145,7 @@ def is_scanned(group: int) -> int:
 
 @inlined
 def digest_at(group: int, number: int, t: int, position: int) -> int:
-    """The digest of a row of a slice, by its number there; ``position`` is the one that has digests."""
+    """The digest of row ``number`` of a slice; ``position`` is the key position that has digests."""
     if load(group, BLOCK_CAPACITY) > INLINE:
         return load32(slice_rows(group) + 4 * load(group, BLOCK_CAPACITY), number)
     row = load(t, TABLE_ROWS) + 8 * load32(slice_rows(group), number) * load(t, TABLE_WIDTH)
@@ -154,7 +154,7 @@ def digest_at(group: int, number: int, t: int, position: int) -> int:
 
 @inlined
 def position_of(group: int, digest: int) -> int:
-    """Which of the rows of a slice has a digest, the first of them, or -1; the slice is one that ``is_scanned``."""
+    """Position of the first row of a slice with a digest, or -1. For a slice for which ``is_scanned`` is 1."""
     digests = slice_rows(group) + 4 * load(group, BLOCK_CAPACITY)
     count = load(group, ROWS_COUNT)
     for start in range(0, count, EIGHT):
@@ -171,13 +171,13 @@ def position_of(group: int, digest: int) -> int:
 
 @inlined
 def words_of_block(x: int, capacity: int) -> int:
-    """Words of a block outside of its group."""
+    """Number of words of a block that lies outside its group."""
     return capacity if load(x, DIGESTED) != 0 else capacity >> 1
 
 
 @inlined
 def slice_size(x: int, row: int) -> int:
-    """How many rows the slice of a row has that is in the index."""
+    """Number of rows in the slice of a row that is in the index."""
     count = load(x, COUNT)
     g = shift_right(load(row, load(x, ROW_WORD)), 32)
     return load(load(x, GROUPS) + 8 * (g * (count + GROUP_EXTRA) + count), ROWS_COUNT)
@@ -185,7 +185,7 @@ def slice_size(x: int, row: int) -> int:
 
 @jit
 def row_hash(x: int, row: int) -> int:
-    """Hash of the indexed part of a row: ``hash_key`` of the same words."""
+    """Hash of the indexed words of a row; equals ``hash_key`` of them."""
     state = 0
     for i in range(load(x, COUNT)):
         state = mix(state, load(row, load(x, POSITIONS + i)))
@@ -194,7 +194,7 @@ def row_hash(x: int, row: int) -> int:
 
 @jit
 def group_of(x: int, row: int, h: int) -> int:
-    """Number of the group a row belongs to, or -1."""
+    """Number of the group of a row, or -1."""
     slots = load(x, SLOTS)
     mask = load(x, MASK)
     count = load(x, COUNT)
@@ -218,7 +218,7 @@ def group_of(x: int, row: int, h: int) -> int:
 
 @jit
 def grow_group_slots(x: int) -> int:
-    """Double the slots; 0 where memory is out."""
+    """Double the slots; 0 without memory."""
     mask = load(x, MASK)
     slots = double_slots(load(x, SLOTS), mask, load(x, LOW), load(x, HIGH))
     if slots == 0:
@@ -231,7 +231,7 @@ def grow_group_slots(x: int) -> int:
 
 @jit
 def grow_groups(x: int) -> int:
-    """Make room for half as many groups again; 0 where memory is out."""
+    """Grow the array of groups by half; 0 without memory."""
     used = load(x, USED)
     count = load(x, COUNT)
     width = count + GROUP_EXTRA
@@ -241,7 +241,7 @@ def grow_groups(x: int) -> int:
     if groups == 0:
         return 0
     if groups != old:
-        # Blocks stay where they are, so their distance changes.
+        # Blocks do not move, so their distance changes.
         for g in range(used):
             group = groups + 8 * g * width + 8 * count
             if load(group, BLOCK_CAPACITY) > INLINE:
@@ -254,7 +254,7 @@ def grow_groups(x: int) -> int:
 
 @outside
 def new_group(x: int, row: int, h: int) -> int:
-    """Number of a fresh group for a row's key, or -1 where memory is out."""
+    """Number of a new group for the key part of a row; -1 without memory."""
     live = load(x, LIVE)
     if 4 * (live + 1) > 3 * (load(x, MASK) + 1) and grow_group_slots(x) == 0:
         return -1
@@ -281,7 +281,7 @@ def new_group(x: int, row: int, h: int) -> int:
 
 @jit
 def grow_block(x: int, t: int, group: int) -> int:
-    """Make room for a quarter as many rows again in a group's block; 0 where memory is out."""
+    """Grow the block of a group by a quarter; 0 without memory."""
     capacity = load(group, BLOCK_CAPACITY)
     wider = (capacity + (capacity >> 2) + 4) & -2
     if load(x, DIGESTED) != 0:
@@ -301,7 +301,7 @@ def grow_block(x: int, t: int, group: int) -> int:
         before = words_of_block(x, capacity)
         block = widen_block(slice_rows(group), before, words, load(x, LOW), load(x, HIGH))
         if block != 0 and digested != 0:
-            # From the end on, as the two places may overlap.
+            # From the end, because source and target overlap.
             for i in range((capacity >> 1) - 1, -1, -1):
                 store(block + 4 * wider, i, load(block + 4 * capacity, i))
     if block == 0:
@@ -314,7 +314,7 @@ def grow_block(x: int, t: int, group: int) -> int:
 
 @outside
 def index_insert(x: int, t: int, number: int) -> int:
-    """Enter a row of table ``t`` by number; 0 where memory is out."""
+    """Insert row ``number`` of table ``t``; 0 without memory."""
     row = load(t, TABLE_ROWS) + 8 * number * load(t, TABLE_WIDTH)
     h = row_hash(x, row)
     g = group_of(x, row, h)
@@ -338,7 +338,7 @@ def index_insert(x: int, t: int, number: int) -> int:
 
 @outside
 def drop_group(x: int, g: int) -> None:
-    """Take an empty group out of the slots; its number becomes free."""
+    """Remove an empty group from the slots; its number becomes free."""
     count = load(x, COUNT)
     group = load(x, GROUPS) + 8 * g * (count + GROUP_EXTRA)
     empty_slot(load(x, SLOTS), load(x, MASK), hash_words(group, count), g)
@@ -355,7 +355,7 @@ def drop_group(x: int, g: int) -> None:
 
 @outside
 def index_remove(x: int, t: int, number: int) -> None:
-    """Take a row of table ``t`` out, by number."""
+    """Remove row ``number`` of table ``t``."""
     rows = load(t, TABLE_ROWS)
     width = load(t, TABLE_WIDTH)
     row_word = load(x, ROW_WORD)
@@ -367,7 +367,7 @@ def index_remove(x: int, t: int, number: int) -> None:
     last = load(group, ROWS_COUNT) - 1
     block = slice_rows(group)
     if last < position or load32(block, position) != number:
-        return  # the row never came in: memory had run out
+        return  # the row was never inserted: memory had run out
     if position != last:
         moved = load32(block, last)
         store32(block, position, moved)

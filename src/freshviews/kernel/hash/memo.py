@@ -1,9 +1,9 @@
-"""Sums that a join remembers: a table of so many places, in which a new sum takes the place of an old one.
+"""A cache of sums for a join: a direct-mapped table of fixed size, in which a new sum replaces an old one.
 
-The sum over the variables below a point of a join depends on those above that share an atom with them. Where that is
-a part of what is bound, equal sums come again and again; each is looked up by the variables it depends on (Kalinsky,
-Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017). An entry is ``taken, key ..., sum ...``, at a place by
-the hash of its key.
+The sum over the variables below a point of a join depends on the variables above it that share an atom with them. If
+these are only some of the bound variables, equal sums recur, and each is looked up by the variables it depends on
+(Kalinsky, Etsion, Kimelfeld, Flexible Caching in Trie Joins, EDBT 2017). An entry is ``taken | key ... | sum ...``, at
+the position given by the hash of its key.
 """
 
 from __future__ import annotations
@@ -15,31 +15,31 @@ PLACES = 1 << 16
 
 @jit
 def new_memo(words: int) -> int:
-    """A memo of entries with so many words of key and sum; 0 where memory is out."""
+    """An empty memo; ``words`` is the size of key and sum together. 0 without memory."""
     memo = allocate(PLACES * (words + 1))
     return memo
 
 
 @inlined
 def memo_place(memo: int, key: tuple[int, ...], words: int) -> int:
-    """The address of the entry that a key has or would have."""
+    """Address of the entry that a key has or would have; ``words`` as of ``new_memo``."""
     return memo + 8 * (words + 1) * (hash_key(key) & (PLACES - 1))
 
 
 @inlined
 def has_sum(entry: int, key: tuple[int, ...]) -> bool:
-    """Whether the entry is the key's."""
+    """Whether the entry belongs to the key."""
     return load(entry, 0) != 0 and key_equals(entry + 8, key)
 
 
 @inlined
 def enter_sum(entry: int, key: tuple[int, ...]) -> None:
-    """Make the entry the key's; the words of the sum follow the key."""
+    """Write a key into an entry; the caller writes the sum after it."""
     store(entry, 0, 1)
     write_key(entry + 8, key)
 
 
 @jit
 def free_memo(memo: int) -> None:
-    """Give the memory back; 0, no memo, is allowed."""
+    """Release a memo; 0 is allowed."""
     release(memo)

@@ -1,23 +1,24 @@
-"""Pending rows: rows that are appended to a table, and entered into slots and indexes when something first looks.
+"""Deferred inserts: rows that are appended to a table, and added to slots and indexes when something first looks.
 
-A table that is only added to for a long time, by large batches, pays for slots and indexes that nobody reads. Its
-rows are appended instead: the last ``PENDING`` of its used rows are in no slot and in no index, and several rows
-may have one key. What they hold, added up by key, is what the table holds, so a scan that adds up, or copies rows
-with their multiplicities, may take them as they lie; whatever needs a row by its key, a slice, or each key once
-calls ``enter_pending`` first, which enters them all. No row is entered twice, so bounds hold amortised.
+Large batches into a table that is only added to would pay for slots and indexes that nobody reads. Their rows are
+appended instead: the last ``PENDING`` used rows are in no slot and no index, and several may have one key. The content
+of the table is the sum of its rows by key. A scan that sums, or copies rows with multiplicities, reads deferred rows
+like others. Whatever needs a row by key, a slice, or each key once first calls ``enter_pending``, which flushes them.
+No row is flushed twice, so bounds hold amortised.
 
-- At most ``MOST`` rows are left pending, so that none who enters them waits long: a batch that comes beyond has as
-  many of the oldest entered as it appends.
-- Memory stays proportional to the distinct keys. At ``FIRST_LOOK`` rows, and at every doubling, ``repeats``
-  estimates how many keys there are; where more than an eighth of the rows are repetitions, all are entered, and
-  nothing is appended before the table has twice as many rows.
-- Sums do not overflow when rows are merged: while rows may be appended, no component of an entered row is as
-  large as ``LARGE``, and those of all pending rows add up to less (``ROOM``). A table that once had a larger one
-  is never appended to again. So an overflow shows in the batch that makes it.
-- Who appends: ``base_store`` and triggers, see ``codegen.writing.appending``. Tables with a journal or an ordered index
-  are none of theirs, but for the rows of a base table, which are entered before any of them is journaled.
+- At most ``MOST`` inserts are deferred, to limit the wait of the update that flushes: a batch beyond that flushes as
+  many of the oldest rows as it appends.
+- Memory stays proportional to the distinct keys. At ``FIRST_LOOK`` rows, and at every doubling, ``repeats`` estimates
+  the number of keys; if more than an eighth of the rows are repetitions, all are flushed, and no insert is deferred
+  until the table has twice as many rows.
+- Merging rows cannot overflow: while inserts are deferred, no component of another row reaches ``LARGE`` in magnitude,
+  and those of all deferred rows add up to less (``ROOM``). A table that once had a larger component never defers again,
+  so an overflow is reported in the batch that causes it.
+- ``base_store`` and triggers (``codegen.writing.appending``) append. Tables with a journal or an ordered index are
+  never appended to, except the row table of a base table, whose deferred rows are flushed before any of them is
+  journaled.
 
-Where memory is out, entering stops between two rows: the table is whole, with the rest still pending.
+Without memory, flushing stops between two rows: the table is consistent, with the rest still deferred.
 """
 
 from __future__ import annotations
@@ -72,14 +73,14 @@ from freshviews.kernel.scalar.payload import plus
 
 NEVER = 2**63 - 1
 AHEAD = 64
-"""Rows whose slots are fetched at once."""
+"""Rows whose slots are prefetched together."""
 SAMPLE = 2048
-"""Keys that ``repeats`` looks at, about, where all rows have another one."""
+"""About how many keys ``repeats`` samples if all rows have different ones."""
 
 
 @inlined
 def fits(t: int, row: int) -> bool:
-    """Whether the payload of a row that is pending leaves sums within bounds; if so, it is counted."""
+    """Whether the payload of a deferred row keeps sums within bounds; if so, ROOM shrinks by it."""
     room = load(t, ROOM)
     for i in range(load(t, KEY), load(t, KEY) + load(t, PAYLOAD)):
         word = load(row, i)
@@ -102,7 +103,7 @@ def is_large(t: int, row: int) -> bool:
 
 @jit
 def link_all(t: int, number: int) -> int:
-    """Enter a row into every index, or, where memory is out, into none: 0 then."""
+    """Insert a row into every index and return 1; without memory into none, and return 0."""
     indexes = load(t, INDEX_LIST)
     for i in range(load(t, LINKED)):
         if index_insert(load(indexes, i), t, number) == 0:
@@ -114,7 +115,7 @@ def link_all(t: int, number: int) -> int:
 
 @jit
 def enter_row(t: int, number: int, to: int, h: int, status: int) -> int:
-    """Enter one row, moved to number ``to`` or merged: 1 or 0; -1 where memory is out, nothing done."""
+    """Flush one deferred row: 1 if it moved to number ``to``, 0 if it was merged, -1 without memory, nothing done."""
     row = row_at(t, number)
     words = load(t, KEY)
     found = find_words(t, row, words, h)
@@ -141,7 +142,7 @@ def enter_row(t: int, number: int, to: int, h: int, status: int) -> int:
 
 @inlined
 def foresee_block(t: int, number: int, block: int, hashes: int) -> None:
-    """Write the hashes of a block of rows, and have their slots fetched."""
+    """Write the hashes of a block of rows and prefetch their slots."""
     words = load(t, KEY)
     slots = load(t, SLOTS)
     mask = load(t, MASK)
@@ -153,7 +154,7 @@ def foresee_block(t: int, number: int, block: int, hashes: int) -> None:
 
 @inlined
 def free_pending(t: int, number: int) -> None:
-    """Give the number of a row that is in no slot free."""
+    """Free the number of a row that is in no slot."""
     row = row_at(t, number)
     for i in range(load(t, WIDTH)):
         store(row, i, 0)
@@ -163,16 +164,16 @@ def free_pending(t: int, number: int) -> None:
 
 @outside
 def enter_oldest(t: int, count: int, status: int) -> int:
-    """Enter so many of the pending rows, the oldest, in their places; -1 where memory is out, the rest pending."""
+    """Flush the ``count`` oldest deferred rows in place; -1 without memory, the rest still deferred."""
     pending = load(t, PENDING)
     return _enter(t, load(t, USED) - pending + min(count, pending), 0, status)
 
 
 @outside
 def enter_pending(t: int, status: int) -> int:
-    """Enter all pending rows, equal ones merged; how many there were, or -1 where memory is out.
+    """Flush all deferred rows and merge equal ones. Returns how many there were; -1 without memory.
 
-    An overflow is told at ``status`` (see ``payload``).
+    An overflow is stored at ``status`` (see ``scalar.payload``).
     """
     pending = load(t, PENDING)
     if pending == 0:
@@ -185,8 +186,11 @@ def enter_pending(t: int, status: int) -> int:
 
 @outside
 def _enter(t: int, end: int, together: int, status: int) -> int:
-    """Enter the pending rows before a number; -1 where memory is out, the rest pending. ``together``: rows move up to
-    where others were merged; else each stays in its place, and the numbers of those are free."""
+    """Flush the deferred rows with numbers below ``end``; -1 without memory, the rest still deferred.
+
+    With ``together``, rows move up over merged ones. Otherwise each keeps its number, and those of merged rows are
+    freed.
+    """
     first = load(t, USED) - load(t, PENDING)
     number = first
     to = first
@@ -230,8 +234,8 @@ def _enter(t: int, end: int, together: int, status: int) -> int:
 def repeats(t: int) -> bool:
     """Whether more than an eighth of the rows have a key that another row has too; an estimate.
 
-    It counts the different ones among the keys whose hash ends in so many zeros: that of every key comes once,
-    however often it is there, so the estimate of all keys is good to a few hundredths.
+    Samples the keys whose hash ends in a number of zero bits. All rows of one key are in the sample or none, so the
+    estimate of the number of keys is within a few hundredths.
     """
     rows = load(t, LIVE) + load(t, PENDING)
     part = 1
@@ -267,8 +271,7 @@ def repeats(t: int) -> bool:
 
 @outside
 def look(t: int, status: int) -> int:
-    """At a doubling of the rows: enter all where many are equal. 1 where rows may be appended, -1 where memory
-    is out."""
+    """At a doubling of the rows, flush if many are equal. 1 if inserts may be deferred, 0 if not, -1 without memory."""
     if load(t, LIVE) + load(t, PENDING) < load(t, LOOK_AT):
         return 1
     if not repeats(t):
@@ -283,13 +286,13 @@ def look(t: int, status: int) -> int:
 
 @outside
 def go_on(t: int, status: int) -> int:
-    """After the payloads have grown large: enter all. Whether rows may be appended; also where memory is out."""
+    """Flush after payloads have become large; 1 if inserts may still be deferred, or without memory."""
     return 1 if enter_pending(t, status) < 0 or load(t, LIVE) >= load(t, EAGER_BELOW) else 0
 
 
 @outside
 def decide(t: int, multiplicities: int, stride: int, n: int, status: int) -> int:
-    """``begin_append`` where rows are pending or the batch is large."""
+    """The slow path of ``begin_append``: rows are deferred already, or the batch is large."""
     appends = 1 if load(t, LIVE) >= load(t, EAGER_BELOW) else 0
     for i in range(n):
         if load(multiplicities, i * stride) <= 0:
@@ -305,8 +308,10 @@ def decide(t: int, multiplicities: int, stride: int, n: int, status: int) -> int
 
 @inlined
 def begin_append(t: int, multiplicities: int, stride: int, n: int, status: int) -> int:
-    """Whether a batch that is only added to a table is appended: it is large, or rows are pending, and all of it is
-    inserted. 0 where not, all rows entered; -1 where memory is out."""
+    """1 if the inserts of a batch are deferred, 0 if not and all rows are flushed, -1 without memory.
+
+    Defers if the batch only inserts, and is large or the table has deferred rows.
+    """
     if n < load(t, APPEND_FROM) and load(t, PENDING) == 0:
         return 0
     return decide(t, multiplicities, stride, n, status)
@@ -314,7 +319,7 @@ def begin_append(t: int, multiplicities: int, stride: int, n: int, status: int) 
 
 @inlined
 def append_row(t: int, key: tuple[int, ...]) -> int:
-    """Address of a new pending row with the key and a zero payload; ``hold`` follows when that is written."""
+    """Address of a new deferred row with the key and a zero payload; ``hold`` follows when that is written."""
     used = load(t, USED)
     if used == load(t, CAPACITY) and make_room(t, 1) == 0:
         return load(t, SCRATCH)
@@ -329,9 +334,9 @@ def append_row(t: int, key: tuple[int, ...]) -> int:
 
 @inlined
 def hold(t: int, row: int, status: int) -> int:
-    """After the payload of a pending row is written: whether the rest of the batch is appended too.
+    """To be called after the payload of a deferred row is written: 1 if the rest of the batch is deferred too.
 
-    Rows may be entered by this; an overflow, which is then that of the row, is told at ``status``.
+    May flush. An overflow, which is then one of this row, is stored at ``status``.
     """
     if not fits(t, row):
         return go_on(t, status)
@@ -342,6 +347,6 @@ def hold(t: int, row: int, status: int) -> int:
 
 @inlined
 def note_large(t: int, row: int) -> None:
-    """After an entered row of a table that others append to was changed: never append where it is large."""
+    """To be called after another row of a table with deferred inserts changed: never defer again if it is large."""
     if is_large(t, row):
         store(t, EAGER_BELOW, NEVER)

@@ -1,7 +1,7 @@
-"""Tables begun anew: emptied, or with their rows packed together, and memory as for what is there.
+"""Reset a table or index to empty, or pack its rows, and release memory.
 
-What is rebalanced is scanned, and must take time by the rows that are there, not by those that once were. For tables
-without an order and without a journal.
+Rebalancing scans tables. A scan must take time in the number of live rows, not of rows that were there once. For tables
+without an ordered index and without a journal.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from freshviews.kernel.memory.mem import allocate, copy_words, jit, load, releas
 from freshviews.kernel.memory.outside import outside
 
 SPARE = 64
-"""Free rows that are not worth packing."""
+"""Free rows that do not cause packing."""
 
 
 @jit
@@ -49,7 +49,7 @@ def clear_words(block: int, words: int) -> None:
 
 @jit
 def renewed(block: int, words: int, fewer: int, low: int, high: int) -> int:
-    """A block of fewer words, all zero, for one whose words nobody needs; where memory is out, that one, set to zero.
+    """A zeroed block of fewer words in place of one whose content is not needed; without memory the same block, zeroed.
 
     ``low`` and ``high`` bound the mapping that the block may belong to.
     """
@@ -63,7 +63,7 @@ def renewed(block: int, words: int, fewer: int, low: int, high: int) -> int:
 
 @outside
 def reset_index(x: int) -> None:
-    """Empty an index and give its memory back. Rows that were in it must forget their places."""
+    """Empty an index and release its memory. Rows keep a stale word of it: see ``forget_place``."""
     words = load(x, index.COUNT) + GROUP_EXTRA
     low, high = load(x, index.LOW), load(x, index.HIGH)
     for g in range(load(x, index.USED)):
@@ -86,7 +86,7 @@ def reset_index(x: int) -> None:
 
 @outside
 def reset_table(t: int) -> None:
-    """Remove every row and give its memory back."""
+    """Remove every row and release the memory."""
     low, high = load(t, LOW), load(t, HIGH)
     for i in range(load(t, INDEXES)):
         reset_index(load(load(t, INDEX_LIST), i))
@@ -105,21 +105,19 @@ def reset_table(t: int) -> None:
 
 @outside
 def reset_subset(t: int, place: int) -> None:
-    """Have no row in an index of a subset. What rows note of their place in it must then be forgotten: word by word,
-    with ``forget_place``, before one enters."""
+    """Empty the index of a subset. Before a row is inserted again, ``forget_place`` must clear its word."""
     reset_index(load(load(t, INDEX_LIST), place))
 
 
 @jit
 def forget_place(t: int, place: int, row: int) -> None:
-    """A row has no place in an index of a subset."""
+    """Clear a row's word of the index of a subset."""
     store(row, load(load(load(t, INDEX_LIST), place), index.ROW_WORD), 0)
 
 
 @outside
 def pack_table(t: int) -> None:
-    """Where three of four rows that were handed out are free, have those that are there lie together; they get other
-    numbers and are in no subset."""
+    """If three of four row numbers are free, move the rows together. They get new numbers and leave all subsets."""
     live = load(t, LIVE)
     if load(t, USED) <= 4 * live + SPARE:
         return

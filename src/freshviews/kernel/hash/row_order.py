@@ -8,22 +8,12 @@ columns, from the last group to the first; the sort is stable.
 from __future__ import annotations
 
 from freshviews.kernel.hash.table import USED, is_zero, row_at
-from freshviews.kernel.memory.mem import allocate, inlined, jit, load, release, shift_right, store
+from freshviews.kernel.memory.mem import allocate, jit, load, release, store
 from freshviews.kernel.memory.outside import outside
-from freshviews.kernel.memory.row_sort import DIGIT, FEW, insertion_sort, radix_sort
+from freshviews.kernel.memory.row_sort import DIGIT, FEW, bits_of, insertion_sort, radix_sort
 
 PACKED = 63
 """Bits of a packed sort key: it is compared as a signed word."""
-
-
-@inlined
-def bits_of(most: int) -> int:
-    """Number of bits of an unsigned word."""
-    bits = 0
-    while most != 0:
-        bits += 1
-        most = shift_right(most, 1)
-    return bits
 
 
 @jit

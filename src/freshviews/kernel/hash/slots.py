@@ -32,7 +32,7 @@ def fill_slot(slots: int, mask: int, h: int, number: int) -> None:
 
 @jit
 def empty_slot(slots: int, mask: int, h: int, number: int) -> None:
-    """Remove a number, which is there, and shift back the slots that a search would no longer reach."""
+    """Remove the slot of a number, and shift back the slots that a search would no longer reach."""
     hole = h & mask
     while load(slots, hole) & 0xFFFFFFFF != number + 1:
         hole = (hole + 1) & mask

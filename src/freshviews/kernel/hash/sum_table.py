@@ -1,10 +1,10 @@
-"""Sums by a key, made anew again and again: a table that is emptied in constant time.
+"""Sums by a key, computed again and again: a hash table that is emptied in constant time.
 
-A join that remembers what it sums below a binding fills such a table once per binding and then asks it many times, so
-that emptying must not cost what filling it once has cost. An entry is ``time, key ..., sum ...``; what was entered
-before the table was last emptied has an older time, and is not there. Entries stand in the first of several *areas*,
-each four times as large as the one before, that is at most half full, so that few keys lie close together however many
-there were before; when an area is half full they move on to the next. A sum that has become zero stays.
+A join that caches sums below a binding fills such a table once per binding and probes it many times, so emptying must
+not cost what filling has cost. An entry is ``time | key ... | sum ...``; an entry with a time before the last emptying
+is not there. Entries are in the smallest of several *areas* that is at most half full; each area is four times as large
+as the one before. So a few keys lie close together even after many were there. A half-full area is copied to the next
+one. A sum that has become zero stays.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ from freshviews.kernel.memory.mem import (
 ENTRIES = 0
 """Address of the area in use."""
 MASK = 1
-"""One less than its places."""
+"""Its number of entries less 1."""
 COUNT = 2
 TIME = 3
 BYTES = 4
-"""Of an entry."""
+"""Bytes of an entry."""
 KEY = 5
 """Words of a key."""
 AREA = 6
 """Number of the area in use."""
 LOST = 7
-"""Not zero where memory ran out, and a sum may be missing."""
+"""Not zero if memory ran out and a sum may be missing."""
 FIRST_AREA = 8
 AREAS = 16
 LEAST = 1 << 10
-"""Places of the first area."""
+"""Entries of the first area."""
 GROWTH = 2
-"""Bits by which an area is larger than the one before."""
+"""Binary logarithm of the growth from one area to the next."""
 
 
 @jit
 def new_sums(key: int, words: int) -> int:
-    """An empty table for keys and sums of so many words; 0 where memory is out."""
+    """An empty table with ``key`` words of key and ``words`` words of sum; 0 without memory."""
     table = allocate(FIRST_AREA + AREAS)
     if table == 0:
         return 0
@@ -66,7 +66,7 @@ def new_sums(key: int, words: int) -> int:
 
 @jit
 def free_sums(table: int) -> None:
-    """Give the memory back; 0, no table, is allowed."""
+    """Release a table; 0 is allowed."""
     if table != 0:
         for i in range(AREAS):
             release(load(table, FIRST_AREA + i))
@@ -85,7 +85,7 @@ def clear_sums(table: int) -> None:
 
 @inlined
 def _place(table: int, key: tuple[int, ...]) -> int:
-    """The address of the entry of a key, or of the place where it would be."""
+    """The address of the entry of a key, or of the empty one where it would be."""
     entries, mask, width, time = load(table, ENTRIES), load(table, MASK), load(table, BYTES), load(table, TIME)
     at = hash_key(key) & mask
     entry = entries + at * width
@@ -97,14 +97,14 @@ def _place(table: int, key: tuple[int, ...]) -> int:
 
 @inlined
 def find_sum(table: int, key: tuple[int, ...]) -> int:
-    """The address of the row, key and sum, of a key, or 0."""
+    """The address of key and sum of a key, or 0."""
     entry = _place(table, key)
     return entry + 8 if load(entry, 0) == load(table, TIME) else 0
 
 
 @inlined
 def sum_row(table: int, key: tuple[int, ...]) -> int:
-    """The address of the row of a key, made with a sum of zero where there is none."""
+    """The address of key and sum of a key; a new sum of zero if there is none."""
     entry = _place(table, key)
     if load(entry, 0) == load(table, TIME):
         return entry + 8
@@ -121,7 +121,7 @@ def sum_row(table: int, key: tuple[int, ...]) -> int:
 
 @jit
 def grow_sums(table: int) -> None:
-    """Move on to the next area. Where there is no memory for it the table is emptied, and LOST is told."""
+    """Move to the next area. Without memory, empty the table and set LOST."""
     number, width, time = load(table, AREA) + 1, load(table, BYTES), load(table, TIME)
     old, places = load(table, ENTRIES), load(table, MASK) + 1
     larger = places << GROWTH

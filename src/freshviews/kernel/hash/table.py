@@ -1,29 +1,24 @@
-"""The hash table that holds relations and views: rows of words, found by key, indexed by parts of it.
+"""The hash table of a relation or view: rows of words, found by key, indexed by parts of it.
 
-A table is a header block (its address is the table's handle), an array of rows, and open-addressing
-slots with linear probing. A slot is one word, ``hash << 32 | row + 1``, zero where empty: most misses are
-decided without touching a row, growth rehashes without touching rows, and deletion shifts slots back, so
-that there are no tombstones. A row never moves to another number while it lives, which is what lets
-indexes hold row numbers.
+A table is a header block (its address is the handle), an array of rows, and slots (see ``slots``). A row keeps its
+number while it lives, so indexes and slots store row numbers.
 
-A row's words::
+The words of a row::
 
     key ... | payload ... | one word per index | one word per ordered index, and per fold of it | stamp
 
-The payload decides presence: a row whose payload words are all zero is not in the relation. It is removed
-at once, or, while a journal is kept, when the journal is cleared. The journal holds, for every row touched
-since the last ``clear_journal``, its number and its payload before: the delta of a view is read off it, and
-``stamp`` (the epoch of the last touch) keeps it free of repeats. Tables that never keep a journal have no
-stamp.
+The payload decides presence: a row whose payload words are all zero is not in the relation. Such a row is removed at
+once or, if a journal is kept, when the journal is cleared. The journal has an entry for every row touched since the
+last ``clear_journal``, its number and its payload before; the delta of a view is read from it. ``stamp`` is the epoch
+of the last touch, so a row is journaled once. A table that never keeps a journal has no stamp.
 
-What is done once per table is plain Python, without a decorator: compiling it would take longer.
+A table can have deferred inserts at the end of its array of rows. They are in no slot and no index, may move to another
+number, and several may have one key. ``pending`` says what is allowed on such a table.
 
-Rows may be *pending*, at the end of the array: they are in no slot and no index, have no number of their own yet,
-and several may have one key.
-``pending.py`` says what may be done with such a table.
+Functions that run once per table are plain Python without a decorator: compiling them takes longer than running them.
 
-When memory runs out, ``upsert`` hands back a scratch row and raises the table's FAILED flag; the caller
-looks at the flag once, after its batch.
+When memory runs out, ``upsert`` returns a scratch row and sets the FAILED word; the caller checks it once after its
+batch.
 """
 
 from __future__ import annotations
@@ -50,8 +45,8 @@ from freshviews.kernel.memory.outside import outside
 
 # Words of the header.
 ROWS = 0  # address of the rows
-CAPACITY = 1  # rows there is room for
-USED = 2  # rows ever handed out: the scan's end
+CAPACITY = 1  # number of rows that fit
+USED = 2  # row numbers in use or free: a scan ends here
 FREE = 3  # first free row + 1, chained through word 0 of the rows
 LIVE = 4  # rows present
 SLOTS = 5  # address of the slots
@@ -62,44 +57,45 @@ PAYLOAD = 9  # words of the payload
 INDEXES = 10  # number of indexes
 INDEX_LIST = 11  # address of the list of index handles
 JOURNAL = 12  # address of the journal
-JOURNALED = 13  # entries in it
+JOURNALED = 13  # its number of entries
 JOURNAL_CAPACITY = 14
 JOURNALING = 15  # 1 while the journal is kept
 EPOCH = 16
-SCRATCH = 17  # address of a row to write to when memory is out
+SCRATCH = 17  # address of the row that is written when memory is out
 FAILED = 18
 ORDERED = 19  # number of ordered indexes
 ORDERED_LIST = 20  # address of the list of ordered-index handles
 LOW = 21  # first address of the mapping that arrays may lie in; see mapping.py
 HIGH = 22  # the address past its end
-PENDING = 23  # rows at the end of the used ones that are not entered yet; see pending.py
-ROOM = 24  # by how much the components of pending rows may still grow, added up
-LOOK_AT = 25  # rows at which it is looked at again how many of them are equal
-EAGER_BELOW = 26  # rows present below which nothing is appended
-APPEND_FROM = 27  # updates in a batch that is worth appending
-ENTERED = 28  # pending rows ever entered: steps, for who counts them
-LINKED = 29  # so many of the first indexes have every row; the others are of subsets, which rows enter and leave
-MOST = 30  # rows that are left pending; as many as come beyond them are entered
+PENDING = 23  # number of deferred inserts, at the end of the used rows; see pending.py
+ROOM = 24  # how much the components of deferred inserts may still add up to
+LOOK_AT = 25  # number of rows at which the share of equal rows is estimated again
+EAGER_BELOW = 26  # with fewer live rows, no insert is deferred
+APPEND_FROM = 27  # least updates of a batch whose inserts are deferred
+ENTERED = 28  # deferred inserts ever flushed; counted as steps
+LINKED = 29  # the first indexes, this many, have every row; the others are of subsets, which rows enter and leave
+MOST = 30  # most deferred inserts; beyond it, the oldest are flushed
 HEADER = 31
 
 LARGE = 2**62
-"""Two numbers that are less in size have a sum that fits int64."""
+"""The sum of two numbers of smaller magnitude fits int64."""
 FIRST_LOOK = 1 << 16
-"""Rows at which it is looked for the first time whether many are equal."""
+"""Number of rows at which the share of equal rows is first estimated."""
 LEAST_BATCH = 1024
-"""Updates in a batch that is worth appending to a table all of whose rows are entered."""
+"""Least updates of a batch whose inserts are deferred in a table without deferred inserts."""
 MOST_PENDING = 1 << 22
-"""Rows that are left pending: to enter them takes a second or two, which some update has to wait for."""
+"""Most deferred inserts of a table: flushing them takes a second or two, for which one update has to wait."""
 
 FIRST_CAPACITY = 8
 FULL = 25
-"""So many of 32 slots are taken when their number is doubled: more would make misses long, fewer rows dear."""
+"""Of 32 slots, how many may be taken; then the slots double. More make misses slow, fewer cost memory."""
 
 
 def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) -> int:
-    """Handle of an empty table; its index lists are filled by ``add_index`` and the ordered kernel.
+    """Handle of an empty table; ``add_index`` and ``ordered.index`` fill its lists of indexes.
 
-    ``ordered`` counts words of a row: one for each ordered index, and one for each of its folds.
+    ``ordered`` counts words of a row: one per ordered index, and one per fold of it. ``stamped`` is 1 if the table may
+    keep a journal.
     """
     t = allocate(HEADER)
     width = key + payload + indexes + ordered + stamped
@@ -122,9 +118,9 @@ def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) 
 
 
 def add_index(t: int, positions: int, count: int, digested: int = 0) -> int:
-    """Add an index on ``count`` key positions, read from the word block ``positions``; the table is empty.
+    """Add an index of every row on ``count`` key positions, listed in the block ``positions``; the table is empty.
 
-    ``digested`` is 1 + the position whose words have digests in it, or 0.
+    ``digested`` is 1 + the position whose words have digests in the index, or 0.
     """
     x = add_subset_index(t, positions, count, digested)
     store(t, LINKED, load(t, INDEXES))
@@ -132,7 +128,7 @@ def add_index(t: int, positions: int, count: int, digested: int = 0) -> int:
 
 
 def add_subset_index(t: int, positions: int, count: int, digested: int = 0) -> int:
-    """As ``add_index``, but rows enter it and leave it one by one; comes after all indexes of every row."""
+    """Add an index of a subset: statements insert and remove its rows. It comes after all indexes of every row."""
     n = load(t, INDEXES)
     x = new_index(positions, count, load(t, KEY) + load(t, PAYLOAD) + n, digested)
     store(load(t, INDEX_LIST), n, x)
@@ -142,7 +138,7 @@ def add_subset_index(t: int, positions: int, count: int, digested: int = 0) -> i
 
 @jit
 def free_table(t: int) -> None:
-    """Give all memory of a table back."""
+    """Release all memory of a table."""
     for i in range(load(t, INDEXES)):
         index_release(load(load(t, INDEX_LIST), i))
     for i in range(load(t, ORDERED)):
@@ -170,7 +166,7 @@ def row_number(t: int, address: int) -> int:
 
 @inlined
 def enter_slice(t: int, place: int, row: int) -> int:
-    """Enter a row into an index of a subset; 1 where it is the first row of its slice, else 0."""
+    """Insert a row into the index of a subset; 1 if it is the first row of its slice, else 0."""
     if row == load(t, SCRATCH):
         return 0
     x = load(load(t, INDEX_LIST), place)
@@ -182,7 +178,7 @@ def enter_slice(t: int, place: int, row: int) -> int:
 
 @inlined
 def last_of_slice(t: int, place: int, row: int) -> int:
-    """1 where a row of a subset is the only one of its slice, else 0."""
+    """1 if a row of a subset is the only one of its slice, else 0."""
     if row == load(t, SCRATCH):
         return 0
     return 1 if slice_size(load(load(t, INDEX_LIST), place), row) == 1 else 0
@@ -190,7 +186,7 @@ def last_of_slice(t: int, place: int, row: int) -> int:
 
 @inlined
 def leave_slice(t: int, place: int, row: int) -> None:
-    """Take a row out of an index of a subset."""
+    """Remove a row from the index of a subset."""
     if row != load(t, SCRATCH):
         index_remove(load(load(t, INDEX_LIST), place), t, row_number(t, row))
 
@@ -215,7 +211,7 @@ def find(t: int, key: tuple[int, ...]) -> int:
 
 @inlined
 def find_from(t: int, group: int, position: int, key: tuple[int, ...]) -> int:
-    """As ``find``, where the row is most likely that at a position of a slice; -1 where none is."""
+    """As ``find``, but first try the row at a position of a slice, which is likely the one; -1 for no such guess."""
     if position >= 0:
         row = row_at(t, load32(slice_rows(group), position))
         if key_equals(row, key):
@@ -225,7 +221,7 @@ def find_from(t: int, group: int, position: int, key: tuple[int, ...]) -> int:
 
 @inlined
 def same_words(one: int, other: int, words: int) -> bool:
-    """Whether two keys in memory are the same."""
+    """Whether two keys in memory are equal."""
     same = True
     for i in range(words):
         if load(one, i) != load(other, i):
@@ -236,7 +232,7 @@ def same_words(one: int, other: int, words: int) -> bool:
 
 @inlined
 def find_words(t: int, key: int, words: int, h: int) -> int:
-    """Address of the row whose key lies at an address and hashes to ``h``, or 0."""
+    """Address of the row whose key equals the words at an address, which hash to ``h``; 0 if absent."""
     slots = load(t, SLOTS)
     mask = load(t, MASK)
     i = h & mask
@@ -253,7 +249,7 @@ def find_words(t: int, key: int, words: int, h: int) -> int:
 
 @jit
 def grow_slots(t: int) -> int:
-    """Double the slots; 0 where memory is out."""
+    """Double the slots; 0 without memory."""
     mask = load(t, MASK)
     slots = double_slots(load(t, SLOTS), mask, load(t, LOW), load(t, HIGH))
     if slots == 0:
@@ -266,7 +262,7 @@ def grow_slots(t: int) -> int:
 
 @outside
 def make_room(t: int, more: int) -> int:
-    """Have room for so many rows after the used ones, and for more; 0 where memory is out."""
+    """Make room for ``more`` rows after the used ones, at least; 0 without memory."""
     used = load(t, USED)
     width = load(t, WIDTH)
     if used + more > load(t, CAPACITY):
@@ -284,7 +280,7 @@ def make_room(t: int, more: int) -> int:
 
 @jit
 def take_row(t: int) -> int:
-    """Number of a fresh row with a zero payload, or -1 where memory is out."""
+    """Number of a new row with a zero payload; -1 without memory."""
     free = load(t, FREE)
     if free != 0:
         row = row_at(t, free - 1)
@@ -303,7 +299,7 @@ def take_row(t: int) -> int:
 
 @outside
 def link_row(t: int, number: int) -> None:
-    """Enter a row, whose key is written, into the indexes that every row is in."""
+    """Insert a row, whose key is written, into the indexes that have every row."""
     for i in range(load(t, LINKED)):
         if index_insert(load(load(t, INDEX_LIST), i), t, number) == 0:
             store(t, FAILED, 1)
@@ -311,7 +307,7 @@ def link_row(t: int, number: int) -> None:
 
 @outside
 def insert_row(t: int, h: int) -> int:
-    """Number of a new row entered under a hash, its key still to be written; -1 where memory is out."""
+    """Number of a new row with a slot for its hash; the caller writes the key. -1 without memory."""
     live = load(t, LIVE)
     if 32 * (live + 1) > FULL * (load(t, MASK) + 1) and grow_slots(t) == 0:
         return -1
@@ -324,9 +320,9 @@ def insert_row(t: int, h: int) -> int:
 
 @inlined
 def upsert(t: int, key: tuple[int, ...]) -> int:
-    """Address of the row with the key, made with a zero payload where there was none.
+    """Address of the row with the key; a new row with a zero payload if there was none.
 
-    The address holds until the next ``upsert`` on this table.
+    The address is valid until the next ``upsert`` on this table.
     """
     row = find(t, key)
     if row != 0:
@@ -343,7 +339,7 @@ def upsert(t: int, key: tuple[int, ...]) -> int:
 
 @inlined
 def is_zero(t: int, row: int) -> bool:
-    """Whether the payload of a row is zero, that is, whether the row is absent."""
+    """Whether the payload of a row is zero: the row is absent from the relation."""
     start = load(t, KEY)
     for i in range(start, start + load(t, PAYLOAD)):
         if load(row, i) != 0:
@@ -353,7 +349,7 @@ def is_zero(t: int, row: int) -> bool:
 
 @outside
 def remove_row(t: int, row: int) -> None:
-    """Take a row out of slots and indexes; its number becomes free and its payload zero."""
+    """Remove a row from slots and indexes; its number becomes free and its payload zero."""
     if row == load(t, SCRATCH):
         return
     number = row_number(t, row)
@@ -369,7 +365,7 @@ def remove_row(t: int, row: int) -> None:
 
 @outside
 def journal_row(t: int, row: int) -> None:
-    """Write the payload of a row into the journal: the slow path of ``touch``."""
+    """Append the payload of a row to the journal: the slow path of ``touch``."""
     payload = load(t, PAYLOAD)
     entry = payload + 1
     n = load(t, JOURNALED)
@@ -389,7 +385,7 @@ def journal_row(t: int, row: int) -> None:
 
 @inlined
 def touch(t: int, row: int) -> None:
-    """Before a payload changes: note the old one, once per row and batch, where a journal is kept."""
+    """To be called before a payload changes: journals the old payload, once per row and batch, if a journal is kept."""
     if load(t, JOURNALING) != 0:
         stamp = load(t, WIDTH) - 1
         if load(row, stamp) != load(t, EPOCH) and row != load(t, SCRATCH):
@@ -399,14 +395,14 @@ def touch(t: int, row: int) -> None:
 
 @inlined
 def settle(t: int, row: int) -> None:
-    """After a payload changed to zero: remove the row, unless the journal still needs it."""
+    """To be called after a payload became zero: removes the row, unless the journal still needs it."""
     if load(t, JOURNALING) == 0:
         remove_row(t, row)
 
 
 @jit
 def clear_journal(t: int) -> None:
-    """Forget the journal; rows that the batch left at zero are removed."""
+    """Empty the journal and remove the rows that the batch left at zero."""
     entry = load(t, PAYLOAD) + 1
     for i in range(load(t, JOURNALED)):
         row = row_at(t, load(load(t, JOURNAL) + 8 * i * entry, 0))
@@ -418,7 +414,7 @@ def clear_journal(t: int) -> None:
 
 @jit
 def table_bytes(t: int) -> int:
-    """Bytes a table holds: header, rows handed out, slots, indexes, journal."""
+    """Bytes that a table holds: header, rows, slots, indexes, journal."""
     total = HEADER + load(t, USED) * load(t, WIDTH) + load(t, MASK) + 1
     total += load(t, JOURNAL_CAPACITY) * (load(t, PAYLOAD) + 1)
     for i in range(load(t, INDEXES)):

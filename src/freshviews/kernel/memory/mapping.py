@@ -1,8 +1,8 @@
-"""Memory that comes from a file: pages that are read when touched and copied when written.
+"""Private mappings of files: pages are read when touched and copied when written.
 
-Tables and indexes whose arrays lie in a mapping know it by two words of their headers, its first address
-and the one past its end; both are zero where there is no mapping. An array or a block between the two belongs
-to the mapping and must never reach ``free`` or ``realloc``: ``release_block`` and ``widen_block`` see to that.
+The header of a table or index has two words, LOW and HIGH, the bounds of the mapping in which its arrays may lie; both
+are 0 without a mapping. A block between them belongs to the mapping and must not be passed to ``free`` or ``realloc``:
+``release_block`` and ``widen_block`` check that.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 _FAILED = ctypes.c_void_p(-1).value
 _WRITABLE = mmap.PROT_READ | mmap.PROT_WRITE
 _FIXED = 0x10
-# Room that is never written to shall not count as memory in use.
+# Reserved room must not count as memory in use before it is written.
 _NO_RESERVE = 0x4000 if sys.platform == "linux" else 0
 
 
 def reserve(size: int) -> int:
-    """Address of so many zeroed bytes, which take memory only once they are written. OSError without room."""
+    """Address of ``size`` zeroed bytes, which take memory only when written. Raises OSError without room."""
     return _map(None, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE, -1, 0)
 
 
 def map_file(address: int, size: int, file: int, offset: int) -> None:
-    """Put a piece of an open file in the place of reserved memory. OSError where that cannot be done.
+    """Map a piece of an open file over reserved memory. Raises OSError.
 
-    ``address`` and ``offset`` are multiples of the page size. What is written there stays out of the file,
-    which must not change as long as it is mapped; it may be deleted.
+    ``address`` and ``offset`` are multiples of the page size. Writes do not reach the file. The file must not change
+    while it is mapped; it may be deleted.
     """
     _map(address, size, mmap.MAP_PRIVATE | _FIXED | _NO_RESERVE, file, offset)
 
@@ -56,7 +56,7 @@ def _map(address: int | None, size: int, flags: int, file: int, offset: int) -> 
 
 
 def unmap(address: int, size: int) -> None:
-    """Give reserved memory back, with the files put into it."""
+    """Release reserved memory and the files mapped into it."""
     _libc.munmap(address, size)
 
 
@@ -69,9 +69,9 @@ def release_block(block: int, low: int, high: int) -> None:
 
 @inlined
 def widen_block(block: int, words: int, wider: int, low: int, high: int) -> int:
-    """The block with room for ``wider`` words, new words undefined; 0 (block kept) without memory.
+    """The block with room for ``wider`` words, new words undefined. Returns 0 without memory; the block stays then.
 
-    A block of the mapping from ``low`` to ``high`` is copied out of it, ``words`` words.
+    A block inside the mapping from ``low`` to ``high`` is copied: its first ``words`` words.
     """
     if block < low or block >= high:
         return reallocate(block, wider)

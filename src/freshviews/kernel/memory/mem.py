@@ -1,13 +1,12 @@
-"""Words of memory, reached by address: the floor that every kernel stands on.
+"""Load and store words by address; the compiler of kernels.
 
-Engine state is malloc'ed and addressed by int64, so that tables grow inside compiled code, a call passes
-one integer, and nothing is reference-counted on the hot path. Each primitive here has two bodies: a
-Python one (ctypes), which runs when kernels run as plain Python, and machine code for Numba. Setting
-``FRESHVIEWS_PURE_PYTHON=1`` before the first import makes ``jit`` the identity, and then all kernels and all
-generated code are plain Python over the same memory.
+Engine state is malloc'ed and addressed by int64: tables grow inside compiled code, a call passes one integer, and
+nothing is reference-counted on the hot path. Each primitive has two bodies: Python over ctypes, and machine code for
+Numba. With ``FRESHVIEWS_PURE_PYTHON=1`` set before the first import, ``jit`` is the identity; kernels and generated
+code then run as plain Python over the same memory.
 
-Addresses are bytes; ``load(a, i)`` and ``store(a, i, v)`` count in 8-byte words, ``load32`` and ``store32`` in
-4-byte ones. Nothing is checked: an address that is not one crashes the process.
+Addresses count bytes. ``load(a, i)`` and ``store(a, i, v)`` count ``i`` in 8-byte words, ``load32`` and ``store32`` in
+4-byte half words. Nothing is checked: a wrong address crashes the process.
 """
 
 from __future__ import annotations
@@ -46,14 +45,14 @@ _libc.free.argtypes = [ctypes.c_void_p]
 
 
 def jit(function: F) -> F:
-    """Compile a kernel with Numba, cached on disk; in plain-Python mode, leave it as it is."""
-    # Told outright: a function compiled on behalf of an inlined one would inherit its flag.
+    """Compile a kernel with Numba, cached on disk; in plain-Python mode, return it unchanged."""
+    # Explicit, because a function compiled on behalf of an inlined one would inherit its flag.
     made: F = compiled(function, forceinline=False)
     return made
 
 
 def inlined(function: F) -> F:
-    """As ``jit``, for the small functions of the hottest paths: LLVM is told to inline them."""
+    """As ``jit``, and LLVM must inline it: for the small functions of the hottest paths."""
     made: F = compiled(function, forceinline=True)
     return made
 
@@ -70,7 +69,7 @@ def compiled(function: F, *, forceinline: bool, no_cfunc_wrapper: bool = True) -
 
 
 def called(function: F) -> F:
-    """As ``jit``, for functions that compiled code is to call by their address: ``entry_of``, ``call_pair``."""
+    """As ``jit``, for functions that compiled code calls by address: see ``entry_of`` and ``call_pair``."""
     made: F = compiled(function, forceinline=False, no_cfunc_wrapper=False)
     return made
 
@@ -82,7 +81,10 @@ def signed(value: int) -> int:
 
 
 def primitive(function: Callable[..., Any], result: Any, lowering: Callable[..., Any], *kinds: Any) -> None:
-    """Give a Python function a machine-code body: ``lowering(builder, *llvm arguments)``."""
+    """Give a Python function a machine-code body: ``lowering(builder, *llvm arguments)``.
+
+    ``kinds`` are the Numba types of the arguments, ``result`` is that of the result.
+    """
 
     def typer(*args: Any) -> Any:
         return result if len(args) == len(kinds) else None
@@ -130,7 +132,7 @@ def store32(address: int, index: int, value: int) -> None:
 
 
 def same8(address: int, word: int) -> int:
-    """Which of the eight half words from ``address`` on are that of the word: a bit for each, the first one lowest."""
+    """Which of eight half words at an address equal the low half of a word: bit i of the result is number i."""
     return sum((ctypes.c_uint32.from_address(address + 4 * i).value == word & 0xFFFFFFFF) << i for i in range(8))
 
 
@@ -187,7 +189,7 @@ primitive(
 
 
 def prefetch(address: int) -> None:
-    """Tell the processor that the memory at an address will be read soon; no address does harm."""
+    """Ask the processor to fetch the memory at an address. Any address is allowed."""
 
 
 def _lower_prefetch(builder: Any, address: Any) -> None:
@@ -208,7 +210,7 @@ def f64(word: int) -> float:
 
 
 def bits(value: float) -> int:
-    """The bits of a float64 as a word; not canonical: see ``scalar.code``."""
+    """The bits of a float64 as a word. They are not a code yet: see ``scalar.code``."""
     word: int = struct.unpack("<q", struct.pack("<d", value))[0]
     return word
 
@@ -218,12 +220,12 @@ primitive(bits, types.int64, lambda b, x: b.bitcast(x, _WORD), types.float64)
 
 
 def allocate(words: int) -> int:
-    """Address of that many zeroed words, or 0 where there is no memory."""
+    """Address of that many zeroed words; 0 without memory."""
     return int(_libc.calloc(max(words, 1), 8) or 0)
 
 
 def reallocate(address: int, words: int) -> int:
-    """The block moved to a size of that many words, new words not zeroed; 0 (block kept) without memory."""
+    """The block resized to that many words, new words not zeroed. Returns 0 without memory; the block stays then."""
     return int(_libc.realloc(address, max(words, 1) * 8) or 0)
 
 
@@ -282,7 +284,7 @@ primitive(
 
 
 def call_pair(function: int, a: int, b: int) -> int:
-    """What the C function of two words to a word at an address makes of two words."""
+    """Call the C function at an address, of two words to a word."""
     return int(_PAIR(function)(a, b))
 
 
@@ -291,8 +293,10 @@ _entries: dict[Any, Any] = {}
 
 
 def entry_of(function: Any) -> int:
-    """Address of the C function that a function marked ``called`` is, compiled for its one signature; in plain-Python
-    mode it has two arguments."""
+    """Address of the C function of a kernel marked ``called``, compiled for its one signature.
+
+    In plain-Python mode the kernel has two arguments.
+    """
     if PURE_PYTHON:
         entry = _entries.setdefault(function, _PAIR(function))
         return ctypes.cast(entry, ctypes.c_void_p).value or 0
@@ -309,7 +313,7 @@ primitive(call_pair, types.int64, _lower_call_pair, types.int64, types.int64, ty
 
 
 def add_wrapping(a: int, b: int) -> int:
-    """a + b modulo 2^64: the ring in which payloads live before they are checked."""
+    """a + b modulo 2^64."""
     return signed(a + b)
 
 
@@ -341,12 +345,12 @@ def _overflowing(operation: str) -> Callable[[Any, Any, Any], Any]:
 
 
 def add_overflows(a: int, b: int) -> int:
-    """1 where a + b does not fit an int64, else 0."""
+    """1 if a + b does not fit int64, else 0."""
     return int(not -(2**63) <= a + b < 2**63)
 
 
 def mul_overflows(a: int, b: int) -> int:
-    """1 where a * b does not fit an int64, else 0."""
+    """1 if a * b does not fit int64, else 0."""
     return int(not -(2**63) <= a * b < 2**63)
 
 
@@ -355,7 +359,7 @@ primitive(mul_overflows, types.int64, _overflowing("smul"), types.int64, types.i
 
 
 def mix(state: int, word: int) -> int:
-    """One step of the hash: multiply by the golden ratio, fold the high half onto the low."""
+    """One step of the hash: multiply by the golden ratio, fold the high half onto the low one."""
     folded = (state ^ word) & _MASK
     product = ((folded ^ (folded >> 32)) * _MIX) & _MASK
     return signed(product ^ (product >> 32))
@@ -371,7 +375,7 @@ def _lower_mix(builder: Any, state: Any, word: Any) -> Any:
 primitive(mix, types.int64, _lower_mix, types.int64, types.int64)
 
 
-# Keys are tuples of words; the three operations on them are unrolled to the length of the tuple.
+# Keys are tuples of words. Numba unrolls the three operations on them to the length of the tuple.
 
 
 def hash_key(key: tuple[int, ...]) -> int:

@@ -1,9 +1,9 @@
-"""Kernels that compiled code calls by name, instead of holding a copy of them.
+"""Kernels that compiled code calls by name instead of linking a copy of them.
 
-Numba links what a function calls into the function, to the last callee: every trigger would be optimised and
-emitted with the growth of slots and the bookkeeping of indexes in it, and so would each kernel in between. A
-kernel marked ``outside`` is compiled once per machine, entered into the process under a symbol, and called
-there. That is for rare and for long paths; what must be inlined or is called per row stays with ``jit``.
+Numba links into a function everything it calls, down to the last callee. Without this module every trigger would
+contain its own copy of the growth of slots and the bookkeeping of indexes. A kernel marked ``outside`` is compiled once
+per machine, defined in the process under a symbol, and called there. Use it for rare and for long paths. What must be
+inlined or runs per row stays with ``jit``.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _WORD = ir.IntType(64)
 
 
 def outside(function: F) -> F:
-    """Compile a kernel of words to a word, or to None, for being called by name.
+    """Compile a kernel of words to a word or None, to be called by name.
 
-    From Python it is called as it is; in plain-Python mode it is left as it is.
+    A call from Python works as usual. In plain-Python mode the kernel is unchanged.
     """
     if PURE_PYTHON:
         return function

@@ -1,23 +1,34 @@
-"""Sorting rows of words, stably, by their first words: least-significant digit first, over the bits that vary.
+"""Stable radix sort of rows of words by their first words.
 
-Each word is taken as its distance from the least in its column, so that columns of small numbers, as codes
-mostly are, take one or two passes; a pass moves whole rows. Rows lie one after the other.
+Least-significant digit first, over the bits that vary: each word counts as its distance from the least word of its
+column, so a column of small numbers, as codes mostly are, takes one or two passes. A pass moves whole rows. Rows lie
+one after the other; a few rows are sorted by insertion.
 """
 
 from __future__ import annotations
 
-from freshviews.kernel.memory.mem import allocate, copy_words, jit, load, release, shift_right, store
+from freshviews.kernel.memory.mem import allocate, copy_words, inlined, jit, load, release, shift_right, store
 from freshviews.kernel.memory.outside import outside
 
 DIGIT = 11
-"""Most bits that a pass sorts by: their counts fit the first cache."""
+"""Most bits that a pass sorts by; the counts fit the first-level cache."""
 FEW = 32
-"""So many rows are sorted by insertion."""
+"""Up to this many rows are sorted by insertion."""
+
+
+@inlined
+def bits_of(most: int) -> int:
+    """Number of bits of an unsigned word."""
+    bits = 0
+    while most != 0:
+        bits += 1
+        most = shift_right(most, 1)
+    return bits
 
 
 @jit
 def gather_rows(batch: int, width: int, count: int, rows: int) -> None:
-    """Copy columns, given as in a batch of edits, to rows that lie one after the other."""
+    """Copy columns to rows that lie one after the other; ``batch`` has the address and stride of each column."""
     for c in range(width):
         words = load(batch, 2 * c)
         stride = load(batch, 2 * c + 1)
@@ -27,7 +38,7 @@ def gather_rows(batch: int, width: int, count: int, rows: int) -> None:
 
 @jit
 def compare_rows(rows: int, width: int, words: int, i: int, j: int) -> int:
-    """-1, 0 or 1 as row ``i`` comes before row ``j``, equals it, or comes after it, by the first words."""
+    """-1, 0 or 1: row ``i`` is less than, equal to or greater than row ``j`` in the first ``words`` words."""
     for c in range(words):
         x = load(rows, i * width + c)
         y = load(rows, j * width + c)
@@ -38,7 +49,7 @@ def compare_rows(rows: int, width: int, words: int, i: int, j: int) -> int:
 
 @jit
 def count_digits(rows: int, width: int, c: int, count: int, base: int, shift: int, mask: int, counts: int) -> None:
-    """Make of ``counts`` where the rows of each digit begin."""
+    """Write to ``counts`` the position at which the rows of each digit begin."""
     for d in range(mask + 1):
         store(counts, d, 0)
     for i in range(count):
@@ -55,7 +66,7 @@ def count_digits(rows: int, width: int, c: int, count: int, base: int, shift: in
 def move_by_digit(
     source: int, target: int, width: int, c: int, count: int, base: int, shift: int, mask: int, counts: int
 ) -> None:
-    """One pass: the rows in the order of a digit, else as they were."""
+    """One pass: move the rows into the order of one digit; rows with equal digits stay in order."""
     for i in range(count):
         row = source + 8 * i * width
         d = shift_right(load(row, c) - base, shift) & mask
@@ -68,7 +79,7 @@ def move_by_digit(
 
 @jit
 def insertion_sort(rows: int, width: int, words: int, count: int, spare: int) -> None:
-    """Sort a few rows; ``spare`` has room for one."""
+    """Sort a few rows in place; ``spare`` has room for one."""
     for i in range(1, count):
         j = i
         while j > 0 and compare_rows(rows, width, words, j - 1, j) > 0:
@@ -80,7 +91,7 @@ def insertion_sort(rows: int, width: int, words: int, count: int, spare: int) ->
 
 @jit
 def radix_sort(rows: int, other: int, counts: int, width: int, words: int, count: int) -> int:
-    """Sort rows, of which there is at least one; returns where they are then: ``rows`` or ``other``.
+    """Sort at least one row; returns where the sorted rows are: ``rows`` or ``other``.
 
     ``other`` has room for the rows, ``counts`` for ``1 << DIGIT`` words.
     """
@@ -94,10 +105,7 @@ def radix_sort(rows: int, other: int, counts: int, width: int, words: int, count
             x = load(source, i * width + c)
             base = x if x < base else base
             most = x if x > most else most
-        spread = most - base  # modulo 2^64: unsigned
-        bits = 0
-        while bits < 64 and shift_right(spread, bits) != 0:
-            bits += 1
+        bits = bits_of(most - base)  # modulo 2^64: unsigned
         passes = (bits + DIGIT - 1) // DIGIT
         shift = 0
         for left in range(passes, 0, -1):

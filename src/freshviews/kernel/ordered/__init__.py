@@ -1,3 +1,8 @@
-"""The ordered index of a hash table: MIN, MAX, folds over subtrees, and the first rows."""
+"""The ordered index of a hash table: a treap whose nodes are the rows themselves.
+
+A row stores its two children as row numbers + 1 in the halves of one word, then a word per fold of its subtree.
+
+- ``index``: insert, remove, MIN and MAX; ``folds``: other aggregates; ``top``: the rows of ``ORDER BY ... LIMIT``.
+"""
 
 __all__ = ["folds", "index", "top"]

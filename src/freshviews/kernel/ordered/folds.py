@@ -1,16 +1,16 @@
-"""Folds of an ordered index: what the last key words of the rows that share a prefix come to in a semigroup.
+"""Folds of an ordered index: aggregates of the last key words of the rows that share a prefix.
 
-The prefix may be shorter than the rest of the key: so one index has an aggregate at several levels of detail. The
-least and the greatest word are so in the order of the index.
+The prefix may be any shorter part of the key, so one index serves aggregates at several levels of detail. Least and
+greatest follow the order of the index.
 
 The search tree is *augmented* (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on augmenting
-data structures): beside its children a row has, for each fold, what the last key words of its subtree come to, in
-order, so that the semigroup need not commute. After a row came or went, ``ordered_refold`` makes the folds anew along
-the one path that changed; ``ordered_fold`` combines those of whole subtrees along the two paths that bound a prefix.
-Both look at O(log n) rows, expected.
+data structures): besides its children a row stores, for each fold, the combined last key words of its subtree, in
+order, so the operation need not commute. After an insertion or removal ``ordered_refold`` recomputes the folds along
+the one path that changed. ``ordered_fold`` combines those of whole subtrees along the two paths that bound a prefix.
+Both read O(log n) rows, expected.
 
-The paths have no bound that would be worth room of its own: on the way down a link leads back to the row above, and
-is put right on the way up (Schorr and Waite, CACM 1967). The sign of such a link tells the side that it is of.
+Paths are not stored in an array: on the way down a link is made to point to the row above, and is restored on the way
+up (Schorr and Waite, CACM 1967). The sign of such a link says which side it belongs to.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def _own(t: int, child: int) -> int:
 
 @inlined
 def _below(o: int, t: int, child: int, f: int) -> int:
-    """What a subtree comes to."""
+    """A fold of a whole subtree."""
     return load(row_at(t, child - 1), load(o, ROW_WORD) + 1 + f)
 
 
 @jit
 def _combine(o: int, fold: int, a: int, b: int) -> int:
-    """Two values of a fold, ``a`` of earlier rows than ``b``, made one."""
+    """Combine two values of a fold; ``a`` is of earlier rows than ``b``."""
     kind = load(fold, KIND)
     if kind == LEAST or kind == GREATEST:
         order = compare_codes(o, load(o, KINDS + load(o, WORDS) - 1), a, b)
@@ -64,7 +64,7 @@ def _combine(o: int, fold: int, a: int, b: int) -> int:
 
 @jit
 def _fold_row(o: int, t: int, child: int) -> None:
-    """Make the folds of a row anew, from those of its children."""
+    """Recompute the folds of a row from those of its children."""
     left = load32(left_link(o, t, child), 0)
     right = load32(right_link(o, t, child), 0)
     for f in range(load(o, FOLDS)):
@@ -79,7 +79,7 @@ def _fold_row(o: int, t: int, child: int) -> None:
 
 @jit
 def _fold_path(o: int, t: int, own: int, top: int) -> None:
-    """Make the folds anew of the rows that a search for row ``own`` passes from ``top`` on, the lowest one first."""
+    """Recompute the folds of the rows on the search path for row ``own`` from ``top`` on, the lowest one first."""
     row = row_at(t, own - 1)
     child = top
     above = 0
@@ -101,12 +101,12 @@ def _fold_path(o: int, t: int, own: int, top: int) -> None:
 
 @outside
 def ordered_refold(o: int, t: int, number: int) -> None:
-    """To be called after ``ordered_insert`` or ``ordered_remove`` of a row, before its key is gone."""
+    """To be called after ``ordered_insert`` or ``ordered_remove`` of a row, while its key is still there."""
     if load(t, FAILED) != 0:
         return
     own = number + 1
-    # An inserted row has split what was in its place: what changed is next to it, on both sides. Of a removed one the
-    # links are 0, and the search for it passes where the two sides were joined.
+    # An inserted row has split a subtree, so rows next to it on both sides have changed. A removed row has links of 0,
+    # and the search for it passes the rows where its two subtrees were joined.
     _fold_path(o, t, own, load32(left_link(o, t, own), 0))
     _fold_path(o, t, own, load32(right_link(o, t, own), 0))
     _fold_row(o, t, own)
@@ -115,7 +115,7 @@ def ordered_refold(o: int, t: int, number: int) -> None:
 
 @jit
 def _fold_of_prefix(o: int, t: int, f: int, words: int) -> int:
-    """What the rows come to that have the prefix in the header, of so many words; 0 where none has."""
+    """Fold ``f`` of the rows with the prefix in the header, of ``words`` words; 0 if there is none."""
     fold = ordered_fold_at(o, t, f)
     wanted = prefix_of(o)
     top = load32(o + 8 * ROOT, 0)
@@ -127,7 +127,7 @@ def _fold_of_prefix(o: int, t: int, f: int, words: int) -> int:
     if top == 0:
         return 0
     value = _own(t, top)
-    # On the path to the first row of the prefix a row that has it comes with all to its right; likewise the last.
+    # On the path to the first row of the prefix, a row with the prefix adds all rows to its right; likewise the last.
     child = load32(left_link(o, t, top), 0)
     while child != 0:
         right = load32(right_link(o, t, child), 0)
@@ -153,7 +153,9 @@ def _fold_of_prefix(o: int, t: int, f: int, words: int) -> int:
 
 @inlined
 def ordered_fold(o: int, t: int, prefix: tuple[int, ...], f: int) -> int:
-    """What the last key words of the rows whose key begins with ``prefix`` come to: no words in orders of their own,
-    and not all others need be in it."""
+    """Fold ``f`` of the last key words of the rows whose key begins with ``prefix``; 0 if there is none.
+
+    ``prefix`` has key words without a kind, not necessarily all of them.
+    """
     write_key(prefix_of(o), prefix)
     return _fold_of_prefix(o, t, f, len(prefix))

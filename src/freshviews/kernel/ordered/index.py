@@ -1,20 +1,19 @@
 """An ordered index: the rows of a table by key, the last key words in the orders of their types.
 
-It answers MIN and MAX under deletes: the last key word of the first or last row among those that agree on the
-rest of the key; it has the rows in order for ``kernel.ordered.top``, and folds of them for ``kernel.ordered.folds``.
-Words of
-the rest compare as integers; each of the last by a kind of its own. NULL comes first, or last where the kind says so.
-The string kind looks the bytes up in a heap that ``set_strings`` has named: words ``offsets`` of length n + 1, and the
-UTF-8 bytes of string i from ``offsets[i]`` to ``offsets[i + 1]``.
+It answers MIN and MAX under deletes: the last key word of the first or last row among those that agree on the rest of
+the key. ``top`` reads rows in order from it, and ``folds`` aggregates of them. The words of the rest compare as
+integers, each of the last words by a kind of its own. NULL comes first, or last if the kind says so. The string kind
+reads bytes from a heap named by ``set_strings``: ``offsets`` has n + 1 words, and the UTF-8 bytes of string i are
+``offsets[i]`` to ``offsets[i + 1]``.
 
-The index is a treap whose nodes are the rows themselves. A row keeps its two children, as row number + 1 or
-0, in the halves of one word (see table.py); its priority is a hash of its number. Nothing here recurses, and
-a search looks at O(log n) rows expected, whatever the order of insertion.
+The index is a treap whose nodes are the rows themselves. A row stores its two children, each as row number + 1 or 0, in
+the halves of one word (see ``hash.table``); its priority is a hash of its number. Nothing recurses, and a search reads
+O(log n) rows, expected, whatever the order of insertion.
 
-Membership is the caller's: ``ordered_insert`` when a row appears, after its key is written, and
-``ordered_remove`` when it vanishes, *before* ``settle`` or ``remove_row`` may give the row away. A row whose
-payload is zero, kept for the journal alone, is thus not in the index. Inserting a row that is in, and
-removing one that is not, change nothing; nor does anything once memory ran out, when the row is not one of the table.
+The caller keeps the index in step: ``ordered_insert`` when a row appears, after its key is written, and
+``ordered_remove`` when it vanishes, *before* ``settle`` or ``remove_row``. So a row with a zero payload that only the
+journal needs is not in the index. Inserting a row that is in, or removing one that is not, changes nothing. Neither
+does anything after memory ran out, when the row is not one of the table.
 """
 
 from __future__ import annotations
@@ -46,15 +45,15 @@ from freshviews.types.sqltype import NULL
 
 # Words of the header, which is one block: ``free_table`` frees it.
 ROOT = 0  # row number + 1 of the root, or 0
-ROW_WORD = 1  # which word of a row holds its children
+ROW_WORD = 1  # which word of a row has its children
 STRING_OFFSETS = 2  # address of the offsets of the string heap
 STRING_BYTES = 3  # address of its bytes
-TOP = 4  # what ``kernel.ordered.top`` keeps
+TOP = 4  # words of ``kernel.ordered.top``
 TOP_WORDS = 10
-WORDS = TOP + TOP_WORDS  # how many of the last key words are in orders of their own
-FOLDS = WORDS + 1  # how many folds of the last key word are kept
-KINDS = FOLDS + 1  # the kind of each of the last words; then room for the rest of a key, which a search is given
-# After the rest of a key, of which there is room for a whole one, come descriptions of the folds: see folds.py.
+WORDS = TOP + TOP_WORDS  # how many of the last key words have kinds
+FOLDS = WORDS + 1  # number of folds of the last key word
+KINDS = FOLDS + 1  # the kind of each of the last words; then room for the prefix of a search
+# After the prefix, which has room for a whole key, come descriptions of the folds: see folds.py.
 
 # A kind is one of these, with flags.
 INTEGER_ORDER = 0
@@ -68,10 +67,10 @@ _MAGNITUDE = 2**63 - 1
 
 @jit
 def new_ordered(t: int, words: int, folds: int = 0) -> int:
-    """Handle of an empty ordered index of an empty table, entered in its list; 0 without memory.
+    """Handle of an empty ordered index, added to the list of an empty table; 0 without memory.
 
-    The last so many key words are in the orders of kinds that are stored at KINDS before the first row comes, as are
-    descriptions of folds. The table was made with room for the index, and all its secondary indexes are added already.
+    The last ``words`` key words have kinds. The caller stores the kinds at KINDS, and descriptions of the folds, before
+    the first row. The table was made with room for the index, and has all its secondary indexes already.
     """
     n = load(t, ORDERED)
     o = allocate(KINDS + words + load(t, KEY) + folds * FOLD_WORDS)
@@ -87,14 +86,14 @@ def new_ordered(t: int, words: int, folds: int = 0) -> int:
 
 @jit
 def set_strings(o: int, offsets: int, data: int) -> None:
-    """Name the string heap; again whenever it moved, before the next insertion or removal."""
+    """Name the string heap; to be called again after it moved, before the next insertion or removal."""
     store(o, STRING_OFFSETS, offsets)
     store(o, STRING_BYTES, data)
 
 
 @jit
 def compare_strings(o: int, a: int, b: int) -> int:
-    """-1, 0 or 1 as string ``a`` of the heap comes before, is, or comes after string ``b`` by its bytes."""
+    """-1, 0 or 1: string ``a`` of the heap is less than, equal to or greater than string ``b`` by bytes."""
     offsets = load(o, STRING_OFFSETS)
     data = load(o, STRING_BYTES)
     start_a = load(offsets, a)
@@ -112,7 +111,7 @@ def compare_strings(o: int, a: int, b: int) -> int:
 
 @jit
 def compare_codes(o: int, kind: int, a: int, b: int) -> int:
-    """-1, 0 or 1 as code ``a`` comes before, is, or comes after code ``b`` in a kind of order."""
+    """-1, 0 or 1: code ``a`` is less than, equal to or greater than code ``b`` in a kind of order."""
     if a == b:
         return 0
     if a == NULL or b == NULL:
@@ -132,8 +131,7 @@ def compare_codes(o: int, kind: int, a: int, b: int) -> int:
 
 @jit
 def compare_prefix(a: int, b: int, words: int) -> int:
-    """-1, 0 or 1 as key ``a`` comes before, is, or comes after key ``b`` by so many first words, which are not among
-    those in orders of their own."""
+    """-1, 0 or 1: key ``a`` is less than, equal to or greater than ``b`` in the first ``words`` words, as integers."""
     for i in range(words):
         x = load(a, i)
         y = load(b, i)
@@ -144,7 +142,7 @@ def compare_prefix(a: int, b: int, words: int) -> int:
 
 @jit
 def compare_rows(o: int, t: int, a: int, b: int) -> int:
-    """-1, 0 or 1 as the row at ``a`` comes before, is, or comes after the one at ``b``."""
+    """-1, 0 or 1: the row at ``a`` comes before, equals or comes after the one at ``b``."""
     words = load(o, WORDS)
     first = load(t, KEY) - words
     order = compare_prefix(a, b, first)
@@ -157,7 +155,7 @@ def compare_rows(o: int, t: int, a: int, b: int) -> int:
 
 @inlined
 def _priority(child: int) -> int:
-    """What a heap orders rows by, given a row number + 1: a hash of it, then the number itself."""
+    """Priority in the heap of a row number + 1: a hash, then the number itself."""
     return (mix(mix(0, child), child) & 0x7FFFFFFF) << 32 | child
 
 
@@ -176,7 +174,7 @@ def right_link(o: int, t: int, child: int) -> int:
 
 @outside
 def ordered_insert(o: int, t: int, number: int) -> None:
-    """Enter a row of table ``t``, by number, when it appears."""
+    """Insert row ``number`` of table ``t``."""
     if load(t, FAILED) != 0:
         return
     row = row_at(t, number)
@@ -190,7 +188,7 @@ def ordered_insert(o: int, t: int, number: int) -> None:
         child = load32(link, 0)
     if child == own:
         return
-    # The row takes the place of the subtree, which is split into what comes before and after it.
+    # The row replaces the subtree, which is split into the rows before and after it.
     store32(link, 0, own)
     left = left_link(o, t, own)
     right = right_link(o, t, own)
@@ -209,7 +207,7 @@ def ordered_insert(o: int, t: int, number: int) -> None:
 
 @outside
 def ordered_remove(o: int, t: int, number: int) -> None:
-    """Take a row of table ``t`` out, by number, when it vanishes and before the table may remove it."""
+    """Remove row ``number`` of table ``t``, before the table removes it."""
     if load(t, FAILED) != 0:
         return
     row = row_at(t, number)
@@ -239,13 +237,13 @@ def ordered_remove(o: int, t: int, number: int) -> None:
 
 @inlined
 def prefix_of(o: int) -> int:
-    """Where a search is given the rest of a key."""
+    """Address of the prefix of a search, in the header."""
     return o + 8 * (KINDS + load(o, WORDS))
 
 
 @jit
 def _end_of_prefix(o: int, t: int, greatest: bool) -> int:
-    """The last key word of the first or last row of those that have the prefix in the header; 0 where none has."""
+    """The last key word of the first or last row with the prefix in the header; 0 if there is none."""
     wanted = prefix_of(o)
     words = load(t, KEY) - load(o, WORDS)
     found = 0
@@ -261,9 +259,9 @@ def _end_of_prefix(o: int, t: int, greatest: bool) -> int:
 
 @inlined
 def ordered_first(o: int, t: int, prefix: tuple[int, ...]) -> int:
-    """The last key word of the first row of those whose key begins with ``prefix``; 0 where there is none.
+    """The last key word of the first row whose key begins with ``prefix``; 0 if there is none.
 
-    ``prefix`` is all of a key but the words in orders of their own; the empty tuple where there are no more.
+    ``prefix`` has all key words without a kind; it may be empty.
     """
     write_key(prefix_of(o), prefix)
     return _end_of_prefix(o, t, False)
@@ -271,16 +269,16 @@ def ordered_first(o: int, t: int, prefix: tuple[int, ...]) -> int:
 
 @inlined
 def ordered_last(o: int, t: int, prefix: tuple[int, ...]) -> int:
-    """The last key word of the last row of those whose key begins with ``prefix``, as ``ordered_first``."""
+    """The last key word of the last row whose key begins with ``prefix``, as ``ordered_first``."""
     write_key(prefix_of(o), prefix)
     return _end_of_prefix(o, t, True)
 
 
 @outside
 def ordered_neighbour(o: int, t: int, row: int, after: int) -> int:
-    """The row that comes next after one, or before it where ``after`` is 0; its number + 1, or 0 where there is none.
+    """The next row after one, or the one before it if ``after`` is 0: row number + 1, or 0 if there is none.
 
-    ``row`` is an address, of a row that need not be in the index; 0 for the first row of all, or the last.
+    ``row`` is the address of a row, which need not be in the index; 0 for the first row of all, or the last.
     """
     found = 0
     child = load32(o + 8 * ROOT, 0)

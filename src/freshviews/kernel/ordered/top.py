@@ -1,13 +1,13 @@
-"""Which rows of an ordered index are among those from one place to another, kept row by row.
+"""Maintains the rows of ``ORDER BY ... LIMIT`` over an ordered index, row by row.
 
-For ``ORDER BY ... LIMIT``. The rows of the table, in the order of the index, each as often as its one payload word
-says (not at all below zero), are a sequence; wanted is the part of it from place ``first`` up to ``last``. It is what
-the first ``last`` have and the first ``first`` have not, so two *boundaries* are kept in the header of the index:
-each knows the last row before it, how many of that row's copies come before it, and how many rows of the sequence do.
+The rows of the table in the order of the index, each repeated by its one payload word (not at all if negative), are a
+sequence. The result is the part of it from place ``first`` up to ``last``: what the first ``last`` have and the first
+``first`` have not. So the header of the index holds two *boundaries*. Each stores the last row before it, how many of
+that row's copies come before it, and how many copies of all rows do.
 
-When the weight of a row has changed, ``top_start`` is told, then ``top_next`` gives one row after the other of which
-copies came or went: the row itself, then those that a boundary has to pass so that as many as before come before it.
-Each takes a search or two in the index, O(log n), and for each row given a copy of it crosses a boundary.
+When the weight of a row has changed, the caller calls ``top_start``, then ``top_next`` repeatedly, which returns the
+rows whose copies entered or left the result: the row itself, then those that a boundary must pass to restore its number
+of copies. Each call takes a search or two in the index, O(log n), and for each returned row a copy crosses a boundary.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ LAST = 0  # row number + 1 of the last row before it, or 0
 TAKEN = 1  # how many of its copies come before
 HELD = 2  # how many copies of all rows do
 _BOUNDARY = 3
-# Then, of the change that is being told:
+# Then, of the change that is being reported:
 OWN = 6  # row number + 1 of the row whose weight has changed
 WAS = 7  # its weight before
-SIDE = 8  # twice the boundary at hand, 1 more once the row itself was looked at
-MOVED = 9  # how many copies of the row given came, or, below zero, went
+SIDE = 8  # twice the current boundary, plus 1 after the row itself was handled
+MOVED = 9  # how many copies of the returned row entered, or, if negative, left
 
 MOST = 1 << 40
-"""More copies of a row count as so many: places are below it."""
+"""Cap on the multiplicity of a row, above any LIMIT + OFFSET."""
 
 
 @inlined
@@ -44,8 +44,11 @@ def _weight_of(t: int, child: int) -> int:
 
 @outside
 def top_start(o: int, t: int, row: int, before: int) -> None:
-    """The count of the row at an address was ``before``. A row that appeared is in the index, one that vanished is
-    not, and not yet removed from the table. Nothing is told once memory ran out."""
+    """Start after the count of the row at an address changed from ``before``.
+
+    A row that appeared is in the index; one that vanished is not, but is still in the table. Nothing is reported after
+    memory ran out.
+    """
     store(o, TOP + OWN, row_number(t, row) + 1)
     store(o, TOP + WAS, _weight(before))
     store(o, TOP + SIDE, 0 if load(t, FAILED) == 0 else 4)
@@ -53,7 +56,7 @@ def top_start(o: int, t: int, row: int, before: int) -> None:
 
 @outside
 def top_next(o: int, t: int, first: int, last: int) -> int:
-    """The address of the next row of which copies came or went, 0 where there is none; how many is in MOVED."""
+    """The address of the next row whose copies entered or left the result, and their number in MOVED; 0 at the end."""
     while load(o, TOP + SIDE) < (4 if first > 0 else 2):
         side = load(o, TOP + SIDE)
         b = o + 8 * (TOP + (side >> 1) * _BOUNDARY)
@@ -75,14 +78,14 @@ def top_next(o: int, t: int, first: int, last: int) -> int:
 
 @jit
 def _take_in(o: int, t: int, b: int, place: int) -> int:
-    """How many copies of the row whose weight has changed come, or go, before a boundary where it stands."""
+    """How many copies of the changed row enter before a boundary at its position, or leave if negative."""
     own = load(o, TOP + OWN)
     was = load(o, TOP + WAS)
     row = row_at(t, own - 1)
     now = _weight(load(row, load(t, KEY)))
     last = load(b, LAST)
     taken = load(b, TAKEN)
-    # Whether it comes before the last row, is it, or comes after.
+    # -1, 0 or 1: the row comes before the last row, is it, or comes after it.
     order = 1
     if last == own:
         order = 0
@@ -111,7 +114,7 @@ def _take_in(o: int, t: int, b: int, place: int) -> int:
 
 @jit
 def _step_back(o: int, t: int, b: int) -> None:
-    """The last row goes beyond the boundary, and the one before it is the last."""
+    """Move the last row behind the boundary; the row before it becomes the last."""
     last = ordered_neighbour(o, t, row_at(t, load(b, LAST) - 1), 0)
     store(b, LAST, last)
     store(b, TAKEN, _weight_of(t, last))
@@ -119,7 +122,7 @@ def _step_back(o: int, t: int, b: int) -> None:
 
 @jit
 def _passed(o: int, t: int, b: int, place: int) -> int:
-    """A row of which copies must pass a boundary, its number + 1, how many in MOVED; 0 where there is none."""
+    """A row whose copies must cross a boundary, as row number + 1, and their number in MOVED; 0 if there is none."""
     while load(b, HELD) != place:
         last = load(b, LAST)
         taken = load(b, TAKEN)

@@ -1,3 +1,3 @@
-"""Rows that a program returns: the buffer they are written to, and aggregates computed from payloads."""
+"""Rows that a program returns: a growing array of rows, and the values of aggregates from payloads."""
 
 __all__ = ["buffer", "drain", "results"]

@@ -1,13 +1,14 @@
-"""A growing list of rows of words: what triggers emit, and what enumeration fills.
+"""A growing array of rows of words: what triggers emit and enumeration returns.
 
-The last word of a row is its multiplicity where ``consolidate`` is used; elsewhere it is a word like others. Rows may
-have a key and a payload instead (``consolidate_payloads``): integers, then exact sums of doubles
-(``kernel.scalar.real``). A buffer whose FAILED flag is up has run out of memory and lacks rows.
+With ``consolidate`` the last word of a row is its multiplicity; otherwise it is a word like others. Rows may have a key
+and a payload instead (``consolidate_payloads``): integers, then exact sums of doubles (``scalar.real``). A buffer with
+FAILED set has run out of memory and lacks rows.
 """
 
 from __future__ import annotations
 
 from freshviews.kernel.hash.slots import hash_words
+from freshviews.kernel.hash.table import same_words
 from freshviews.kernel.memory.mem import (
     add_wrapping,
     allocate,
@@ -26,7 +27,7 @@ from freshviews.kernel.scalar.real import REAL_WORDS, real_add_scaled
 # Words of the header; the scratch row follows it.
 ROWS = 0  # address of the rows
 COUNT = 1  # rows in it
-CAPACITY = 2  # rows there is room for
+CAPACITY = 2  # number of rows that fit
 WIDTH = 3  # words of a row
 FAILED = 4
 HEADER = 5
@@ -43,7 +44,7 @@ def new_buffer(width: int) -> int:
 
 
 def free_buffer(buffer: int) -> None:
-    """Give the memory of a buffer back; handle 0 is allowed."""
+    """Release a buffer; handle 0 is allowed."""
     if buffer != 0:
         release(load(buffer, ROWS))
         release(buffer)
@@ -51,20 +52,20 @@ def free_buffer(buffer: int) -> None:
 
 @jit
 def clear_buffer(buffer: int) -> None:
-    """Forget the rows and the failure; the room stays."""
+    """Remove all rows and the failure; the capacity stays."""
     store(buffer, COUNT, 0)
     store(buffer, FAILED, 0)
 
 
 @outside
 def grow_buffer(buffer: int) -> int:
-    """Make room for as many rows again; 0 where memory is out."""
+    """Double the capacity; 0 without memory."""
     return widen_buffer(buffer, 2 * load(buffer, CAPACITY) + FIRST_CAPACITY)
 
 
 @jit
 def widen_buffer(buffer: int, capacity: int) -> int:
-    """Make room for so many rows; 0 where memory is out."""
+    """Set the capacity; 0 without memory."""
     words = capacity * load(buffer, WIDTH)
     old = load(buffer, ROWS)
     rows = allocate(words) if old == 0 else reallocate(old, words)
@@ -78,9 +79,9 @@ def widen_buffer(buffer: int, capacity: int) -> int:
 
 @inlined
 def append(buffer: int) -> int:
-    """Address of a new row, its words undefined, good until the next ``append``.
+    """Address of a new row, its words undefined, valid until the next ``append``.
 
-    Where memory is out, FAILED goes up and the row is scratch that belongs to no one.
+    Without memory, FAILED is set and the row is a scratch row.
     """
     n = load(buffer, COUNT)
     if n == load(buffer, CAPACITY) and grow_buffer(buffer) == 0:
@@ -91,28 +92,21 @@ def append(buffer: int) -> int:
 
 @outside
 def grow_for(buffer: int, rows: int) -> int:
-    """Make room for so many more rows, and for as many again as there are; 0 where memory is out."""
+    """Double the capacity and add room for ``rows`` more; 0 without memory."""
     return widen_buffer(buffer, 2 * load(buffer, CAPACITY) + FIRST_CAPACITY + rows)
 
 
 @inlined
 def reserve(buffer: int, rows: int) -> int:
-    """Address of so many new rows, their words undefined, good until the next ``append`` or ``reserve``; 0 where
-    memory is out, and then FAILED is up."""
+    """Address of ``rows`` new rows, their words undefined, valid until the next ``append`` or ``reserve``.
+
+    Returns 0 without memory, with FAILED set.
+    """
     n = load(buffer, COUNT)
     if n + rows > load(buffer, CAPACITY) and grow_for(buffer, rows) == 0:
         return 0
     store(buffer, COUNT, n + rows)
     return load(buffer, ROWS) + 8 * n * load(buffer, WIDTH)
-
-
-@jit
-def same_words(a: int, b: int, words: int) -> bool:
-    """Whether two blocks hold the same words."""
-    i = 0
-    while i < words and load(a, i) == load(b, i):
-        i += 1
-    return i == words
 
 
 @jit
@@ -135,17 +129,17 @@ def drop_zeros(buffer: int, key: int) -> None:
 
 @jit
 def consolidate(buffer: int) -> None:
-    """Merge the rows that agree on all words but the last, summing that one, and drop those that come to 0.
+    """Merge the rows that agree in all words but the last, summing that one, and drop sums of 0.
 
-    In place; rows stay in the order of their first occurrence. Multiplicities add modulo 2^64. Where there
-    is no memory for the hash, FAILED goes up and the rows stay as they were.
+    In place; rows stay in the order of first occurrence. Multiplicities add modulo 2^64. Without memory for the hash
+    table, FAILED is set and the rows stay as they were.
     """
     consolidate_payloads(buffer, load(buffer, WIDTH) - 1, 1)
 
 
 @jit
 def consolidate_payloads(buffer: int, key: int, integers: int) -> None:
-    """As ``consolidate``, of rows of ``key`` words and a payload: so many integers, then reals."""
+    """As ``consolidate``, for rows of ``key`` words and a payload of ``integers`` integers, then reals."""
     count = load(buffer, COUNT)
     if count > 1:
         slots_count = 4
@@ -162,7 +156,7 @@ def consolidate_payloads(buffer: int, key: int, integers: int) -> None:
 
 @jit
 def merge_rows(buffer: int, key: int, integers: int, slots: int, mask: int) -> None:
-    """Merge rows that agree on the key through zeroed slots, ``hash << 32 | row + 1``, more than there are rows."""
+    """Merge rows with equal keys, through zeroed slots ``hash << 32 | row + 1``, more of them than rows."""
     rows = load(buffer, ROWS)
     width = load(buffer, WIDTH)
     kept = 0

@@ -1,4 +1,4 @@
-"""Small kernels around a program's output buffer."""
+"""Small kernels that generated code uses while it fills the output buffer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from freshviews.kernel.scalar.real import REAL_WORDS, real_add_scaled
 
 @inlined
 def drop_equal(buffer: int) -> None:
-    """Drop the last two rows where they agree in all words but the last: a row taken out and put back."""
+    """Drop the last two rows if they agree in all words but the last: a row removed and inserted again."""
     n = load(buffer, COUNT)
     width = load(buffer, WIDTH)
     last = load(buffer, ROWS) + 8 * (n - 1) * width
@@ -26,9 +26,10 @@ def drop_equal(buffer: int) -> None:
 
 @jit
 def take_apart(change: int, payload: int, integers: int, words: int) -> None:
-    """Of what a payload is and how it changed, what it was, at ``payload``, and what it is, at ``change``.
+    """From a payload and its change, compute the payload before and after.
 
-    Payloads have so many integers, modulo 2^64, and then reals, ``words`` in all.
+    On entry ``payload`` holds the payload now and ``change`` how it changed; on return ``payload`` holds the old one
+    and ``change`` the new one. Payloads have ``integers`` integers, modulo 2^64, then reals, ``words`` words in all.
     """
     for word in range(integers):
         store(payload, word, add_wrapping(load(payload, word), mul_wrapping(load(change, word), -1)))
@@ -40,21 +41,21 @@ def take_apart(change: int, payload: int, integers: int, words: int) -> None:
 
 @jit
 def clear_words(address: int, words: int) -> None:
-    """Make words zero."""
+    """Set words to zero."""
     for word in range(words):
         store(address, word, 0)
 
 
 @inlined
 def next_update(batch: int, columns: int) -> None:
-    """Have a batch block begin one update later: each pair of an address and a stride in words moves on."""
+    """Advance a batch block by one update: each pair of an address and a stride in words moves on."""
     for i in range(columns):
         store(batch, 2 * i, load(batch, 2 * i) + 8 * load(batch, 2 * i + 1))
 
 
 @jit
 def any_failed(state: int, first: int, tables: int) -> int:
-    """Whether one of the tables in the state's words from ``first`` has run out of memory."""
+    """Whether a table in the state's words from ``first`` on has run out of memory."""
     failed = 0
     for i in range(tables):
         failed |= load(load(state, first + i), FAILED)
@@ -63,7 +64,7 @@ def any_failed(state: int, first: int, tables: int) -> int:
 
 @jit
 def append_rows(buffer: int, rows: int, n: int) -> None:
-    """Append ``n`` rows of the buffer's width that lie one after the other at an address."""
+    """Append ``n`` rows of the buffer's width from an address."""
     words = load(buffer, WIDTH)
     for i in range(n):
         copy_words(append(buffer), rows + 8 * i * words, words)

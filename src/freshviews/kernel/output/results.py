@@ -1,25 +1,17 @@
-"""From the payload of a group to the values of its aggregates, as codes.
+"""The values of aggregates, as codes, from the payload of a group.
 
-``nonnull`` is the number of the group's rows whose argument is not NULL: where it is 0, every aggregate but
-COUNT is NULL.
+``nonnull`` is the number of the group's rows whose argument is not NULL. If it is 0, every aggregate but COUNT is NULL.
 """
 
 from __future__ import annotations
 
-from freshviews.kernel.memory.mem import bits, f64, jit
+from freshviews.kernel.memory.mem import f64, jit
 from freshviews.kernel.scalar.checked import scaled_quotient
 from freshviews.kernel.scalar.failure import fail
+from freshviews.kernel.scalar.operations import code
 from freshviews.kernel.scalar.payload import AVERAGE_OVERFLOW, BITS_OVERFLOW
-from freshviews.kernel.scalar.real import NAN_CODE, real_value
+from freshviews.kernel.scalar.real import real_value
 from freshviews.types.sqltype import NULL
-
-
-@jit
-def double_code(x: float) -> int:
-    """The code of a double: one NaN, and no -0.0, whose bits are NULL."""
-    if x != x:
-        return NAN_CODE
-    return 0 if x == 0 else bits(x)
 
 
 @jit
@@ -30,16 +22,16 @@ def sum_result(total: int, nonnull: int) -> int:
 
 @jit
 def avg_int(total: int, nonnull: int) -> int:
-    """AVG of integers, a DOUBLE: the exact total made a double, divided by the count; or NULL."""
-    return NULL if nonnull == 0 else double_code(float(total) / float(nonnull))
+    """AVG of integers, a DOUBLE: the exact total as a double, divided by the count; or NULL."""
+    return NULL if nonnull == 0 else code(float(total) / float(nonnull))
 
 
 @jit
 def avg_decimal(total: int, nonnull: int, multiplier: int, status: int) -> int:
-    """AVG of decimals: total * multiplier / nonnull, exact and then rounded HALF_UP; or NULL.
+    """AVG of decimals: total * multiplier / nonnull, exact, then rounded HALF_UP; or NULL.
 
-    ``multiplier`` is the power of ten by which the scale of the average exceeds the argument's. Where the
-    average does not fit an int64, AVERAGE_OVERFLOW is stored at ``status``.
+    ``multiplier`` is the power of ten by which the scale of the average exceeds the argument's. If the average does not
+    fit int64, AVERAGE_OVERFLOW is stored at ``status``.
     """
     if nonnull == 0:
         return NULL
@@ -56,20 +48,20 @@ def sum_real(address: int, nonnull: int) -> int:
 @jit
 def avg_real(address: int, nonnull: int) -> int:
     """AVG of doubles, a DOUBLE: the exact sum rounded once, divided by the count; or NULL."""
-    return NULL if nonnull == 0 else double_code(f64(real_value(address)) / float(nonnull))
+    return NULL if nonnull == 0 else code(f64(real_value(address)) / float(nonnull))
 
 
 @jit
 def scan_result(value: int, distinct: int) -> int:
-    """MIN, MAX and the like: what the arguments come to, or NULL where the number of distinct ones is 0."""
+    """MIN, MAX and other scans: the value, or NULL if the number of distinct arguments is 0."""
     return NULL if distinct == 0 else value
 
 
 @jit
 def bits_result(value: int, distinct: int, status: int) -> int:
-    """BIT_AND, as ``scan_result``; where it is the least int64, BITS_OVERFLOW is stored at ``status``.
+    """BIT_AND, as ``scan_result``; BITS_OVERFLOW is stored at ``status`` if it is the least int64.
 
-    Only what is read is looked at: a batch may come by it on the way.
+    Only a value that is read is checked: within a batch it may occur in passing.
     """
     if distinct == 0:
         return NULL

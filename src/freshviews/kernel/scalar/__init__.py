@@ -1,3 +1,3 @@
-"""Scalar operations over 64-bit codes: arithmetic, dates, logic, exact sums of doubles."""
+"""Scalar operations on codes: arithmetic, dates, logic, conversions, and exact sums of doubles."""
 
 __all__ = ["checked", "dates", "failure", "operations", "payload", "real"]

@@ -1,7 +1,7 @@
 """Exact arithmetic past 64 bits, and the few float functions that differ between Python and machine code.
 
-Each function has a Python body, which says what it computes, and one for Numba. The codes' NULL, which is
-no value, stands for "does not fit an int64".
+Each function has a Python body, its definition, and a body for Numba. NULL, which is no value, stands for "does not fit
+int64".
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ _leading_zeros: Any = intrinsic(_leading_zeros_body)
 
 @inlined
 def _magnitude(a: Any) -> Any:
+    """The absolute value as a uint64."""
     return np.uint64(-a) if a < 0 else np.uint64(a)
 
 
@@ -89,7 +90,7 @@ def _divide(high: Any, low: Any, divisor: Any) -> Any:
 
 
 def scaled_quotient(a: int, b: int, divisor: int) -> int:
-    """``a * b / divisor``, exact and then rounded HALF_UP; NULL where it does not fit.
+    """``a * b / divisor``, exact, then rounded HALF_UP; NULL if it does not fit.
 
     None of the three is NULL, and ``divisor`` is not 0.
     """

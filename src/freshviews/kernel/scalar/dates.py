@@ -1,7 +1,7 @@
 """The compiled operations on DATE codes (days) and TIMESTAMP codes (microseconds).
 
-Division rounds down throughout, so that they hold before 1970. Results stay within what a DATE (int32
-days) and a TIMESTAMP (int64 microseconds) can hold, or fail. ``freshviews.expr.ops`` says what each means.
+``freshviews.expr.ops`` defines each. Division rounds down, so dates before 1970 are right. A result that no DATE (int32
+days) or TIMESTAMP (int64 microseconds) can hold is an error.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ _month_length = jit(calendar.days_in_month)
 
 @inlined
 def _date(d: int, status: int) -> int:
+    """The code of a day, or an error."""
     return d if LEAST_DAY <= d <= GREATEST_DAY else fail(status, DATE_RANGE)
 
 
 @inlined
 def _timestamp(days: int, micros: int, status: int) -> int:
-    """Code of a day and a time of day."""
+    """The code of a day and a time of day, or an error."""
     if mul_overflows(days, MICROS_PER_DAY) or add_overflows(days * MICROS_PER_DAY, micros):
-        # The first day that a timestamp reaches begins before the least one.
+        # The first day of the range begins before the least timestamp.
         if days < 0 and not mul_overflows(days + 1, MICROS_PER_DAY):
             rest = micros - MICROS_PER_DAY
             if not add_overflows((days + 1) * MICROS_PER_DAY, rest):
@@ -149,7 +150,7 @@ def add_micros(t: int, n: int, status: int) -> int:
 
 @jit
 def _shift_months(d: int, n: int) -> int:
-    """Of ``n`` within 2**40 either way; the day of the month clamps to the last one."""
+    """A day ``n`` months later, with ``n`` within 2**40; the day of the month clamps to the last one."""
     y, m, of_month = _civil(d)
     months = y * 12 + m - 1 + n
     y, m = months // 12, months % 12 + 1
@@ -176,6 +177,7 @@ def add_months_timestamp(t: int, n: int, status: int) -> int:
 
 @jit
 def _truncate(d: int, unit: int) -> int:
+    """The first day of the unit that a day is in; units as in ``DATE_UNITS``."""
     if unit == 3:
         return d - (d + 3) % 7
     y, m, _ = _civil(d)

@@ -1,4 +1,4 @@
-"""How a compiled operation says that it has no answer for a row."""
+"""Errors of compiled operations: a word at ``status`` receives the first one."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ERRORS = MappingProxyType(
         TWO_VALUES: "two values where there may be one",
     }
 )
-"""What the word at ``status`` says, by the key stored there; 0 there is success."""
+"""The meaning of the word at ``status``, by its value; 0 is success."""
 
 
 @jit
 def fail(status: int, error: int) -> int:
-    """Store the error unless one is there already; returns NULL."""
+    """Store an error unless one is stored already; returns NULL."""
     if load(status, 0) == 0:
         store(status, 0, error)
     return NULL

@@ -1,6 +1,6 @@
 """The compiled operations on doubles, and conversions from and to them, over codes.
 
-See ``freshviews.expr.ops`` for their meaning.
+``freshviews.expr.ops`` defines each.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from freshviews.kernel.scalar.checked import (
 )
 from freshviews.kernel.scalar.failure import DIVISION_BY_ZERO, RANGE, fail
 from freshviews.kernel.scalar.integers import scale_down
-from freshviews.kernel.scalar.logic import NAN
-from freshviews.types.sqltype import NULL
+from freshviews.types.sqltype import NAN, NULL
 
 HALF = 2**61
 POINT_FOUR_FIVE = 45 * 2**62 // 100
-"""Fractions as ``scaled_floor`` gives them, in units of 2**-62."""
+"""Fractions in the units of ``scaled_floor``, 2**-62."""
 
 
 @inlined
@@ -120,7 +119,7 @@ def power(a: int, b: int) -> int:
     if a == NULL or b == NULL:
         return NULL
     x, y = f64(a), f64(b)
-    # Where C says 1, Java and so Spark say NaN.
+    # C returns 1 here; Java, and so Spark, NaN.
     if y != y or (abs(x) == 1.0 and abs(y) == math.inf):
         return NAN
     return code(float_power(x, y))
@@ -152,7 +151,7 @@ def tan(a: int) -> int:
 
 @inlined
 def _whole(x: float, status: int) -> int:
-    """The code of a double without a fraction as an integer; NaN fails both comparisons."""
+    """A double without a fraction as an integer, or an error; NaN fails both comparisons."""
     if -9223372036854775808.0 < x < 9223372036854775808.0:
         return int(x)
     return fail(status, RANGE)
@@ -160,7 +159,8 @@ def _whole(x: float, status: int) -> int:
 
 @inlined
 def _floor(x: float) -> float:
-    # From 2**52 on a double has no fraction, and past 2**63 no int64 would hold it.
+    # From 2**52 on a double has no fraction, and from 2**63 on it does not fit int64.
+    """The greatest whole double that is not greater."""
     if -4503599627370496.0 < x < 4503599627370496.0:
         down = float(int(x))
         return down - 1.0 if down > x else down
@@ -187,12 +187,12 @@ def float_to_int(a: int, low: int, high: int, status: int) -> int:
 
 @jit
 def _round_scaled(x: float, factor: int) -> int:
-    """``x * factor`` rounded HALF_UP, x taken as its shortest decimal text; NULL where it does not fit.
+    """``x * factor`` rounded HALF_UP, with x read as its shortest decimal text; NULL if it does not fit.
 
-    Java, and so Spark, rounds the text of a double and not its bits: 1.005, a little less than that in
-    bits, is 1.01 of two digits. Below 10**14 the text lies where the bits do, unless the tie itself
-    reads back as x; then the text is the tie. From there on the text is the nearest multiple of the
-    greatest power of ten of which one reads back as x; of two as near, the one whose last digit is even.
+    Java, and so Spark, rounds the text of a double and not its bits: 1.005, whose bits are slightly less, rounds to
+    1.01 at two digits. Below 10**14 text and bits round alike, unless the tie itself reads back as x; then the text is
+    the tie. From there on, the text is the nearest multiple of the greatest power of ten that has a multiple reading
+    back as x; of two equally near ones, the one with an even last digit.
     """
     y = abs(x)
     scaled = y * float(factor)
@@ -204,7 +204,7 @@ def _round_scaled(x: float, factor: int) -> int:
     if not scaled < 9.2e18:
         return NULL
     exact, fraction = scaled_floor(y, factor)
-    # What reads back as x lies within 2048 around it here, so holds one multiple of 10**4 at most.
+    # Numbers that read back as x are within 2048 of it here, so at most one is a multiple of 10**4.
     unit = 10_000
     while unit > 0:
         down = exact - exact % unit
@@ -219,8 +219,8 @@ def _round_scaled(x: float, factor: int) -> int:
         if exact_ratio(up, factor) == y:
             return -up if x < 0.0 else up
         unit //= 10
-    # The text has more digits. It can be at the tie where x is less than that by less than 0.05: past
-    # 10**15 it has one digit more and is; below, it is where the tie reads back as x.
+    # The text has more digits. It can be the tie if x is less than the tie by less than 0.05. Past 10**15 the text has
+    # one digit more and is the tie; below, it is the tie if that reads back as x.
     whole = exact
     if fraction >= HALF or (
         fraction > POINT_FOUR_FIVE and (scaled >= 1e15 or y == (2.0 * exact + 1.0) / (2.0 * factor))
@@ -231,7 +231,7 @@ def _round_scaled(x: float, factor: int) -> int:
 
 @jit
 def _power_of_ten(digits: int) -> float:
-    """Exact up to 22."""
+    """A power of ten; exact up to 22."""
     result = 1.0
     for _ in range(min(digits, 320)):
         result *= 10.0
@@ -252,7 +252,7 @@ def round_float(a: int, digits: int) -> int:
             factor *= 10
         unscaled = _round_scaled(y, factor)
         if unscaled == NULL:
-            return a  # the text of x has 17 digits at most, so none to lose here
+            return a  # the text of x has at most 17 digits, so rounding removes none
         rounded = exact_ratio(unscaled, factor)
     elif digits > 18:
         scale = _power_of_ten(digits)
@@ -264,7 +264,7 @@ def round_float(a: int, digits: int) -> int:
         rounded = whole / scale
     else:
         scale = _power_of_ten(-digits)
-        if digits >= -18 and 2.0**53 <= y < 9.2e18:  # a whole number, of which the text may differ
+        if digits >= -18 and 2.0**53 <= y < 9.2e18:  # a whole number, whose text may differ from it
             text = _round_scaled(y, 1)
             rounded = float(scale_down(text, int(scale)) * int(scale))
         elif y / scale < 1e15:

@@ -1,6 +1,6 @@
-"""The compiled operations on integers and decimals, over codes, checked. See ``freshviews.expr.ops``.
+"""The compiled, checked operations on integers and decimals, over codes.
 
-Decimals are unscaled int64; divisors, factors and units are positive.
+``freshviews.expr.ops`` defines each. Decimals are unscaled int64; divisors, factors and units are positive.
 """
 
 from __future__ import annotations

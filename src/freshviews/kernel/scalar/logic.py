@@ -1,13 +1,10 @@
-"""The compiled comparisons and logic, over codes: 1, 0 or NULL. See ``freshviews.expr.ops``."""
+"""The compiled comparisons and logic, over codes: 1, 0 or NULL. ``freshviews.expr.ops`` defines each."""
 
 from __future__ import annotations
 
 from freshviews.kernel.memory.mem import f64, inlined, jit
 from freshviews.kernel.scalar.failure import TWO_VALUES, fail
-from freshviews.types.sqltype import NULL
-
-NAN = 0x7FF8000000000000
-"""The code of the one NaN."""
+from freshviews.types.sqltype import NAN, NULL
 
 
 @inlined
@@ -88,7 +85,7 @@ def null_safe_eq(a: int, b: int) -> int:
 
 @jit
 def only_value(a: int, b: int, status: int) -> int:
-    """The value that both are; TWO_VALUES where they differ. NULL is a value like others."""
+    """``a`` if both are equal, else the error TWO_VALUES. NULL is a value like others."""
     return a if a == b else fail(status, TWO_VALUES)
 
 

@@ -1,9 +1,9 @@
 """Checked arithmetic on integer payloads.
 
-Payloads live modulo 2^64. An overflow is told at ``status``, the address of a word that keeps the first
-error, and the arithmetic goes on: a batch is undone by its negation even after it overflowed, since the
-integers modulo 2^64 are a ring. The caller looks at the word once, after its batch. The least int64 counts
-as an overflow too: as a result it would read as NULL.
+Payloads are integers modulo 2^64. An overflow is stored at ``status``, the address of a word that keeps the first
+error, and the arithmetic continues: the integers modulo 2^64 are a ring, so a batch is undone by its negation even
+after an overflow. The caller checks the word once, after its batch. The least int64 counts as an overflow too: as a
+result it would read as NULL.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ PAYLOAD_ERRORS = MappingProxyType(
         BITS_OVERFLOW: "overflow: BIT_AND of these values is the least BIGINT, which cannot be stored",
     }
 )
-"""What the word at ``status`` says, by the key stored there; these keys are none of ``failure.ERRORS``."""
+"""The meaning of the word at ``status``, by its value; the keys differ from those of ``failure.ERRORS``."""
 
 
 @inlined
 def plus(a: int, b: int, status: int) -> int:
-    """a + b modulo 2^64; SUM_OVERFLOW where that is not a + b, or is the least int64."""
+    """a + b modulo 2^64; SUM_OVERFLOW if that is not a + b, or is the least int64."""
     total = add_wrapping(a, b)
     if add_overflows(a, b) != 0 or total == NULL:
         fail(status, SUM_OVERFLOW)
@@ -39,7 +39,7 @@ def plus(a: int, b: int, status: int) -> int:
 
 @inlined
 def times(a: int, b: int, status: int) -> int:
-    """a * b modulo 2^64; SUM_OVERFLOW where that is not a * b."""
+    """a * b modulo 2^64; SUM_OVERFLOW if that is not a * b."""
     if mul_overflows(a, b) != 0:
         fail(status, SUM_OVERFLOW)
     return mul_wrapping(a, b)

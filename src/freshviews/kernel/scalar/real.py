@@ -1,13 +1,11 @@
-"""Exact sums of doubles: the same whatever was inserted and deleted in between.
+"""Exact sums of doubles: the same value whatever was inserted and deleted in between.
 
-A sum is a two's-complement number of 34 words in units of 2^-1074, the least denormal, so that every finite
-double is an integer in it and a sum is exact. The greatest double reaches bit 2097 of 2175: 77 bits are left
-for multiplicities. After it come three counts, of NaN, +inf and -inf, so that these too can be taken out
-again. The words of a sum are thus a module over the integers, and all 37 words are zero exactly where the
-sum is zero and holds no special value.
+A sum is a two's-complement number of 34 words in units of 2^-1074, the least denormal, so every finite double is an
+integer in it and the sum is exact. The greatest double reaches bit 2097 of 2175, which leaves 77 bits for
+multiplicities. Three counts follow, of NaN, +inf and -inf, so that these can be removed again. So the words of a sum
+are a module over the integers, and all 37 words are zero exactly if the sum is zero and holds no special value.
 
-An addition touches two or three words and whatever its carry reaches. The carry is long only where a sum
-changes its sign.
+An addition changes two or three words and those that its carry reaches. The carry is long only if the sum changes sign.
 """
 
 from __future__ import annotations
@@ -22,6 +20,7 @@ from freshviews.kernel.memory.mem import (
     store,
 )
 from freshviews.kernel.memory.outside import outside
+from freshviews.types.sqltype import NAN
 
 SUM_WORDS = 34
 NANS = 34  # word that counts NaN
@@ -29,7 +28,6 @@ POSITIVE = 35  # word that counts +inf
 NEGATIVE = 36  # word that counts -inf
 REAL_WORDS = 37
 
-NAN_CODE = 0x7FF8000000000000
 INFINITY_CODE = 0x7FF0000000000000
 
 _SIGN = -(2**63)
@@ -40,7 +38,7 @@ _LOW = 0xFFFFFFFF
 
 @inlined
 def _carry(total: int, addend: int) -> int:
-    """1 where a sum of two unsigned words is less than one of them: it wrapped."""
+    """1 if a sum of two unsigned words wrapped: it is less than one of them."""
     return 1 if (total ^ _SIGN) < (addend ^ _SIGN) else 0
 
 
@@ -60,7 +58,7 @@ def _high(a: int, b: int) -> int:
 
 @jit
 def _carry_on(target: int, word: int) -> None:
-    """Add one at a word, and carry."""
+    """Add one at a word and propagate the carry."""
     while word < SUM_WORDS:
         total = add_wrapping(load(target, word), 1)
         store(target, word, total)
@@ -71,7 +69,7 @@ def _carry_on(target: int, word: int) -> None:
 
 @jit
 def _borrow_on(target: int, word: int) -> None:
-    """Subtract one at a word, and borrow."""
+    """Subtract one at a word and propagate the borrow."""
     while word < SUM_WORDS:
         old = load(target, word)
         store(target, word, add_wrapping(old, -1))
@@ -82,7 +80,7 @@ def _borrow_on(target: int, word: int) -> None:
 
 @inlined
 def _add_word(target: int, word: int, amount: int) -> None:
-    """Add an unsigned word at a word."""
+    """Add an unsigned number at a word."""
     total = add_wrapping(load(target, word), amount)
     store(target, word, total)
     if _carry(total, amount) != 0:
@@ -91,7 +89,7 @@ def _add_word(target: int, word: int, amount: int) -> None:
 
 @inlined
 def _subtract_word(target: int, word: int, amount: int) -> None:
-    """Subtract an unsigned word at a word."""
+    """Subtract an unsigned number at a word."""
     old = load(target, word)
     store(target, word, add_wrapping(old, mul_wrapping(amount, -1)))
     if _carry(old, amount) != 0:
@@ -100,7 +98,7 @@ def _subtract_word(target: int, word: int, amount: int) -> None:
 
 @inlined
 def _add_unsigned(target: int, word: int, amount: int, negative: bool) -> None:
-    """Add an unsigned word, or its negation, at a word; at the end of the sum, drop it."""
+    """Add an unsigned number, or its negation, at a word; past the end of the sum, drop it."""
     if amount != 0 and word < SUM_WORDS:
         if negative:
             _subtract_word(target, word, amount)
@@ -110,7 +108,7 @@ def _add_unsigned(target: int, word: int, amount: int, negative: bool) -> None:
 
 @jit
 def _add_special(target: int, code: int, k: int) -> None:
-    """Count an infinity or a NaN ``k`` times more."""
+    """Add ``k`` to the count of an infinity or of NaN."""
     if code & _FRACTION != 0:
         word = NANS
     else:
@@ -122,7 +120,7 @@ def _add_special(target: int, code: int, k: int) -> None:
 def real_add_double(target: int, code: int, k: int) -> None:
     """Add ``k`` times the double with a code to the sum at ``target``; ``k`` is any int64.
 
-    The NULL of DOUBLE, having the bits of -0.0, adds nothing.
+    The NULL of DOUBLE has the bits of -0.0 and adds nothing.
     """
     exponent = shift_right(code, 52) & 0x7FF
     if exponent == 0x7FF:
@@ -154,7 +152,7 @@ def real_add_double(target: int, code: int, k: int) -> None:
 
 @outside
 def real_add_scaled(target: int, source: int, k: int) -> None:
-    """Add ``k`` times the sum at ``source`` to the one at ``target``, another; ``k`` is any int64."""
+    """Add ``k`` times the sum at ``source`` to another one at ``target``; ``k`` is any int64."""
     for word in range(NANS, REAL_WORDS):
         count = load(source, word)
         if count != 0:
@@ -177,7 +175,7 @@ def real_add_scaled(target: int, source: int, k: int) -> None:
 
 @jit
 def clear_real(address: int) -> None:
-    """Make a sum zero, whatever was there."""
+    """Set a sum to zero."""
     for word in range(REAL_WORDS):
         store(address, word, 0)
 
@@ -193,9 +191,9 @@ def real_is_zero(address: int) -> bool:
 
 @jit
 def _special_code(address: int) -> int:
-    """The code of a sum that holds special values; 0 where it holds none.
+    """The code of a sum that holds special values; 0 if it holds none.
 
-    A count below zero, which only relations in Z have, takes an infinity away: it counts as the other one.
+    A negative count, which only relations in Z have, removes an infinity: it counts as the opposite one.
     """
     nans = load(address, NANS)
     positive = load(address, POSITIVE)
@@ -203,7 +201,7 @@ def _special_code(address: int) -> int:
     up = positive > 0 or negative < 0
     down = positive < 0 or negative > 0
     if nans != 0 or (up and down):
-        return NAN_CODE
+        return NAN
     if up:
         return INFINITY_CODE
     return INFINITY_CODE | _SIGN if down else 0
@@ -222,7 +220,7 @@ def _magnitude_word(address: int, word: int, lowest: int, negative: bool) -> int
 
 @jit
 def _bit_length(value: int) -> int:
-    """Bits of an unsigned word."""
+    """Number of bits of an unsigned word."""
     length = 0
     step = 32
     while step > 0:
@@ -235,9 +233,9 @@ def _bit_length(value: int) -> int:
 
 @jit
 def real_value(address: int) -> int:
-    """Code of the double nearest to a sum, ties to even; infinite past the range of doubles.
+    """The code of the double nearest to a sum, ties to even; infinite past the range of doubles.
 
-    NaN where the sum holds a NaN or both infinities, else the infinity it holds.
+    NaN if the sum holds a NaN or both infinities; an infinity if it holds one.
     """
     special = _special_code(address)
     if special != 0:

@@ -1,9 +1,9 @@
-"""Conditions and negated atoms: what has its say where all iterators of a level stand at a candidate, in this order.
+"""Conditions and negated atoms, which are checked when all iterators of a level stand at a candidate, in this order.
 
-Of a negated atom, the complement of its last column seeks the candidate, in the version that is walked: it stands
-there, or comes to the first gap behind the run of codes that begins at the candidate, and is sensitive from the one to
-the other. A condition compares the codes of two variables, or is a C function over the codes that are bound; it depends
-on nothing that could change, and is no operation.
+A condition compares the codes of two variables, or is a C function of the bound codes. It depends on nothing that can
+change, so it is no operation of the trace. For a negated atom, the complement of its last column seeks the candidate in
+the version of the walk: it stands there, or at the first gap after the run of codes that begins at the candidate, and
+is sensitive from one to the other.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from freshviews.kernel.trace.leapfrog import (
 )
 from freshviews.kernel.trie.complement import run_length
 
-# Signs of a condition. But for the last two, NULL compares with nothing.
+# Signs of a condition. NULL satisfies SAME and DISTINCT only.
 EQUAL = 0
 DIFFERENT = 1
 LESS = 2
@@ -48,7 +48,7 @@ OWN = 8
 
 @inlined
 def write_row(r: int, c: int, code: int) -> int:
-    """Write the row of a negated atom whose last code this is, under the present binding; where it is."""
+    """Write the row of a negated atom with a last code, under the present binding; returns its address."""
     key = load(r, KEY_SCRATCH)
     binding = load(r, BINDING)
     places = load(c, PLACES)
@@ -61,14 +61,14 @@ def write_row(r: int, c: int, code: int) -> int:
 
 @jit
 def is_there(r: int, c: int, side: int, code: int) -> bool:
-    """Whether a version has the row of a negated atom, whose last code this is, under the present binding."""
+    """Whether a version has the row of a negated atom with a last code, under the present binding."""
     key = write_row(r, c, code)
     return find_row(load(tree_of(r, load(c, TREE)), OLD_ROOT + side), load(c, ABOVE) + 1, key) != 0
 
 
 @jit
 def run_from(r: int, c: int, side: int, code: int) -> int:
-    """How many codes from this one on, without a gap, a version has below the present binding in a negated atom."""
+    """Number of consecutive codes, from this one on, that a negated atom has below the present binding in a version."""
     key = write_row(r, c, code)
     return run_length(load(tree_of(r, load(c, TREE)), OLD_ROOT + side), load(c, ABOVE) + 1, key)
 
@@ -97,7 +97,7 @@ def all_hold(r: int, number: int, code: int) -> bool:
 
 @inlined
 def holds(sign: int, a: int, b: int) -> bool:
-    """Whether two codes compare so."""
+    """Whether two codes satisfy a comparison."""
     if sign == SAME:
         return a == b
     if sign == DISTINCT:
@@ -119,5 +119,5 @@ def holds(sign: int, a: int, b: int) -> bool:
 
 @inlined
 def place_of(code: int) -> int:
-    """A word that orders doubles, given by their bits: negative ones lie the other way round."""
+    """A word that orders doubles as integers, from their bits: negative ones are reversed."""
     return code if code >= 0 else code ^ MOST

@@ -1,19 +1,18 @@
-"""Interval trees: which of many intervals contain a value, under the same prefix.
+"""Interval trees: which intervals with a given prefix contain a value.
 
-The paper, section 3.2: an ordered tree whose keys are
+The paper, section 3.2: an ordered tree with keys
 
     prefix ... | start | end | context ...
 
-with a fold of the greatest end. Intervals are closed; the least and the greatest word stand for minus and plus
-infinity. What comes before ``start`` in the order of the tree must agree with the question, what comes after
-``end`` comes with the answer: for sensitivity indices (section 4) the arguments of the atom bound before, and
-the other variables bound before. A stab goes through the pages that may hold rows of the prefix with a start
-not beyond the value, and past all children whose greatest end comes before it. Below every child that it opens
-there is an answer, but for the two at the ends of that range at each level: so it looks at no more than
-(answers + 2) * levels pages, and at no more than those of the tree.
+and a fold of the greatest end. Intervals are closed; the least and the greatest word stand for minus and plus infinity.
+The prefix must equal that of the question; the context is part of the answer. In sensitivity indices (section 4) they
+are the arguments of the atom bound before, and the other variables bound before. A stab visits the pages that may hold
+rows with the prefix and a start not greater than the value, and skips all children whose greatest end is less. Below
+every child that it opens there is an answer, except for two per level at the ends of that range, so it reads at most
+(answers + 2) * levels pages, and at most those of the tree.
 
-``stab`` writes answers into a buffer (``kernel.output.buffer``) of rows of the tree's key, in the order of the tree;
-``remove_found`` takes all rows of such a buffer out of the tree, as edits in order, whichever stabs found them.
+``stab`` appends answers to a buffer (``output.buffer``), in the order of the tree. ``remove_found`` deletes the rows of
+such a buffer, of any stabs, from the tree.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from freshviews.kernel.output.buffer import ROWS, append
 
 @inlined
 def slot_range(page: int, prefix: int, key: int) -> tuple[int, int]:
-    """The entries below which, or the rows at which, the prefix and a start not beyond the value may be."""
+    """The rows, or the entries above rows, that may have the prefix and a start not greater than the value."""
     count = load(page, COUNT)
     low = first_not_less(page, prefix, key, 0, count)
     high = first_greater(page, prefix + 1, key, low, count)
@@ -51,7 +50,7 @@ def slot_range(page: int, prefix: int, key: int) -> tuple[int, int]:
 
 @jit
 def note_matches(page: int, prefix: int, end: int, width: int, key: int, buffer: int) -> None:
-    """Append the rows of a leaf that are answers, so many words of them; the end is in column ``end``."""
+    """Append the first ``width`` words of the rows of a leaf that are answers; the end is in column ``end``."""
     low, high = slot_range(page, prefix, key)
     value = load(key, prefix)
     for i in range(low, high):
@@ -63,11 +62,11 @@ def note_matches(page: int, prefix: int, end: int, width: int, key: int, buffer:
 
 @outside
 def stab(root: int, prefix: int, k: int, end: int, width: int, key: int, buffer: int, stack: int) -> int:
-    """Append the first ``width`` words of all intervals to a buffer that contain a value; the pages looked at.
+    """Append the first ``width`` words of all intervals that contain a value; returns the number of pages read.
 
-    Rows have ``k`` words of key, ends are in column ``end``, and the first fold is that of the greatest. ``key`` has
-    the words of the prefix and then the value. ``stack`` has room for STACK_WORDS. ``root`` may be that of a version.
-    Where memory runs out, the buffer's FAILED is up and intervals are missing from it.
+    Rows have ``k`` key words, ends are in column ``end``, and the first fold is of the greatest end. ``key`` has the
+    words of the prefix and then the value. ``stack`` has room for STACK_WORDS. ``root`` may be that of a version.
+    Without memory, the buffer's FAILED is set and intervals are missing.
     """
     seen = 1
     level = load(root, LEVEL)
@@ -108,7 +107,7 @@ STACK_WORDS = 3 * LEVELS
 
 @outside
 def stab_tree(t: int, prefix: int, key: int, buffer: int, stack: int) -> int:
-    """As ``stab``, of whole keys of a tree as it is now; pages looked at are added to what its writer went through."""
+    """As ``stab``, for whole keys of the present tree; adds the pages read to VISITED."""
     seen = stab(load(t, ROOT), prefix, load(t, KEY), prefix + 1, load(t, KEY), key, buffer, stack)
     store(t, VISITED, load(t, VISITED) + seen)
     return seen
@@ -116,8 +115,10 @@ def stab_tree(t: int, prefix: int, key: int, buffer: int, stack: int) -> int:
 
 @outside
 def remove_found(t: int, buffer: int) -> int:
-    """Take the intervals of a buffer out of a tree; 0 where memory ran out and some are still in. The buffer is
-    sorted on the way; equal rows do no harm."""
+    """Delete the intervals of a buffer from a tree; 0 if memory ran out and some are left.
+
+    Sorts the buffer; it may have equal rows.
+    """
     k = load(t, KEY)
     count = load(buffer, FOUND)
     if count == 0:
@@ -131,7 +132,7 @@ def remove_found(t: int, buffer: int) -> int:
         for c in range(k):
             store(batch, 2 * c, rows + 8 * c)
             store(batch, 2 * c + 1, k)
-        # One sign for all edits.
+        # All edits share one sign, with stride 0.
         store(batch, 2 * k + 2, -1)
         store(batch, 2 * k, batch + 8 * (2 * k + 2))
         done = 1 if apply_edits(t, batch, count) == count else 0

@@ -1,17 +1,15 @@
-"""The leapfrog join of one variable, a step at a time, over tries in pages: what maintenance by trace walks.
+"""The leapfrog join of one variable, step by step, over ordered trees; the words that describe a rule.
 
-``program.reference.incremental.leapfrog`` says what a step and a *place* are; this is the same over words, for any
-rule: the rule
-is described in memory, and nothing is compiled for it. A rule has levels, one per variable; a level has cursors, one
-per atom with the variable; an atom has two iterators (``kernel.trie.iterator``), over the old version and the new
-one, on which all of its cursors stand. Of each trie, one per relation and order of columns, there is one ordered tree.
+``program.reference.incremental.leapfrog`` defines a step and a *place*; this is the same over words. The rule is
+described in memory, so nothing is compiled for it. A rule has levels, one per variable. A level has cursors, one per
+atom with the variable. An atom has two iterators (``trie.iterator``), over the old and the new version, and all its
+cursors stand on them. There is one ordered tree per relation and order of columns.
 
 The least word stands for minus infinity, where an iterator is opened, and the greatest for infinity, where it is at its
-end. A place whose turn is START is that before the iterators are opened, so the two are words like any others.
+end. The place before iterators are opened has the turn START, so both words also serve as codes.
 
-Negated atoms have no iterators: their complements are sought in the trees. What they and the conditions say is in
-``trace_filters``.
-A record of a sensitivity index is a row of an ordered tree, see ``trace_records``.
+Negated atoms have no iterators: ``filters`` evaluates them, and conditions, on the trees. A record of a sensitivity
+index is a row of an ordered tree: see ``sensitivity``.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ CURSOR_LIST = 5
 ATOM_LIST = 6
 TREE_LIST = 7
 BINDING = 8  # address of a word per level
-RANGES = 9  # address of four words per level and level below; see trace_maintain
+RANGES = 9  # address of four words per level and level below; see maintain.py
 STEP_LIST = 10  # buffers of the steps of two walks, old and new
 DERIVED = 12  # buffers of derivations, erased and inserted
 KEY_SCRATCH = 14  # room for a record
@@ -53,26 +51,26 @@ TRACE = 22  # length of the trace
 EDITS = 23  # sum of edit distances
 CONTRIBUTIONS = 24
 CONDITION_LIST = 25
-FAILURE = 26  # why derivations of the last batch are not what they should be, see payload; 0 where they are
-CONDITION_STATE = 27  # what the functions of conditions are given beside the binding
+FAILURE = 26  # why derivations of the last batch are wrong, see scalar.payload; 0 if they are right
+CONDITION_STATE = 27  # first argument of the functions of conditions; the binding is the second
 RULE_WORDS = 28
 
 # Words of a level.
 FIRST_CURSOR = 0
 CURSORS = 1
-ASKED = 2  # buffer of what the change oracle says of this variable, see trace_oracle
-CARRIES = 3  # buffer of the codes at which rows carry something else
-EMITTED = 4  # buffer of what walks emit under one binding: code, and 1 for the old one, 2 for the new one, 3 for both
+ASKED = 2  # buffer of contributions of the change oracle to this variable, see oracle.py
+CARRIES = 3  # buffer of the codes at which rows have another payload
+EMITTED = 4  # buffer of codes emitted under one binding, with 1 for the old walk, 2 for the new one, 3 for both
 EMITTED_AT = 5
-CODE = 6  # that a step emitted last
-NEGATED = 7  # cursors of negated atoms, behind the others
+CODE = 6  # last code that a step emitted
+NEGATED = 7  # number of cursors of negated atoms, after the others
 FIRST_CONDITION = 8
 CONDITIONS = 9
 OLD_WALK = 10
 WALK_WORDS = 7
 LEVEL_WORDS = OLD_WALK + 2 * WALK_WORDS
 
-# Words of a walk: its place, and how it stands.
+# Words of a walk: its place, and its state.
 CANDIDATE = 0
 FIRST = 1
 AGREED = 2
@@ -88,25 +86,25 @@ LEVEL_NUMBER = 0
 ATOM = 1
 TREE = 2
 DEPTH = 3  # from 0
-TURN = 4  # which one of its level it is
+TURN = 4  # its number within its level
 KEPT = 5
 INDEX = 6  # the ordered tree of its records
 ABOVE = 7  # how many variables are above it in its trie
 BESIDE = 8
 PLACES = 9  # address of their levels
-PENDING = 10  # buffer of records that are to be entered into the index, or taken out
-MARK = 11  # from which one on they are of the present binding
+PENDING = 10  # buffer of records to insert into the index or delete from it
+MARK = 11  # first of them that belongs to the present binding
 ITERATORS = 12  # of its atom, old and new
 FOUND_RECORDS = 14  # buffer of the records that are matched
 NEGATES = 15  # whether its atom is negated; then it has no iterators
-POINTED = 16  # whether a change tells by itself where it matters; then a negated atom has records of runs alone
+POINTED = 16  # whether a change itself names the bindings it affects; then only runs of negated atoms are recorded
 CURSOR_WORDS = 17
 
 # Words of a condition.
 SIGN = 0
 LEFT = 1  # the level of a variable
 RIGHT = 2
-FUNCTION = 3  # of an OWN one, the address of a C function of the state and the binding; see trace_filters
+FUNCTION = 3  # of an OWN one, the address of a C function of the state and the binding; see filters.py
 CONDITION_WORDS = 4
 
 # Words of an atom.
@@ -124,12 +122,12 @@ OPERATED = 4  # buffer of tree surgery
 DELTA = 5
 TREE_WORDS = 6
 
-# What becomes of a step.
+# What to do with a step.
 FORGET = -1
 LIST = 0
 RECORD = 1
 
-# Words of a step that is listed.
+# Words of a listed step.
 STEP_CURSOR = 0
 STEP_LOW = 1
 STEP_HIGH = 2
@@ -143,23 +141,25 @@ START = 0
 
 @inlined
 def turn_of(agreed: int, first: int, ahead: int) -> int:
-    """Who has agreed and who stands ahead, as one word; not START."""
+    """Which cursors have agreed and which stand ahead, as one word; not START."""
     return agreed + 1 + (first << 8) + (ahead << 16)
 
 
 @inlined
 def agreed_of(turn: int) -> int:
-    """-1 at the start."""
+    """The number of agreed cursors of a turn; -1 for START."""
     return (turn & 255) - 1
 
 
 @inlined
 def first_of(turn: int) -> int:
+    """The first cursor of a turn."""
     return (turn >> 8) & 255
 
 
 @inlined
 def ahead_of(turn: int) -> int:
+    """The bits of the cursors that stand ahead, of a turn."""
     return turn >> 16
 
 
@@ -193,13 +193,13 @@ def walk_of(r: int, level: int, side: int) -> int:
 
 @inlined
 def open_cursor(c: int, side: int) -> None:
-    """Open the iterator of a cursor under the codes at which it stands above."""
+    """Open the iterator of a cursor under the codes where it stands above."""
     iter_open(load(c, ITERATORS + side), load(c, DEPTH))
 
 
 @inlined
 def stands_at(c: int, side: int) -> int:
-    """The code a cursor stands at, or MOST at the end: ``is_at_end`` tells them apart."""
+    """The code where a cursor stands, or MOST at the end; ``is_at_end`` distinguishes the two."""
     it = load(c, ITERATORS + side)
     depth = load(c, DEPTH)
     return MOST if iter_at_end(it, depth) else iter_key(it, depth)
@@ -207,12 +207,13 @@ def stands_at(c: int, side: int) -> int:
 
 @inlined
 def is_at_end(c: int, side: int) -> bool:
+    """Whether a cursor is at the end."""
     return iter_at_end(load(c, ITERATORS + side), load(c, DEPTH))
 
 
 @inlined
 def seek_cursor(c: int, side: int, code: int) -> None:
-    """Have a cursor go to the least code that is not less; it is not beyond that."""
+    """Move a cursor to the least code that is not less; it does not stand past that."""
     it = load(c, ITERATORS + side)
     depth = load(c, DEPTH)
     if not iter_at_end(it, depth):
@@ -230,7 +231,7 @@ def open_level(r: int, level: int, side: int) -> None:
 
 @jit
 def come_to(r: int, level: int, side: int, code: int) -> bool:
-    """Seek a code with all cursors of a level, as far as they have it; whether all have."""
+    """Seek a code with the cursors of a level, until one lacks it; whether all have it."""
     at = level_of(r, level)
     first = load(at, FIRST_CURSOR)
     for i in range(first, first + load(at, CURSORS)):
@@ -246,7 +247,7 @@ def come_to(r: int, level: int, side: int, code: int) -> bool:
 
 @inlined
 def begin_walk(w: int) -> None:
-    """A walk from the start."""
+    """Put a walk at the start."""
     store(w, CANDIDATE, LEAST)
     store(w, FIRST, 0)
     store(w, AGREED, 0)
@@ -257,7 +258,7 @@ def begin_walk(w: int) -> None:
 
 @inlined
 def take_up(w: int, candidate: int, agreed: int, first: int, ahead: int, since: int) -> None:
-    """A walk from a place."""
+    """Put a walk at a place."""
     store(w, CANDIDATE, candidate)
     store(w, FIRST, first)
     store(w, AGREED, agreed)
@@ -268,7 +269,7 @@ def take_up(w: int, candidate: int, agreed: int, first: int, ahead: int, since: 
 
 @inlined
 def are_met(a: int, b: int) -> bool:
-    """Whether two walks are at one place."""
+    """Whether two walks are at the same place."""
     if load(a, STATE) != load(b, STATE):
         return False
     if load(a, STATE) == FINISHED:
@@ -294,7 +295,7 @@ def is_not_after(a: int, b: int) -> bool:
 
 @inlined
 def go_behind(w: int, code: int) -> None:
-    """Have a walk go on behind a code."""
+    """Continue a walk after a code."""
     if code == MOST:
         store(w, STATE, FINISHED)
     else:
@@ -303,8 +304,10 @@ def go_behind(w: int, code: int) -> None:
 
 @jit
 def derive(r: int, side: int) -> None:
-    """Note a derivation: the binding, and the product of what the rows carry at which the iterators stand. Where that
-    does not fit a word, FAILURE says so, and it is what remains of it modulo 2^64."""
+    """Emit a derivation: the binding, and the product of the payloads of the rows where the iterators stand.
+
+    If the product does not fit a word, FAILURE is set, and the product is modulo 2^64.
+    """
     n = load(r, LEVEL_COUNT)
     status = r + 8 * FAILURE
     product = 1
@@ -324,4 +327,5 @@ def derive(r: int, side: int) -> None:
 
 @inlined
 def count_one(r: int, word: int, more: int) -> None:
+    """Add to a counter of the rule."""
     store(r, word, add_wrapping(load(r, word), more))

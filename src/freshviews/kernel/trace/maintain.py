@@ -1,10 +1,10 @@
-"""Maintenance of a rule by trace, compiled: ``program.reference.incremental.maintenance`` over words.
+"""Maintains a rule by its trace: ``program.reference.incremental.maintenance`` over words.
 
-One batch is: ``keep_version``, the edits of the trees, ``maintain``. In ``maintain`` the change oracle is asked
-(``trace_oracle``), and the levels are walked where it says. Below a binding that both versions have, first the leapfrog
-join of the next variable is taken up at every contribution, in both versions in turns; then all codes are gone through,
-in order, of which something is said: emitted by one version only, or carried, or with contributions below. As the
-oracle is sorted, those below a code are a range of it, per level.
+One batch is ``keep_version``, the edits of the trees, ``maintain``. ``maintain`` computes the change oracle
+(``oracle``) and walks the levels where it says. Below a binding that both versions have, it first resumes the leapfrog
+join of the next variable at every contribution, in both versions alternately. Then it visits, in order, every code that
+only one version emits, that has another payload, or that has contributions below. The oracle is sorted, so the
+contributions below a code are a range of it, per level.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ from freshviews.kernel.trace.step import evaluate, step
 from freshviews.kernel.trie.iterator import iter_begin
 
 SLACK = 4
-"""Steps per cursor that a walk may go beyond what it must, to meet the other."""
+"""Extra steps per cursor that a walk may take to meet the other."""
 
-# Words of a range: of the contributions to a level, and of what rows carry at it, below the binding of another.
+# Words of a range: of the contributions and the payload changes of a level, below the binding of another.
 ASKED_FROM = 0
 ASKED_TO = 1
 CARRIES_FROM = 2
@@ -92,8 +92,10 @@ RANGE_WORDS = 4
 
 @outside
 def maintain(r: int) -> None:
-    """Walk where the old and the new version differ; the derivations are in DERIVED. OUT_OF_MEMORY where some are
-    missing; the rule must be filled anew then."""
+    """Evaluate the rule where the old and the new version differ; the derivations are in DERIVED.
+
+    If OUT_OF_MEMORY is set, derivations are missing and the caller must initialise the rule again.
+    """
     clear_buffer(load(r, DERIVED + OLD))
     clear_buffer(load(r, DERIVED + NEW))
     ask_oracle(r)
@@ -116,7 +118,7 @@ def maintain(r: int) -> None:
 
 @jit
 def note_failures(r: int) -> None:
-    """Raise OUT_OF_MEMORY where any part has run out of it."""
+    """Set OUT_OF_MEMORY if any part has run out of it."""
     failed = load(load(r, DERIVED + OLD), FAILED) | load(load(r, DERIVED + NEW), FAILED)
     failed |= load(load(r, STEP_LIST + OLD), FAILED) | load(load(r, STEP_LIST + NEW), FAILED)
     for i in range(load(r, TREE_COUNT)):
@@ -137,20 +139,20 @@ def note_failures(r: int) -> None:
 
 @jit
 def range_of(r: int, number: int, below: int) -> int:
-    """Where, at a level, the range of another level lies, that level or one below."""
+    """The address of the range that a level holds for itself or for a level below."""
     return load(r, RANGES) + 8 * RANGE_WORDS * (number * load(r, LEVEL_COUNT) + below)
 
 
 @jit
 def oracle_row(r: int, number: int, word: int, i: int) -> int:
-    """A row of the contributions to a level (ASKED), or of what rows carry (CARRIES)."""
+    """A row of the contributions to a level (ASKED), or of its payload changes (CARRIES)."""
     buffer = load(level_of(r, number), word)
     return load(buffer, ROWS) + 8 * load(buffer, WIDTH) * i
 
 
 @jit
 def walk_levels(r: int) -> None:
-    """The maintenance rule, from the first level down."""
+    """Apply the maintenance rule, from the first level down."""
     n = load(r, LEVEL_COUNT)
     for below in range(n):
         place = range_of(r, 0, below)
@@ -189,8 +191,10 @@ def walk_levels(r: int) -> None:
 
 @jit
 def enter_level(r: int, number: int) -> None:
-    """Take up the leapfrog join of a level at each contribution under the binding; what is emitted is noted. Then the
-    iterators stand at the first code again."""
+    """Run the leapfrog join of a level at each contribution under the binding, and collect what is emitted.
+
+    Afterwards the iterators stand at their first code again.
+    """
     level = level_of(r, number)
     clear_buffer(load(level, EMITTED))
     store(level, EMITTED_AT, 0)
@@ -213,7 +217,7 @@ def enter_level(r: int, number: int) -> None:
 
 @jit
 def walk_both(r: int, number: int, i: int, end: int) -> int:
-    """Walk both versions from a contribution on until they meet; the first contribution that is still to come."""
+    """Walk both versions from a contribution on until they meet; returns the first contribution not reached."""
     level = level_of(r, number)
     old = walk_of(r, number, OLD)
     new = walk_of(r, number, NEW)
@@ -226,7 +230,7 @@ def walk_both(r: int, number: int, i: int, end: int) -> int:
     from_here = load(emitted, COUNT)
     going = True
     while going:
-        # Contributions that the walks have come to already only move the end.
+        # Contributions that a walk has already reached only extend the end.
         while i < end and is_reached(old, new, load(oracle_row(r, number, ASKED, i), number)):
             other = load(oracle_row(r, number, ASKED, i), number + 2)
             high = other if other > high else high
@@ -236,7 +240,7 @@ def walk_both(r: int, number: int, i: int, end: int) -> int:
         stepping = True
         finished = load(behind, STATE) == FINISHED
         if finished or (load(behind, STATE) != STARTING and load(behind, CANDIDATE) > high):
-            # What the one behind does before it comes to the other's candidate is in its trace alone.
+            # Steps of the walk behind, up to the candidate of the other, are in its trace only.
             if are_met(old, new):
                 going = False
                 stepping = False
@@ -250,7 +254,7 @@ def walk_both(r: int, number: int, i: int, end: int) -> int:
         if stepping and step(r, number, side, LIST) != 0:
             note_emitted(emitted, from_here, load(level, CODE), side)
     settle_steps(r)
-    # What lies beyond the end is as it was.
+    # Codes after the end did not change.
     count = load(emitted, COUNT)
     while count > from_here and load(load(emitted, ROWS) + 16 * (count - 1), 0) > high:
         count -= 1
@@ -260,7 +264,7 @@ def walk_both(r: int, number: int, i: int, end: int) -> int:
 
 @jit
 def at_one_candidate(a: int, b: int) -> bool:
-    """Whether two walks have come to one candidate."""
+    """Whether two walks have the same candidate."""
     if load(a, STATE) != load(b, STATE):
         return False
     return load(a, STATE) != GOING or load(a, CANDIDATE) == load(b, CANDIDATE)
@@ -268,7 +272,7 @@ def at_one_candidate(a: int, b: int) -> bool:
 
 @jit
 def is_reached(old: int, new: int, candidate: int) -> bool:
-    """Whether one of two walks has come to a candidate, or gone by it."""
+    """Whether one of two walks has reached or passed a candidate."""
     if load(old, STATE) == FINISHED or load(new, STATE) == FINISHED:
         return True
     return candidate <= load(old, CANDIDATE) or candidate <= load(new, CANDIDATE)
@@ -276,7 +280,7 @@ def is_reached(old: int, new: int, candidate: int) -> bool:
 
 @jit
 def note_emitted(emitted: int, start: int, code: int, side: int) -> None:
-    """Note that the walk of a side emits a code; rows stay in order of codes."""
+    """Record that the walk of a side emits a code; rows stay in order of codes."""
     bit = 1 if side == OLD else 2
     at = load(emitted, COUNT)
     rows = load(emitted, ROWS)
@@ -298,8 +302,10 @@ def note_emitted(emitted: int, start: int, code: int, side: int) -> None:
 
 @jit
 def begin_at_place(r: int, number: int, row: int) -> None:
-    """Begin both walks at the place of a contribution, if those who have agreed on its candidate still do; else at the
-    candidate, with nobody asked."""
+    """Start both walks at the place of a contribution, if the cursors that agreed on its candidate still do.
+
+    Otherwise start at the candidate with no cursor agreed.
+    """
     old = walk_of(r, number, OLD)
     new = walk_of(r, number, NEW)
     agreed = load(row, 1)
@@ -321,9 +327,11 @@ def begin_at_place(r: int, number: int, row: int) -> None:
 
 @jit
 def is_believed(r: int, number: int, candidate: int, agreed: int, first: int, ahead: int, since: int) -> bool:
-    """Whether all who have agreed on a candidate stand at it in the new version, and negated atoms lack it: a record
-    that has not been matched proves it; a cursor of whom there is none is asked. In records the greatest word stands
-    for the end as well, so of that they prove nothing."""
+    """Whether all cursors that agreed on a candidate stand at it in the new version, and negated atoms lack it.
+
+    A record that was not matched proves it; a cursor without one is asked. In records the greatest word also stands for
+    the end, so a record proves nothing about that code.
+    """
     level = level_of(r, number)
     cursors = load(level, CURSORS)
     for i in range(agreed):
@@ -352,7 +360,7 @@ def is_believed(r: int, number: int, candidate: int, agreed: int, first: int, ah
 
 @jit
 def next_code(r: int, number: int) -> tuple[int, int]:
-    """The least code under the binding of which something is said and that has not been gone through; 1 if any."""
+    """The least code under the binding that has not been visited and must be; and 1 if there is one."""
     level = level_of(r, number)
     code = MOST
     found = 0
@@ -376,8 +384,10 @@ def next_code(r: int, number: int) -> tuple[int, int]:
 
 @jit
 def sides_of(r: int, number: int, code: int) -> int:
-    """Which versions emit a code: 1 the old one, 2 the new one, or both. Where no contribution is about it, both do or
-    none."""
+    """Which versions emit a code: 1 the old one, 2 the new one, 3 both, 0 none.
+
+    Without a contribution at the code, both emit it or none does.
+    """
     level = level_of(r, number)
     emitted = load(level, EMITTED)
     at = load(level, EMITTED_AT)
@@ -403,7 +413,7 @@ def sides_of(r: int, number: int, code: int) -> int:
 
 @jit
 def cut_carries(r: int, number: int, code: int) -> int:
-    """Go past what rows carry at a code of this variable; 1 if any."""
+    """Skip the payload changes at a code of this variable; 1 if there are any."""
     place = range_of(r, number, number)
     i = load(place, CARRIES_FROM)
     start = i
@@ -416,7 +426,7 @@ def cut_carries(r: int, number: int, code: int) -> int:
 
 @jit
 def cut_below(r: int, number: int, code: int) -> int:
-    """Give the next level the ranges below a code, and go past them; 1 if there is anything in them."""
+    """Give the next level its ranges below a code, and skip them here; 1 if one is not empty."""
     found = 0
     for below in range(number + 1, load(r, LEVEL_COUNT)):
         place = range_of(r, number, below)

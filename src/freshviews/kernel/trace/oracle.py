@@ -1,15 +1,15 @@
-"""Tree surgery and the change oracle: where a rule is to be looked at again.
+"""Tree surgery and the change oracle: the bindings at which a rule must be evaluated again.
 
-``program.reference.incremental.surgery`` and ``program.reference.incremental.oracle`` say what is meant. Surgery
-comes from the difference of two versions of a tree (``kernel.btree.difference``), an operation a row:
+``program.reference.incremental.surgery`` and ``program.reference.incremental.oracle`` define both. Surgery is derived
+from the difference of two versions of a tree (``btree.difference``), one row per operation:
 
     length of the path | kind | path ...
 
-The oracle is a disjunction that is not spelled out but sorted: for each level the contributions to its variable,
+The oracle is an implicit disjunction, stored sorted: for each level the contributions to its variable,
 
     codes of the variables before ... | candidate | agreed | high | first | ahead | since
 
-in order, so that those of one binding lie together, and, apart, the codes at which rows carry something else.
+so that those of one binding are adjacent; and, separately, the codes at which rows have another payload.
 """
 
 from __future__ import annotations
@@ -63,16 +63,16 @@ from freshviews.kernel.trace.leapfrog import (
 from freshviews.kernel.trace.sensitivity import PAYLOAD, edit_rows, key_words
 
 # Kinds of operations.
-BRANCH = 0  # a branch that grew from, or left, one that both versions have
-TWIG = 1  # a branch that came or went with the one above it
-CARRY = 2  # a row that carries something else
+BRANCH = 0  # a branch inserted or erased below one that both versions have
+TWIG = 1  # a branch inserted or erased together with the one above it
+CARRY = 2  # a row with another payload
 
 OPERATION_PATH = 2
 
 
 @outside
 def keep_version(r: int) -> int:
-    """Keep the present state of all trees as the old version, to be edited then; 0 without memory."""
+    """Pin the present state of all trees as the old version, before edits; 0 without memory."""
     for i in range(load(r, TREE_COUNT)):
         tree = tree_of(r, i)
         version = pin(load(tree, HANDLE))
@@ -86,7 +86,7 @@ def keep_version(r: int) -> int:
 
 @jit
 def find_surgery(r: int, tree: int) -> None:
-    """Write down the operations that make the trie of the old version that of the new one."""
+    """Write the operations that turn the trie of the old version into that of the new one."""
     d = load(tree, DELTA)
     operated = load(tree, OPERATED)
     k = load(load(tree, HANDLE), KEY)
@@ -115,7 +115,7 @@ def find_surgery(r: int, tree: int) -> None:
 
 @outside
 def ask_oracle(r: int) -> None:
-    """The change oracle of what the old and the new version differ in; what is matched leaves the indices."""
+    """Compute the change oracle from the difference of the versions; matched records leave the indices."""
     for i in range(load(r, TREE_COUNT)):
         tree = tree_of(r, i)
         store(tree, NEW_ROOT, load(load(tree, HANDLE), ROOT))
@@ -127,7 +127,7 @@ def ask_oracle(r: int) -> None:
         c = cursor_of(r, i)
         count_surgery(r, c)
         if load(c, KEPT) != 0:
-            # Surgery removes the records that it matches; so what is only carried comes before.
+            # Surgery deletes the records that it matches, so payload changes are matched before it.
             match_carries(r, c)
             match_surgery(r, c)
         if load(c, POINTED) != 0:
@@ -155,7 +155,7 @@ def count_surgery(r: int, c: int) -> None:
 
 @jit
 def note_points(r: int, c: int) -> None:
-    """What operations say by themselves of a cursor: look at their own branch."""
+    """Add the contributions that operations name themselves for a cursor: their own branch."""
     depth = load(c, DEPTH)
     level = level_of(r, load(c, LEVEL_NUMBER))
     operated = load(tree_of(r, load(c, TREE)), OPERATED)
@@ -167,7 +167,7 @@ def note_points(r: int, c: int) -> None:
         kind = load(operation, 1)
         negates = load(c, NEGATES) != 0
         if kind == CARRY:
-            # Of a negated atom it does not matter what a row carries.
+            # The payload of a row of a negated atom does not matter.
             if not negates:
                 row = append(load(level, CARRIES))
                 for j in range(depth + 1):
@@ -185,7 +185,7 @@ def note_points(r: int, c: int) -> None:
 
 @jit
 def stab_index(r: int, c: int, path: int) -> None:
-    """Find the records of a cursor that the code at the end of a path concerns."""
+    """Find the records of a cursor that are sensitive to the last code of a path."""
     t = load(c, INDEX)
     k = key_words(c)
     above = load(c, ABOVE)
@@ -205,7 +205,7 @@ def write_binding(c: int, record: int, row: int) -> None:
 
 @jit
 def match_carries(r: int, c: int) -> None:
-    """Match rows that carry something else with the index of a cursor."""
+    """Match payload changes with the index of a cursor."""
     if load(c, NEGATES) != 0:
         return
     depth = load(c, DEPTH)
@@ -229,7 +229,7 @@ def match_carries(r: int, c: int) -> None:
 
 @jit
 def match_surgery(r: int, c: int) -> None:
-    """Match operations with the index of a cursor; what is found leaves it."""
+    """Match operations with the index of a cursor; the records found leave it."""
     depth = load(c, DEPTH)
     number = load(c, LEVEL_NUMBER)
     level = level_of(r, number)

@@ -1,16 +1,16 @@
-"""Records of sensitivity: what the steps of a trace depended on, in interval trees.
+"""Sensitivity records, what the steps of a trace depend on, in interval trees.
 
-``program.reference.incremental.sensitivity`` says what a record is. The index of a cursor is an ordered tree of rows
+``program.reference.incremental.sensitivity`` defines a record. The index of a cursor is an ordered tree of rows
 
     codes above ... | low | codes beside ... || high | turn | since
 
-of which those before the bars are the key: under one binding a cursor is asked for a code but once. It is folded by
-the greatest ``high`` (``kernel.trace.intervals``). ``turn`` and ``since`` tell, with ``low``, the place in the
-leapfrog join where the step was made.
+whose key is before the bars: under one binding a cursor is asked for a code only once. Its fold is the greatest
+``high`` (``intervals``). ``turn`` and ``since`` give, with ``low``, the place in the leapfrog join where the step was
+made.
 
-What walks record and forget is noted first and entered into the index in one turn, in order of keys. Only a walk that
-is taken up asks for records, those of its own binding: it finds the pending ones from MARK on, and all others in the
-index.
+Records to insert and delete are first collected per cursor (PENDING), then applied to the index together, in order of
+keys. Only a walk that resumes reads records, those of its own binding: it looks in the collected ones from MARK on, and
+in the index.
 """
 
 from __future__ import annotations
@@ -53,22 +53,22 @@ from freshviews.kernel.trace.leapfrog import (
 )
 
 PAYLOAD = 3
-"""Words of a record behind its key: high, turn, since."""
+"""Words of a record after its key: high, turn, since."""
 MOST_PENDING = 1 << 16
-"""Records of a cursor that wait at most."""
+"""Most collected records of a cursor."""
 FEW = 32
-"""Pending records of one binding that are looked through; if there are more, they are entered."""
+"""Most collected records of one binding that are scanned; more are applied to the index first."""
 
 
 @inlined
 def key_words(c: int) -> int:
-    """Words of the key of a record of a cursor."""
+    """Number of key words of a record of a cursor."""
     return load(c, ABOVE) + 1 + load(c, BESIDE)
 
 
 @inlined
 def write_record_key(r: int, c: int, low: int, row: int) -> int:
-    """Write the key of a record under the present binding; how many words it has."""
+    """Write the key of a record under the present binding; returns its number of words."""
     binding = load(r, BINDING)
     places = load(c, PLACES)
     above = load(c, ABOVE)
@@ -83,7 +83,7 @@ def write_record_key(r: int, c: int, low: int, row: int) -> int:
 
 @jit
 def note_record(r: int, c: int, low: int, high: int, turn: int, since: int, sign: int) -> None:
-    """Note that a record is to be entered, or taken out."""
+    """Collect a record to insert or delete."""
     pending = load(c, PENDING)
     if load(pending, COUNT) >= MOST_PENDING:
         enter_records(r, c)
@@ -98,7 +98,7 @@ def note_record(r: int, c: int, low: int, high: int, turn: int, since: int, sign
 
 @outside
 def enter_records(r: int, c: int) -> None:
-    """Enter all pending records of a cursor into its index, or take them out."""
+    """Apply the collected records of a cursor to its index."""
     pending = load(c, PENDING)
     count = load(pending, COUNT)
     store(c, MARK, 0)
@@ -125,14 +125,13 @@ def edit_rows(r: int, t: int, rows: int, width: int, count: int) -> None:
 
 @inlined
 def is_recorded(c: int, low: int, high: int) -> bool:
-    """Whether a step is entered in an index: where a change tells by itself where it matters, the runs of a negated
-    atom alone are."""
+    """Whether a step is recorded in an index. With POINTED, only runs of negated atoms are."""
     return load(c, KEPT) != 0 and (load(c, POINTED) == 0 or low < high)
 
 
 @inlined
 def report(r: int, number: int, side: int, low: int, high: int, turn: int, since: int, mode: int) -> None:
-    """Tell of a step: it is listed, or recorded, or forgotten."""
+    """Report a step: list, record or forget it."""
     count_one(r, OPERATIONS, 1)
     if mode == LIST:
         row = append(load(r, STEP_LIST + side))
@@ -151,13 +150,13 @@ def report(r: int, number: int, side: int, low: int, high: int, turn: int, since
 
 @jit
 def begin_binding(c: int) -> None:
-    """From here on records are of another binding."""
+    """Mark that records from here on belong to another binding."""
     store(c, MARK, load(load(c, PENDING), COUNT))
 
 
 @jit
 def high_of_record(r: int, c: int, low: int) -> tuple[int, int]:
-    """Whether there is a record with a start under the present binding, and its end."""
+    """Whether a record with a start exists under the present binding, and its end."""
     pending = load(c, PENDING)
     if load(pending, COUNT) - load(c, MARK) > FEW:
         enter_records(r, c)
@@ -182,9 +181,9 @@ def high_of_record(r: int, c: int, low: int) -> tuple[int, int]:
 
 @jit
 def settle_steps(r: int) -> None:
-    """Of two walks that were listed: forget the steps of the old one, record those of the new one.
+    """After two walks were listed: forget the steps of the old one and record those of the new one.
 
-    Steps come in order of what was asked for. A step that both did stays in the trace.
+    Steps are in the order of the codes that were asked for. A step that both made stays in the trace.
     """
     olds = load(r, STEP_LIST)
     news = load(r, STEP_LIST + 1)
@@ -208,7 +207,7 @@ def settle_steps(r: int) -> None:
             if load(other, STEP_LOW) != low:
                 j = new_count
             elif load(other, STEP_CURSOR) == number:
-                # A record of the new step takes the place of that of the old one.
+                # The record of the new step replaces that of the old one.
                 again = 2 if is_recorded(c, low, load(other, STEP_HIGH)) else 1
                 common += 1 if load(other, STEP_HIGH) == high else 0
             else:

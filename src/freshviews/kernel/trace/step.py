@@ -1,4 +1,4 @@
-"""One step of a leapfrog join, reported, and the whole join below a binding."""
+"""One reported step of a leapfrog join, and the whole join below a binding."""
 
 from __future__ import annotations
 
@@ -41,8 +41,11 @@ from freshviews.kernel.trace.sensitivity import report
 
 @inlined
 def agree(r: int, number: int, w: int) -> int:
-    """Go past those who stand at the candidate already; 1 where nobody is left to be asked: the candidate is emitted,
-    it is in CODE, and the walk goes on behind it, as it does where a condition does not hold."""
+    """Skip the cursors that already stand at the candidate; 1 if all have agreed.
+
+    Then the candidate is emitted, in CODE, and the walk continues after it. It also continues there if a condition
+    fails.
+    """
     level = level_of(r, number)
     cursors = load(level, CURSORS)
     agreed = load(w, AGREED)
@@ -67,8 +70,10 @@ def agree(r: int, number: int, w: int) -> int:
 
 @jit
 def ask_negated(r: int, number: int, w: int, side: int, mode: int) -> int:
-    """Have the complement of the negated atom whose turn it is seek the candidate; 1 where that is emitted. If the
-    complement lacks it, the walk goes on at the gap to which it comes."""
+    """Seek the candidate in the complement of the next negated atom; 1 if the candidate is emitted.
+
+    If the complement lacks the candidate, the walk continues at the next gap.
+    """
     code = load(w, CANDIDATE)
     agreed = load(w, AGREED)
     c = load(level_of(r, number), FIRST_CURSOR) + agreed
@@ -86,7 +91,7 @@ def ask_negated(r: int, number: int, w: int, side: int, mode: int) -> int:
 
 @jit
 def start(r: int, number: int, w: int, side: int, mode: int) -> int:
-    """Open all iterators; 1 where a code is emitted."""
+    """Open all iterators; 1 if a code is emitted."""
     level = level_of(r, number)
     first = load(level, FIRST_CURSOR)
     cursors = load(level, CURSORS)
@@ -115,7 +120,7 @@ def start(r: int, number: int, w: int, side: int, mode: int) -> int:
 
 @jit
 def step(r: int, number: int, side: int, mode: int) -> int:
-    """Go on by one operation, or, at the start, by one of each iterator; 1 where a code is emitted: CODE."""
+    """Do one operation, or at the start one per iterator; 1 if a code is emitted, in CODE."""
     level = level_of(r, number)
     w = walk_of(r, number, side)
     if load(w, STATE) == STARTING:
@@ -145,7 +150,7 @@ def step(r: int, number: int, side: int, mode: int) -> int:
 
 @jit
 def evaluate(r: int, number: int, side: int, mode: int) -> None:
-    """Leapfrog triejoin below the binding of the first so many variables; every step is reported."""
+    """Run the leapfrog triejoin below the binding of the first ``number`` variables; every step is reported."""
     n = load(r, LEVEL_COUNT)
     if number == n:
         derive(r, side)

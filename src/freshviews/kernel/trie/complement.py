@@ -1,7 +1,7 @@
-"""Walking what is not there, past intervals that are full: the paper, section 3.1.2.
+"""The complement of a trie at its last level: the gaps between runs of rows. The paper, section 3.1.2.
 
-An interval of keys is full where it has as many rows as it could have. As inner pages count the rows below each
-child, the first place where a run of rows breaks is found by going down once, however long the run is.
+Inner pages count the rows below each child, and an interval of keys is full if it has as many rows as values. So the
+end of a run of consecutive keys is found by one descent, however long the run is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from freshviews.kernel.memory.outside import outside
 
 @inlined
 def in_run(page: int, i: int, k: int, key: int, distance: int) -> bool:
-    """Whether an entry has the key's prefix, and a last word that is ``distance`` beyond the key's."""
+    """Whether an entry has the key's prefix and a last word ``distance`` greater than the key's."""
     for c in range(k - 1):
         if word_at(page, c, i) != load(key, c):
             return False
@@ -37,10 +37,10 @@ def rows_before(root: int, k: int, key: int) -> int:
 
 @outside
 def run_length(root: int, k: int, key: int) -> int:
-    """How many rows there are under the key's prefix with its last word, the next one, and so on up to the first gap.
+    """Number of rows under the key's prefix with its last word, the next one, and so on up to the first gap.
 
-    O(log n) pages: one descent to where the key belongs; where the run goes on behind that leaf, one by counts to the
-    place of its first row, and one to where it breaks.
+    Reads O(log n) pages: one descent to the key; if the run continues after that leaf, one descent that counts the rows
+    before it, and one to its end.
     """
     page = root
     while load(page, LEVEL) > 0:
@@ -56,7 +56,7 @@ def run_length(root: int, k: int, key: int) -> int:
     page = root
     place = 0  # of the first row below the page
     while True:
-        # The run holds for the entries up to some one, and for none after it.
+        # The entries of the run come first; none after the first other entry is in it.
         count = load(page, COUNT)
         leaf = load(page, LEVEL) == 0
         words = column(page, k + 1)

@@ -1,17 +1,16 @@
-"""A trie over sorted rows, in flat arrays: what a leapfrog join walks.
+"""A flat trie: sorted rows as arrays, read by the leapfrog join of ``trie_join``.
 
-Level ``l`` of a trie has a node for each distinct prefix of ``l + 1`` words of the sorted rows. Its *values* are the
-last words of these prefixes, in order; the nodes below node ``p`` are those from ``children[p]`` to ``children[p + 1]``
-of the next level. A node of the last level is a row; what the row carries is copied beside it, or, where every row
-carries the one word 1, held once.
+Level ``l`` has a node for each distinct prefix of ``l + 1`` words of the sorted rows. Its *values* are the last words
+of these prefixes, in order. The children of node ``p`` are the nodes ``children[p]`` to ``children[p + 1]`` of the next
+level. A node of the last level is a row; its payload is copied beside it or, if every payload is the one word 1, stored
+once.
 
-The operations of the paper (Veldhuizen, Leapfrog Triejoin, ICDT 2014, sections 3.1 and 4) are moves of positions:
-*open* reads two children, *next* adds one, *seek* gallops, so that k seeks that visit m of n values in order take
-O(k log(n / k)) steps. The first level has a table of jumps by the leading bits of a value: where keys are dense, a
-seek there is one load.
+The operations of the paper (Veldhuizen, Leapfrog Triejoin, ICDT 2014, sections 3.1 and 4) move positions: *open* reads
+two children, *next* adds one, *seek* gallops, so k seeks over m of n values in order take O(k log(n / k)) steps. The
+first level has a table of jumps by the leading bits of a value: with dense keys, a seek there is one load.
 
-Departure: positions are local variables of generated code (``codegen.writing.leapfrog``), not objects; *up* is
-leaving a loop.
+Departure: positions are local variables of generated code (``codegen.writing.leapfrog``), not objects; *up* is leaving
+a loop.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from freshviews.kernel.trie.gallop import gallop
 
 # Words of the header.
 DEPTH = 0
-CARRIED = 1  # address of what the first row carries
-CARRIED_BYTES = 2  # bytes from one row's to the next one's; 0 where all carry the word 1
-JUMPS = 3  # address of the positions from which a value of the first level is sought
+CARRIED = 1  # address of the payload of the first row
+CARRIED_BYTES = 2  # bytes from one payload to the next; 0 if all are the word 1
+JUMPS = 3  # address of the positions where a seek in the first level starts
 LEAST = 4  # the least value of the first level
-SHIFT = 5  # bits of (value - LEAST) that a jump leaves out
+SHIFT = 5  # low bits of (value - LEAST) that the table of jumps ignores
 JUMP_COUNT = 6
 FIRST_LEVEL = 8
 LEVEL = 3  # words of a level
@@ -60,7 +59,7 @@ def seek_first(trie: int, values: int, at: int, end: int, wanted: int) -> int:
 
 @jit
 def free_trie(trie: int) -> None:
-    """Give the memory of a trie back; 0, no trie, is allowed."""
+    """Release a flat trie; 0 is allowed."""
     if trie == 0:
         return
     for level in range(load(trie, DEPTH)):

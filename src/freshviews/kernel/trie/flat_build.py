@@ -1,12 +1,13 @@
-"""A trie of the rows of a table, in an order of its key."""
+"""Builds a flat trie of the rows of a hash table, in any order of its key words."""
 
 from __future__ import annotations
 
 from freshviews.kernel.hash.pending import enter_pending
-from freshviews.kernel.hash.row_order import bits_of, rows_in_order
+from freshviews.kernel.hash.row_order import rows_in_order
 from freshviews.kernel.hash.table import FAILED, KEY, PAYLOAD, PENDING, row_at
 from freshviews.kernel.memory.mem import allocate, jit, load, release, shift_right, store
 from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.memory.row_sort import bits_of
 from freshviews.kernel.trie.flat import (
     CARRIED,
     CARRIED_BYTES,
@@ -33,7 +34,7 @@ def set_level_word(trie: int, level: int, word: int, value: int) -> None:
 
 @jit
 def first_difference(table: int, positions: int, depth: int, one: int, other: int) -> int:
-    """The first of the key words at ``positions`` in which two rows differ; ``depth`` where they do not."""
+    """The first of the key words at ``positions`` in which two rows differ; ``depth`` if they are equal."""
     first, second = row_at(table, one), row_at(table, other)
     for i in range(depth):
         if load(first, load(positions, i)) != load(second, load(positions, i)):
@@ -43,7 +44,7 @@ def first_difference(table: int, positions: int, depth: int, one: int, other: in
 
 @jit
 def has_equal(table: int, positions: int, depth: int, numbers: int, n: int) -> bool:
-    """Whether two rows have one key."""
+    """Whether two of the sorted rows have equal keys."""
     for i in range(1, n):
         if first_difference(table, positions, depth, load(numbers, i - 1), load(numbers, i)) == depth:
             return True
@@ -52,7 +53,7 @@ def has_equal(table: int, positions: int, depth: int, numbers: int, n: int) -> b
 
 @jit
 def copy_carried(trie: int, table: int, numbers: int, n: int) -> bool:
-    """Copy what rows carry; whether there was memory for it."""
+    """Copy the payloads; False without memory."""
     key, words = load(table, KEY), load(table, PAYLOAD)
     ones = words == 1
     if ones:
@@ -77,7 +78,7 @@ def copy_carried(trie: int, table: int, numbers: int, n: int) -> bool:
 
 @jit
 def make_jumps(trie: int) -> bool:
-    """Make the table of jumps, of about as many words as the first level has values; whether there was memory."""
+    """Build the table of jumps, with about as many words as the first level has values; False without memory."""
     n = level_word(trie, 0, NODES)
     if n == 0:
         return True
@@ -103,11 +104,11 @@ def make_jumps(trie: int) -> bool:
 
 @jit
 def fill_levels(trie: int, table: int, positions: int, depth: int, numbers: int, n: int) -> bool:
-    """Write the nodes of all levels; whether there was memory."""
+    """Write the nodes of all levels; False without memory."""
     sizes = allocate(depth)
     if sizes == 0:
         return False
-    # A row begins a node at every level from the first word on in which it differs from the row before.
+    # A row starts a node at every level from the first word on in which it differs from the row before.
     for i in range(n):
         first = 0
         if i != 0:
@@ -147,9 +148,9 @@ def fill_levels(trie: int, table: int, positions: int, depth: int, numbers: int,
 
 @outside
 def build_trie(table: int, positions: int, depth: int, status: int) -> int:
-    """The trie of a table's rows by the key words at ``positions``, all of them, ``depth`` > 0 in number.
+    """The flat trie of a table's rows by all of its ``depth`` > 0 key words, in the order of ``positions``.
 
-    Pending rows are entered only where two of all rows are equal. 0 where memory is out, which the table is told.
+    Deferred rows are flushed only if two rows have equal keys. Returns 0 without memory and sets FAILED of the table.
     """
     count = allocate(1)
     trie = allocate(FIRST_LEVEL + LEVEL * depth)

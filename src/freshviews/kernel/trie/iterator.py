@@ -1,19 +1,18 @@
-"""The trie iterator over an ordered tree: key, next, seek_lub, open, up, at_end.
+"""The trie iterator over an ordered tree: key, next, seek_lub, open, at_end.
 
-Veldhuizen, "Leapfrog Triejoin", ICDT 2014, section 3; amortised as the proof of its running time needs: a walk
-over m of N keys in rising order looks at O(1 + log(N / m)) pages per key.
+Veldhuizen, "Leapfrog Triejoin", ICDT 2014, section 3, with the amortised cost that its proof needs: a walk over m of N
+keys in rising order reads O(1 + log(N / m)) pages per key. Not the trie of ``flat``: nothing is copied, and a version
+is read while the tree is written.
 
-A tree of rows of k words is read as a trie of k levels, of which ``depth`` 0 to k - 1 are the words. Generated code
-knows the depth at which it is, so every operation takes it, and each depth has a frame of its own in the
-iterator's block: the leaf and the row where it stands, and whether it is at the end. ``up`` is thus nothing but to
-go on with the frame above, which has stayed where it was.
+A tree of rows of k words is read as a trie of k levels, ``depth`` 0 to k - 1. The caller knows its depth and passes it
+to every operation. Each depth has a frame in the iterator's block: the leaf and row where it stands, and whether it is
+at the end. So *up* needs no operation: the frame of the depth above has not moved.
 
-Within a leaf, a frame knows how far the rows go that share its prefix (LIMIT), so that seeking looks at one column,
-galloping from where it is. Only a seek that leaves the leaf needs the path to it: it climbs as far as the key
-that is sought lies beyond, and comes down again. A frame that has not left the leaf at which it was opened has no
-path of its own but that of the frame above.
+Within a leaf, a frame knows the end of the rows that share its prefix (LIMIT), so a seek gallops in one column from its
+row. Only a seek that leaves the leaf needs the path: it climbs as far as the sought key requires, and descends again. A
+frame that has not left the leaf where it was opened uses the path of the frame above.
 
-Iterators allocate nothing, and read a version while the tree is written. No two threads share one.
+Iterators allocate nothing. No two threads share one.
 """
 
 from __future__ import annotations
@@ -35,22 +34,22 @@ from freshviews.kernel.trie.gallop import gallop
 
 # Words of an iterator; the values of all depths follow, then the frames.
 ITER_ROOT = 0
-ITER_KEY = 1  # depths there are
-ITER_PAGES = 2  # pages ever looked at
+ITER_KEY = 1  # number of depths
+ITER_PAGES = 2  # pages ever read
 VALUES = 3
 
 # Words of a frame.
 AT_END = 0
 LEAF = 1
 INDEX = 2  # the row in the leaf
-LIMIT = 3  # past the rows of the leaf that share the prefix
-OWN_PATH = 4  # 1 where the path is this frame's, 0 where it is that of the frame above
+LIMIT = 3  # end of the rows of the leaf that share the prefix
+OWN_PATH = 4  # 1 if the frame has a path of its own, 0 if it uses that of the frame above
 STEPS = 5  # a page and a slot per level, from 1
 FRAME_WORDS = STEPS + 2 * LEVELS
 
 
 def new_iterator(k: int) -> int:
-    """An iterator for trees with so many key words, to be given back by ``mem.release``; 0 without memory."""
+    """An iterator for trees with ``k`` key words; 0 without memory. The caller releases it with ``mem.release``."""
     it = allocate(VALUES + k + k * FRAME_WORDS)
     if it != 0:
         store(it, ITER_KEY, k)
@@ -65,39 +64,41 @@ def frame_of(it: int, depth: int) -> int:
 
 @inlined
 def iter_key(it: int, depth: int) -> int:
-    """The key at a depth; not at the end."""
+    """The key at a depth, which is not at the end."""
     return load(it, VALUES + depth)
 
 
 @inlined
 def iter_at_end(it: int, depth: int) -> bool:
-    """Whether there is no key left at a depth, under the keys above."""
+    """Whether no key is left at a depth, below the keys above."""
     return load(frame_of(it, depth), AT_END) != 0
 
 
 @inlined
 def iter_row(it: int, depth: int) -> int:
     """Address of the first word of the first row under the keys down to a depth; at the last depth, of the row.
-    That of column ``c`` is ``c * iter_room`` words away."""
+
+    Column ``c`` is ``c * iter_room`` words after it.
+    """
     f = frame_of(it, depth)
     return column(load(f, LEAF), 0) + 8 * load(f, INDEX)
 
 
 @inlined
 def iter_room(it: int, depth: int) -> int:
-    """The distance of columns where a frame stands."""
+    """The distance of columns, in words, in the leaf of a frame."""
     return load(load(frame_of(it, depth), LEAF), ROOM)
 
 
 @outside
 def iter_begin(it: int, root: int) -> None:
-    """Have an iterator read a tree or a version from the top; ``iter_open`` at depth 0 comes next."""
+    """Set the tree or version to read; ``iter_open`` at depth 0 comes next."""
     store(it, ITER_ROOT, root)
 
 
 @outside
 def open_top(it: int) -> None:
-    """Open depth 0: go to the first row."""
+    """Open depth 0 at the first row."""
     k = load(it, ITER_KEY)
     f = frame_of(it, 0)
     page = load(it, ITER_ROOT)
@@ -120,7 +121,7 @@ def open_top(it: int) -> None:
 
 @inlined
 def iter_open(it: int, depth: int) -> None:
-    """Go down to the first key at a depth, under the keys above, none of which is at the end."""
+    """Open a depth at its first key under the keys above, none of which is at the end."""
     if depth == 0:
         open_top(it)
         return
@@ -139,21 +140,23 @@ def iter_open(it: int, depth: int) -> None:
 
 @inlined
 def iter_next(it: int, depth: int) -> None:
-    """Go to the next key at a depth, or to the end; not at the end."""
+    """Move to the next key at a depth, or to the end; not at the end."""
     go_beyond(it, depth, load(it, VALUES + depth))
 
 
 @inlined
 def iter_seek_lub(it: int, depth: int, value: int) -> None:
-    """Go to the least key at a depth that is not less than a value, or to the end; a key that is not less already
-    stays. Not at the end."""
+    """Move to the least key at a depth that is not less than a value, or to the end; not at the end.
+
+    A key that is not less stays.
+    """
     if value > load(it, VALUES + depth):
         go_beyond(it, depth, value - 1)
 
 
 @inlined
 def go_beyond(it: int, depth: int, value: int) -> None:
-    """Go to the least key at a depth that is greater than a value, which is not less than the present one."""
+    """Move to the least key at a depth that is greater than a value, which is not less than the present key."""
     f = frame_of(it, depth)
     leaf = load(f, LEAF)
     limit = load(f, LIMIT)
@@ -170,8 +173,10 @@ def go_beyond(it: int, depth: int, value: int) -> None:
 
 @jit
 def take_path(it: int, f: int) -> None:
-    """Give a frame a path of its own: that of the nearest frame above which has one, all in between being in the
-    leaf where that one is."""
+    """Give a frame a path of its own: a copy of the path of the nearest frame above that has one.
+
+    All frames in between stand in the same leaf.
+    """
     above = f
     while load(above, OWN_PATH) == 0:
         above -= 8 * FRAME_WORDS
@@ -183,8 +188,11 @@ def take_path(it: int, f: int) -> None:
 
 @outside
 def leave_leaf(it: int, depth: int, value: int) -> None:
-    """Go on beyond the leaf of a frame to the first row with the prefix and a word at ``depth`` that is greater
-    than a value; at the end where there is none."""
+    """Move from the leaf of a frame to the first later row with the prefix and a word at ``depth`` greater than a
+    value.
+
+    Without such a row the frame is at the end.
+    """
     k = load(it, ITER_KEY)
     f = frame_of(it, depth)
     take_path(it, f)
@@ -193,8 +201,8 @@ def leave_leaf(it: int, depth: int, value: int) -> None:
     words = depth + 1
     top = load(load(it, ITER_ROOT), LEVEL)
     seen = 0
-    # Up, as long as all that follows in the page comes before what is sought; to the highest page in which anything
-    # follows.
+    # Up while all following entries of the page are less than the sought key; at most to the highest page that has any
+    # following entry.
     level = 0
     for upper in range(1, top + 1):
         seen += 1
@@ -211,7 +219,7 @@ def leave_leaf(it: int, depth: int, value: int) -> None:
     page = load(f, STEPS + 2 * level)
     count = load(page, COUNT)
     slot = load(f, STEPS + 2 * level + 1)
-    # Down: the last child whose least row does not come after what is sought, or else the next one.
+    # Down: the last child whose least row is not greater than the sought key, or else the next one.
     slot = gallop_entries(page, words, sought, slot + 1, count) - 1
     landed = False
     while not landed:
@@ -229,7 +237,7 @@ def leave_leaf(it: int, depth: int, value: int) -> None:
         if i < load(page, COUNT):
             landed = True
         else:
-            # What is sought is the first row of the next leaf.
+            # The sought row is the first one of the next leaf.
             level = 1
             while level <= top and load(f, STEPS + 2 * level + 1) + 1 == load(load(f, STEPS + 2 * level), COUNT):
                 level += 1
@@ -246,7 +254,7 @@ def leave_leaf(it: int, depth: int, value: int) -> None:
 
 @jit
 def gallop_entries(page: int, words: int, key: int, low: int, high: int) -> int:
-    """As ``first_greater``, found in a time that is logarithmic in how far away it is."""
+    """As ``first_greater``, in time logarithmic in the distance of the result."""
     step = 1
     while low + step < high and first_greater(page, words, key, low + step - 1, low + step) == low + step:
         low += step
@@ -256,7 +264,7 @@ def gallop_entries(page: int, words: int, key: int, low: int, high: int) -> int:
 
 @jit
 def land(it: int, depth: int, leaf: int, i: int) -> None:
-    """Have a frame stand at a row of another leaf, or at the end where the row has another prefix."""
+    """Put a frame at a row of another leaf, or at the end if the row has another prefix."""
     f = frame_of(it, depth)
     store(f, LEAF, leaf)
     store(f, INDEX, i)
