@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from freshviews.program.reference.incremental.maintenance import Maintained
+from freshviews.program.reference.incremental.maintenance import Maintained, Trace
 from freshviews.program.reference.incremental.oracle import Region
 from freshviews.program.reference.incremental.versions import BEFORE, END
 from freshviews.program.rule import Cursor, Rule
@@ -57,3 +57,9 @@ def _name(rule: Rule, cursor: Cursor) -> str:
 def _joined(parts: tuple[str, str, str]) -> str:
     above, middle, beside = parts
     return f"({above}; {middle}; {beside})" if above or beside else middle
+
+
+def edit_distance(before: Trace, after: Trace) -> int:
+    """The number of operations to remove from a trace and to add to it, so that it equals another one. A trace has an
+    operation once under a binding."""
+    return len(set(before) ^ set(after))

@@ -9,9 +9,10 @@ from dataclasses import replace
 import pytest
 
 from freshviews.program.reference.incremental import maintenance
-from freshviews.program.reference.incremental.maintenance import Maintained, Trace
+from freshviews.program.reference.incremental.maintenance import Maintained
 from freshviews.program.reference.incremental.sensitivity import SensitivityIndex
 from freshviews.ring import INTEGER
+from tests.program.incremental.describe import edit_distance
 from tests.program.incremental.rules import RULES, Relations, Row, rule, shuffled, taken_in
 
 
@@ -79,12 +80,6 @@ def test_walks_may_part_before_they_meet() -> None:
                     held = taken_in(held, maintained.apply(edits))
                     assert held == relations.derivations(), (name, seed, batch)
                 assert unaccounted(maintained, 30) == []
-
-
-def edit_distance(before: Trace, after: Trace) -> int:
-    """How many operations must be taken out of a trace, and how many put in, to have those of another: a trace does
-    the same operation but once under one binding."""
-    return len(set(before) ^ set(after))
 
 
 @pytest.mark.parametrize("name", RULES)
