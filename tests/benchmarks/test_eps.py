@@ -12,8 +12,6 @@ from benchmarks.measuring.stream import MULTIPLICITY
 from benchmarks.reporting.curves import draw_curves
 from benchmarks.workloads import eps
 
-pytestmark = pytest.mark.compiled(20)
-
 SIZES = (1_000, 6_000, 36_000)
 
 
@@ -24,6 +22,7 @@ def slopes(shape: str, strategy: str) -> tuple[float, float]:
     return eps_steps.slope(time), eps_steps.slope(space)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("shape", eps_steps.SHAPES)
 @pytest.mark.parametrize("name", ["ivm_eps, eps = 1/2", "ivm_eps_linear, eps = 1/2"])
 def test_at_one_half_steps_grow_with_the_root_at_most(name: str, shape: str) -> None:
@@ -32,11 +31,13 @@ def test_at_one_half_steps_grow_with_the_root_at_most(name: str, shape: str) -> 
     assert space <= (1.05 if "linear" in name else 1.55)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["first_order", "view_tree"])
 def test_deltas_and_view_trees_take_linear_time_on_the_same_stream(name: str) -> None:
     assert slopes("wide", name)[0] >= 0.9
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("shape", eps_steps.SHAPES)
 @pytest.mark.parametrize("exponent", [1 / 4, 2 / 3])
 def test_other_exponents_keep_their_bounds(exponent: float, shape: str) -> None:
