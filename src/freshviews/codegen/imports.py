@@ -42,27 +42,29 @@ _MODULES = (
 )
 _ALWAYS = ("jit", "load", "load32", "store")
 _TABLE_WORDS = ("INDEX_LIST", "JOURNAL", "JOURNALED", "LIVE", "ORDERED_LIST", "ROWS", "SCRATCH", "USED", "WIDTH")
-
 _BUILTINS = ("abs", "bool", "float", "int", "len", "max", "min", "range")
 
 IMPORTABLE = frozenset(
     (*_ALWAYS, *_TABLE_WORDS, "NULL", *_BUILTINS, *(name for module in _MODULES for name in vars(module)))
 )
-"""Names that mean something in a generated module, so that no local variable may have them."""
+"""Names with a meaning in a generated module, which no local variable that comes from a program has."""
 
 
-def import_lines(used: set[str]) -> list[str]:
-    """Import lines for the kernel functions that the source calls."""
+def import_lines(words: set[str]) -> list[str]:
+    """Import lines for the kernel functions and header words among the identifiers of a source."""
     lines = [
         f"from freshviews.kernel.memory.mem import {', '.join(_ALWAYS)}",
         "from freshviews.types import NULL",
         f"from freshviews.kernel.hash.table import {', '.join(_TABLE_WORDS)}",
     ]
-    missing = sorted(used - set(_ALWAYS))
+    left = words - {*_ALWAYS, *_TABLE_WORDS, "NULL"}
     for module in _MODULES:
-        own = [name for name in missing if hasattr(module, name)]
+        own = sorted(name for name in left if _is_kernel(getattr(module, name, None)))
         if own:
             lines.append(f"from {module.__name__} import {', '.join(own)}")
-            missing = [name for name in missing if name not in own]
-    assert not missing, f"no kernel defines {missing}"
+            left.difference_update(own)
     return lines
+
+
+def _is_kernel(value: object) -> bool:
+    return callable(value) or isinstance(value, int)

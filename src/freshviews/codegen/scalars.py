@@ -43,14 +43,12 @@ def write_expression(writer: Writer, expr: Expr, variable: Variable) -> str:
     if expr.op in _DECISIVE and may_fail(expr.args[1]):
         # The right side is evaluated only where the left side does not decide.
         result = writer.names.fresh("decided")
-        writer.need(op.kernel)
         writer.line(f"{result} = {write_expression(writer, expr.args[0], variable)}")
         with writer.block(f"if {result} != {_DECISIVE[expr.op]}:"):
             right = write_expression(writer, expr.args[1], variable)
             writer.line(f"{result} = {op.kernel}({result}, {right})")
         return result
     arguments = [write_expression(writer, arg, variable) for arg in expr.args]
-    writer.need(op.kernel)
     if op.fallible:
         arguments.append("status")
     return f"{op.kernel}({', '.join(arguments)})"

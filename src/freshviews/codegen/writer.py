@@ -1,7 +1,7 @@
 """Writing Python source: a generated module, the functions in it, and names that are Python identifiers.
 
-Lines, imports and constants are only ever added to. Names of functions (``FUNCTIONS``) and local names are disjoint:
-the functions of a module can call each other whatever a user calls a column.
+Lines and constants are only ever added to. Local names that come from a program differ from names of functions of the
+module (``FUNCTIONS``), of kernels and of builtins (``IMPORTABLE``): what a user calls a column does not matter.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ RESERVED = frozenset(
 )
 """Local names of generated functions that do not come from a program."""
 
+_WORD = re.compile(r"[^\W\d]\w*")
+
 FUNCTIONS = re.compile(
     r"(on|each|part|move|turn|next|take|has|open|close|close_union|condition|find|find_sum|upsert|slice_of)_\d+"
     r"|rebalance|evaluate|awake|project|finish|enumerate_rows|close_listed"
@@ -31,12 +33,13 @@ FUNCTIONS = re.compile(
 class Module:
     """What the functions of a generated module need, collected while they are written.
 
-    ``imports``: kernel functions and header words; ``constants``: string literals, each with its position in the
-    constants of the state; ``calls``: kernels that look up a key of so many words, to be called and not inlined;
-    ``parts``: the names of functions that triggers share, each by what it does, and ``part_sources`` their sources.
+    ``words``: identifiers in the code, of which those that a kernel defines are imported; ``constants``: string
+    literals, each with its position in the constants of the state; ``calls``: kernels that look up a key, to be called
+    and not inlined, each with the number of words; ``parts``: the names of functions that triggers share, each by what
+    it does, and ``part_sources`` their sources.
     """
 
-    imports: set[str] = field(default_factory=set)
+    words: set[str] = field(default_factory=set)
     constants: dict[str, int] = field(default_factory=dict)
     calls: set[tuple[str, int]] = field(default_factory=set)
     parts: dict[Hashable, str] = field(default_factory=dict)
@@ -94,7 +97,11 @@ class Writer:
         self._lines: list[str] = []
         self._depth = 0
 
-    def line(self, text: str = "") -> None:
+    def line(self, text: str) -> None:
+        self._append(text)
+        self.module.words.update(_WORD.findall(text))
+
+    def _append(self, text: str) -> None:
         self._lines.append("    " * self._depth + text if text else "")
 
     @contextmanager
@@ -113,24 +120,15 @@ class Writer:
         """A function; the lines inside are its body. ``decorator``: ``jit``, ``outside`` or ``called``."""
         assert FUNCTIONS.fullmatch(name), f"{name} is not reserved for functions"
         if self._lines:
-            self.line()
-            self.line()
-        if decorator != "jit":
-            self.need(decorator)
+            self._lines += ["", ""]
         self.line(f"@{decorator}")
         with self.block(f"def {name}({parameters}){' -> int' if decorator == 'outside' else ''}:"):
             yield
 
     def docstring(self, text: str) -> None:
         """The docstring of a function, of several lines."""
-        self.line('"""')
-        for line in text.rstrip().splitlines():
-            self.line(line.replace("\\", "\\\\"))
-        self.line('"""')
-
-    def need(self, *names: str) -> None:
-        """Have the module import kernel functions or header words."""
-        self.module.imports.update(names)
+        for line in ('"""', *text.rstrip().splitlines(), '"""'):
+            self._append(line.replace("\\", "\\\\"))
 
     def constant(self, text: str) -> int:
         """The position of a string literal in the constants of the state."""

@@ -82,11 +82,9 @@ def _write_loop(context: Context, loop: Loop, frame: _Frame) -> None:
     view, table, row = context.views[loop.view], context.table(loop.view), context.row(loop.alias)
     context = context.with_alias(loop.alias, view)
     at, first = (context.fresh(f"{loop.alias}_{word}") for word in ("at", "first"))
-    context.need("load", "load32", "row_at", "is_zero")
     sliced = bool(loop.bound or loop.among)
     if sliced:
         group = context.slice(loop)
-        context.need("slice_rows", "slice_count")
         count, number = f"slice_count({group})", f"load32(slice_rows({group}), {at})"
     else:
         count, number = f"load({table}, USED)", at
@@ -111,7 +109,6 @@ def _write_innermost(
     stop, rows, width = (context.fresh(f"{loop.alias}_{word}") for word in ("stop", "base", "bytes"))
     outer = context.fresh(f"{loop.alias}_times")
     inside, amount = factors_of(context, loop, statement)
-    context.need("store")
     context.line("resuming = 0")
     context.line(f"{stop} = {count}")
     with context.block(f"if {stop} - {first} > limit - found:"):
@@ -150,7 +147,6 @@ def _write_stop(context: Context, frame: _Frame) -> None:
 
 
 def _write_emit(context: Context, statement: Emit, frame: _Frame) -> None:
-    context.need("store")
     with context.block("if found == limit:"):
         _write_stop(context, frame)
     context.line("resuming = 0")

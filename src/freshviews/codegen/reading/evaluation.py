@@ -27,7 +27,6 @@ def write_evaluate(program: Program, module: Module, evaluated: Evaluated, count
     """Source of the function."""
     statements = evaluated.statements
     context = begin(program, module, counted=counted)
-    context.need("load", "store", "FAILED", "allocate", "release")
     with context.writer.function("evaluate", "state"):
         context.writer.docstring(print_statements(program, statements))
         write_prologue(context, statements, emits=True)
@@ -48,13 +47,10 @@ def write_evaluate(program: Program, module: Module, evaluated: Evaluated, count
         with context.block("else:"):
             context.line(f"store({result}, FAILED, 1)")
         for handle in handles:
-            context.need("free_trie")
             context.line(f"free_trie({handle})")
         for memo in context.memos.values():
-            context.need("free_memo")
             context.line(f"free_memo({memo})")
         for table in tables:
-            context.need("free_sums", "LOST")
             with context.block(f"if {table} != 0 and load({table}, LOST) != 0:"):
                 context.line(f"store({result}, FAILED, 1)")
             context.line(f"free_sums({table})")
@@ -71,7 +67,6 @@ def _positions(context: Context, evaluated: Evaluated) -> list[str]:
 def _build_tries(context: Context, evaluated: Evaluated, handles: list[str]) -> None:
     tries = evaluated.tries
     for positions in _positions(context, evaluated):
-        context.need("build_trie")
         context.line(f"{positions} = allocate({max(len(trie.order) for trie in tries)})")
         for handle in handles:
             context.line(f"{handle} = 0")
@@ -89,7 +84,6 @@ def _allocate_memos(context: Context, evaluated: Evaluated) -> Context:
     memos: dict[Sum, str] = {}
     for statement in visit(evaluated.statements):
         if isinstance(statement, Sum) and statement.remembered and statement not in memos:
-            context.need("new_memo")
             memos[statement] = context.fresh(f"{statement.alias}_memo")
             context.line(f"{memos[statement]} = new_memo({memo_words(statement)})")
     return replace(context, memos=memos)
@@ -98,6 +92,5 @@ def _allocate_memos(context: Context, evaluated: Evaluated) -> Context:
 def _allocate_scratch(context: Context, evaluated: Evaluated) -> None:
     """A table of sums for each scratch view."""
     for view in evaluated.scratch:
-        context.need("new_sums")
         layout = row_layout(view)
         context.line(f"{context.table(view.name)} = new_sums({layout.key}, {layout.payload})")

@@ -217,7 +217,6 @@ def _write_row(context: Context, rows: SliceSource) -> None:
     Sets ``there`` to whether there is such a row.
     """
     table = context.table(rows.view)
-    context.need("load", "store", "load32", "row_at")
     context.line("there = 0")
     if _is_slice(rows):
         _write_slice(context, rows)
@@ -226,7 +225,6 @@ def _write_row(context: Context, rows: SliceSource) -> None:
             context.line("at += 1")
             context.line("there = 1")
         return
-    context.need("is_zero")
     with context.block(f"while there == 0 and at < load({table}, USED):"):
         context.line(f"row = row_at({table}, at)")
         context.line("at += 1")
@@ -239,7 +237,6 @@ def _is_slice(rows: SliceSource) -> bool:
 
 
 def _write_slice(context: Context, rows: SliceSource) -> None:
-    context.need("slice_of", "slice_count", "slice_rows")
     key = context.key(tuple(rows.key[i] for i in rows.bound))
     context.line(f"group = slice_of({context.index(rows.view, rows.bound, rows.among)}, {key})")
 
@@ -268,7 +265,6 @@ def _write_has(functions: _Functions, number: int, union: UnionSource, inside: V
 
 def _write_close_union(functions: _Functions, number: int, union: UnionSource, inner: int, frame: _Frame) -> None:
     context = functions.begin()
-    context.need("release")
     with context.writer.function(f"close_union_{number}", "frame"):
         if any(isinstance(source, UnionSource) for source in union.inner):
             with context.block(f"for number in range(load(frame, {ROOM})):"):
@@ -283,7 +279,6 @@ def _write_close_union(functions: _Functions, number: int, union: UnionSource, i
 def _write_open(functions: _Functions, number: int, union: UnionSource, bound: Variables, frame: _Frame) -> None:
     """A frame for each set, all at their beginning; frames of an earlier turn are used again."""
     context = functions.begin()
-    context.need("allocate")
     with context.writer.function(f"open_{number}", _arguments(context, ("state", "frame"), bound)):
         write_prologue(context, (), [union.heavy.view])
         if _is_slice(union.heavy):
@@ -336,7 +331,6 @@ def _write_take(
             place = "load32(slice_rows(group), number)" if _is_slice(heavy) else "number"
             context.line(f"row = row_at({table}, {place})")
             if not _is_slice(heavy):
-                context.need("is_zero")
                 with context.block(f"if is_zero({table}, row):"):
                     context.line("continue")
             for variable in marks:
@@ -385,14 +379,12 @@ class _Reader:
     def write_row(self, context: Context, statement: Emit, multiplicity: str) -> None:
         """Lay the payload out as that of a row of the change, and append the raw row."""
         layout = row_layout(self.view)
-        context.need("append", "store", "load")
         context.line(f"row = load({context.table(self.view.name)}, SCRATCH)")
         for i, variable in enumerate(statement.row):
             context.line(f"store(row, {i}, {context.variable(variable)})")
         for component in self.view.components:
             place, local = layout.offsets[component.name], context.local(_total(statement), component.name)
             if component.ring == "real":
-                context.need("copy_words")
                 context.line(f"copy_words(row + {8 * place}, {local}, {REAL_WORDS})")
             else:
                 context.line(f"store(row, {place}, {local})")
@@ -425,7 +417,6 @@ def _write_read_change(reader: _Reader) -> str:
     layout = row_layout(view)
     table, (emit,) = context.table(view.name), total.then
     assert isinstance(emit, Emit)
-    context.need("is_zero", "row_at", "reset_table", "append", "store", "load")
     with context.writer.function("read_change", "state, changes"):
         write_prologue(context, (reader.result.member,), [view.name])
         with context.block(f"for number in range(load({table}, USED)):"):
@@ -455,10 +446,8 @@ def _add_change(context: Context, total: Sum, view: View, sign: int) -> None:
     for component in total.components:
         place, local = layout.offsets[component.name], context.local(total.alias, component.name)
         if component.ring == "real":
-            context.need("real_add_scaled")
             context.line(f"real_add_scaled({local}, member + {8 * place}, {sign})")
         else:
-            context.need("plus", "times")
             context.line(f"{local} = plus({local}, times(load(member, {place}), {sign}, status), status)")
 
 

@@ -46,7 +46,6 @@ def write_payload_reader(program: Program, module: Module, member: Body) -> str:
     """Source of ``read_payload``."""
     context = begin(program, module, _RESERVED)
     context = emitting(context, lambda context, statement: write_emitted(context, statement, "payload", 0))
-    context.need("clear_words")
     with context.writer.function("read_payload", "state, key, payload"):
         write_prologue(context, member)
         context.line(f"clear_words(payload, {row_layout(emitted_row(program)).payload})")

@@ -24,7 +24,6 @@ def write_projection(
         return writer.names.of("variable", name)
 
     needed = {c for e in (*outputs, *([having] if having is not None else [])) for c in columns_of(e)}
-    writer.need("load", "store", "append")
     with writer.function("project", "raw, n, width, out, state"):
         writer.line(f"status = load(state, {STATUS})")
         writer.line(f"constants = load(state, {CONSTANTS})")

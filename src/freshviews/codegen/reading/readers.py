@@ -45,7 +45,6 @@ def raw_width(block: Block) -> int:
 def write_readers(program: Program, module: Module, view: View, block: Block) -> str:
     """Source of the three readers of a result that is held in a view."""
     writer = Writer(module)
-    writer.need("load", "store", "append", "is_zero", "find", "row_at", "clear_journal", "drop_equal")
     write_finish(writer, view, block)
     _write_change(writer, program, view, block)
     _write_rows(writer, program, view, block)
@@ -63,7 +62,6 @@ def write_group_readers(program: Program, module: Module) -> str:
     layout = row_layout(emitted_row(program))
     integers, count = emitted_integers(program), layout.offsets[COUNT] - layout.key
     writer = Writer(module)
-    writer.need("load", "store", "append", "drop_equal", "consolidate_payloads", "take_apart")
     with writer.function("read_change", "state, out"):
         writer.line(f"status = load(state, {STATUS})")
         writer.line(f"changes = load(state, {CHANGES})")
@@ -130,26 +128,19 @@ def _result(writer: Writer, result: Result, view: View, layout: RowLayout) -> st
         case "count":
             return word(first)
         case "bit_and":
-            writer.need("bits_result")
             return f"bits_result({word(first)}, {word(first + '#n')}, status)"
         case kind if kind in SCANNED:
-            writer.need("scan_result")
             return f"scan_result({word(first)}, {word(first + '#n')})"
         case "sum" if real:
-            writer.need("sum_real")
             return f"sum_real(payload + {8 * place(first)}, {word(result.components[1])})"
         case "sum":
-            writer.need("sum_result")
             return f"sum_result({word(first)}, {word(result.components[1])})"
         case "avg" if real:
-            writer.need("avg_real")
             return f"avg_real(payload + {8 * place(first)}, {word(result.components[1])})"
         case "avg" if result.type.is_decimal:
-            writer.need("avg_decimal")
             multiplier = 10 ** (result.type.scale - result.argument.scale)
             return f"avg_decimal({word(first)}, {word(result.components[1])}, {multiplier}, status)"
         case "avg":
-            writer.need("avg_int")
             return f"avg_int({word(first)}, {word(result.components[1])})"
         case other:
             raise AssertionError(f"no result function {other}")

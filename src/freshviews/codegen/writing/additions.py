@@ -30,7 +30,6 @@ def write_add(context: Context, statement: Add) -> None:
         context.line(f"{before} = {zero_test(context, view, row)}")
     _write_payload(context, statement, view, row)
     if view.name in context.appends:
-        context.need("hold")
         appends = context.appends[view.name]
         with context.block(f"if {appends} != 0:"):
             context.line(f"{appends} = hold({context.table(view.name)}, {row}, status)")
@@ -53,11 +52,9 @@ def write_target(context: Context, view: View, key: tuple[str, ...]) -> str:
     context.step()
     made = context.by_key("upsert", table, key)
     if view.name in context.appends:
-        context.need("append_row")
         made = f"append_row({table}, {context.key(key)}) if {context.appends[view.name]} != 0 else {made}"
     context.line(f"{row} = {made}")
     if view.journal:
-        context.need("touch")
         context.line(f"touch({table}, {row})")
     return row
 
@@ -70,7 +67,6 @@ def write_removal(context: Context, view: View, row: str) -> None:
 
 def _remove(context: Context, view: View, row: str) -> None:
     remove = "settle" if view.journal else "remove_row"
-    context.need(remove)
     context.line(f"{remove}({context.table(view.name)}, {row})")
 
 
@@ -86,7 +82,6 @@ def _write_payload(context: Context, statement: Add, view: View, row: str) -> No
 def _note_large(context: Context, view: View, row: str) -> None:
     """Report a row with a large payload to its table, which then accepts no more deferred rows."""
     if view.name in context.pending:
-        context.need("note_large")
         context.line(f"note_large({context.table(view.name)}, {row})")
 
 
@@ -125,16 +120,13 @@ def _write_order(context: Context, view: View, row: str, action: str) -> None:
     """Insert the row into the ordered index of its view, or remove it; nothing where the view has none."""
     if view.ordered:
         table = context.table(view.name)
-        context.need(action, "row_number", "load")
         place = f"load(load({table}, ORDERED_LIST), 0), {table}, row_number({table}, {row})"
         context.line(f"{action}({place})")
         if view.folds:
-            context.need("ordered_refold")
             context.line(f"ordered_refold({place})")
 
 
 def _write_scratch_add(context: Context, statement: Add, view: View) -> None:
-    context.need("sum_row")
     context.step()
     row = context.target(view.name)
     context.line(f"{row} = sum_row({context.table(view.name)}, {context.key(statement.key)})")

@@ -40,7 +40,6 @@ def write_until(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> N
     for tables that fit into the caches."""
     views = dict.fromkeys(place.view for place in _foreseen(context, trigger, raw))
     if views:
-        context.need("table_bytes")
         held = " + ".join(f"table_bytes({context.table(view)})" for view in views)
         context.line(f"until = n if {held} > {CACHED} else 0")
 
@@ -67,7 +66,6 @@ def write_ahead(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> f
             _write_rows(context, distance, loops, plain)
             if distance == ROWS:
                 for place in changed:
-                    context.need("foresee_leaving")
                     context.line(f"foresee_leaving({context.table(place.view)}, {_key(place, plain)})")
     return frozenset(place_of(side) for loop in loops for side in _sides(loop))
 
@@ -105,7 +103,6 @@ def _write_place(context: Context, distance: int, place: Place, plain: Mapping[s
     else:
         function = {SLOT: "foresee", FOUND: "foresee_row"}[distance]
         holder = context.table(place.view)
-    context.need(function)
     context.line(f"{function}({holder}, {_key(place, plain)})")
 
 
@@ -118,7 +115,6 @@ def _write_rows(context: Context, distance: int, loops: list[Loop | Smaller], pl
         sides = _sides(loop)
         if distance == PAIRS and not all(_looks_up(side, plain) for side in sides):
             continue
-        context.need("slice_of", "slice_count")
         groups = []
         for place in map(place_of, sides):
             groups.append(context.fresh(f"{place.view}_ahead"))
@@ -129,7 +125,6 @@ def _write_rows(context: Context, distance: int, loops: list[Loop | Smaller], pl
         for side, other, head in ((0, 1, f"if slice_count({groups[0]}) <= slice_count({groups[1]})"), (1, 0, "else")):
             test = ""
             if is_intersection(loop):
-                context.need("is_scanned")
                 test = f"if is_scanned({groups[other]}) == 0:"
             with context.block(f"{head}:"), context.block(test) if test else nullcontext():
                 _write_first(context, distance, sides[side], groups[side], plain)
@@ -138,13 +133,11 @@ def _write_rows(context: Context, distance: int, loops: list[Loop | Smaller], pl
 def _write_first(context: Context, distance: int, loop: Loop, group: str, plain: Mapping[str, str]) -> None:
     table = context.table(loop.view)
     if distance == ROWS:
-        context.need("foresee_rows")
         context.line(f"foresee_rows({group}, {table})")
         return
     lookup = loop.body[0]
     assert isinstance(lookup, Lookup)
     row, at = context.fresh(f"{loop.view}_row"), context.fresh(f"{loop.view}_at")
-    context.need("foresee", "foreseen", "row_at", "load32", "slice_rows")
     words = [plain.get(v) or f"load({row}, {loop.key.index(v)})" for v in lookup.key]
     with context.block(f"for {at} in range(foreseen({group})):"):
         context.line(f"{row} = row_at({table}, load32(slice_rows({group}), {at}))")

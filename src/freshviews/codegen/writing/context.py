@@ -78,9 +78,6 @@ class Context:
     def block(self, head: str) -> AbstractContextManager[None]:
         return self.writer.block(head)
 
-    def need(self, *names: str) -> None:
-        self.writer.need(*names)
-
     def step(self) -> None:
         if self.counted:
             self.line("steps += 1")
@@ -134,7 +131,6 @@ class Context:
 
     def by_key(self, function: str, place: str, key: Key) -> str:
         """Source of ``find``, ``find_sum``, ``upsert`` or ``slice_of`` with a key."""
-        self.need(function)
         if not self.outlined or not key:
             return f"{function}({place}, {self.key(key)})"
         self.writer.module.calls.add((function, len(key)))
@@ -154,7 +150,6 @@ class Context:
         self.line(f"{self.balance} = load(state, {balance_word(self.program)})")
 
     def index(self, view: str, bound: tuple[int, ...], among: str = "") -> str:
-        self.need("load")
         return f"load(load({self.table(view)}, INDEX_LIST), {self.views[view].place_of_index(bound, among)})"
 
     def slice(self, loop: Loop) -> str:

@@ -96,15 +96,12 @@ class _Place:
     def sought(self, context: Context, wanted: str) -> str:
         """Source of the next position with a value of at least ``wanted``."""
         if len(self.cursor.key) == 1:
-            context.need("seek_first")
             return f"seek_first({self.trie.handle}, {self.values}, {self.at}, {self.end}, {wanted})"
-        context.need("seek")
         return f"seek({self.values}, {self.at}, {self.end}, {wanted})"
 
 
 def write_leap(context: Context, leap: Leap) -> None:
     """The loops of one variable."""
-    context.need("load")
     places = [_open(context, cursor) for cursor in leap.cursors]
     variable = context.variable(leap.variable)
     if len(places) == 1:

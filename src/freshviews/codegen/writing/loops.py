@@ -27,7 +27,6 @@ def write_lookup(context: Context, statement: Lookup) -> Context:
     context.line(f"{row} = {source}")
     present = f"{row} != 0"
     if view.journal:
-        context.need("is_zero")
         present += f" and not is_zero({context.table(view.name)}, {row})"
     inner = context.with_alias(statement.alias, view)
     with context.block(f"if {present}:"):
@@ -45,7 +44,6 @@ def _looked_up(context: Context, statement: Lookup) -> tuple[str, Context]:
     if known is not None:
         return known, context
     if (view, key) in context.likely:
-        context.need("find_from")
         return f"find_from({context.table(view)}, {context.likely[view, key]}, {context.key(key)})", context
     source = context.by_key("find_sum" if view in context.scratch else "find", context.table(view), key)
     if view not in context.frozen:
@@ -80,7 +78,6 @@ def write_loop(context: Context, loop: Loop, group: str = "", other: str = "") -
     view, table = context.views[loop.view], context.table(loop.view)
     context = context.with_alias(loop.alias, view)
     width, rows, at = (context.fresh(f"{loop.alias}_{word}") for word in ("bytes", "rows", "at"))
-    context.need("load", "load32")
     if not (loop.bound or loop.among):
         _hoist(context, table, rows, width)
         with context.block(f"for {at} in range(load({table}, USED)):"):
@@ -88,14 +85,12 @@ def write_loop(context: Context, loop: Loop, group: str = "", other: str = "") -
         return
     group = group or context.slice(loop)
     numbers = context.fresh(f"{loop.alias}_numbers")
-    context.need("slice_rows", "slice_count")
     context.line(f"{numbers} = slice_rows({group})")
     _hoist(context, table, rows, width)
     address = f"{rows} + load32({numbers}, {at}) * {width}"
     scanned = ""
     if other:
         scanned = context.fresh(f"{loop.alias}_scanned")
-        context.need("is_scanned")
         context.line(f"{scanned} = is_scanned({other})")
     here = _Slice(group, at, other, scanned)
     if not context.outlined:
@@ -125,7 +120,6 @@ def _write_turn(context: Context, loop: Loop, address: str, here: _Slice | None 
         context = replace(context, likely=likely)
     context.line(f"{row} = {address}")
     if here is None or context.views[loop.view].journal:
-        context.need("is_zero")
         with context.block(f"if is_zero({table}, {row}):"):
             context.line("continue")
     context.bind(loop)
@@ -135,7 +129,6 @@ def _write_turn(context: Context, loop: Loop, address: str, here: _Slice | None 
 def _write_skipping(context: Context, loop: Loop, here: _Slice) -> str:
     """Continue with the next row where the other slice has no such digest; return the variable of the position where it
     has."""
-    context.need("digest_at", "position_of")
     position = context.fresh(f"{loop.alias}_there")
     context.line(f"{position} = -1")
     with context.block(f"if {here.scanned} != 0:"):
@@ -153,13 +146,11 @@ def _prefetch(context: Context, loop: Loop, here: _Slice, address: str) -> None:
     """
     ahead = not loop.among and place_of(loop) in context.ahead
     unknown = [f"{here.scanned} == 0"] if here.scanned else []
-    context.need("foresee_rows")
     tests = [*unknown, *([f"i < {ROWS}"] if ahead else [])]
     with context.block(f"if {' and '.join(tests)}:") if tests else nullcontext():
         context.line(f"foresee_rows({here.group}, {context.table(loop.view)})")
     first = loop.body[0]
     if isinstance(first, Lookup):
-        context.need("foresee", "foreseen")
         tests = [*unknown, *([f"i < {PAIRS}"] if ahead else [])]
         number = f"foreseen({here.group})" + (f" if {' and '.join(tests)} else 0" if tests else "")
         with context.block(f"for {here.at} in range({number}):"):
@@ -173,7 +164,6 @@ def _write_emit_slice(context: Context, loop: Loop, statement: Emit, here: _Slic
     out, outer = context.fresh("out"), context.fresh(f"{loop.alias}_times")
     inside, amount = factors_of(context, loop, statement)
     count = f"slice_count({here.group})"
-    context.need("reserve", "store")
     context.line(f"{outer} = {amount}")
     context.line(f"{out} = reserve(changes, {count})")
     with context.block(f"if {out} != 0:"), context.block(f"for {here.at} in range({count}):"):
@@ -201,11 +191,9 @@ def write_smaller(context: Context, statement: Smaller) -> None:
     counts = []
     for loop in (statement.left, statement.right):
         if loop.bound:
-            context.need("slice_count")
             groups.append(context.slice(loop))
             counts.append(f"slice_count({groups[-1]})")
         else:
-            context.need("load")
             groups.append("")
             counts.append(f"load({context.table(loop.view)}, LIVE)")
     plain = context.counted or context.outlined

@@ -18,12 +18,9 @@ def write_scan(context: Context, statement: Scan) -> None:
     table = context.table(source.name)
     value = context.fresh(statement.component)
     arguments = f"load(load({table}, ORDERED_LIST), 0), {table}, {context.key(statement.within)}"
-    context.need("load", "store")
     if statement.kind in _ENDS and len(statement.within) == len(source.key) - len(source.ordered):
-        context.need(_ENDS[statement.kind])
         context.line(f"{value} = {_ENDS[statement.kind]}({arguments})")
     else:
-        context.need("ordered_fold")
         context.line(f"{value} = ordered_fold({arguments}, {source.folds.index(statement.kind)})")
     row = write_target(context, view, statement.key)
     context.line(f"store({row}, {row_layout(view).offsets[statement.component]}, {value})")
@@ -34,7 +31,6 @@ def write_top(context: Context, statement: Top) -> None:
     """Run the body for each row that enters or leaves the first rows of the order."""
     view = context.view_of(statement.alias)
     table, row = context.table(view.name), context.row(statement.alias)
-    context.need("top_start", "top_next", "add_wrapping", "load")
     order, moved = context.fresh(f"{view.name}_order"), context.fresh(f"{view.name}_moved")
     count = f"load({row}, {len(view.key)})"
     context.line(f"{order} = load(load({table}, ORDERED_LIST), 0)")

@@ -25,7 +25,6 @@ def word(context: Context, factor: ComponentOf | Value) -> str:
     holder = context.aliases[factor.alias]
     if isinstance(holder, Sum):
         return context.local(factor.alias, factor.component)
-    context.need("load")
     return f"load({context.row(factor.alias)}, {row_layout(holder).offsets[factor.component]})"
 
 
@@ -40,7 +39,6 @@ def product(context: Context, factors: Sequence[ComponentOf | Value], coefficien
 def times(context: Context, source: str, words: Sequence[str]) -> str:
     """Source of an integer multiplied by others."""
     for one in words:
-        context.need("times")
         source = f"times({source}, {one}, status)"
     return source
 
@@ -52,7 +50,6 @@ def integer(context: Context, monomial: Monomial) -> str:
 
 def add_integer(context: Context, row: str, place: int, amount: str) -> None:
     """Add to an integer word of a row."""
-    context.need("store", "load", "plus")
     context.line(f"store({row}, {place}, plus(load({row}, {place}), {amount}, status))")
 
 
@@ -63,7 +60,6 @@ def add_real(context: Context, target: str, monomial: Monomial) -> None:
     rest.remove(real)
     amount = product(context, rest, monomial.coefficient)
     if isinstance(real, Value):
-        context.need("real_add_double")
         context.line(f"real_add_double({target}, {context.variable(real.name)}, {amount})")
         return
     holder = context.aliases[real.alias]
@@ -71,7 +67,6 @@ def add_real(context: Context, target: str, monomial: Monomial) -> None:
         source = context.local(real.alias, real.component)
     else:
         source = f"{context.row(real.alias)} + {8 * row_layout(holder).offsets[real.component]}"
-    context.need("real_add_scaled")
     context.line(f"real_add_scaled({target}, {source}, {amount})")
 
 
@@ -84,20 +79,17 @@ def write_into(context: Context, statement: Into) -> None:
         if component.ring == "real":
             add_real(context, local, monomial)
         else:
-            context.need("plus")
             context.line(f"{local} = plus({local}, {integer(context, monomial)}, status)")
 
 
 def write_emitted(context: Context, statement: Emit, target: str, first: int) -> None:
     """Write the payload of an Emit to the words of ``target``, from word ``first`` on."""
     place = first
-    context.need("store")
     for component, monomial in zip(context.program.result.emitted, statement.payload, strict=True):
         words = RINGS[component.ring].words
         if words == 1:
             context.line(f"store({target}, {place}, {integer(context, monomial)})")
         else:
-            context.need("clear_real")
             context.line(f"clear_real({target} + {8 * place})")
             add_real(context, f"{target} + {8 * place}", monomial)
         place += words
@@ -105,7 +97,6 @@ def write_emitted(context: Context, statement: Emit, target: str, first: int) ->
 
 def write_emit(context: Context, statement: Emit) -> None:
     """Append a row to the changes."""
-    context.need("append", "store")
     row = context.fresh("out")
     context.line(f"{row} = append(changes)")
     for i, variable in enumerate(statement.row):
@@ -118,7 +109,5 @@ def zero_test(context: Context, view: View, row: str) -> str:
     layout = row_layout(view)
     words = layout.payload - bool(view.tally)
     if words <= 4 or view.tally:
-        context.need("load")
         return " and ".join(f"load({row}, {layout.key + i}) == 0" for i in range(words))
-    context.need("is_zero")
     return f"is_zero({context.table(view.name)}, {row})"

@@ -32,7 +32,6 @@ def write_procedures(program: Program, module: Module, counted: bool) -> list[st
     balancing = program.balancing
     if balancing is None:
         return []
-    module.imports.update(("load", "store", "outside"))
 
     def start() -> Context:
         return replace(begin(program, module, _RESERVED, counted), outlined=True)
@@ -68,7 +67,6 @@ def _write_procedure(context: Context, number: int, procedure: Procedure) -> str
 
 
 def _write_move(context: Context, number: int, partition: Partition) -> str:
-    context.need("find", "MINOR")
     values = [context.variable(v) for v in partition.value]
     key = context.key(partition.value)
     views = [partition.heavy, *touched((*partition.rise, *partition.sink))]
@@ -90,7 +88,6 @@ def _write_minor(context: Context, body: Body) -> None:
 
 
 def _write_rebalance(context: Context, balancing: Balancing) -> str:
-    context.need("set_base", "MAJOR", "reset_table", "pack_table", "LIVE")
     views = [view for partition in balancing.partitions for view in (partition.view, partition.heavy)]
     views += [*balancing.auxiliary, *touched(balancing.recompute)]
     with _function(context, "rebalance", ["base"], "", views):
@@ -120,12 +117,10 @@ def _write_partitioning(context: Context, view: str) -> None:
     partitions = balancing_of(context.program).partitions_of(view)
     places = [_places(context, partition) for partition in partitions]
     table = context.table(view)
-    context.need("is_zero", "row_at", "upsert")
     context.line(f"pack_table({table})")
     for partition, own in zip(partitions, places, strict=True):
         context.line(f"reset_table({context.table(partition.heavy)})")
         for place in own:
-            context.need("reset_subset", "forget_place", "enter_slice")
             context.line(f"reset_subset({table}, {place})")
     with context.block(f"for number in range(load({table}, USED)):"):
         context.line(f"row = row_at({table}, number)")
@@ -137,7 +132,6 @@ def _write_partitioning(context: Context, view: str) -> None:
                 context.line(f"forget_place({table}, {place}, row)")
             count = f"load({table}, LIVE)"
             if partition.by:
-                context.need("slice_size")
                 count = f"slice_size({index_of(context, partition)}, row)"
             with context.block(f"if {count} >= {partition_word(context, partition, STRICT)}:"):
                 for place in own:

@@ -28,7 +28,6 @@ def degree(context: Context, partition: Partition, key: str) -> str:
     """Source of the number of rows that a value has."""
     if not partition.by:
         return f"load({context.handle(partition.view)}, LIVE)"
-    context.need("slice_of", "slice_count")
     return f"slice_count(slice_of({index_of(context, partition)}, {key}))"
 
 
@@ -43,7 +42,6 @@ def write_expecting(context: Context) -> None:
     balancing = context.program.balancing
     if balancing is None:
         return
-    context.need("expected_base", "FEWEST", "store")
     expected = _expected(context)
     context.load_balance()
     size = _size(context, balancing)
@@ -58,7 +56,6 @@ def write_settling(context: Context) -> None:
     balancing = context.program.balancing
     if balancing is None:
         return
-    context.need("BASE", "FEWEST", "store")
     size = _size(context, balancing)
     with context.block(f"if {_expected(context)} != 0:"):
         context.line(f"store({context.balance}, FEWEST, load({context.balance}, BASE) // 4)")
@@ -73,7 +70,6 @@ def write_balance(context: Context, statement: Balance, row: str) -> None:
     can only have become light, else only heavy.
     """
     balancing = balancing_of(context.program)
-    context.need("is_balanced", "next_base")
     context.step()
     size = context.fresh("size")
     context.line(f"{size} = {_size(context, balancing)}")
@@ -91,7 +87,6 @@ def write_balance(context: Context, statement: Balance, row: str) -> None:
 
 
 def _write_minor(context: Context, partition: Partition, statement: Balance, row: str, gone: str) -> None:
-    context.need("find")
     context.step()
     values = tuple(statement.key[i] for i in partition.by)
     key = context.key(values)
@@ -102,7 +97,6 @@ def _write_minor(context: Context, partition: Partition, statement: Balance, row
     if row:
         risen = count
         if partition.by:
-            context.need("slice_size")
             risen = f"slice_size({index_of(context, partition)}, {row})"
         turns = f"{heavy} and {count} < {sink} if {gone} else {risen} >= {rise} and not {heavy}"
     else:

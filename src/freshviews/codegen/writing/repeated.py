@@ -110,7 +110,6 @@ def _write(caller: Context, body: Body, names: tuple[Name, ...], function: str) 
         repeated=caller.repeated - {body},
         aliases=caller.aliases,
     )
-    context.need("load")
     with context.writer.function(function, _arguments(context, names), "outside"):
         write_prologue(context, body, emits=True)
         context.line("steps = 0")

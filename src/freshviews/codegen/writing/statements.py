@@ -103,7 +103,6 @@ def write_statement(statement: Statement, context: Context, before: Statement | 
         case Add():
             write_add(context, statement)
         case Clear(view):
-            context.need("clear_sums")
             context.line(f"clear_sums({context.table(view)})")
         case Tally():
             write_tally(context, statement)

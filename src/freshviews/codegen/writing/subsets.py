@@ -11,7 +11,6 @@ def write_tally(context: Context, statement: Tally) -> None:
     """Add to the tally of a row; the body runs where the tally is full."""
     row = context.row(statement.alias)
     place = row_layout(context.view_of(statement.alias)).offsets[statement.component]
-    context.need("load", "store")
     context.step()
     before = f"load({row}, {place})"
     test = f"{before} == {statement.full}"
@@ -29,7 +28,6 @@ def write_tally(context: Context, statement: Tally) -> None:
 def write_enter(context: Context, statement: Enter) -> None:
     """Insert a row into the indexes of a subset; then run the events."""
     table, row, places = _subset(context, statement)
-    context.need("enter_slice")
     context.step()
     alone = {event.bound: context.fresh(f"{row}_alone") for event in statement.events}
     for bound, place in places.items():
@@ -42,10 +40,8 @@ def write_enter(context: Context, statement: Enter) -> None:
 def write_leave(context: Context, statement: Leave) -> None:
     """Run the events; then remove the row from the indexes of the subset."""
     table, row, places = _subset(context, statement)
-    context.need("leave_slice")
     context.step()
     for event in statement.events:
-        context.need("last_of_slice")
         alone = context.fresh(f"{row}_alone")
         context.line(f"{alone} = last_of_slice({table}, {places[event.bound]}, {row})")
         _write_event(context, event, alone)

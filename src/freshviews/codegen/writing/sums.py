@@ -27,7 +27,6 @@ def write_sum(context: Context, statement: Sum) -> None:
     for component in statement.components:
         local = context.local(statement.alias, component.name)
         if component.ring == "real":
-            context.need("real_is_zero")
             tests.append(f"not real_is_zero({local})")
         else:
             tests.append(f"{local} != 0")
@@ -40,7 +39,6 @@ def write_total(context: Context, statement: Sum) -> None:
     for component in statement.components:
         local = context.local(statement.alias, component.name)
         if component.ring == "real":
-            context.need("clear_real")
             context.line(f"clear_real({local})")
         else:
             context.line(f"{local} = 0")
@@ -50,7 +48,6 @@ def write_total(context: Context, statement: Sum) -> None:
 
 def _write_remembered(context: Context, statement: Sum) -> None:
     """The total out of the memo, else computed and stored there."""
-    context.need("memo_place", "has_sum", "enter_sum", "load", "store")
     context.step()
     entry = context.fresh(f"{statement.alias}_entry")
     key = context.key(statement.remembered)

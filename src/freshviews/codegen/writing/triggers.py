@@ -57,14 +57,12 @@ def write_trigger(
         outlined=size(trigger.body, repeated) > LONG,
         frozen=frozenset(view.name for view in program.views) - changed,
     )
-    context.need("load", "store")
     with context.writer.function(f"on_{number}", "state, batch, n"):
         context.writer.docstring(doc)
         write_prologue(context, trigger.body, emits=True)
         flushed = [context.table(view) for view in touched(trigger.body) if view in context.pending]
         if counted:
             # Flushing a deferred row is a step of the update that has it flushed.
-            context.need(*(["ENTERED"] if flushed else []))
             context.line("steps = 0" + "".join(f" - load({table}, ENTERED)" for table in flushed))
         _write_flush(context, trigger)
         context.line("m_at = load(batch, 0)")
@@ -96,7 +94,6 @@ def write_trigger(
 def _write_flush(context: Context, trigger: Trigger) -> None:
     """Flush the deferred rows that the body would miss."""
     for view in entered(context.program, trigger):
-        context.need("PENDING", "enter_pending")
         table = context.table(view)
         with context.block(f"if load({table}, PENDING) != 0 and enter_pending({table}, status) < 0:"):
             context.line("return 0")
@@ -106,7 +103,6 @@ def _write_appending(context: Context, trigger: Trigger) -> Context:
     """Decide for each view that the trigger may append to whether it does; return the context that knows."""
     appends = {}
     for view in appended(context.program, trigger):
-        context.need("begin_append")
         table = context.table(view)
         appends[view] = context.fresh(f"appends_{view}")
         context.line(f"{appends[view]} = begin_append({table}, m_at, m_stride, n, status)")
@@ -136,7 +132,6 @@ def _prefetch_changes(context: Context, trigger: Trigger) -> None:
     parameters = {parameter.name for parameter in trigger.parameters}
     for statement in trigger.body[1:]:
         if isinstance(statement, Add) and statement.key and parameters.issuperset(statement.key):
-            context.need("foresee")
             appends = context.appends.get(statement.view)
             with context.block(f"if {appends} == 0:") if appends else nullcontext():
                 context.line(f"foresee({context.table(statement.view)}, {context.key(statement.key)})")
@@ -151,7 +146,6 @@ def write_each(program: Program, module: Module, relation: str, number: int, gro
     triggers emit, or, where they emit payloads of groups (``grouped``), raw rows made of these.
     """
     writer = Writer(module)
-    writer.need("load", "store", "next_update")
     places = [i for i, trigger in enumerate(program.triggers) if trigger.relation == relation]
     with writer.function(f"each_{number}", "state, blocks, ends, first, n, limit, out"):
         writer.line(f"status = load(state, {STATUS})")
