@@ -1,4 +1,4 @@
-"""freshviews keeps SQL views fresh while their base tables change.
+"""freshviews keeps SQL views exact while their base tables change.
 
 ::
 
@@ -10,10 +10,10 @@
     db.insert("items", [("bolt", 3), ("nut", 5)])
     db.view("by_part")["bolt"]        # ("bolt", 3)
 
-The life of one update: ``Database.insert`` encodes rows to 64-bit codes (``engine.codes.encoding``), stored base
-tables take and check them (``engine.tables.base_check``), every view they reach runs its compiled trigger and hands
-its change to the next (``engine.commit.commit``), the log is synced (``store.log``), the version counts, and
-subscribers are told (``engine.commit.notices``).
+The life of one update: ``Database.insert`` encodes rows to 64-bit codes (``engine.codes.encoding``). Stored base
+tables apply and check them (``engine.tables.base_check``). Every view that reads them runs its compiled trigger and
+passes its change on (``engine.commit.commit``). The log is synced (``store.log``), the version is committed, and
+subscribers are called (``engine.commit.notices``).
 """
 
 from freshviews.engine.change import Change, Subscription

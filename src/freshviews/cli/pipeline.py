@@ -92,7 +92,7 @@ def run_script(
             if not gone and not isinstance(error, (FreshviewsError, OSError)):
                 raise
             progress.close()
-            message = _java_ended(root, resume) if gone else _told(error, root, resume)
+            message = _java_ended(root, resume) if gone else _message(error, root, resume)
             print(message, file=sys.stderr)
             return 1
         finally:
@@ -184,7 +184,7 @@ def _end_session(spark: Any) -> None:
             spark.stop()
 
 
-def _told(error: Exception, root: Path, resume: str) -> str:
+def _message(error: Exception, root: Path, resume: str) -> str:
     """The message of an error, with the remedy if a disk is full."""
     if os.strerror(errno.ENOSPC) in str(error) and "start again" not in str(error):
         return f"{error}; every committed version is safe in {root}: free some space, then resume with: {resume}"

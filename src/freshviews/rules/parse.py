@@ -73,7 +73,7 @@ def parse_rules(text: str) -> tuple[Rule, ...]:
     try:
         tree = _parser().parse(text)
     except UnexpectedInput as wrong:
-        raise _told(wrong, text) from None
+        raise _error_of(wrong, text) from None
     try:
         rules: tuple[Rule, ...] = _Trees().transform(tree)
     except VisitError as wrong:
@@ -86,7 +86,7 @@ def _parser() -> Lark:
     return Lark(GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=True)
 
 
-def _told(wrong: UnexpectedInput, text: str) -> RuleError:
+def _error_of(wrong: UnexpectedInput, text: str) -> RuleError:
     if isinstance(wrong, UnexpectedCharacters):
         return RuleError(f"{wrong.char!r} is no part of a rule; {_example()}", wrong.line, wrong.column)
     allowed: Any = getattr(wrong, "accepts", None) or getattr(wrong, "expected", None) or ()
@@ -96,7 +96,7 @@ def _told(wrong: UnexpectedInput, text: str) -> RuleError:
         lines = text.rstrip().split("\n")
         line, column = len(lines), len(lines[-1]) + 1
         found = "the text ends within a rule" if text.strip() else "there is no rule"
-    assert not isinstance(wrong, UnexpectedEOF), "the LALR parser tells the end by a token"
+    assert not isinstance(wrong, UnexpectedEOF), "the LALR parser reports the end as a token"
     words = sorted(_WORDS.get(name, name) for name in allowed if name != "$END")
     return RuleError(f"{found}; accepted here: {'   '.join(words)}. {_example()}", line, column)
 

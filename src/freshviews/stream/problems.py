@@ -37,8 +37,8 @@ class BadChange(BatchError):
     def __init__(self, table: str, row: int | None, column: str | None, value: object, reason: str) -> None:
         where = f"table {table}" + ("" if row is None else f", row {row}")
         where += "" if column is None else f", column {column}"
-        told = "" if row is None else f"{_shown(value)}: "
-        super().__init__(f"{where}: {told}{reason}", table=table, row=row, column=column, value=value, rule=reason)
+        shown = "" if row is None else f"{_shown(value)}: "
+        super().__init__(f"{where}: {shown}{reason}", table=table, row=row, column=column, value=value, rule=reason)
         self.reason = reason
 
 

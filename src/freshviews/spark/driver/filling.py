@@ -70,10 +70,10 @@ class Filling:
         try:
             results = results_of(self._job)
         except (PySparkException, Py4JJavaError) as error:
-            raise PipelineError(f"{self._told()}: {cause(error)}; start again to try once more") from error
+            raise PipelineError(f"{self._failure()}: {cause(error)}; start again to try once more") from error
         refused = next((result["refused"] for result in results if "refused" in result), None)
         if refused is not None:
-            raise PipelineError(f"{self._told()}: {refused}; remove it from the script to continue without it")
+            raise PipelineError(f"{self._failure()}: {refused}; remove it from the script to continue without it")
         self._images = {result["cell"]: result["image"] for result in results}
         reach("images filled")
 
@@ -81,7 +81,7 @@ class Filling:
         """Make ``run`` raise and end."""
         self._spark.sparkContext.cancelJobGroup(self._group)
 
-    def _told(self) -> str:
+    def _failure(self) -> str:
         return f"{', '.join(self.names)} cannot be filled"
 
     def finished(self, latest: Manifest) -> Manifest:

@@ -154,8 +154,8 @@ class Run:
             return before
         self._layout = next_layout(old, self.definition, before)
         given = backfill(old, self._layout, lambda table: stored_rows(self.spark, self.root, old, before, table))
-        anew = self._layout.merge_statements != old.merge_statements or not readable
-        self._make(self._of(before, self._layout), given, whole=True, anew=anew)
+        rebuild = self._layout.merge_statements != old.merge_statements or not readable
+        self._make(self._of(before, self._layout), given, whole=True, rebuild=rebuild)
         assert self.latest is not None
         return self.latest
 
@@ -178,8 +178,8 @@ class Run:
             latest = self._at_work()
             self._layout, self.definition, self._wanted, self._filling = new, wanted, None, None
             base = self._of(filling.finished(latest), new)
-            anew = new.merge_statements != old.merge_statements
-            self._make(base, filling.missed(latest), whole=True, anew=anew)
+            rebuild = new.merge_statements != old.merge_statements
+            self._make(base, filling.missed(latest), whole=True, rebuild=rebuild)
 
     def _at_work(self) -> Manifest:
         """The last version, as the base of the next one."""
@@ -203,8 +203,8 @@ class Run:
 
     def _of(self, before: Manifest, layout: Layout) -> Manifest:
         """A version without the views that were dropped."""
-        told = {*layout.cell_views, *layout.merge_views, *(role.name for role in layout.roles)}
-        sizes = {cell: {n: size for n, size in held.items() if n in told} for cell, held in before.sizes.items()}
+        reported = {*layout.cell_views, *layout.merge_views, *(role.name for role in layout.roles)}
+        sizes = {cell: {n: size for n, size in held.items() if n in reported} for cell, held in before.sizes.items()}
         contents = {view: files for view, files in before.contents.items() if view in layout.outputs}
         return replace(before, sizes=sizes, contents=contents, arrived=None)
 
@@ -248,7 +248,7 @@ class Run:
         base = replace(before, batch=batch, query=query, sources=names, arrived=arrived(self.root, batch))
         self._make(base, given)
 
-    def _make(self, base: Manifest, given: Input | None, *, whole: bool = False, anew: bool = False) -> None:
+    def _make(self, base: Manifest, given: Input | None, *, whole: bool = False, rebuild: bool = False) -> None:
         """Make and deliver the version after ``base``, which holds the fields of the version that are known already."""
         if self._warming is not None:
             self._warming.join()
@@ -262,7 +262,7 @@ class Run:
                 base,
                 given,
                 whole=whole,
-                anew=anew,
+                rebuild=rebuild,
                 log_only=self._filling is not None,
             )
             self.manifests.commit(manifest)

@@ -85,13 +85,13 @@ def run_merge(root: Path, layout: Layout, entry: Entry, results: Results, wanted
     taken: Mapping[str, pa.Table] = {table: rows for table, rows in signed.items() if rows is not None}
     cell = loaded(root, MERGE, entry, layout.merge_statements)
     try:
-        with listening(cell, wanted) as told, cell.database.batch() as batch:
+        with listening(cell, wanted) as emitted, cell.database.batch() as batch:
             for table, rows in taken.items():
                 batch.apply(table, rows)
     except BaseException:
         cell.database.close()
         raise
-    return [advanced(root, MERGE, entry, cell, segment_of(root, MERGE, taken), told, wanted)]
+    return [advanced(root, MERGE, entry, cell, segment_of(root, MERGE, taken), emitted, wanted)]
 
 
 def can_go_on(root: Path, layout: Layout, entry: Entry) -> bool:

@@ -28,7 +28,7 @@ from freshviews.spark.driver.stages import (
     run_merge,
     through_cells,
 )
-from freshviews.spark.io.places import numbered, told
+from freshviews.spark.io.places import numbered, place_text
 from freshviews.spark.layout.layout import MERGE, Layout
 from freshviews.spark.state.arrow_files import write_bytes
 from freshviews.spark.state.cell import EMPTY
@@ -72,12 +72,12 @@ def make(
     given: Input | None,
     *,
     whole: bool = False,
-    anew: bool = False,
+    rebuild: bool = False,
     log_only: bool = False,
 ) -> Manifest:
     """Return the manifest of the version after ``base``, which holds the fields that are known already.
 
-    ``whole``: every cell runs. ``anew``: the merge is rebuilt from the contents of the cells. ``log_only``: the cells'
+    ``whole``: every cell runs. ``rebuild``: rebuild the merge from the contents of the cells. ``log_only``: the cells'
     logs only grow. Raises PipelineError; nothing is applied then.
     """
     start = time.time()
@@ -87,7 +87,7 @@ def make(
     cells = Wanted(
         version,
         layout.cell_views,
-        (frozenset(layout.cell_views) - _known(base.sizes, merge=False)) | (fed if anew else frozenset()),
+        (frozenset(layout.cell_views) - _known(base.sizes, merge=False)) | (fed if rebuild else frozenset()),
         layout.stage_views("cells", complete),
         log_only,
     )
@@ -102,14 +102,14 @@ def make(
         layout.stage_views("merge", complete),
     )
     try:
-        merged = run_merge(root, layout, EMPTY if anew else base.cells.get(MERGE, EMPTY), results, merge, whole)
+        merged = run_merge(root, layout, EMPTY if rebuild else base.cells.get(MERGE, EMPTY), results, merge, whole)
     except FreshviewsError as error:
         raise PipelineError(f"version {version} cannot be made: {error}") from error
     reach("cells done")
     both = [*results, *merged]
     # A rebuilt merge reports its whole contents; suppress those that were already reported.
-    told_before = frozenset(base.views) if anew else frozenset()
-    made = _gather(layout, base, both, complete, told_before)
+    reported_before = frozenset(base.views) if rebuild else frozenset()
+    made = _gather(layout, base, both, complete, reported_before)
     aside = Counter(row["table"] for result in results for row in result.get("bad", []))
     bad = _bad_files(root, version, results, given)
     forget_told(root, layout, results)
@@ -151,7 +151,7 @@ def _through_cells(spark: SparkSession, given: Input | None, task: Task, cells: 
     if refused:
         first = next((result for result in refused if result["place"]), refused[0])
         place: Place | None = tuple(first["place"]) if first["place"] else None
-        where = told(place, numbered(_placed(given), [place])) if place and given is not None else ""
+        where = place_text(place, numbered(_placed(given), [place])) if place and given is not None else ""
         shown = f" ({where})" if where else ""
         raise PipelineError(f"version {task.wanted.version} cannot be made: {first['refused']}{shown}{first['more']}")
     return results
@@ -179,10 +179,10 @@ def _placed(given: Input) -> DataFrame:
 
 
 def _gather(
-    layout: Layout, base: Manifest, results: Results, complete: frozenset[str], told_before: frozenset[str]
+    layout: Layout, base: Manifest, results: Results, complete: frozenset[str], reported_before: frozenset[str]
 ) -> Manifest:
     """The manifest with the results of the stages; ``silent`` views report nothing, because it was reported before."""
-    views = [view for view in layout.outputs if view not in told_before]
+    views = [view for view in layout.outputs if view not in reported_before]
     changes = {view: files_of(layout, view, results, "changes") for view in views}
     changed = {
         view: sum(r["changed"].get(name, 0) for r in results if "changed" in r for name in layout.outputs[view].views)
@@ -194,7 +194,7 @@ def _gather(
         names = layout.outputs[view].views
         new = {f"{n}@{r['cell']}": r["contents"][n] for r in results for n in names if n in r.get("contents", {})}
         contents[view] = {**base.contents.get(view, {}), **new}
-        if new and view not in told_before:
+        if new and view not in reported_before:
             anew.append(view)
     sizes = {**base.sizes, **{result["cell"]: result["sizes"] for result in results if "sizes" in result}}
     return replace(

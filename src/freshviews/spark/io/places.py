@@ -31,7 +31,7 @@ def numbered(frame: DataFrame, places: Iterable[Place]) -> dict[Place, int]:
     return found
 
 
-def told(place: Place | None, numbers: dict[Place, int]) -> str:
+def place_text(place: Place | None, numbers: dict[Place, int]) -> str:
     """``file, row n``; nothing for a row of no file."""
     if place is None:
         return ""

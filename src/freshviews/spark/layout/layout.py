@@ -53,8 +53,8 @@ class Layout:
     @cached_property
     def cell_views(self) -> tuple[str, ...]:
         """Cell views whose changes leave the cells, each once."""
-        told = [name for output in self.outputs.values() if output.stage == "cells" for name in output.views]
-        return tuple(dict.fromkeys([*told, *(name for names in self.inputs.values() for name in names)]))
+        reported = [name for output in self.outputs.values() if output.stage == "cells" for name in output.views]
+        return tuple(dict.fromkeys([*reported, *(name for names in self.inputs.values() for name in names)]))
 
     @cached_property
     def merge_views(self) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from freshviews.spark.state.arrow_files import net, write_arrow
 from freshviews.spark.state.cell import Cell, Entry, Segment, appended, keep, new_token
 from freshviews.spark.steps import reach
 
-Told = dict[str, list[pa.Table]]
+ViewChanges = dict[str, list[pa.Table]]
 """The changes of views, by name."""
 
 
@@ -41,23 +41,23 @@ class Wanted:
 
 
 @contextmanager
-def listening(cell: Cell, wanted: Wanted) -> Iterator[Told]:
+def listening(cell: Cell, wanted: Wanted) -> Iterator[ViewChanges]:
     """Collect the changes of the views that existed before."""
-    told: Told = {}
+    emitted: ViewChanges = {}
 
     def tell(change: Change) -> None:
-        told.setdefault(change.view, []).append(change.to_arrow())
+        emitted.setdefault(change.view, []).append(change.to_arrow())
 
     subscriptions = [cell.database.view(name).subscribe(tell) for name in wanted.views if name not in wanted.new]
     try:
-        yield told
+        yield emitted
     finally:
         for subscription in subscriptions:
             subscription.unsubscribe()
 
 
 def advanced(
-    root: Path, number: str, entry: Entry, cell: Cell, segment: Segment, told: Told, wanted: Wanted
+    root: Path, number: str, entry: Entry, cell: Cell, segment: Segment, emitted: ViewChanges, wanted: Wanted
 ) -> dict[str, Any]:
     """Write the log, changes and contents of a cell that has applied ``segment``, and keep the cell in memory.
 
@@ -66,14 +66,14 @@ def advanced(
     reach("rows applied")
     after = appended(root, number, entry, cell, segment, new_token(), log_only=wanted.log_only)
     reach("log written")
-    result = {"cell": number, "entry": after, **_written(root, number, cell, told, wanted)}
+    result = {"cell": number, "entry": after, **_written(root, number, cell, emitted, wanted)}
     reach("changes written")
     cell.token = after["token"]
     keep(root, number, cell)
     return result
 
 
-def _written(root: Path, number: str, cell: Cell, told: Told, wanted: Wanted) -> dict[str, Any]:
+def _written(root: Path, number: str, cell: Cell, emitted: ViewChanges, wanted: Wanted) -> dict[str, Any]:
     changes: dict[str, str] = {}
     changed: dict[str, int] = {}
     contents: dict[str, str] = {}
@@ -83,8 +83,8 @@ def _written(root: Path, number: str, cell: Cell, told: Told, wanted: Wanted) ->
             whole = view.to_arrow()
             ones = pa.array(np.ones(whole.num_rows, np.int64))
             found = whole.append_column(pa.field(MULTIPLICITY, pa.int64(), nullable=False), ones)
-        elif name in told:
-            found = told[name][0] if len(told[name]) == 1 else net(pa.concat_tables(told[name]))
+        elif name in emitted:
+            found = emitted[name][0] if len(emitted[name]) == 1 else net(pa.concat_tables(emitted[name]))
         else:
             continue
         if found.num_rows:

@@ -111,7 +111,7 @@ def _signed(cell: Cell, table: Intake) -> _Signed:
         found = pa.RecordBatch.from_arrays([pa.nulls(0, f.type) for f in schema], schema=schema)
     for row in unreadable(found):
         if not feed.set_aside:
-            raise _told(unreadable_error(definition.name, found, row), feed, found, row)
+            raise _refusal_of(unreadable_error(definition.name, found, row), feed, found, row)
         table.dropped[row] = {"column": None, "value": None, "reason": UNREADABLE}
     mask = np.ones(found.num_rows, np.bool_)
     mask[list(table.dropped)] = False
@@ -129,7 +129,7 @@ def _signed(cell: Cell, table: Intake) -> _Signed:
             set_aside=feed.set_aside,
         )
     except BatchError as error:
-        raise _told(error, feed, found, None if error.row is None else int(kept[error.row])) from error
+        raise _refusal_of(error, feed, found, None if error.row is None else int(kept[error.row])) from error
     for bad in signed.bad.to_pylist():
         table.dropped[int(kept[bad["row"]])] = {name: bad[name] for name in ("column", "value", "reason")}
     return _Signed(signed.rows, kept, signed.positions)
@@ -144,15 +144,15 @@ def _set_aside(error: BatchError, intakes: Sequence[Intake], signed: Mapping[str
     if table is None or table.rows is None:
         raise error
     if row is None:
-        raise _told(error, table.feed, table.rows, None)
+        raise _refusal_of(error, table.feed, table.rows, None)
     if not table.feed.set_aside:
-        raise _told(error, table.feed, table.rows, row)
+        raise _refusal_of(error, table.feed, table.rows, row)
     if len(table.dropped) >= MOST_BAD:
-        raise _told(error, table.feed, table.rows, row, f"; {MOST_BAD} rows were bad before it, and more are too many")
+        raise _refusal_of(error, table.feed, table.rows, row, f"; {MOST_BAD} rows before it were bad, the limit")
     table.dropped[row] = {"column": error.column, "value": None, "reason": str(error)}
 
 
-def _told(error: BatchError, feed: Feed, rows: pa.RecordBatch, row: int | None, more: str = "") -> Refusal:
+def _refusal_of(error: BatchError, feed: Feed, rows: pa.RecordBatch, row: int | None, more: str = "") -> Refusal:
     text = str(error).replace(f"table {feed.table}", f"table {feed.source}", 1)
     shown = "" if row is None else f"; the row is {values(rows).slice(row, 1).to_pylist()[0]}"
     return Refusal(text, f"{shown}{more}", None if row is None else place_of(rows, row))
@@ -165,6 +165,6 @@ def bad_rows(table: Intake) -> list[dict[str, Any]]:
         assert table.rows is not None
         given = table.rows.slice(row, 1).to_pylist()[0]
         given = {name: value for name, value in given.items() if name not in PLACE}
-        told = {"table": table.feed.source, "place": place_of(table.rows, row), **problem, "input": given}
-        found.append(json.loads(json.dumps(told, default=str)))
+        bad = {"table": table.feed.source, "place": place_of(table.rows, row), **problem, "input": given}
+        found.append(json.loads(json.dumps(bad, default=str)))
     return found

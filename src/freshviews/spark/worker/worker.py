@@ -62,7 +62,7 @@ def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
                 for number, feed, rows in groups(batch, len(task.feeds)):
                     if number not in cells:
                         cells[number] = Arriving()
-                        runs[number] = threads.submit(_told, _run, task, number, cells[number])
+                        runs[number] = threads.submit(_result_of, _run, task, number, cells[number])
                     cells[number].put((feed, rows))
         except BaseException as error:
             ends = error
@@ -97,7 +97,7 @@ def fill_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
             own = waiting.setdefault(number, {})
             if feed >= 0:
                 own.setdefault(feed, []).append(named(rows, task.feeds[feed].slots))
-    yield _answer([_told(_fill, task, number, waiting.pop(number)) for number in sorted(waiting)])
+    yield _answer([_result_of(_fill, task, number, waiting.pop(number)) for number in sorted(waiting)])
 
 
 def _answer(results: list[dict[str, Any]]) -> pa.RecordBatch:
@@ -106,7 +106,7 @@ def _answer(results: list[dict[str, Any]]) -> pa.RecordBatch:
     )
 
 
-def _told(run: Callable[[Task, int, T], dict[str, Any]], task: Task, number: int, rows: T) -> dict[str, Any]:
+def _result_of(run: Callable[[Task, int, T], dict[str, Any]], task: Task, number: int, rows: T) -> dict[str, Any]:
     """The result of a cell's run, or the reason for its refusal."""
     try:
         return run(task, number, rows)
@@ -125,7 +125,7 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
         try:
             return _made(task, number, partial(_in_pieces, task, number, growing, arriving))
         except (FreshviewsError, OSError):
-            pass  # what is wrong is told by the second try, which has all rows at hand
+            pass  # the second try, which has all rows, reports the error
     waiting: Waiting = {}
     for feed, rows in arriving:
         if feed >= 0:
@@ -192,13 +192,13 @@ def _made(task: Task, number: int, take: Callable[[Cell, Segment], _Taken]) -> d
     wanted = task.wanted.within(cell.database.views)
     segment = Segment(root, str(number))
     try:
-        with listening(cell, wanted) as told:
+        with listening(cell, wanted) as emitted:
             taken = take(cell, segment)
     except BaseException:
         segment.discard()
         cell.database.close()
         raise
-    result = advanced(root, str(number), entry, cell, segment, told, wanted)
+    result = advanced(root, str(number), entry, cell, segment, emitted, wanted)
     return {**result, "rows": taken.rows, "bad": taken.bad}
 
 

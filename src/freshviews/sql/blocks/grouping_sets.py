@@ -242,7 +242,7 @@ class GroupingSets:
         """The reference for a node that is a whole group, else None; ``shown`` as in ``Forms.of``."""
         return self.reference(self.forms.of(node, shown))
 
-    def tells(self, node: Node) -> Expr:
+    def grouping(self, node: Node) -> Expr:
         """GROUPING and GROUPING_ID: a bit per argument, 1 where the row's set lacks the group; the last group is the
         lowest bit."""
         name, arguments = node.name.upper(), list(node.expressions)

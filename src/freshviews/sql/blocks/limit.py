@@ -53,7 +53,7 @@ def clause_of(text: SqlText, node: Node) -> Clause | None:
         return None
     if order is None:
         raise text.unsupported(
-            limit, "LIMIT without ORDER BY", "which rows it keeps must be told; ORDER BY ... LIMIT n is accepted"
+            limit, "LIMIT without ORDER BY", "the rows it keeps must be determined; ORDER BY ... LIMIT n is accepted"
         )
     plain = isinstance(limit, exp.Limit) and not limit.args.get("limit_options") and not limit.expressions
     if not plain:

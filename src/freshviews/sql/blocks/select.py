@@ -265,7 +265,7 @@ class _SelectBinder:
         by = None if group is None else written(text, group)
         sets = None if by is None or by.sets is None else self._sets(by, joined.scope)
         kind = "groups" if by is not None and not by.is_global else "global"
-        collector = self._collector(joined.scope, kind == "groups", _no_sets(text) if sets is None else sets.tells)
+        collector = self._collector(joined.scope, kind == "groups", _no_sets(text) if sets is None else sets.grouping)
         items, nodes = self._items(joined.scope, collector, sets)
         named = _aliases(items, nodes)
         groups = self._groups(by, joined.scope, items, nodes) if sets is None else sets.groups
@@ -359,9 +359,9 @@ class _SelectBinder:
             joined = bound.joined
         return replace(joined, conjuncts=(*joined.conjuncts, *conjuncts))
 
-    def _collector(self, scope: Scope, grouped: bool, tells: Callable[[Node], Expr]) -> Collector:
+    def _collector(self, scope: Scope, grouped: bool, grouping: Callable[[Node], Expr]) -> Collector:
         text = self.views.text
-        return Collector(Binder(text, lambda c: scope.resolve(text, c), "SELECT"), grouped, tells)
+        return Collector(Binder(text, lambda c: scope.resolve(text, c), "SELECT"), grouped, grouping)
 
     def _sets(self, by: Written, scope: Scope) -> GroupingSets:
         """The grouping sets of GROUP BY. Positions and aliases refer to the list as it reads without the sets."""
@@ -477,7 +477,7 @@ def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
 
     def refused(node: Node) -> Expr:
         name = node.name.upper()
-        raise text.error(node, f"{name} tells of grouping sets; GROUP BY ROLLUP, CUBE or GROUPING SETS makes them")
+        raise text.error(node, f"{name} is about grouping sets; use it with GROUP BY ROLLUP, CUBE or GROUPING SETS")
 
     return refused
 
