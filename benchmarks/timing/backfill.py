@@ -92,7 +92,7 @@ def passes_of(view: ViewState, way: str) -> list[str]:
     """The relations to pass to an emptied view, in order; none if the strategy has no passes."""
     view.maintained.clear()
     names = list(view.maintained.passes(SIZES, at_once=True))
-    is_joined = any(part.fed is not None or part.plan.program.upkeep.joins for part in view.maintained._parts)
+    is_joined = any(part.fed is not None or part.plan.program.upkeep.joins for part in view.maintained.blocks)
     names = list(view.maintained.passes(SIZES))
     if way == "as they lie":
         return ["e"]
@@ -106,7 +106,7 @@ def initialised(view: ViewState, source: TableState, way: str) -> float | None:
     names = iter(["e"]) if way == "as they lie" else view.maintained.passes(SIZES, at_once=way == "joined")
     for _ in names:
         for batch in source.batches(ROWS):
-            view.maintained.apply(batch, more=way == "joined")
+            view.maintained.load(batch, more=way == "joined")
             if time.process_time() - start > PATIENCE:
                 return None
     done = view.maintained.joined()

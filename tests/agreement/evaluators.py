@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.views.maintained import Maintained
+from freshviews.engine.views.maintained import MaintainedView
 from freshviews.plan.assemble import number_of
 from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
@@ -45,13 +45,13 @@ class Oracle:
 
 
 class Engine:
-    """Maintained views, each fed with the changes of those it reads."""
+    """MaintainedView views, each fed with the changes of those it reads."""
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
-        self.views: dict[str, Maintained] = {}
+        self.views: dict[str, MaintainedView] = {}
         for view in definitions.views:
-            maintained = Maintained(view, definitions.inputs(view), definitions.dictionary)
+            maintained = MaintainedView(view, definitions.inputs(view), definitions.dictionary)
             maintained.prepare()
             # A view of aggregates without GROUP BY has its one row from the start.
             for name in maintained.inputs:
@@ -67,10 +67,9 @@ class Engine:
         for name, maintained in self.views.items():
             come = [relation for relation in maintained.inputs if relation in changes and len(changes[relation])]
             for number, relation in enumerate(come, 1):
-                maintained.apply(changes[relation], more=number < len(come))
+                failure = maintained.apply(changes[relation], more=number < len(come))
+                assert failure is None, f"{name}: {failure}"
             changes[name] = maintained.take_change()
-            failure = maintained.failure()
-            assert failure is None, f"{name}: {failure}"
         return {name: changes[name] for name in self.views}
 
     def contents(self, view: str, limit: int) -> Rows:
@@ -85,7 +84,7 @@ class Engine:
         """How many rows each stored view of each program has, those pending entered: they may cancel others."""
         found = {}
         for name, maintained in self.views.items():
-            for part in maintained._parts:
+            for part in maintained.blocks:
                 part.state.enter_pending()
             for stored, (rows, _) in maintained.sizes().items():
                 # Intervals of a trace may outlast the operation that they were recorded for, see docs/trie-join.md. The

@@ -233,4 +233,4 @@ def test_an_intersection_is_worth_it_from_more_rows_on(
         for more, joins in ((1.0, True), (0.95, False)):
             sizes = {table: more * rows / len(view.maintained.inputs) for table in view.maintained.inputs}
             list(view.maintained.passes(sizes, at_once=True))
-            assert [part.fed is not None for part in view.maintained._parts] == [joins]
+            assert [part.fed is not None for part in view.maintained.blocks] == [joins]

@@ -17,7 +17,7 @@ import freshviews as fv
 from freshviews.engine.commit import commit as commits
 from freshviews.engine.commit.interrupts import Uninterrupted
 from freshviews.engine.views.failure import Failure
-from freshviews.engine.views.maintained import Maintained
+from freshviews.engine.views.maintained import MaintainedView
 from tests.engine.shop import seen, shop
 
 
@@ -185,13 +185,13 @@ def test_memory_running_out_in_a_view_leaves_the_version_as_it_was(
     db: fv.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = seen(db)
-    ask = Maintained.failure
+    apply = MaintainedView.apply
 
-    def failing(self: Maintained, more: bool = False) -> Failure | None:
-        return Failure("memory", "memory ran out") if self.view.name == "bought" and armed else ask(self, more)
+    def failing(self: MaintainedView, batch: Any, more: bool = False) -> Failure | None:
+        failure = apply(self, batch, more)
+        return Failure("memory", "memory ran out") if self.view.name == "bought" else failure
 
-    armed = True
-    monkeypatch.setattr(Maintained, "failure", failing)
+    monkeypatch.setattr(MaintainedView, "apply", failing)
     monkeypatch.setattr(commits, "fill", _disarmed(commits.fill, lambda: monkeypatch.undo()))
     with pytest.raises(fv.OutOfMemory):
         db.insert("items", [(1, "bolt", 9)])
@@ -215,7 +215,7 @@ def test_memory_running_out_over_a_trusted_table_asks_to_reopen(monkeypatch: pyt
         "CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM t GROUP BY a"
     )
     db.insert("t", [(1,)])
-    monkeypatch.setattr(Maintained, "failure", lambda self, more=False: Failure("memory", "memory ran out"))
+    monkeypatch.setattr(MaintainedView, "apply", lambda *given: Failure("memory", "memory ran out"))
     with pytest.raises(fv.FreshviewsError, match="trusted"):
         db.insert("t", [(1,)])
     monkeypatch.undo()
@@ -225,14 +225,15 @@ def test_memory_running_out_over_a_trusted_table_asks_to_reopen(monkeypatch: pyt
 
 def test_an_unexpected_exception_in_a_view_is_taken_back(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
     before = seen(db)
-    apply = Maintained.apply
+    apply = MaintainedView.apply
 
-    def failing(self: Maintained, batch: Any, more: bool = False) -> None:
-        apply(self, batch, more)
+    def failing(self: MaintainedView, batch: Any, more: bool = False) -> Failure | None:
+        failure = apply(self, batch, more)
         if self.view.name == "bought" and batch.multiplicities[0] > 0:
             raise RuntimeError("unexpected")
+        return failure
 
-    monkeypatch.setattr(Maintained, "apply", failing)
+    monkeypatch.setattr(MaintainedView, "apply", failing)
     with pytest.raises(RuntimeError, match="unexpected"):
         db.insert("items", [(1, "bolt", 9)])
     monkeypatch.undo()
@@ -384,13 +385,13 @@ def test_a_foreign_key_of_two_columns_in_another_order() -> None:
 
 
 def test_ctrl_c_waits_for_the_end_of_a_commit(db: fv.Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    apply = Maintained.apply
+    apply = MaintainedView.apply
 
-    def interrupting(self: Maintained, batch: Any, more: bool = False) -> None:
+    def interrupting(self: MaintainedView, batch: Any, more: bool = False) -> Failure | None:
         os.kill(os.getpid(), signal.SIGINT)
-        apply(self, batch, more)
+        return apply(self, batch, more)
 
-    monkeypatch.setattr(Maintained, "apply", interrupting)
+    monkeypatch.setattr(MaintainedView, "apply", interrupting)
     with pytest.raises(KeyboardInterrupt):
         db.insert("items", [(1, "bolt", 9)])
     monkeypatch.undo()

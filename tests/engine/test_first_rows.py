@@ -11,7 +11,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.catalog.definitions import ViewDef
-from freshviews.engine.views.maintained import Maintained
+from freshviews.engine.views.maintained import MaintainedView
 from freshviews.kernel.memory.mem import PURE_PYTHON
 from freshviews.plan.planner import may_be_negative
 from freshviews.types import Dictionary
@@ -82,7 +82,7 @@ def test_a_view_goes_on_from_its_image(tmp_path: Path) -> None:
     state = db.view("best").state
     state.maintained.write_image(tmp_path / "best")
     inputs = {"t": db.table("t")._state.definition}
-    again = Maintained(definition, inputs, state.decoder.dictionary)
+    again = MaintainedView(definition, inputs, state.decoder.dictionary)
     again.prepare()
     again.read_image(tmp_path / "best")
     assert isinstance(state.decoder.dictionary, Dictionary)

@@ -138,7 +138,7 @@ def test_a_batch_whose_updates_cancel_out_takes_memory_by_its_change(monkeypatch
 
         db.view("v").subscribe(note)
         db.insert("g", [(0, i) for i in range(1, 101)])
-        buffer = db.view("v").state.maintained._parts[0].state.changes
+        buffer = db.view("v").state.maintained.blocks[0].state.changes
         db.apply("g", [*((-1, 0, 1), (-1, 0, -1)) * 500, (-2, 0, 1)])
         assert told == [{(-2, i): 1 for i in range(1, 101)}] and cut == [40, 40, 20]
         assert mem.load(buffer, buffers.CAPACITY) < 12_000  # of 100,100 rows

@@ -69,7 +69,7 @@ def appending(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pending_rows(db: Database) -> int:
     """Rows that are pending in the stores of views."""
-    states = [part.state for view in db._relations.views.values() for part in view.maintained._parts]
+    states = [part.state for view in db._relations.views.values() for part in view.maintained.blocks]
     return sum(mem.load(handle, table.PENDING) for state in states for handle in state.tables)
 
 
@@ -222,7 +222,7 @@ def test_a_batch_that_is_refused_after_its_rows_were_appended_leaves_the_store_a
     compare(db)
     db.insert("sales", [(1, 0, 2**61, None)] * 2)
     compare(db)
-    states = [part.state for part in db._relations.views["totals"].maintained._parts]
+    states = [part.state for part in db._relations.views["totals"].maintained.blocks]
     assert NEVER in [mem.load(handle, table.EAGER_BELOW) for state in states for handle in state.tables]
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from freshviews.advice.enclosure import FOREVER, Spans
 from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
-from freshviews.engine.views.maintained import Maintained
+from freshviews.engine.views.maintained import MaintainedView
 from freshviews.expr.nodes import Column
 from freshviews.plan.crown.query import BagQuery
 from freshviews.query.block import Block, Output
@@ -57,7 +57,7 @@ def updates_of(
         else:
             inputs[atom.relation] = tables[atom.relation]
             found[atom.relation] = batches[atom.relation]
-    maintained = Maintained(view, inputs, dictionary)
+    maintained = MaintainedView(view, inputs, dictionary)
     maintained.prepare()
     try:
         return _run(maintained, found, len(columns))
@@ -65,7 +65,7 @@ def updates_of(
         maintained.close()
 
 
-def _run(maintained: Maintained, found: Mapping[str, tuple[CodeBatch, Codes]], width: int) -> Updates:
+def _run(maintained: MaintainedView, found: Mapping[str, tuple[CodeBatch, Codes]], width: int) -> Updates:
     for batch, _ in found.values():
         maintained.apply(_from_the_first(batch))
     maintained.wants_change = True

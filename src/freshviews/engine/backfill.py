@@ -29,18 +29,14 @@ def fill(
     of the join, or of its derivations, beside. Raises EvaluationError, OutOfMemory; the view is then to be cleared or
     closed.
     """
-    view.maintained.filling = True
-    try:
-        sizes = _sizes(view, relations)
-        _fill(view, view.maintained.passes(sizes, at_once), relations, whole, more=at_once)
-        with whole():
-            done = view.maintained.joined()
-        if not done:  # deltas tell which row is at fault
-            _fill(view, view.maintained.passes(sizes), relations, whole)
-    finally:
-        view.maintained.filling = False
+    sizes = _sizes(view, relations)
+    _fill(view, view.maintained.passes(sizes, at_once), relations, whole, more=at_once)
     with whole():
-        failure = view.maintained.failure()
+        done = view.maintained.joined()
+    if not done:  # By deltas, the row at fault is found.
+        _fill(view, view.maintained.passes(sizes), relations, whole)
+    with whole():
+        failure = view.maintained.loaded()
     if failure is not None:
         name = view.name.split("#")[0]
         if failure.kind == "memory":
@@ -85,8 +81,7 @@ def _feed(
             batch = next(batches, None)
             if batch is None:
                 break
-            view.maintained.apply(batch, more)
-            failure = view.maintained.failure()
+            failure = view.maintained.load(batch, more)
         if failure is None:
             continue
         if failure.kind == "memory":

@@ -21,7 +21,8 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.inputs import accepted
 from freshviews.engine.commit.batch import Batch
-from freshviews.engine.commit.commit import Broken, Followed, commit
+from freshviews.engine.commit.commit import Broken, Log, Told, commit
+from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Uninterrupted
 from freshviews.engine.commit.notices import Notices
@@ -29,7 +30,6 @@ from freshviews.engine.draft import Draft
 from freshviews.engine.durable.database_image import read_database, write_database
 from freshviews.engine.durable.durability import batch_payload, snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
-from freshviews.engine.failures import encoded_rows
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.replanning import advised, better_for, statement_of
 from freshviews.engine.tables.base_check import Changes
@@ -49,6 +49,9 @@ from freshviews.types.dictionary import Dictionary
 _LOGGER = logging.getLogger("freshviews")
 
 SNAPSHOT_BYTES = 64 << 20
+
+MakeVersion = Callable[[Changes, Relations, Log | None], Told]
+"""Applies a batch everywhere; ``commit``, or the method of ``Followed``."""
 
 
 class Database:
@@ -266,7 +269,7 @@ class Database:
         def commit_piece(piece: Encoded, most: int) -> tuple[CodeBatch, Codes]:
             with self._guard(state):
                 followed = Followed(state, most)
-                self._commit_parts(((target, piece),), followed)
+                self._commit_parts(((target, piece),), followed.commit)
                 return followed.change, followed.numbers
 
         return state, target, encoded, commit_piece
@@ -284,58 +287,61 @@ class Database:
             rows = accepted(rows, name)
         with self._lock:
             with Uninterrupted():
-                self._check_usable()
                 table = self._table(name)
                 encoder = table.encoder.whole() if table.has_window else table.encoder
-                version = self._commit(((table, encoded_rows(encoder, rows, sign)),))
-            self._notices.tell()
+                version = self._commit(((table, encoder.encode(rows, sign)),))
+            if self._notices.waiting:
+                self._notices.tell()
             return version
 
     def _encode_whole(self, name: str, rows: Any, sign: int) -> tuple[TableState, Encoded]:
-        """Encode rows with all their columns, as views may come before they are committed."""
+        """Encode rows with all their columns, as views may be created before they are committed."""
         if type(rows) is not list:
             rows = accepted(rows, name)
         with self._lock, Uninterrupted():
-            self._check_usable()
             table = self._table(name)
-            return table, encoded_rows(table.encoder.whole(), rows, sign)
+            return table, table.encoder.whole().encode(rows, sign)
 
-    def _commit_parts(self, changes: Changes, followed: Followed | None = None) -> int:
+    def _commit_parts(self, changes: Changes, make: MakeVersion = commit) -> int:
         with self._lock:
             with Uninterrupted():
                 self._check_usable()
                 for table, _ in changes:
                     if table.closed:
                         raise CatalogError(f"table {table.name} was dropped while the batch was open")
-                version = self._commit(changes, followed)
+                version = self._commit(changes, make)
             self._notices.tell()
             return version
 
-    def _commit(self, changes: Changes, followed: Followed | None = None) -> int:
+    def _commit(self, changes: Changes, make: MakeVersion = commit) -> int:
         """Make a version of encoded changes. Runs uninterrupted, with the lock held."""
-
-        def write_log() -> None:
-            reach("batch applied")
-            if self._directory is not None:
-                self._log(BATCH, self._version + 1, batch_payload(changes))
-
-        changes, moves = all_windowed(changes)
+        moves: Sequence[Callable[[], None]] = ()
+        for table, _ in changes:
+            if table.has_window:
+                changes, moves = all_windowed(changes)
+                break
+        write_log = None if self._directory is None else partial(self._log_batch, changes)
         try:
-            told = commit(changes, self._relations, write_log, followed)
+            told = make(changes, self._relations, write_log)
         except Broken as error:
             self._unusable = f"{error}; open the database again"
             raise FreshviewsError(self._unusable) from error
         for move in moves:
             move()
         self._version += 1
-        reach("version visible")
         for view, batch in told:
             change = Change(view.name, self._version, batch, view.decoder)
             for subscription in view.subscriptions:
                 self._notices.add(subscription, change)
-        if self._directory is not None and self._directory.snapshot_due:
-            self._snapshot_if_possible()
+        if self._directory is not None:
+            reach("version visible")
+            if self._directory.snapshot_due:
+                self._snapshot_if_possible()
         return self._version
+
+    def _log_batch(self, changes: Changes) -> None:
+        reach("batch applied")
+        self._log(BATCH, self._version + 1, batch_payload(changes))
 
     @property
     def version(self) -> int:
@@ -482,6 +488,9 @@ class Database:
             raise FreshviewsError(self._unusable)
 
     def _table(self, name: str) -> TableState:
+        """A table of an open database, by its name in any case. Raises CatalogError."""
+        if self._closed or self._unusable is not None:
+            self._check_usable()
         table = self._relations.tables.get(name.lower())
         if table is None:
             if name.lower() in self._relations.views:

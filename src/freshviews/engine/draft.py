@@ -22,7 +22,7 @@ from freshviews.engine.replanning import better_for, statement_of
 from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.tables.foreign_keys import links_of
 from freshviews.engine.tables.table_state import TableState
-from freshviews.engine.views.maintained import Maintained
+from freshviews.engine.views.maintained import MaintainedView
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError
 from freshviews.plan.crown.updates import NAMED
@@ -154,7 +154,7 @@ class Draft:
                 )
             inputs[name] = source.definition
         with self._whole():
-            maintained = Maintained(definition, inputs, self._dictionary)
+            maintained = MaintainedView(definition, inputs, self._dictionary)
             view = ViewState(definition, maintained, self._decoder(definition))
             self._fresh.append(view)
             maintained.prepare()

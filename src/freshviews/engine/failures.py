@@ -1,23 +1,13 @@
-"""Errors of batches, worded: what a view could not compute, and memory that ran out."""
+"""The wording of errors of batches that a view could not compute."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.codes.encoding import Encoded, TableEncoder
+from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.relations import Relation
 from freshviews.engine.views.failure import Failure
 from freshviews.engine.views.view_state import ViewState
-from freshviews.errors import EvaluationError, OutOfMemory
-
-
-def encoded_rows(encoder: TableEncoder, rows: Any, sign: int) -> Encoded:
-    """Rows as codes, ``sign`` as in ``TableEncoder.encode``; OutOfMemory where they do not fit."""
-    try:
-        return encoder.encode(rows, sign)
-    except MemoryError as error:
-        raise OutOfMemory("memory ran out while the rows were encoded; the batch is refused") from error
+from freshviews.errors import EvaluationError
 
 
 def evaluation_error(

@@ -18,10 +18,9 @@ from freshviews.engine.reading import Reader
 from freshviews.engine.relations import Relation
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.contents import not_readable
-from freshviews.engine.views.failure import Failure
+from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError
-from freshviews.expr.host import HostFailure
 from freshviews.types.values import encoder_for
 
 ROWS = 1 << 16
@@ -157,11 +156,8 @@ class View(Rows):
             codes = self._key_codes(names, values)
             try:
                 found = [] if codes is None else state.maintained.get(codes)
-            except HostFailure as error:
-                raise not_readable(self.name, Failure("evaluation", error.reason)) from None
-            failure = state.maintained.failure()
-            if failure is not None:
-                raise not_readable(self.name, failure)
+            except Failed as failed:
+                raise not_readable(self.name, failed.failure) from None
         if not found:
             raise KeyError(key)
         return state.decoder.row(found[0][0])

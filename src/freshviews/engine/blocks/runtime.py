@@ -76,6 +76,7 @@ class BlockState:
         layout = row_layout(emitted_row(program))
         self.changes = buffers.new_buffer(layout.key + layout.payload if self._grouped else width)
         self.raw = buffers.new_buffer(width) if self._grouped else self.changes
+        self._headers = [words_in(buffer, 1, buffers.HEADER)[0] for buffer in (self.changes, self.raw)]
         self._state[1] = self.changes
         self._state[3] = address(self._constants)
         for i in range(scratch):
@@ -190,7 +191,12 @@ class BlockState:
     ) -> None:
         size = _SLICE if self._state[2] and self.compiled.enumerate is not None else n
         for call in self._by_relation.get(relation, ()):
-            call.over(columns, m)
+            block = call.block
+            block[0], block[1] = m
+            at = 2
+            for name in call.columns:
+                block[at], block[at + 1] = columns[name]
+                at += 2
             if n <= size:
                 call.run(self.state, call.place, n)
             else:
@@ -244,7 +250,8 @@ class BlockState:
 
     def failed(self) -> bool:
         """Whether memory ran out since the state was made."""
-        if self._tracing.lost or mem.load(self.changes, buffers.FAILED) or mem.load(self.raw, buffers.FAILED):
+        changes, raw = self._headers
+        if self._tracing.lost or changes[buffers.FAILED] or raw[buffers.FAILED]:
             return True
         return bool(any_failed(self.state, FIRST_TABLE, len(self.tables)))
 

@@ -18,7 +18,7 @@ from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.arrow_plan import ArrowPlan, Wish, plan_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.string_codes import codes_of
-from freshviews.errors import BatchError
+from freshviews.errors import BatchError, OutOfMemory
 from freshviews.types import BIGINT, NULL
 from freshviews.types.columns import encode_arrow
 from freshviews.types.dictionary import Dictionary
@@ -29,6 +29,7 @@ MULTIPLICITY = "_multiplicity"
 
 _SIGNS = {sign: np.full(4096, sign, np.int64) for sign in (1, -1)}
 """Multiplicities of what is inserted or deleted; nobody writes to those of a batch."""
+_ONE = {sign: signs[:1] for sign, signs in _SIGNS.items()}
 _REFUSED = (TypeError, ValueError, OverflowError)
 
 
@@ -120,13 +121,16 @@ class TableEncoder:
     def encode(self, rows: list[Any] | pa.Table | pa.RecordBatch, sign: int) -> Encoded:
         """Encode a batch; ``sign`` is 1 for insert, -1 for delete, 0 where rows carry multiplicities.
 
-        Raises BatchError that names the row, the column, the value and the rule.
+        Raises BatchError that names the row, the column, the value and the rule; OutOfMemory.
         """
-        if isinstance(rows, list):
+        try:
+            if not isinstance(rows, list):
+                return self._arrow(rows, sign)
             if len(rows) == 1 and sign and type(rows[0]) is tuple:
                 return self._one_row(rows[0], sign)
             return self._rows(rows, sign)
-        return self._arrow(rows, sign)
+        except MemoryError as error:
+            raise OutOfMemory("memory ran out while the rows were encoded; the batch is refused") from error
 
     def _one_row(self, row: tuple[Any, ...], sign: int) -> Encoded:
         encoders = self._encoders
@@ -139,8 +143,10 @@ class TableEncoder:
             except _REFUSED as error:
                 self._refuse(0, len(codes), value, error)
         kept = np.array(codes, np.int64)
-        columns = {name: kept[i : i + 1] for i, name in self._kept}
-        return Encoded(CodeBatch(self._table, columns, _same(sign, 1)))
+        columns = {}
+        for i, name in self._kept:
+            columns[name] = kept[i : i + 1]
+        return Encoded(CodeBatch(self._table, columns, _ONE[sign]))
 
     def _rows(self, rows: list[Any], sign: int) -> Encoded:
         width = len(self._columns) + (sign == 0)

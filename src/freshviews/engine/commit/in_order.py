@@ -23,8 +23,9 @@ import pyarrow as pa
 
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
-from freshviews.engine.commit.commit import PieceTooLarge
+from freshviews.engine.commit.followed import PieceTooLarge
 from freshviews.engine.tables.table_state import TableState
+from freshviews.engine.views.in_order import can_run_in_order
 from freshviews.engine.views.output import consolidate
 from freshviews.engine.views.view_state import ViewState
 
@@ -119,7 +120,7 @@ def _pieces(
                 continue
             yield change, numbers
             at = end
-            if not (direct and view.maintained.tells_order(table.name)):
+            if not (direct and can_run_in_order(view.maintained, table.name)):
                 size = 1
             elif len(change) < rows:
                 size = min(2 * size, MOST)

@@ -12,11 +12,11 @@ class Notices:
     """Changes that wait to be told. What a subscriber commits itself is told after what came before."""
 
     def __init__(self) -> None:
-        self._waiting: deque[tuple[Subscription, Change]] = deque()
+        self.waiting: deque[tuple[Subscription, Change]] = deque()
         self._telling = False
 
     def add(self, subscription: Subscription, change: Change) -> None:
-        self._waiting.append((subscription, change))
+        self.waiting.append((subscription, change))
 
     def tell(self) -> None:
         """Call the subscribers; a call from within a subscriber leaves that to the outer one.
@@ -24,14 +24,14 @@ class Notices:
         Every subscriber is called, whatever others raise. Then SubscriberError is raised with the first
         exception as its cause; KeyboardInterrupt and SystemExit are raised as they are.
         """
-        if self._telling or not self._waiting:
+        if self._telling or not self.waiting:
             return
         self._telling = True
         failed: tuple[Change, Exception] | None = None
         stopped: BaseException | None = None
         try:
-            while self._waiting:
-                subscription, change = self._waiting.popleft()
+            while self.waiting:
+                subscription, change = self.waiting.popleft()
                 if not subscription.active:
                     continue
                 try:

@@ -73,7 +73,7 @@ def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
                 relations = _executed(scripts[-1], relations, dictionary)
             else:
                 changes = changes_of(record, relations)
-                commit(changes, relations, _no_log)
+                commit(changes, relations, None)
                 for table, encoded in changes:
                     if table.has_window:
                         follow(table, encoded.batch)
@@ -90,10 +90,6 @@ def recover(directory: Directory, dictionary: Dictionary) -> Recovered:
         raise
     report = Recovery(version, snapshot_version, replayed, directory.log.dropped_bytes, directory.log.dropped)
     return Recovered(relations, scripts, report)
-
-
-def _no_log() -> None:
-    """What is replayed is in the log."""
 
 
 @dataclass(frozen=True)

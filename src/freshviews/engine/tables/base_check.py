@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.tables.base_table import Stopped
 from freshviews.engine.tables.foreign_keys import Link
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import BatchError, OutOfMemory
@@ -23,13 +24,22 @@ def add_to_base(changes: Changes, tables: Mapping[str, TableState]) -> None:
     """Add a batch to the stored tables and check it; on an error every table is as before."""
     try:
         for table, encoded in changes:
-            if table.stored is not None:
+            stored = table.stored
+            if stored is not None:
                 start = time.perf_counter()
-                _add(table, encoded)
+                stopped = stored.add(encoded.batch)
                 table.seconds += time.perf_counter() - start
+                if stopped is not None:
+                    raise _not_added(table, encoded, stopped)
         for table, encoded in changes:
-            if table.stored is not None:
-                _check_rows(table, encoded)
+            stored = table.stored
+            if stored is not None:
+                missing = stored.missing()
+                if missing is not None:
+                    raise _missing(table, encoded, missing)
+                duplicate = stored.duplicate() if stored.keys else None
+                if duplicate is not None:
+                    raise _duplicate(table, encoded, *duplicate)
         for table, _ in changes:
             for link in table.links:
                 _check_link(link, {t.name: e for t, e in changes}, tables)
@@ -46,35 +56,29 @@ def undo_base(changes: Changes) -> None:
 
 
 def settle_base(changes: Changes) -> None:
-    """Make a batch permanent in the stored tables."""
-    for table, _ in changes:
+    """Make a batch permanent in the stored tables, and count it."""
+    for table, encoded in changes:
         if table.stored is not None:
             table.stored.settle()
+        updates = len(encoded.batch)
+        if updates:
+            table.written = True
+            table.updates += updates
 
 
-def _add(table: TableState, encoded: Encoded) -> None:
-    assert table.stored is not None
-    stopped = table.stored.add(encoded.batch)
-    if stopped is None:
-        return
+def _not_added(table: TableState, encoded: Encoded, stopped: Stopped) -> Exception:
     row = encoded.position(stopped.row)
     if stopped.out_of_memory:
-        raise OutOfMemory(f"table {table.name}, row {row}: memory ran out; the batch is refused")
-    raise _refusal(table, row, None, None, "multiplicities fit BIGINT", "its multiplicity leaves BIGINT")
+        return OutOfMemory(f"table {table.name}, row {row}: memory ran out; the batch is refused")
+    return _refusal(table, row, None, None, "multiplicities fit BIGINT", "its multiplicity leaves BIGINT")
 
 
-def _check_rows(table: TableState, encoded: Encoded) -> None:
-    stored = table.stored
-    assert stored is not None
-    missing = stored.missing()
-    if missing is not None:
-        row = encoded.row_with(dict(zip(stored.columns, missing, strict=True)), -1)
-        value = table.decoder.row(missing)
-        rule = "a deleted row is there"
-        raise _refusal(table, row, None, value, rule, f"delete of a row that is not there: {value!r}")
-    duplicate = stored.duplicate() if stored.keys else None
-    if duplicate is not None:
-        raise _duplicate(table, encoded, *duplicate)
+def _missing(table: TableState, encoded: Encoded, codes: tuple[int, ...]) -> BatchError:
+    assert table.stored is not None
+    row = encoded.row_with(dict(zip(table.stored.columns, codes, strict=True)), -1)
+    value = table.decoder.row(codes)
+    rule = "a deleted row is there"
+    return _refusal(table, row, None, value, rule, f"delete of a row that is not there: {value!r}")
 
 
 def _duplicate(table: TableState, encoded: Encoded, number: int, values: tuple[int, ...]) -> BatchError:

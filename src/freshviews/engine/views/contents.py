@@ -5,28 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from freshviews.engine.codes.code_batch import CodeBatch
-from freshviews.engine.views.failure import Failure
-from freshviews.engine.views.maintained import Maintained
+from freshviews.engine.views.failure import Failed, Failure
+from freshviews.engine.views.maintained import MaintainedView
 from freshviews.errors import EvaluationError, FreshviewsError, OutOfMemory
-from freshviews.expr.host import HostFailure
 
 
-def contents_of(maintained: Maintained, rows: int) -> Iterator[CodeBatch]:
+def contents_of(maintained: MaintainedView, rows: int) -> Iterator[CodeBatch]:
     """The contents of a view in batches; raises EvaluationError where an output cannot be computed."""
-    name = maintained.view.name
-    batches = maintained.contents(rows)
-    while True:
-        try:
-            batch = next(batches, None)
-        except HostFailure as failure:
-            raise not_readable(name, Failure("evaluation", failure.reason)) from None
-        # Asked after the last batch too: what is left unasked would be taken for a failure of the next commit.
-        failed = maintained.failure()
-        if failed is not None:
-            raise not_readable(name, failed)
-        if batch is None:
-            return
-        yield batch
+    try:
+        yield from maintained.contents(rows)
+    except Failed as failed:
+        raise not_readable(maintained.view.name, failed.failure) from None
 
 
 def not_readable(name: str, failure: Failure) -> FreshviewsError:

@@ -10,11 +10,11 @@ from dataclasses import replace
 
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.views.failure import Failure
-from freshviews.engine.views.maintained import Maintained
+from freshviews.engine.views.maintained import MaintainedView
 from freshviews.errors import OutOfMemory
 
 
-def with_row(failure: Failure, maintained: Maintained, batch: CodeBatch) -> Failure:
+def with_row(failure: Failure, maintained: MaintainedView, batch: CodeBatch) -> Failure:
     """A failure of the batch that was applied last, with the first row that the view cannot be computed for once the
     rows before it are in; without one where it is not due to this batch alone. The batch stays applied."""
     walked = any(plan.program.upkeep.joins for plan in maintained.plans)
@@ -35,10 +35,9 @@ def with_row(failure: Failure, maintained: Maintained, batch: CodeBatch) -> Fail
     return failure if found is None else replace(found, row=low)
 
 
-def _applied(maintained: Maintained, batch: CodeBatch) -> Failure | None:
+def _applied(maintained: MaintainedView, batch: CodeBatch) -> Failure | None:
     """Apply rows; why they cannot stand. Raises OutOfMemory."""
-    maintained.apply(batch)
-    failure = maintained.failure()
+    failure = maintained.apply(batch)
     if failure is not None and failure.kind == "memory":
         raise OutOfMemory("memory ran out while the row at fault was looked for")
     return failure

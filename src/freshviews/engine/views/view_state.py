@@ -13,7 +13,7 @@ from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.reading import Reader
 from freshviews.engine.views.contents import contents_of
-from freshviews.engine.views.maintained import Maintained
+from freshviews.engine.views.maintained import MaintainedView
 from freshviews.errors import EvaluationError
 
 
@@ -22,11 +22,13 @@ class ViewState:
     """A view, public or internal."""
 
     definition: ViewDef
-    maintained: Maintained
+    maintained: MaintainedView
     decoder: Decoder
     dependents: tuple[ViewState, ...] = ()
     """Views that read this one."""
     is_stored: bool = True
+    wants_change: bool = False
+    """Whether the change of each version is taken: a view or a subscriber reads it, or it may be what fails."""
     subscriptions: list[Subscription] = field(default_factory=list)
     followers: int = 0
     """Those who read the change of each update; see ``in_order``."""
@@ -45,10 +47,9 @@ class ViewState:
         return contents_of(self.maintained, rows)
 
     def want_change(self) -> None:
-        """Have changes kept while somebody takes them, or while taking one is what finds an error."""
+        """Set ``wants_change``, after what reads the view is another."""
         wanted = bool(self.dependents or self.subscriptions or self.followers) or self.maintained.may_fail_in_output
-        if self.maintained.wants_change != wanted:
-            self.maintained.wants_change = wanted
+        self.wants_change = self.maintained.wants_change = wanted
 
     def take_over(self, other: ViewState) -> None:
         """Go on as another view of the same rows; the other gets what kept this one."""

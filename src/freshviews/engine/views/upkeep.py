@@ -1,0 +1,240 @@
+"""How a view follows the batches of its inputs: one class per way, chosen once when the view is prepared.
+
+The way is that of the programs of the view's blocks (``program.upkeep``):
+
+- ``ByTriggers``: triggers maintain the result; its change is read from their journals.
+- ``Traced``: triggers record edits, and the traces of joins are maintained at the end of a version.
+- ``Evaluated``: triggers maintain the inputs of an evaluation, which recomputes the result at the end of a version.
+- ``Recomputed``: the rows of the inputs are stored, and the triggers run over all of them after each batch.
+
+The change of the last two is the difference of the contents before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+
+from freshviews.engine.codes.code_batch import CodeBatch, Codes
+from freshviews.engine.views.failure import Failed
+from freshviews.engine.views.output import consolidate
+from freshviews.engine.views.recompute import StoredRows
+from freshviews.engine.views.view_block import ViewBlocks
+from freshviews.program import upkeep as kinds
+
+
+class Upkeep(Protocol):
+    """What a way does. Rows have the shape (n, columns + 1), their multiplicities last."""
+
+    def apply(self, batch: CodeBatch, more: bool, wanted: bool) -> None:
+        """Run a batch of an input. Raises Failed if nothing ran; other failures are in ``ViewBlocks.failure``.
+
+        ``more``: another batch of the version follows, so work that is done once per version waits. ``wanted``: the
+        change is taken afterwards.
+        """
+
+    def load(self, batch: CodeBatch, more: bool) -> None:
+        """As ``apply``, for a batch of a backfill: its change is not wanted, and an evaluation waits for ``settle``."""
+
+    def settle(self) -> None:
+        """Do the work that waits; then the contents can be read."""
+
+    def take_change(self) -> Codes:
+        """The change since the last call, consolidated. Raises Failed."""
+
+    def has_change(self) -> bool:
+        """Whether a change is noted here, beside the journals of the blocks."""
+
+    def discard_change(self) -> None:
+        """Forget the change since the last call of ``take_change``."""
+
+    def clear(self) -> None:
+        """Empty all state."""
+
+    def stored_rows(self) -> dict[str, Codes]:
+        """The stored rows of the inputs, by relation, for an image."""
+
+    def restore(self, stored: dict[str, Codes]) -> None:
+        """Go on with blocks that were read from an image, and these stored rows."""
+
+
+class ByTriggers:
+    """Triggers maintain the result."""
+
+    def __init__(self, blocks: ViewBlocks) -> None:
+        self.blocks = blocks
+
+    def apply(self, batch: CodeBatch, more: bool, wanted: bool) -> None:
+        self.blocks.run(batch)
+
+    def load(self, batch: CodeBatch, more: bool) -> None:
+        self.apply(batch, more, False)
+
+    def settle(self) -> None:
+        pass
+
+    def take_change(self) -> Codes:
+        return self.blocks.take_change()
+
+    def has_change(self) -> bool:
+        return False
+
+    def discard_change(self) -> None:
+        self.blocks.forget_changes()
+
+    def clear(self) -> None:
+        self.blocks.clear()
+
+    def stored_rows(self) -> dict[str, Codes]:
+        return {}
+
+    def restore(self, stored: dict[str, Codes]) -> None:
+        pass
+
+
+class Traced(ByTriggers):
+    """Triggers record edits; the traces of joins are maintained once per version."""
+
+    def apply(self, batch: CodeBatch, more: bool, wanted: bool) -> None:
+        self.blocks.run(batch)
+        if not more:
+            for block in self.blocks:
+                block.state.walk()
+
+
+class _Compared(ByTriggers):
+    """The change is the difference of the contents before and after a version."""
+
+    def __init__(self, blocks: ViewBlocks) -> None:
+        super().__init__(blocks)
+        self._before: Codes | None = None
+
+    def _note_before(self) -> None:
+        """Note the contents, before the first batch of a version."""
+        if self._before is None:
+            self.settle()
+            self._before = self.blocks.all_rows()
+
+    def take_change(self) -> Codes:
+        if self._before is None:
+            return self.blocks.empty()
+        self.settle()
+        # If this raises Failed, the negation of the version still finds the contents before it.
+        after = self.blocks.all_rows()
+        before, self._before = self._before, None
+        before[:, -1] *= -1
+        return consolidate(np.concatenate([before, after]))
+
+    def has_change(self) -> bool:
+        return self._before is not None
+
+    def discard_change(self) -> None:
+        self._before = None
+        self.blocks.forget_changes()
+
+    def clear(self) -> None:
+        self._before = None
+        self.blocks.clear()
+
+    def restore(self, stored: dict[str, Codes]) -> None:
+        self._before = None
+
+
+class Evaluated(_Compared):
+    """Triggers maintain the inputs of an evaluation, which recomputes the result once per version."""
+
+    def __init__(self, blocks: ViewBlocks) -> None:
+        super().__init__(blocks)
+        self._stale = True
+
+    def apply(self, batch: CodeBatch, more: bool, wanted: bool) -> None:
+        if wanted:
+            self._note_before()
+        self.load(batch, more)
+        if not more:
+            self.settle()
+
+    def load(self, batch: CodeBatch, more: bool) -> None:
+        self.blocks.run(batch)
+        self._stale = True
+
+    def settle(self) -> None:
+        if self._stale:
+            self._stale = False
+            for block in self.blocks:
+                block.state.evaluate()
+
+    def clear(self) -> None:
+        super().clear()
+        self._stale = True
+
+    def restore(self, stored: dict[str, Codes]) -> None:
+        super().restore(stored)
+        self._stale = False
+
+
+class Recomputed(_Compared):
+    """The rows of the inputs are stored, and the triggers run over all of them after each batch."""
+
+    def __init__(self, blocks: ViewBlocks, columns: Mapping[str, tuple[str, ...]]) -> None:
+        """``columns``: by relation, the columns that the view reads."""
+        super().__init__(blocks)
+        self._stored = StoredRows(dict(columns))
+
+    def apply(self, batch: CodeBatch, more: bool, wanted: bool) -> None:
+        if wanted:
+            self._note_before()
+        self._stored.add(batch)
+        self.blocks.clear()
+        for every in self._stored.batches():
+            self._run_stored(every, batch)
+        if wanted:
+            self.blocks.forget_changes()
+
+    def _run_stored(self, every: CodeBatch, batch: CodeBatch) -> None:
+        """Run all rows of a relation. Raises Failed, with the row of ``batch`` at fault where it is one of it."""
+        try:
+            self.blocks.run(every)
+            failure = self.blocks.failure()
+        except Failed as failed:
+            failure = failed.failure
+        if failure is not None:
+            row = None if failure.row is None else _place_of(every, failure.row, batch)
+            raise Failed(replace(failure, row=row))
+
+    def clear(self) -> None:
+        super().clear()
+        self._stored.clear()
+
+    def stored_rows(self) -> dict[str, Codes]:
+        return self._stored.rows
+
+    def restore(self, stored: dict[str, Codes]) -> None:
+        super().restore(stored)
+        self._stored.take(stored)
+
+
+def _place_of(every: CodeBatch, row: int, batch: CodeBatch) -> int | None:
+    """The first row of ``batch`` that inserts a row of ``every``; None where none does."""
+    if every.relation != batch.relation:
+        return None
+    same = batch.multiplicities > 0
+    for name, column in every.columns.items():
+        same &= batch.columns[name] == column[row]
+    found = np.flatnonzero(same)
+    return int(found[0]) if len(found) else None
+
+
+def upkeep_of(blocks: ViewBlocks, columns: Mapping[str, tuple[str, ...]]) -> Upkeep:
+    """The way of a view; ``columns`` as of ``Recomputed``."""
+    ways: Sequence[kinds.Upkeep] = [block.plan.program.upkeep for block in blocks]
+    if any(isinstance(way, kinds.Recomputed) for way in ways):
+        return Recomputed(blocks, columns)
+    if any(isinstance(way, kinds.Evaluated) for way in ways):
+        return Evaluated(blocks)
+    if any(isinstance(way, kinds.Traced) for way in ways):
+        return Traced(blocks)
+    return ByTriggers(blocks)

@@ -1,0 +1,225 @@
+"""The blocks of a view: a compiled program with its state and its output each, and set operations among them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.codegen.block import CompiledBlock, compile_block
+from freshviews.engine.blocks.host import HostColumns, evaluate_columns, lift_program
+from freshviews.engine.blocks.runtime import BlockState
+from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
+from freshviews.engine.views.failure import Failed, Failure
+from freshviews.engine.views.output import Projection, consolidate, project, projection_of, two_values
+from freshviews.engine.views.set_rows import Flags, change_of, rows_of
+from freshviews.expr.host import Evaluator, HostFailure
+from freshviews.expr.nodes import Column
+from freshviews.kernel.scalar.failure import ERRORS, TWO_VALUES
+from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS
+from freshviews.plan.planner import plan_block
+from freshviews.plan.strategy import Plan
+from freshviews.program.results import Held
+from freshviews.query.block import Block
+from freshviews.types.dictionary import Dictionary
+
+_MESSAGES = {**ERRORS, **PAYLOAD_ERRORS}
+
+
+@dataclass
+class ViewBlock:
+    """One block of a view: its plan, its compiled program, its native state and its output."""
+
+    plan: Plan
+    projection: Projection
+    compiled: CompiledBlock
+    state: BlockState
+    host: dict[str, HostColumns]
+    evaluators: dict[str, dict[str, Evaluator]]
+    """By relation, the host expressions to compute before the triggers run."""
+    needed: dict[str, tuple[str, ...]]
+    """By relation, the columns that triggers read."""
+    keys: tuple[int, ...]
+    """Positions of the free variables among the outputs, in a block whose rows are looked up."""
+    fed: BlockState | None = None
+    """The state that takes the rows of a backfill in the place of ``state``; see ``engine.blocks.at_once``."""
+
+    def columns(self, batch: CodeBatch) -> Mapping[str, Codes]:
+        """The columns that the triggers read. Raises Failed where a host expression has no value for a row."""
+        host = self.evaluators.get(batch.relation)
+        if host is None:
+            return batch.columns
+        try:
+            return evaluate_columns(host, batch)
+        except HostFailure as failure:
+            raise Failed(Failure("evaluation", failure.reason, failure.row)) from None
+
+    def project(self, raw: Codes) -> Codes:
+        """Output rows of raw rows. Raises Failed where reading ``raw`` failed or an output has no value."""
+        try:
+            rows = project(self.projection, self.compiled, self.state.state, raw)
+        except HostFailure as failure:
+            self.state.reset_status()
+            raise Failed(Failure("evaluation", failure.reason)) from None
+        status = int(self.state.status[0])
+        if status:
+            message = _MESSAGES[status]
+            if status == TWO_VALUES:
+                message = two_values(self.projection, self.compiled, self.state, raw)
+            self.state.reset_status()
+            raise Failed(Failure("evaluation", message))
+        if self.state.failed():
+            raise Failed(Failure("memory", "memory ran out"))
+        return rows
+
+    def rows(self, limit: int) -> Iterator[Codes]:
+        """The output rows, at most ``limit`` at a time. Raises Failed."""
+        return map(self.project, self.state.rows(limit))
+
+    def has(self, rows: Codes) -> Flags:
+        """Which output rows are among the rows of the block."""
+        found, raw = self.state.groups([rows[:, i] for i in self.keys], len(rows))
+        # A constant in the output must agree, too.
+        found[found] = (self.project(raw)[:, :-1] == rows[found, :-1]).all(axis=1)
+        return found
+
+    def change(self) -> Codes:
+        """The change since the last call, consolidated."""
+        return consolidate(self.project(self.state.take_changes()))
+
+
+class ViewBlocks:
+    """All blocks of a view, in order, and how their rows are put together.
+
+    ``signed``: an input may have negative multiplicities.
+    """
+
+    def __init__(self, view: ViewDef, blocks: Sequence[ViewBlock], signed: bool) -> None:
+        self.view = view
+        self.blocks = tuple(blocks)
+        apart = len(blocks) == 1 and blocks[0].projection.injective
+        self.cancels = signed and not apart and any(block.kind == "bag" for block in view.blocks)
+        """Whether two raw rows may be one row of the view, with multiplicities of either sign."""
+        self._consolidated = apart and isinstance(blocks[0].plan.program.result, Held)
+
+    def __iter__(self) -> Iterator[ViewBlock]:
+        return iter(self.blocks)
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def __getitem__(self, number: int) -> ViewBlock:
+        return self.blocks[number]
+
+    def run(self, batch: CodeBatch) -> None:
+        """Run the triggers of a batch's relation in all blocks; in none of them if Failed is raised."""
+        # Of several blocks, all are asked for their columns before the first one runs.
+        columns = None if len(self.blocks) == 1 else [block.columns(batch) for block in self.blocks]
+        m = address_of(batch.multiplicities)
+        for i, block in enumerate(self.blocks):
+            names = block.needed.get(batch.relation)
+            if names is None:
+                continue
+            if columns is not None:
+                found = columns[i]
+            else:
+                found = block.columns(batch) if batch.relation in block.evaluators else batch.columns
+            places = {}
+            for name in names:
+                places[name] = address_of(found[name])
+            (block.fed or block.state).run(batch.relation, places, m, len(batch))
+
+    def failure(self) -> Failure | None:
+        """Why what has run since ``reset`` is refused; None where nothing failed."""
+        found = None
+        for block in self.blocks:
+            state = block.state
+            if state.failed():
+                return Failure("memory", "memory ran out")
+            if state.status[0] and found is None:
+                row = int(state.status[1])
+                found = Failure("evaluation", _MESSAGES[int(state.status[0])], row if row >= 0 else None)
+        return found
+
+    def reset(self) -> None:
+        """Forget evaluation failures. That memory ran out stays known until the block is cleared."""
+        for block in self.blocks:
+            block.state.reset_status()
+
+    def empty(self) -> Codes:
+        """No output rows, shape (0, columns + 1)."""
+        return np.empty((0, len(self.view.columns) + 1), np.int64)
+
+    def rows(self, limit: int) -> Iterator[Codes]:
+        """The output rows, at most ``limit`` at a time. Raises Failed."""
+        if self.view.combined is not None:
+            yield from rows_of(self.view.combined, self.blocks, limit)
+            return
+        for block in self.blocks:
+            yield from block.rows(limit)
+
+    def all_rows(self) -> Codes:
+        """All output rows, shape (n, columns + 1)."""
+        return np.concatenate([self.empty(), *self.rows(1 << 16)])
+
+    def take_change(self) -> Codes:
+        """The change of the output since the last call, consolidated. Raises Failed."""
+        if self.view.combined is not None:
+            return change_of(self.view.combined, self.blocks)
+        pieces = [block.project(block.state.take_changes()) for block in self.blocks]
+        rows = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+        return rows if self._consolidated else consolidate(rows)
+
+    def forget_changes(self) -> None:
+        """Forget the change since the last call of ``take_change``."""
+        for block in self.blocks:
+            block.state.forget_changes()
+
+    def clear(self) -> None:
+        """Empty all state."""
+        for block in self.blocks:
+            block.state.clear()
+
+    def close(self) -> None:
+        """Give all memory back; the blocks must not be used again."""
+        for block in self.blocks:
+            block.state.close()
+            if block.fed is not None:
+                block.fed.close()
+
+
+def blocks_of(
+    view: ViewDef, definitions: Mapping[str, TableDef | ViewDef], dictionary: Dictionary
+) -> list[ViewBlock]:
+    """Plan and compile the blocks of a view, and allocate their states.
+
+    Raises PlanError where the named strategy cannot maintain the view.
+    """
+    made = []
+    for block in view.blocks:
+        plan = plan_block(view, block, definitions)
+        projection = projection_of(block, dictionary)
+        program, host = lift_program(plan.program)
+        keys = _keys_of(block) if view.combined is not None else None
+        compiled = compile_block(
+            program, block, projection.raw, projection.compiled, projection.having, looked_up=keys is not None
+        )
+        width = len(block.free) + len(block.results) + 1
+        state = BlockState(program, compiled, width, dictionary)
+        needed: dict[str, dict[str, None]] = {}
+        for trigger in compiled.triggers:
+            needed.setdefault(trigger.relation, {}).update(dict.fromkeys(trigger.columns))
+        names = {relation: tuple(columns) for relation, columns in needed.items()}
+        evaluators = {name: h.evaluators(dictionary) for name, h in host.items() if h.found}
+        made.append(ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or ()))
+    return made
+
+
+def _keys_of(block: Block) -> tuple[int, ...] | None:
+    """Positions of the free variables among the outputs of a block of distinct rows; None where one is missing."""
+    places = {o.expr.name: i for i, o in enumerate(block.outputs) if isinstance(o.expr, Column)}
+    if block.kind != "groups" or not places.keys() >= set(block.free):
+        return None
+    return tuple(places[v] for v in block.free)

@@ -1,0 +1,66 @@
+"""The path of one update: which modules and functions a one-row insert passes, and in which order."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from datetime import date
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from freshviews import Database
+from freshviews.kernel.memory.mem import PURE_PYTHON
+
+SCRIPT = """CREATE TABLE orders (o_id BIGINT NOT NULL PRIMARY KEY, day DATE NOT NULL);
+CREATE TABLE items (o_id BIGINT NOT NULL, part STRING NOT NULL, qty BIGINT NOT NULL);
+CREATE MATERIALIZED VIEW by_part AS SELECT part, COUNT(*) AS n, SUM(qty) AS qty
+  FROM orders JOIN items USING (o_id) WHERE day >= DATE '2026-01-01' GROUP BY part"""
+
+STEPS = [
+    "engine.database Database.insert",
+    "engine.commit.interrupts Uninterrupted.__enter__",
+    "engine.codes.encoding TableEncoder.encode",
+    "engine.commit.commit commit",
+    "engine.tables.base_check add_to_base",
+    "engine.tables.base_table BaseTable.add",
+    "engine.commit.commit run_views",
+    "engine.views.maintained MaintainedView.apply",
+    "engine.views.upkeep ByTriggers.apply",
+    "engine.blocks.runtime BlockState.run",
+    "engine.views.view_block ViewBlocks.failure",
+    "engine.tables.base_check settle_base",
+    "engine.commit.interrupts Uninterrupted.__exit__",
+]
+"""Functions of the numbered steps of "The life of one update" in docs/architecture.md, in their order."""
+
+
+def called(act: Callable[[], Any]) -> list[str]:
+    """The Python functions of the package that are called, as "module function", in order; machine code is not one."""
+    found: list[str] = []
+
+    def note(frame: FrameType, event: str, given: Any) -> None:
+        module = frame.f_globals.get("__name__", "")
+        if event == "call" and module.startswith("freshviews."):
+            found.append(f"{module.removeprefix('freshviews.')} {frame.f_code.co_qualname}")
+
+    sys.setprofile(note)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.skipif(PURE_PYTHON, reason="kernels are Python functions then")
+def test_an_insert_of_one_row_passes_few_functions_in_the_order_of_the_steps() -> None:
+    with Database() as db:
+        db.execute(SCRIPT)
+        db.insert("orders", [(1, date(2026, 2, 2))])
+        db.insert("items", [(1, "bolt", 3)])
+        found = called(lambda: db.insert("items", [(1, "bolt", 4)]))
+        assert db.view("by_part")["bolt"] == ("bolt", 2, 7)
+    assert len({name.split()[0] for name in found}) <= 12, sorted({name.split()[0] for name in found})
+    assert len(set(found)) <= 30, found
+    assert [name for name in found if name in STEPS] == STEPS
