@@ -1,5 +1,7 @@
 """Failures that random exploration found: stored under tests/cases, replayed by every later run.
 
+``FRESHVIEWS_CASES`` names another folder than tests/cases.
+
 A case is a JSON file with the ``test`` (its pytest id without the seed), the ``seed``, the number of ``examples`` that
 were drawn from it, and the ``failure`` as pytest printed it, which shows the least scenario. The seed alone replays the
 case; the text is for the reader, who makes a row of a table of cases from it.
@@ -9,12 +11,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 
-FOLDER = Path(__file__).parent / "cases"
+FOLDER = Path(os.environ.get("FRESHVIEWS_CASES", Path(__file__).parent / "cases"))
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Found:
         """Write the case to its file, named by the test and the seed."""
         digest = hashlib.sha256(self.test.encode()).hexdigest()[:8]
         path = FOLDER / f"{self.test.rpartition('::')[2].partition('[')[0]}-{digest}-{self.seed}.json"
-        FOLDER.mkdir(exist_ok=True)
+        FOLDER.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(asdict(self), indent=1) + "\n")
         return path
 
