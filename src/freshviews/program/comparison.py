@@ -1,7 +1,7 @@
-"""Conditions that compare the codes of two variables, which a kernel can do that is told of them in memory.
+"""Conditions that compare the codes of two variables. A kernel evaluates these from a few words in memory.
 
-Codes are equal where values are, for all types. They are ordered as values are for integers, dates, timestamps and
-decimals; those of doubles by a word that is easily made of them; those of strings are not.
+Equal values have equal codes, for all types. Codes of integers, dates, timestamps and decimals are ordered as their
+values. Codes of doubles are ordered after a simple conversion, codes of strings are not ordered.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _OPPOSITE = MappingProxyType({"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "g
 
 @dataclass(frozen=True)
 class Comparison:
-    """``left sign right``, two variables. ``sign``: ``=``, ``<>``, ``<`` or ``<=``. ``floats``: of doubles.
-    ``null_safe``: NULL is a value like others; else it compares with nothing."""
+    """``left sign right`` of two variables; ``sign`` is ``=``, ``<>``, ``<`` or ``<=``. ``floats``: they are doubles.
+    ``null_safe``: NULL equals NULL; else a comparison with NULL is never TRUE."""
 
     left: str
     sign: str
@@ -33,7 +33,7 @@ class Comparison:
 
 
 def comparison_of(condition: Expr) -> Comparison | None:
-    """The comparison that a condition is, None where it is another one: TRUE for the same codes."""
+    """The comparison that is TRUE for the same codes as a condition, or None if there is none."""
     if not isinstance(condition, Call):
         return None
     if condition.op == "not":

@@ -1,7 +1,7 @@
-"""Which statements intersect two slices: two loops of which the shorter runs, each looking its rows up in the other.
+"""Intersections of two slices: a Smaller of two loops, each of which looks up its rows in the other slice.
 
-The slices leave one position of a key open, and share its variable, as the rows S[b, _] and T[_, a] of a triangle share
-c. Indexes of such slices keep digests of the words at that position (``kernel.hash.index``).
+Each slice leaves one key position open, and both have the same variable there, as S[b, _] and T[_, a] of a triangle
+have c. Indexes of such slices keep digests of the words at that position (``kernel.hash.index``).
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from freshviews.program.structure import visit
 
 
 def open_position(loop: Loop) -> int:
-    """The one position of the key that a loop binds; -1 where there are others or none."""
+    """The key position that a loop binds, if it is exactly one; else -1."""
     left_over = [i for i in range(len(loop.key)) if i not in loop.bound]
     return left_over[0] if loop.bound and not loop.among and len(left_over) == 1 else -1
 
 
 def is_intersection(statement: Smaller) -> bool:
-    """Whether each loop looks up, first of all, the row of the other's slice that has the same open variable."""
+    """True if the body of each loop is a lookup in the other slice, by the same open variable."""
     left, right = statement.left, statement.right
     if open_position(left) < 0 or open_position(right) < 0:
         return False
@@ -40,7 +40,7 @@ def _looks_up(loop: Loop, other: Loop) -> bool:
 
 
 def digested(program: Program) -> dict[str, frozenset[tuple[int, ...]]]:
-    """By view, the indexes whose slices are intersected, whichever statements of the program do so."""
+    """By view, the indexes whose slices some statement of the program intersects."""
     found: dict[str, set[tuple[int, ...]]] = {}
     for body in _bodies(program):
         for statement in visit(body):

@@ -9,7 +9,7 @@ COUNT = "count"
 
 @dataclass(frozen=True)
 class Component:
-    """A component of a payload: its name (of an Aggregate, or ``count``) and its ring."""
+    """A component of a payload: its name, that of an aggregate or ``count``, and its ring."""
 
     name: str
     ring: str
@@ -25,7 +25,7 @@ class ComponentOf:
 
 @dataclass(frozen=True)
 class Value:
-    """A variable as a ring element: the multiplicity ``m``, or a lift that a parameter or Let computed."""
+    """A variable as a ring element: the multiplicity ``m``, or a lift that a parameter or a Let computes."""
 
     name: str
     ring: str = "integer"

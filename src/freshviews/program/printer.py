@@ -74,7 +74,7 @@ from freshviews.program.statements import (
 )
 from freshviews.program.views import View
 
-Rows = Mapping[str, tuple[str, ...]]
+Names = Mapping[str, tuple[str, ...]]
 
 INDENT = "    "
 PLAIN = (COUNT,)
@@ -223,23 +223,23 @@ class _Printer:
     in scope."""
 
     def __init__(self, program: Program) -> None:
-        self.views: Rows = {view.name: _names(view.components) for view in program.stores}
-        self.keys: Rows = {view.name: view.key for view in program.stores}
+        self.views: Names = {view.name: _names(view.components) for view in program.stores}
+        self.keys: Names = {view.name: view.key for view in program.stores}
         self.emitted = _names(program.result.emitted)
         self.tries: dict[str, str] = {trie.name: trie.view for trie in program.upkeep.tries}
         self.held: dict[str, str] = {}
 
-    def body(self, statements: tuple[Statement, ...], rows: Rows) -> Iterator[str]:
+    def body(self, statements: tuple[Statement, ...], rows: Names) -> Iterator[str]:
         for statement in statements:
             yield from self.statement(statement, rows)
 
     def block(
-        self, head: str, statements: tuple[Statement, ...], rows: Rows
+        self, head: str, statements: tuple[Statement, ...], rows: Names
     ) -> Iterator[str]:
         yield head
         yield from _indented(self.body(statements, rows))
 
-    def statement(self, statement: Statement, rows: Rows) -> Iterator[str]:
+    def statement(self, statement: Statement, rows: Names) -> Iterator[str]:
         match statement:
             case Let(variable, expr):
                 yield f"let {_name(variable)} = {print_expression(expr)}"
@@ -326,7 +326,7 @@ class _Printer:
             case _:
                 assert_never(statement)
 
-    def loop(self, loop: Loop, rows: Rows) -> Iterator[str]:
+    def loop(self, loop: Loop, rows: Names) -> Iterator[str]:
         bound = [name for i, name in enumerate(loop.key) if i not in loop.bound]
         self.held[loop.alias] = loop.view
         place = _slice(loop.view, loop.key, loop.bound, loop.among)
@@ -334,7 +334,7 @@ class _Printer:
         return self.block(head, loop.body, {**rows, loop.alias: self.views[loop.view]})
 
     def payload(
-        self, known: tuple[str, ...], given: tuple[str, ...], payload: tuple[Monomial, ...], rows: Rows
+        self, known: tuple[str, ...], given: tuple[str, ...], payload: tuple[Monomial, ...], rows: Names
     ) -> str:
         """Monomials for the ``given`` ones of the ``known`` components."""
         texts = [self.monomial(monomial, rows) for monomial in payload]
@@ -342,7 +342,7 @@ class _Printer:
             return texts[0]
         return f"({', '.join(f'{name}: {text}' for name, text in zip(given, texts, strict=True))})"
 
-    def monomial(self, monomial: Monomial, rows: Rows) -> str:
+    def monomial(self, monomial: Monomial, rows: Names) -> str:
         factors = [self.factor(factor, rows) for factor in monomial.factors]
         if not factors or abs(monomial.coefficient) != 1:
             factors.insert(0, str(monomial.coefficient))
@@ -350,7 +350,7 @@ class _Printer:
             factors[0] = "-" + factors[0]
         return " * ".join(factors)
 
-    def factor(self, factor: ComponentOf | Value, rows: Rows) -> str:
+    def factor(self, factor: ComponentOf | Value, rows: Names) -> str:
         match factor:
             case ComponentOf(alias, component):
                 return alias if rows[alias] == PLAIN else f"{alias}.{component}"

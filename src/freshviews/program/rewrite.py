@@ -37,7 +37,7 @@ from freshviews.program.structure import visit, with_bodies
 
 
 def transform(body: Body, change: Callable[[Statement], Body]) -> Body:
-    """Every statement replaced, innermost first, by what ``change`` makes of it."""
+    """The body with every statement replaced by the statements that ``change`` returns for it, innermost first."""
     result: list[Statement] = []
     for statement in body:
         result.extend(change(with_bodies(statement, lambda inner: transform(inner, change))))
@@ -45,7 +45,7 @@ def transform(body: Body, change: Callable[[Statement], Body]) -> Body:
 
 
 def scale(body: Body, coefficient: int, sums: frozenset[str] = frozenset()) -> Body:
-    """The body with what it adds multiplied: every Add, or the Into of a Sum whose value is then added."""
+    """The body with all its additions multiplied: every Add, or the Into of a Sum that an Add then reads."""
     if coefficient == 1:
         return body
 

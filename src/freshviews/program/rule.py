@@ -1,4 +1,4 @@
-"""Rules as leapfrog triejoin evaluates them: a conjunction of atoms over variables in one order."""
+"""Rules of leapfrog triejoin: a conjunction of atoms and conditions, with one order of the variables."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from freshviews.expr.nodes import Expr, columns_of
 
 @dataclass(frozen=True)
 class Atom:
-    """A relation and a variable per column, no two alike. ``negated``: no row may be there; all its variables are
-    those of other atoms."""
+    """A relation, with a different variable per column. ``negated``: the relation must not have the row; all variables
+    of the atom are then variables of other atoms."""
 
     relation: str
     variables: tuple[str, ...]
@@ -23,11 +23,11 @@ class Atom:
 
 @dataclass(frozen=True)
 class Cursor:
-    """An atom at the level of one of its variables, which is number ``depth`` from 1 in its trie.
+    """An atom at the level of one of its variables. ``depth`` is the variable's level in the atom's trie, from 1.
 
-    ``above`` are the levels, from 0, of the variables above it in the trie; ``beside`` those of the other variables
-    that are bound. ``kept``: it has a sensitivity index. ``pointed``: a change tells by itself where it matters, as the
-    variables of the atom are a prefix of the order; then no index is kept, but of a negated atom one of runs alone.
+    ``above`` are the levels, from 0, of the atom's variables above it; ``beside`` those of the other bound variables.
+    ``kept``: it has a sensitivity index. ``pointed``: the atom's variables up to here are a prefix of the order,
+    so that a change says by itself which binding it concerns. Then no index is needed; a negated atom has one of runs.
     """
 
     atom: int
@@ -40,7 +40,7 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Level:
-    """A variable: the cursors whose leapfrog join binds it, the negated atoms and conditions that it completes."""
+    """A variable: the cursors whose leapfrog join binds it, and the negated atoms and conditions that it completes."""
 
     variable: str
     cursors: tuple[Cursor, ...]
@@ -50,10 +50,11 @@ class Level:
 
 @dataclass(frozen=True)
 class Rule:
-    """``order`` is that of the variables. A condition is an expression over some of them: what it is FALSE or NULL for
-    is excluded. What it cannot be told for, as an operation of it fails, is not: there may be no derivation with it,
-    and then nobody is to hear of that. Who takes the derivations asks those that may fail again.
-    ``keep_all``: have a sensitivity index for every cursor, needed or not.
+    """Atoms and conditions over variables, which are bound in ``order``.
+
+    A condition excludes bindings for which it is FALSE or NULL. A binding for which it fails to evaluate stays, since
+    it may be part of no derivation; the consumer of the derivations evaluates such conditions again, and reports the
+    error. ``keep_all``: every cursor has a sensitivity index, needed or not.
 
     Raises ValueError where the order is not one of the variables, or a negated atom or condition has others.
     """

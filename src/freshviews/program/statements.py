@@ -23,7 +23,7 @@ from freshviews.program.payload import Component, Monomial
 
 @dataclass(frozen=True)
 class Let:
-    """``variable`` is the value of an expression over variables, for the rest of the enclosing body."""
+    """Binds ``variable`` to the value of an expression over variables, for the rest of the enclosing body."""
 
     variable: str
     expr: Expr
@@ -31,7 +31,7 @@ class Let:
 
 @dataclass(frozen=True)
 class If:
-    """The body runs where the condition is TRUE."""
+    """Runs the body if the condition is TRUE."""
 
     condition: Expr
     body: tuple[Statement, ...]
@@ -39,7 +39,7 @@ class If:
 
 @dataclass(frozen=True)
 class Lookup:
-    """The body runs where the view has the key; ``alias`` is its row. Where it has not, ``otherwise`` runs."""
+    """Looks up a row by its whole key. Runs the body with ``alias`` as the row, or ``otherwise`` if there is none."""
 
     view: str
     key: tuple[str, ...]
@@ -50,11 +50,11 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Loop:
-    """The body runs for each row of the view that agrees on the ``bound`` positions of the key.
+    """Runs the body for each row of the view whose key agrees with the variables at the ``bound`` positions.
 
-    ``key`` names a variable per position; those at other positions are bound by the loop. ``bound`` is
-    empty for a scan of the whole view, else a declared index of it. ``among`` names a subset whose rows alone
-    are visited; ``bound`` is then an index of the subset, which may be the empty one.
+    ``key`` names a variable per position; the loop binds those at the other positions. ``bound`` is empty for a scan of
+    the whole view, else an index that the view declares. With ``among``, the loop visits the rows of that subset only,
+    and ``bound`` is an index of the subset, possibly the empty one.
     """
 
     view: str
@@ -67,9 +67,9 @@ class Loop:
 
 @dataclass(frozen=True)
 class Cursor:
-    """A place in a trie: below the node that all variables of ``key`` but the last lead to, at a value of the last.
+    """A position in a trie: the values of the last variable of ``key`` below the node that the other variables lead to.
 
-    ``alias`` names the row where ``key`` has all words of the trie.
+    ``alias`` names the row, if ``key`` has a variable for every level of the trie.
     """
 
     trie: str
@@ -79,8 +79,8 @@ class Cursor:
 
 @dataclass(frozen=True)
 class Leap:
-    """The body runs for each value that all cursors have, in order: a leapfrog join of one variable, the last of the
-    key of every cursor."""
+    """A leapfrog join of one variable, the last of every cursor's key: runs the body for each value that all cursors
+    have, in order."""
 
     cursors: tuple[Cursor, ...]
     body: tuple[Statement, ...]
@@ -92,7 +92,7 @@ class Leap:
 
 @dataclass(frozen=True)
 class Smaller:
-    """Runs the one of two loops whose slice has fewer rows (the left one on a tie)."""
+    """Runs the loop whose slice has fewer rows, the left one on a tie."""
 
     left: Loop
     right: Loop
@@ -100,10 +100,10 @@ class Smaller:
 
 @dataclass(frozen=True)
 class Sum:
-    """``alias`` is zero, the body runs and adds to it with Into, then ``then`` runs unless it is zero.
+    """Sets the sum ``alias`` to zero, runs the body, which adds to it with Into, then runs ``then`` unless it is zero.
 
-    ``once``: the body ends as soon as it has added. ``remembered``: the variables that the sum depends on, where it may
-    be kept for when they come again.
+    ``once``: the body ends after its first addition. ``remembered``: the variables that the sum depends on, if a back
+    end may cache it by their values.
     """
 
     alias: str
@@ -116,7 +116,7 @@ class Sum:
 
 @dataclass(frozen=True)
 class Into:
-    """Add to the Sum known by ``alias``, a monomial per component of it."""
+    """Adds to the Sum ``alias``: a monomial per component of it."""
 
     alias: str
     payload: tuple[Monomial, ...]
@@ -124,11 +124,11 @@ class Into:
 
 @dataclass(frozen=True)
 class Add:
-    """Add to the payload of a key, a monomial per name in ``components``.
+    """Adds to the payload of a key: a monomial per name in ``components``.
 
-    ``appear`` runs where the row was absent before and is present after, ``vanish`` the other way round, ``stay``
-    where it was present before and after. Within them the row is known by ``alias``, where that is given; in
-    ``vanish`` it is still in its subsets, which it leaves afterwards.
+    ``appear`` runs if the row was absent before and is present after, ``vanish`` if it was present before and is absent
+    after, ``stay`` if it was present before and after. In these bodies ``alias``, if given, is the row. During
+    ``vanish`` the row is still in its subsets; it leaves them afterwards.
     """
 
     view: str
@@ -143,14 +143,14 @@ class Add:
 
 @dataclass(frozen=True)
 class Clear:
-    """All rows of a view of the program's ``scratch`` go."""
+    """Removes all rows of a scratch view."""
 
     view: str
 
 
 @dataclass(frozen=True)
 class Exists:
-    """The body runs where a slice has a row: one that agrees with ``key`` on the ``bound`` positions.
+    """Runs the body if a slice has a row, that is, if some row agrees with ``key`` on the ``bound`` positions.
 
     ``key`` names a variable per bound position; ``bound`` is an index of the view, or of the subset ``among``.
     """
@@ -164,10 +164,10 @@ class Exists:
 
 @dataclass(frozen=True)
 class Tally:
-    """Add ``amount`` to the tally of the row known by ``alias``, in place.
+    """Adds ``amount`` to the tally of the row ``alias``, in place.
 
-    The body runs where the tally has thereby become ``full``; for a negative amount, where it was ``full``
-    before; for the amount 0, where it is ``full``.
+    For a positive amount the body runs if the tally becomes ``full``, for a negative one if it was ``full`` before, for
+    0 if it is ``full``.
     """
 
     alias: str
@@ -179,8 +179,8 @@ class Tally:
 
 @dataclass(frozen=True)
 class Event:
-    """What is done about the slice by ``bound`` that a row enters or leaves: ``alone`` where no other row is in
-    it, else ``others``."""
+    """What to do for the slice by ``bound`` that a row enters or leaves: ``alone`` runs if the slice has no other row,
+    else ``others``."""
 
     bound: tuple[int, ...]
     alone: tuple[Statement, ...] = ()
@@ -189,7 +189,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Enter:
-    """The row known by ``alias`` enters a subset of its view, in which it was not; then the events run, in order."""
+    """The row ``alias`` enters a subset of its view, which did not contain it; then the events run, in order."""
 
     alias: str
     subset: str
@@ -198,9 +198,9 @@ class Enter:
 
 @dataclass(frozen=True)
 class Leave:
-    """The events run, in order, while the row known by ``alias`` is still in the subset; then it leaves.
+    """The events run, in order, while the row ``alias`` is still in the subset; then it leaves.
 
-    A row that is not in the subset may leave it, without events.
+    A row that is not in the subset may leave it, if there are no events.
     """
 
     alias: str
@@ -222,7 +222,7 @@ class Balance:
 
 @dataclass(frozen=True)
 class Perform:
-    """Run a procedure of the program's Balancing for these values, with ``sign`` as the multiplicity ``m``."""
+    """Runs a procedure of the program's Balancing for these values, with ``sign`` as the multiplicity ``m``."""
 
     procedure: str
     arguments: tuple[str, ...]
@@ -231,14 +231,14 @@ class Perform:
 
 @dataclass(frozen=True)
 class Changed:
-    """The body runs only while somebody wants the view's change."""
+    """Runs the body only while a subscriber wants changes of the view."""
 
     body: tuple[Statement, ...]
 
 
 @dataclass(frozen=True)
 class Emit:
-    """Emit a row of the result: its variables, and a monomial per component of what the program emits."""
+    """Emits a row of the result: its variables, and a monomial per emitted component."""
 
     row: tuple[str, ...]
     payload: tuple[Monomial, ...]
@@ -246,12 +246,12 @@ class Emit:
 
 @dataclass(frozen=True)
 class Scan:
-    """Set a component of ``view[key]`` to what the rows ``source[within, ...]`` come to in a semigroup.
+    """Sets a component of ``view[key]`` to an aggregate of the rows ``source[within, ...]`` in a semigroup.
 
-    Where ``source`` keeps them in order of all words after ``within``, ``kind`` is ``min`` or ``min_by``, ``max`` or
-    ``max_by``: the last word of the first row, or of the last. Or it is a fold that ``source`` keeps, of the last
-    words: ``bit_and`` or ``bit_or``, and where ``within`` is shorter, ``min`` or ``max`` in their order. The component
-    becomes zero where no row is left. The row of ``view`` is made where there was none.
+    If ``source`` orders its rows by all columns after ``within``, ``kind`` is ``min`` or ``min_by`` (the last column of
+    the first row), ``max`` or ``max_by`` (of the last row). Else ``kind`` is a fold of the last column that ``source``
+    declares: ``bit_and``, ``bit_or``, or, for a shorter ``within``, ``min`` or ``max``. The component is zero if there
+    are no rows. The row of ``view`` is created if it is absent.
     """
 
     view: str
@@ -264,11 +264,12 @@ class Scan:
 
 @dataclass(frozen=True)
 class Top:
-    """The row known by ``alias``, of a view whose whole key is in order, has just grown: its count by ``grown``.
+    """Runs the body for the rows that enter or leave a range of positions in an ordered view.
 
-    The rows of the view, in order and each as often as it counts, are a sequence. The body runs for each row of which
-    copies thereby come among those from place ``first`` up to ``last``, or go: ``key`` is bound to its words,
-    ``change`` to how many come; a row may come up several times. It runs within appear, vanish or stay of the Add.
+    The rows of the view, in order, each as often as its count says, are a sequence. The count of the row ``alias`` has
+    just grown by ``grown``. For each row whose number of copies between the positions ``first`` (included) and ``last``
+    (excluded) changes, the body runs with ``key`` bound to the row's key and ``change`` to the difference; possibly
+    several times for one row. The statement is within appear, vanish or stay of the Add.
     """
 
     alias: str
@@ -307,5 +308,5 @@ Body = tuple[Statement, ...]
 
 
 def is_always(appear: Body, vanish: Body, stay: Body) -> bool:
-    """Whether a Top follows an Add whatever became of its row, so that it is printed and written once."""
+    """True if the same Top follows an Add in all three cases, so that it is printed and written once."""
     return bool(stay) and isinstance(stay[0], Top) and appear == vanish == stay

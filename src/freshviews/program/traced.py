@@ -1,9 +1,9 @@
-"""Of a program: a join whose derivations are kept by its trace, as statements see it.
+"""Traced joins: joins of a program that are maintained by trace.
 
-Triggers of relations add to the rows of the ``rule``'s atoms, which are views (``Rule`` names a relation per atom: here
-it is a view), and to what those grow by in the batch, ``edits``. When they have run, maintenance by trace
-(``program.reference.incremental``) takes the edits in and empties them; what it erases and inserts is a batch of the
-relation ``derivations``, whose columns are the variables of the rule, and triggers of that make the result.
+The atoms of the ``rule`` are over views. Triggers add each update to such a view and to its ``edits`` view, which
+collects the changes of a batch. When the triggers have run, maintenance by trace (``program.reference.incremental``)
+reads the edits and empties them. The derivations that it erases and inserts are a batch of the relation
+``derivations``, whose columns are the variables of the rule; triggers of this relation update the result.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from freshviews.program.rule import Cursor, Rule
 
 @dataclass(frozen=True)
 class TracedJoin:
-    """``edits``: pairs of a view that the rule reads, and the view of what it grows by."""
+    """A rule that is maintained by trace. ``edits``: pairs of a view that the rule reads and the view of its edits."""
 
     rule: Rule
     edits: tuple[tuple[str, str], ...]
     derivations: str
 
     def renamed(self, names: dict[str, str]) -> TracedJoin:
-        """The same over views, and as a relation, of other names."""
+        """The traced join with other names for views and for the relation of derivations."""
         atoms = tuple(replace(atom, relation=names[atom.relation]) for atom in self.rule.atoms)
         edits = tuple((names[view], names[edit]) for view, edit in self.edits)
         return TracedJoin(replace(self.rule, atoms=atoms), edits, names[self.derivations])
 
     def kept(self) -> list[str]:
-        """The cursors that have a sensitivity index, each as ``s(b, c) at c``; ``of runs``: of these alone."""
+        """The cursors that have a sensitivity index, as ``s(b, c) at c``; ``of runs``: an index of runs only."""
         return [name for name, is_kept in self._cursors() if is_kept]
 
     def dropped(self) -> list[str]:
-        """The cursors that need none, as the variables of the atom so far are a prefix of the order."""
+        """The cursors without a sensitivity index: the atom's variables up to there are a prefix of the order."""
         return [name for name, is_kept in self._cursors() if not is_kept]
 
     def _cursors(self) -> list[tuple[str, bool]]:
@@ -46,7 +46,7 @@ class TracedJoin:
         ]
 
     def filters(self) -> list[str]:
-        """Conditions and negated atoms, each where its variables are bound, as ``!s(a, c) at c``, in order."""
+        """Conditions and negated atoms with the variable that completes each, as ``!s(a, c) at c``, in order."""
         found = []
         for level in self.rule.levels:
             for condition in level.conditions:
@@ -62,5 +62,5 @@ class TracedJoin:
 
 
 def of_runs(cursor: Cursor) -> str:
-    """What is said of an index that has the runs of a negated atom alone."""
+    """A note for a sensitivity index that records only the runs of a negated atom."""
     return " of runs" if cursor.kept and cursor.pointed else ""

@@ -10,21 +10,21 @@ from freshviews.types import SqlType
 
 @dataclass(frozen=True)
 class Order:
-    """How the codes of a type are ordered."""
+    """The order of the codes of a type."""
 
     type: SqlType
     descending: bool = False
     nulls_last: bool = False
 
     def __str__(self) -> str:
-        # NULL is the least value where nothing is said.
+        # By default NULL is the least value.
         nulls = "" if self.nulls_last == self.descending else " nulls last" if self.nulls_last else " nulls first"
         return (" desc" if self.descending else "") + nulls
 
 
 @dataclass(frozen=True)
 class Subset:
-    """A named set of rows of a view, which rows enter and leave by statements, with indexes of its own."""
+    """A named set of rows of a view, with indexes of its own. Statements move rows into it and out of it."""
 
     name: str
     indexes: tuple[tuple[int, ...], ...]
@@ -34,11 +34,11 @@ class Subset:
 class View:
     """A keyed store of payloads.
 
-    ``indexes`` are tuples of key positions that loops bind. ``ordered``: the orders of the last key columns, one
-    each, where the view keeps its rows in order of them within the rest of the key; ``folds``: kinds of Scan that it
-    keeps, over subtrees of that order, of the last key column. ``journal``: old payloads are kept during a batch, so
-    that the change can be read off. ``tally`` names the component, the last, that does not count for a row's presence:
-    it goes where the others are zero. ``definition`` is for EXPLAIN.
+    ``indexes`` are tuples of key positions that loops bind. ``ordered``: the orders of the last key columns, one each;
+    the view keeps its rows in these orders within the rest of the key. ``folds``: kinds of Scan over the last key
+    column, which the view maintains in the subtrees of that order. ``journal``: the view records old payloads during a
+    batch, from which its change is read. ``tally`` names the last component if it does not count for a row's presence:
+    a row is absent if all other components are zero. ``definition`` is for EXPLAIN.
     """
 
     name: str
@@ -53,7 +53,7 @@ class View:
     tally: str = ""
 
     def place_of_index(self, bound: tuple[int, ...], among: str = "") -> int:
-        """Which of all indexes of the view, those of every row first, one is."""
+        """The number of an index among all of the view: those over all rows first, then those of each subset."""
         if not among:
             return self.indexes.index(bound)
         first = len(self.indexes)
@@ -69,7 +69,7 @@ class View:
 
 @dataclass(frozen=True)
 class Trie:
-    """The rows of a view in order of its key, whose positions come in this ``order``; made when it is needed."""
+    """The rows of a view, sorted by its key positions in this ``order``. It is built when an evaluation needs it."""
 
     name: str
     view: str

@@ -1,7 +1,7 @@
 """The rings of payloads, by the names that components of views use.
 
-``protocol`` has the laws. The rings of this table have no parameters; a product ring is made of them, per
-view, from its components.
+``protocol`` states the laws. The rings of ``RINGS`` have no parameters; each view combines them into a product ring of
+its components.
 """
 
 from __future__ import annotations

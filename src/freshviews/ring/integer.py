@@ -9,8 +9,7 @@ from freshviews.ring.protocol import RingError
 
 @dataclass(frozen=True)
 class IntegerRing:
-    """Z. Elements are Python ints, without a bound; in a row they are one word, and the kernels tell when
-    they exceed it."""
+    """Z. Elements are unbounded Python ints. In a row an element is one word; kernels report an overflow."""
 
     name: str = "integer"
     words: int = 1

@@ -1,4 +1,4 @@
-"""The product ring: all aggregates of a view in one payload, which goes up the view tree once."""
+"""The product ring: one payload for all aggregates of a view, so that an update goes up the view tree once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ProductRing:
         return tuple(ring.one for ring in self.rings)
 
     def position(self, name: str) -> int:
-        """Which component of an element has the name; ValueError where none has."""
+        """The position of the component with a name. Raises ValueError if there is none."""
         return self.names.index(name)
 
     def add(self, a: Element, b: Element) -> Element:

@@ -1,4 +1,4 @@
-"""What a payload is made of: the Ring protocol, and the laws that every ring keeps."""
+"""The Ring protocol: operations on payloads, and the laws of every ring."""
 
 from __future__ import annotations
 
@@ -20,20 +20,19 @@ class Ring(Protocol[E]):
         is_zero(a) exactly where a = zero
         from_words(to_words(a)) = a, and is_zero(a) exactly where all words are zero
 
-    ``=`` is Python's ==. The integers act on every ring through ``scale``: that is how a multiplicity, which
-    is always an integer, meets a payload of any ring. A ring may refuse some products (``RingError``), and
-    then the laws hold wherever both sides are defined; ``scale`` is always defined.
+    ``=`` is Python's ==. The integers act on every ring through ``scale``: a multiplicity, always an integer,
+    multiplies a payload of any ring. A ring may refuse some products (``RingError``); the laws then hold if both sides
+    are defined. ``scale`` is always defined.
 
     ``words`` is the number of 64-bit words an element takes in a row of a table. Zero is all words zero,
-    because a row whose payload words are all zero is absent. ``lift`` makes an element of the code of an
-    argument; what a lift means belongs to the ring, which may take it from its parameters (a matrix-valued
-    ring lifts a code at the position of its column).
+    because a row whose payload words are all zero is absent. ``lift`` turns the code of an argument into an element.
+    The ring defines what that means, possibly by its parameters (a matrix-valued ring lifts a code at the position of
+    its column).
 
-    Room for what is to come. A ring of matrices of fixed size, such as the count, sums and sums of products
-    of k columns, has ``words`` = 1 + k + k * k and fits as it is. Elements without a bound on their size,
-    such as relations under union and join, keep their contents in memory of their own and one word in the
-    row: the address of that memory, 0 for the empty relation, which is zero. Their kernel gives the memory
-    back when an element becomes zero, and the laws on words then hold for the contents.
+    Other rings are possible. A ring of matrices of fixed size, such as the count, sums and sums of products of k
+    columns, has ``words`` = 1 + k + k * k and fits as it is. Elements of unbounded size, such as relations under union
+    and join, would store their contents in memory of their own, and its address in the row: 0 for the empty relation,
+    which is zero. Their kernel would free the memory when an element becomes zero.
     """
 
     @property
@@ -64,10 +63,10 @@ class Ring(Protocol[E]):
         """The element for the code of an argument that is not NULL."""
 
     def to_words(self, a: E, /) -> tuple[int, ...]:
-        """The element as ``words`` int64 words, as the kernels keep it; RingError where it does not fit."""
+        """The element as ``words`` int64 words, the form of the kernels. Raises RingError if it does not fit."""
 
     def from_words(self, words: tuple[int, ...], /) -> E:
-        """The element that the kernels keep in these words."""
+        """The element of these words."""
 
 
 class RingError(ArithmeticError):

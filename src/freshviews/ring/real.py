@@ -1,14 +1,13 @@
-"""Sums of doubles that do not drift: exact reals, with the infinities and NaN counted beside them.
+"""Exact sums of doubles, with the infinities and NaN counted beside them.
 
-A double is a fraction, so sums of doubles and their integer multiples are computed exactly and rounded once,
-when they are read. What was inserted and deleted in between leaves no trace.
+A double is a fraction, so sums of doubles and their integer multiples are computed exactly, and rounded once, when they
+are read. Values that were inserted and deleted leave no rounding error.
 
-Multiplication: the elements are a module over the integers, and that is all a SUM of doubles needs. A double
-enters a product of payloads once, at the one relation that holds the aggregate's argument, and every other
-factor is a multiplicity; the product of two doubles of a row, ``SUM(x * y)``, is an expression over columns,
-rounded as SQL says, before it is lifted. So ``multiply`` refuses two factors neither of which is an integer:
-their exact product may need more bits than the words of the kernels have, and infinity times a real would
-depend on the order of addition.
+Multiplication: the elements are a module over the integers, which is all that a SUM of doubles needs. A product of
+payloads has one double, from the relation that holds the aggregate's argument; every other factor is a multiplicity.
+The product of two doubles of a row, ``SUM(x * y)``, is an expression over columns, rounded as SQL says, before it is
+lifted. So ``multiply`` refuses two factors of which neither is an integer: their exact product may need more bits than
+the kernels store, and infinity times a real would depend on the order of addition.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ _NAN_CODE = 0x7FF8000000000000
 
 @dataclass(frozen=True)
 class Real:
-    """An exact sum: its finite part, and how many NaN, +inf and -inf are in it (below zero where more were
-    deleted than inserted)."""
+    """An exact sum: its finite part, and the numbers of NaN, +inf and -inf in it, negative if more were deleted than
+    inserted."""
 
     finite: Fraction = Fraction(0)
     nans: int = 0
@@ -37,7 +36,7 @@ class Real:
 
     @property
     def integer(self) -> int | None:
-        """The integer that this is, or None."""
+        """The sum as an integer, or None if it is not one."""
         if self.nans or self.positive or self.negative or self.finite.denominator != 1:
             return None
         return self.finite.numerator
@@ -59,7 +58,7 @@ class RealRing:
         return self.scale(a, -1)
 
     def multiply(self, a: Real, b: Real) -> Real:
-        """The product where a factor is an integer; else RingError."""
+        """The product, if a factor is an integer. Raises RingError otherwise."""
         if (k := b.integer) is not None:
             return self.scale(a, k)
         if (k := a.integer) is not None:
@@ -84,8 +83,8 @@ class RealRing:
     def value(self, a: Real) -> int:
         """Code of the double nearest to a sum, ties to even; infinite past the range of doubles.
 
-        NaN where the sum holds a NaN or both infinities, else the infinity it holds. A count below zero
-        takes an infinity away: it counts as the other one.
+        NaN if the sum has a NaN or both infinities, else the infinity that it has. A negative number of one infinity
+        counts as the other infinity.
         """
         up = a.positive > 0 or a.negative < 0
         down = a.positive < 0 or a.negative > 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from freshviews.program.reference.incremental.leapfrog import Place
+from freshviews.program.reference.incremental.leapfrog import Position
 from freshviews.program.reference.incremental.sensitivity import IntervalTree, Record
 from freshviews.program.reference.incremental.versions import BEFORE, END, Version
 
@@ -51,7 +51,7 @@ def test_interval_trees_find_what_a_list_does() -> None:
             assert (tree.remove(low, beside) is None) == (listed.pop((low, beside), None) is None)
         else:
             high = low + choices.choice([0, 1, 5, 120])
-            tree.add(Record(low, beside, high, Place(low)))
+            tree.add(Record(low, beside, high, Position(low)))
             listed[low, beside] = high
         code = choices.randrange(320)
         found = [(record.low, record.beside) for record in tree.stab(code)]

@@ -1,14 +1,14 @@
-"""The meaning of the trigger language, in plain Python over dicts: every back end must agree with this.
+"""The interpreter of the trigger language, in plain Python over dicts. It defines the semantics: every back end must
+agree with it.
 
-A view is a dict from key tuples to payload tuples, in the order of the view's columns and components. A row
-whose payload is zero in every component is absent. Elements are those of ``freshviews.ring``: integers have
-no bound, where compiled programs check for overflow.
+A view is a dict from key tuples to payload tuples, in the order of the view's columns and components. A row whose
+payload is zero in every component is absent. Payload elements are those of ``freshviews.ring``. Integers are unbounded;
+compiled programs check for overflow.
 
-``State.steps`` counts the work: one for each update, each row that a loop visits or a Top gives, each lookup, each
-slice whose size is compared or asked for, each Add, Tally, Balance and Scan, each subset entered or left, each row
-emitted, each row that is parted or removed by a major rebalancing, and each value that a leapfrog join comes to, times
-its cursors.
-Bounds on update time and delay are claims about it.
+``State.steps`` counts the work. These count one step each: an update, a row that a loop visits or a Top reports, a
+lookup, a slice whose size is read, an Add, Tally, Balance or Scan, an Enter or Leave, an emitted row, and a row that a
+major rebalancing parts or removes. A value of a leapfrog join counts a step per cursor. Bounds on update time and delay
+are tested on this count.
 """
 
 from __future__ import annotations
@@ -56,18 +56,18 @@ from freshviews.program.views import View
 from freshviews.types.dictionary import Dictionary
 
 Level = dict[Key, list[int]]
-"""The values below each node of one level of a trie, in order, by the values that lead to the node."""
+"""One level of a trie: by the values that lead to a node, the values below it, in order."""
 
 
 class _Enough(Exception):
-    """A sum of which one addition is asked for has it."""
+    """Ends the body of a Sum with ``once``, after its first addition."""
 
 
 @dataclass
 class State(Tables):
-    """The views of a program, empty at first. ``wanted``: somebody wants the change of the result.
+    """The state of an interpreted program, empty at first. ``wanted``: whether a subscriber wants changes.
 
-    Where an expression fails, ``apply`` raises ScalarError and the state is of no further use.
+    If an expression fails, ``apply`` raises ScalarError, and the state must not be used any more.
     """
 
     dictionary: Dictionary | None = None
@@ -85,7 +85,7 @@ class State(Tables):
         self.tracings = [Tracing(join, self.dictionary) for join in self.program.upkeep.joins]
 
     def want_changes(self, wanted: bool) -> None:
-        """Have the change kept from now on, or no longer."""
+        """Start or stop recording the change of the result."""
         if wanted and not self.wanted and isinstance(self.program.result, Enumerated):
             self.run(self.program.result.awake, Scope({}, {}, _no_row))
         self.wanted = wanted
@@ -171,7 +171,8 @@ class State(Tables):
         return found.get(row, ring_of(result.emitted).zero)
 
     def change(self) -> dict[Key, Payload]:
-        """What the result's payloads grew by since the last call (for scans: the codes' difference)."""
+        """The change of the result since the last call: what each payload grew by (for a Scan, the codes'
+        difference)."""
         match self.program.result:
             case Held(name):
                 return self._journaled(self.program.view(name))
@@ -193,7 +194,7 @@ class State(Tables):
         return {key: ring.add(after, ring.negate(before)) for key, after, before in pairs if after != before}
 
     def _into(self, rows: dict[Key, Payload]) -> Callable[[Key, Payload], None]:
-        """Adds what is emitted to payloads by row."""
+        """A function that adds each emitted payload to that of its row."""
         ring = ring_of(self.program.result.emitted)
 
         def add(row: Key, payload: Payload) -> None:
@@ -271,7 +272,7 @@ class State(Tables):
                         self.run(inner, scope)
                 case Emit(row, sums):
                     self.steps += 1
-                    # A test whether there is a row, of a union, emits a count alone.
+                    # The membership test of a UnionSource emits only a count.
                     rings = (c.ring for c in self.program.result.emitted)
                     more = tuple(value_of(p, ring, scope) for p, ring in zip(sums, rings, strict=False))
                     scope.emit(scope.values(row), more)
@@ -410,10 +411,10 @@ class State(Tables):
 
 
 def _absent(view: View, payload: Payload) -> bool:
-    """Whether a row with this payload is not there: its tally does not count."""
+    """True if a row with this payload is absent. A tally does not count."""
     components = view.components[:-1] if view.tally else view.components
     return ring_of(components).is_zero(payload[: len(components)])
 
 
 def _no_row(row: Key, payload: Payload) -> None:
-    """Nothing is emitted while a program awakes."""
+    """Takes emitted rows where there are none: in ``awake`` and in evaluations."""

@@ -1,10 +1,11 @@
-"""Listing in the interpreter: the distinct values that a program's Rows and Unions bind, one after the other.
+"""Listing in the interpreter: the distinct values that the sources of a listing bind, one after the other.
 
-A Union has sets that overlap. Of two sets, the next value of the first is handed out where the second lacks it; in its
-place, where the second has it, comes the next value of the second; at the end what is left of the second (Durand and
-Strozecki, Enumeration Complexity of Logical Query Problems with Second-order Variables, CSL 2011). For each value of
-the first that the second has, one of the second is taken, so that it does not run out before. A third set does the
-same with what the first two hand out, and so on: between two values lie, per set, one lookup and one value taken.
+The sets of a UnionSource may overlap. The union algorithm of Durand and Strozecki (Enumeration Complexity of Logical
+Query Problems with Second-order Variables, CSL 2011) reports each value once. For two sets, it reads the first: a value
+that the second set lacks is reported; for a value that the second set has, the next value of the second set is reported
+in its place. At the end come the remaining values of the second set. The second set cannot run out before, since one of
+its values is taken for each value that both have. A third set is combined in the same way with the output of the first
+two, and so on. Between two values lie one lookup and one value taken per set.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Bound = dict[str, int]
 
 
 def listed(tables: Tables, run: Run, sources: tuple[Source, ...], bound: Bound) -> Iterator[Bound]:
-    """Values for the variables of the sources, beside those bound; the rows must not change meanwhile."""
+    """Values of the variables of the sources, together with those bound. The rows must not change meanwhile."""
     if not sources:
         yield bound
         return
@@ -55,7 +56,7 @@ def _union(tables: Tables, run: Run, union: UnionSource, bound: Bound) -> Iterat
 
 
 def _has(run: Run, union: UnionSource, values: Bound, found: Bound) -> bool:
-    """Whether the set of a row of ``heavy`` has what was found."""
+    """True if the set of a row of ``heavy`` has the values ``found``."""
     emitted: list[Key] = []
     scope = Scope({**values, **{v: found[v] for v in union.variables}}, {}, lambda row, _: emitted.append(row))
     run(union.has, scope)

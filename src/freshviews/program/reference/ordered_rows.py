@@ -1,4 +1,4 @@
-"""Rows in order, what they come to, and those from one place to another: what Scan and Top keep, defined."""
+"""Rows in order: the definitions of Scan (an aggregate of rows) and Top (the rows in a range of positions)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Key = tuple[int, ...]
 
 
 def in_order(rows: Iterable[Key], orders: tuple[Order, ...], dictionary: Dictionary | None) -> list[Key]:
-    """Keys in the orders of their last words, one per order."""
+    """Keys, sorted by their last words: ``orders`` has the order of each of these words."""
     found = list(rows)
     for i in range(-1, -1 - len(orders), -1):
         order = orders[i]
@@ -30,7 +30,7 @@ def in_order(rows: Iterable[Key], orders: tuple[Order, ...], dictionary: Diction
 
 
 def scanned(kind: str, rows: Iterable[Key], orders: tuple[Order, ...], dictionary: Dictionary | None) -> int:
-    """What a Scan makes of the rows; 0 where there are none."""
+    """The value of a Scan over the rows; 0 if there are none."""
     found = in_order(rows, orders, dictionary)
     if not found:
         return 0
@@ -42,7 +42,8 @@ def scanned(kind: str, rows: Iterable[Key], orders: tuple[Order, ...], dictionar
 def window(
     rows: Mapping[Key, int], orders: tuple[Order, ...], first: int, last: int, dictionary: Dictionary | None
 ) -> Iterator[tuple[Key, int]]:
-    """The rows from one place to another of those in order, and how many copies of each; ``rows`` has all copies."""
+    """The rows at the positions ``first`` to ``last``, with the number of copies of each there. ``rows`` has all
+    counts."""
     place = 0
     for key in in_order(rows, orders, dictionary):
         copies = max(rows[key], 0)

@@ -1,4 +1,4 @@
-"""Payloads in the interpreter: tuples with an element per component, and the monomials that make them."""
+"""Payloads in the interpreter: tuples with a ring element per component, and the values of monomials."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ Payload = tuple[Any, ...]
 
 @dataclass
 class Scope:
-    """What a statement can see: codes of variables, per alias the components of a row and its payload, where
-    rows of the result go, per alias the view and the key of a row, and the innermost sum of which one addition is
-    enough."""
+    """The environment of a statement.
+
+    ``variables`` holds codes by name, ``rows`` the components and payload of each row by alias, ``places`` the view and
+    key of each row by alias. ``emit`` takes emitted rows. ``enough`` is the innermost sum that needs one addition only.
+    """
 
     variables: dict[str, int]
     rows: dict[str, tuple[tuple[Component, ...], Payload]]
@@ -38,7 +40,8 @@ def ring_of(components: tuple[Component, ...]) -> ProductRing:
 
 
 def value_of(monomial: Monomial, ring: str, scope: Scope) -> Any:
-    """The element of a ring that a monomial denotes: integers act on the one factor of another ring."""
+    """The ring element that a monomial denotes: the product of its integers, times its factor of another ring,
+    if any."""
     target, times = RINGS[ring], monomial.coefficient
     product = target.one
     for factor in monomial.factors:

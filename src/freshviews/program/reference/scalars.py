@@ -1,9 +1,8 @@
 """Scalar expressions over codes, one row at a time: the executable specification of ``freshviews.expr``.
 
-Operations are looked up in ``freshviews.expr.ops.OPS`` and done by ``freshviews.kernel.scalar.operations``, whose
-functions run as plain Python too (the one place where this room reaches up to the kernel's). A host
-operation works on values, so its arguments are decoded and its result encoded, for strings through a
-dictionary.
+``freshviews.expr.ops.OPS`` names the operations; the functions of ``freshviews.kernel.scalar.operations`` compute them.
+These run as plain Python too, which is why this package imports them. A host operation works on values: its arguments
+are decoded and its result is encoded, strings through a dictionary.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ class ScalarError(ArithmeticError):
 def evaluate(expr: Expr, row: Mapping[str, int], dictionary: Dictionary | None = None) -> int:
     """The code of an expression for a row, which maps names of columns to codes.
 
-    ``dictionary`` is needed where a string literal or a host operation on strings occurs. Arguments of
-    ``case``, ``coalesce``, ``and`` and ``or`` are evaluated only where they are needed. Raises ScalarError.
+    ``dictionary`` is needed for string literals and host operations on strings. Arguments of ``case``, ``coalesce``,
+    ``and`` and ``or`` are evaluated only when needed. Raises ScalarError.
     """
     match expr:
         case Column(name=name):
@@ -63,7 +62,7 @@ def evaluate(expr: Expr, row: Mapping[str, int], dictionary: Dictionary | None =
 
 
 def encode(value: Any, kind: SqlType, dictionary: Dictionary | None = None) -> int:
-    """The code of a value, as literals hold them; see ``freshviews.types.sqltype``."""
+    """The code of a value in the form of literals; see ``freshviews.types.sqltype``."""
     if value is None:
         return NULL
     if isinstance(value, str):
@@ -78,7 +77,7 @@ def encode(value: Any, kind: SqlType, dictionary: Dictionary | None = None) -> i
 
 
 def decode(code: int, kind: SqlType, dictionary: Dictionary | None = None) -> Any:
-    """The value of a code, as literals hold them."""
+    """The value of a code, in the form of literals."""
     if code == NULL:
         return None
     if kind.name == "STRING":
@@ -90,7 +89,7 @@ def decode(code: int, kind: SqlType, dictionary: Dictionary | None = None) -> An
 
 
 def rank(code: int, kind: SqlType, dictionary: Dictionary | None = None) -> tuple[int, Any]:
-    """Where a code that is not NULL stands among those of its type: strings by bytes, NaN the greatest."""
+    """A sort key of a code other than NULL: strings are ordered by bytes, NaN is the greatest double."""
     value = decode(code, kind, dictionary)
     if isinstance(value, str):
         return (0, value.encode())

@@ -1,4 +1,4 @@
-"""Maintenance by trace, as the interpreter does it: edits of views in, a batch of derivations out."""
+"""Traced joins in the interpreter: from the edits of views to a batch of derivations."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ Batch = list[tuple[Mapping[str, int], int]]
 
 
 class Tracing:
-    """The trace of one join of a program."""
+    """The state of one traced join."""
 
     def __init__(self, traced: TracedJoin, dictionary: Dictionary | None = None) -> None:
         self.traced = traced
         self.maintained = Maintained(traced.rule, INTEGER, dictionary)
 
     def derivations(self, views: Mapping[str, Mapping[Key, Payload]], clear: Callable[[str], None]) -> Batch:
-        """What the edits erase and insert; ``clear`` empties a view. Raises ScalarError where the multiplicity of a
-        derivation does not fit 64 bits."""
+        """The derivations that the edits erase and insert; ``clear`` empties a view.
+
+        Raises ScalarError if the multiplicity of a derivation does not fit 64 bits.
+        """
         edits = {view: {key: payload[0] for key, payload in views[edit].items()} for view, edit in self.traced.edits}
         for _, edit in self.traced.edits:
             clear(edit)

@@ -1,25 +1,24 @@
-"""Maintenance of a rule by trace: the maintenance rule of section 4, walked over an old and a new version.
+"""Maintenance of a rule by trace: the maintenance rule of section 4, over an old and a new version of the relations.
 
-The trace of a rule is the sequence of operations that leapfrog triejoin does on the iterators of its atoms, each with
-what it came to. While a rule is evaluated, the intervals that its operations depend on are recorded. When relations
-change,
+The trace of a rule is the sequence of operations, with their results, that leapfrog triejoin does on the iterators of
+its atoms. An evaluation records the intervals that its operations depend on. When relations change,
 
-1. the delta iterators of the relations give the tree surgery, by depth;
-2. matched with the sensitivity indices, it makes the change oracle; matched records are removed;
-3. the rule is walked over both versions where the oracle says: what only the old version has is erased, what only
-   the new one has is inserted, with the records of their operations.
+1. the delta iterators of the relations yield the tree surgery, by depth;
+2. matching it with the sensitivity indices yields the change oracle; matched records are removed;
+3. the rule is walked over both versions where the oracle says so: derivations of the old version alone are erased,
+   those of the new version alone are inserted, each with the records of its operations.
 
-Departures from the paper. A matched record of an inner variable does not have all bindings below its interval looked
-at again: only the leapfrog join of this variable is, and below a code that both versions emit only what the oracle
-says of deeper variables. Otherwise the time would go with what lies below the interval and not with the edit distance.
-A record holds the place of its operation in the leapfrog join, so both walks are taken up there, and left when they
-meet; the records of operations that only the old walk did are removed, so the records are those of the trace, which
-matching alone would not see to.
+Departures from the paper. A matched record of an inner variable does not cause a new evaluation of all bindings below
+its interval: only the leapfrog join of this variable runs again, and below a code that both versions emit, only what
+the oracle says of deeper variables. Otherwise the time would depend on the size of what lies below the interval, and
+not on the edit distance. A record holds the position of its operation in the leapfrog join. Both walks start there, and
+end when they meet. The records of operations of the old walk alone are removed, so that the records are exactly those
+of the trace; matching alone would leave some.
 
-Why it is right: the records keep this invariant. Under each binding to which the rule comes, each code is either
-emitted, and then every cursor is sensitive at it; or some cursor does not have it and is sensitive at it. (A cursor
-where a change tells by itself is sensitive everywhere; what a negated atom has, its complement does not have.) So where
-what is emitted changes, some record is matched. A removed record lies within what the new walk goes over and records
+Correctness. The records keep this invariant: under each binding that the rule reaches, each code is either emitted, and
+then every cursor is sensitive at it; or some cursor does not have it and is sensitive at it. (A pointed cursor is
+sensitive everywhere; the complement of a negated atom has the codes that the atom does not have.) So wherever the
+emitted codes change, a record is matched. A removed record lies within the range that the new walk covers and records
 again.
 """
 
@@ -29,7 +28,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from freshviews.program.reference.incremental.leapfrog import START, Database, Place, Step, Walk, is_emitted
+from freshviews.program.reference.incremental.leapfrog import START, Database, Position, Step, Walk, is_emitted
 from freshviews.program.reference.incremental.oracle import Contribution, Region
 from freshviews.program.reference.incremental.sensitivity import Record, SensitivityIndex
 from freshviews.program.reference.incremental.surgery import Surgery, surgeries
@@ -39,24 +38,24 @@ from freshviews.ring.protocol import Ring
 from freshviews.types.dictionary import Dictionary
 
 Edits = Mapping[str, Mapping[Row, Any]]
-"""Per relation, what is added to what rows carry."""
+"""By relation and row, the ring element to add to what the row carries."""
 Derivation = tuple[Row, Any]
 """A binding of all variables, in order, and the product of what the rows carry."""
 
 Trace = list[tuple[int, int, Row, int, int, tuple[Any, ...]]]
-"""The operations of a leapfrog triejoin, in order: the level, the atom, the binding, from what was asked for to what
-it came to, and what the rows carry that are bound or come to: a row that carries something else is another one."""
+"""The operations of a leapfrog triejoin, in order: level, atom, binding, the code sought, the code reached, and what
+the rows carry that are bound or reached. An operation on a row that carries something else is a different one."""
 
 SLACK = 4
-"""Steps per cursor that a walk may go beyond what it must, to meet the other."""
+"""The number of extra steps per cursor that a walk may do to meet the other."""
 
 
 @dataclass
 class Counters:
-    """The work done. ``operations`` are those of iterators, in the old version, the new one, and to look a code up.
+    """Counts of the work. ``operations``: operations of iterators, in the old version, in the new one, and for lookups.
 
-    ``trace`` is the length of the trace as it is now, and ``edits`` the sum of edit distances, both told by what the
-    walks did: exact where every index is kept, and a change of what rows carry aside; else close to it.
+    ``trace`` is the length of the present trace, ``edits`` the sum of edit distances. Both are derived from the walks:
+    they are exact if every cursor has an index and no row changes what it carries, else approximate.
     """
 
     operations: int = 0
@@ -81,7 +80,7 @@ class Delta:
 class Maintained:
     """A rule over relations, empty at first, and its sensitivity indices. Rows carry elements of a ring.
 
-    ``empty`` is a version without rows, of whatever kind tries are to be.
+    ``empty`` is a version without rows, of the class that all versions will have.
     """
 
     rule: Rule
@@ -102,7 +101,7 @@ class Maintained:
         self._evaluate(self._new, (), self._record, [])
 
     def apply(self, edits: Edits) -> Delta:
-        """Make a batch of edits of the relations a version, and walk where it matters."""
+        """Make a new version from a batch of edits. Returns the derivations that it erases and inserts."""
         self._old = self._new
         self._new = Database(self._edited(edits), self.rule.order, self.dictionary)
         self.oracle = self._ask()
@@ -113,7 +112,7 @@ class Maintained:
         return Delta(tuple(erased), tuple(inserted))
 
     def trace(self) -> Trace:
-        """The trace of evaluating the present version anew."""
+        """The trace of an evaluation of the present version from scratch."""
         trace: Trace = []
         self._evaluate(self._new, (), lambda step: trace.append(self._traced(step)), [])
         return trace
@@ -124,7 +123,7 @@ class Maintained:
 
     @property
     def held(self) -> int:
-        """How many intervals are held."""
+        """The number of recorded intervals."""
         return sum(len(index) for index in self.indices.values())
 
     def _edited(self, edits: Edits) -> list[Trie]:
@@ -145,14 +144,14 @@ class Maintained:
     # The change oracle.
 
     def _ask(self) -> Region:
-        """The change oracle of what the old and the new version differ in."""
+        """The change oracle for the difference of the old and the new version."""
         oracle = Region()
         found = [tuple(surgeries(old, new)) for old, new in zip(self._old.tries, self._new.tries, strict=True)]
         for number, level in enumerate(self.rule.levels):
             for turn, cursor in enumerate((*level.cursors, *level.negated)):
                 operations = [s for s in found[cursor.atom] if len(s.path) == cursor.depth]
                 self.counters.surgeries += len(operations)
-                # Surgery removes the records that it matches; so what is only carried comes before.
+                # Surgery removes the records that it matches, so rows that only carry something else come first.
                 operations.sort(key=lambda surgery: not surgery.carries)
                 for surgery in operations:
                     if cursor.kept:
@@ -162,15 +161,15 @@ class Maintained:
         return oracle
 
     def _point(self, oracle: Region, turn: int, cursor: Cursor, surgery: Surgery) -> None:
-        """What an operation says by itself of a cursor: look at its own branch."""
+        """The contribution of an operation to a pointed cursor: its own branch."""
         negated = self.rule.atoms[cursor.atom].negated
         above, code = surgery.path[:-1], surgery.path[-1]
         if surgery.carries:
-            # Of a negated atom it does not matter what a row carries.
+            # What a row of a negated atom carries does not matter.
             if not negated:
                 oracle.under(above).carried.add(code)
         elif surgery.whole or negated:
-            oracle.under(above).contributions.append(Contribution(Place(code, 0 if negated else turn), code))
+            oracle.under(above).contributions.append(Contribution(Position(code, 0 if negated else turn), code))
 
     def _match(self, oracle: Region, number: int, cursor: Cursor, surgery: Surgery) -> None:
         """Match an operation of tree surgery with the sensitivity index of its depth."""
@@ -191,7 +190,7 @@ class Maintained:
     # The maintenance rule.
 
     def _maintain(self, binding: Row, region: Region, erased: list[Derivation], inserted: list[Derivation]) -> None:
-        """Walk both versions under a binding to which both come, where a region of the oracle says."""
+        """Walk both versions under a binding that both reach, where a region of the oracle says so."""
         emitted: dict[int, tuple[bool, bool]] = {}
         for code, in_old, in_new in self._walk_both(binding, region.in_order()):
             emitted[code] = (in_old, in_new)
@@ -206,17 +205,17 @@ class Maintained:
                 self._maintain((*binding, code), region.below[code], erased, inserted)
 
     def _looked_up(self, binding: Row, code: int) -> tuple[bool, bool]:
-        """Whether the join emits a code: where no contribution is about it, in both versions or in none."""
+        """Whether the join emits a code that no contribution is about, so that both versions agree."""
         level = self.rule.levels[len(binding)]
         there = is_emitted(level, binding, code, self._new, self._count)
         return there, there
 
     def _walk_both(self, binding: Row, contributions: list[Contribution]) -> Iterator[tuple[int, bool, bool]]:
-        """The codes, within the contributions, that the join emits in the old version, and in the new one.
+        """The codes within the contributions that the join emits, with whether the old and the new version emit each.
 
-        The two walks begin at one place and go on in turns, the one that is behind first, until they are through and
-        meet at one place again. If they do not meet soon at a candidate of both, the old walk stops, and the new one
-        goes on to where the last operation of the old one came to.
+        The two walks start at the same position. The one that is behind makes the next step, until both have covered
+        the contributions and are at the same position again. If they do not meet soon after a common candidate, the old
+        walk stops, and the new one continues to the code that the last operation of the old one reached.
         """
         level, number = self.rule.levels[len(binding)], len(binding)
         following = iter([*contributions, None])
@@ -237,7 +236,7 @@ class Maintained:
                 if behind.place.candidate > high or behind.place.candidate == END:
                     if old.place == new.place:
                         break
-                    # What the one behind does before it comes to the other's candidate is in its trace alone.
+                    # The steps of the one behind, up to the other's candidate, are in its trace alone.
                     if old.place.candidate == new.place.candidate:
                         if slack == 0:
                             while new.place.candidate <= old.place.candidate and new.place.candidate != END:
@@ -255,11 +254,11 @@ class Maintained:
             self.counters.edits -= 2 * len({_mark(s) for s in olds} & {_mark(s) for s in news})
             yield from ((code, in_old, in_new) for code, (in_old, in_new) in sorted(found.items()) if code <= high)
 
-    def _believed(self, binding: Row, place: Place) -> Place:
-        """The place, if those who have agreed on its candidate still do; else the candidate with nobody asked.
+    def _believed(self, binding: Row, place: Position) -> Position:
+        """The position, if the cursors that agreed on its candidate still do; else its candidate with no agreement.
 
-        A record may have outlasted what was recorded before it. One of a cursor that came to the candidate, and that
-        has not been matched, proves that it still does; a cursor of whom there is none is asked.
+        A record may be older than the records before it. An unmatched record of a cursor that reached the candidate
+        proves that it still does; a cursor without a record seeks the candidate again.
         """
         level = self.rule.levels[len(binding)]
         for i in range(place.agreed):
@@ -278,13 +277,13 @@ class Maintained:
                 self._count()
                 holds = (self._new.tries[cursor.atom].seek(above, place.candidate) == place.candidate) != negated
             if not holds:
-                return Place(place.candidate, place.first)
+                return Position(place.candidate, place.first)
         return place
 
     def _evaluate(
         self, database: Database, binding: Row, report: Callable[[Step], None], derivations: list[Derivation]
     ) -> None:
-        """Leapfrog triejoin below a binding; every step is reported."""
+        """Leapfrog triejoin below a binding. Calls ``report`` for every step."""
         if len(binding) == len(self.rule.order):
             self.counters.derivations += 1
             derivations.append((binding, self._product(database, binding)))
@@ -302,7 +301,7 @@ class Maintained:
         return product
 
     def _carried(self, database: Database, binding: Row) -> Iterator[Any]:
-        """What the rows carry all of whose variables are bound, in order of atoms."""
+        """What the rows of fully bound atoms carry, in order of atoms."""
         codes = dict(zip(self.rule.order, binding, strict=False))
         for i, atom in enumerate(self.rule.atoms):
             if not atom.negated and codes.keys() >= set(atom.variables):
@@ -320,7 +319,7 @@ class Maintained:
         self.counters.operations += 1
 
     def _record(self, step: Step) -> None:
-        """Count an operation in the new version, and record what it depends on."""
+        """Count an operation of the new version, and record its interval."""
         self.counters.operations += 1
         self.counters.trace += 1
         self.counters.edits += 1
@@ -331,7 +330,7 @@ class Maintained:
             )
 
     def _forget(self, step: Step) -> None:
-        """Count an operation in the old version, and forget what it depended on."""
+        """Count an operation of the old version, and remove its record."""
         self.counters.operations += 1
         self.counters.trace -= 1
         self.counters.edits += 1
@@ -340,5 +339,5 @@ class Maintained:
 
 
 def _mark(step: Step) -> tuple[int, int, int]:
-    """What tells the steps of one leapfrog join apart."""
+    """A key of a step within one leapfrog join."""
     return (step.cursor.atom, step.low, step.high)

@@ -4,9 +4,9 @@ A record of the index of ``S(b, c)`` at ``c``, in the order a, b, c, is::
 
     (b; [low, high]; a; where)
 
-The codes above it in the trie; the interval of the step; the other variables bound then; and where in the leapfrog
-join the step was made, so that the join can be taken up there again. A change below ``b`` at a code in the interval
-tells by the rest of the record for which bindings the join is to be looked at again.
+It holds the codes above the cursor in the trie, the interval of the step, the other variables bound then, and the
+position of the leapfrog join, so that the join can start again there. For a change below ``b`` at a code within the
+interval, the record says for which bindings the join must run again.
 
 The records of one prefix are an interval tree (section 3.2): pages in order of ``low``, each with the greatest ``high``
 in it.
@@ -18,11 +18,11 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from freshviews.program.reference.incremental.leapfrog import Place
+from freshviews.program.reference.incremental.leapfrog import Position
 from freshviews.program.reference.incremental.versions import Row
 
 MOST = 32
-"""Records of a page before it is split."""
+"""A page with more records is split."""
 
 
 @dataclass(frozen=True, order=True)
@@ -32,7 +32,7 @@ class Record:
     low: int
     beside: Row
     high: int = field(compare=False)
-    place: Place = field(compare=False)
+    place: Position = field(compare=False)
 
 
 @dataclass
@@ -44,7 +44,7 @@ class IntervalTree:
     size: int = 0
 
     def add(self, record: Record) -> None:
-        """Enter a record, in place of one with the same start and the same binding."""
+        """Add a record, or replace the one with the same start and the same binding."""
         i = self._page(record)
         page = self.pages[i]
         at = bisect_left(page, record)
@@ -60,8 +60,8 @@ class IntervalTree:
         self._measure(i)
 
     def remove(self, low: int, beside: Row) -> Record | None:
-        """Take out the record with a start and a binding, if there is one."""
-        wanted = Record(low, beside, 0, Place(0))
+        """Remove and return the record with this start and binding, if there is one."""
+        wanted = Record(low, beside, 0, Position(0))
         i = self._page(wanted)
         page = self.pages[i]
         at = bisect_left(page, wanted)
@@ -76,8 +76,8 @@ class IntervalTree:
         return record
 
     def find(self, low: int, beside: Row) -> Record | None:
-        """The record with a start and a binding, if there is one."""
-        wanted = Record(low, beside, 0, Place(0))
+        """The record with this start and binding, if there is one."""
+        wanted = Record(low, beside, 0, Position(0))
         page = self.pages[self._page(wanted)]
         at = bisect_left(page, wanted)
         return page[at] if at < len(page) and page[at] == wanted else None
@@ -110,7 +110,7 @@ class SensitivityIndex:
         self.trees.setdefault(above, IntervalTree()).add(record)
 
     def remove(self, above: Row, low: int, beside: Row) -> bool:
-        """Forget the interval that begins with a code, under a binding; whether there was one."""
+        """Remove the interval that starts at ``low`` under a binding. Returns whether there was one."""
         tree = self.trees.get(above)
         if tree is None or tree.remove(low, beside) is None:
             return False
@@ -119,7 +119,7 @@ class SensitivityIndex:
         return True
 
     def find(self, above: Row, low: int, beside: Row) -> Record | None:
-        """The record that begins with a code, under a binding, if there is one."""
+        """The record that starts at ``low`` under a binding, if there is one."""
         tree = self.trees.get(above)
         return tree.find(low, beside) if tree is not None else None
 

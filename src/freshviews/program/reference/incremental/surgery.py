@@ -1,7 +1,7 @@
-"""Tree surgery: what a change of rows does to the trie that presents them (section 4.2.1).
+"""Tree surgery: the branches that a change of rows inserts into a trie or erases from it (section 4.2.1).
 
-The rows 3-40-90 and 3-50-91 are one branch at 3 with two below it. Erasing the first of them erases the branch 3-40 as
-well, and leaves 3. So an operation at depth ``j`` inserts or erases the branch that ``j`` codes lead to.
+The rows 3-40-90 and 3-50-91 form one branch at 3 with two branches below it. Erasing the first row also erases the
+branch 3-40, but not 3. An operation at depth ``j`` inserts or erases a branch of ``j`` codes.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from freshviews.program.reference.incremental.versions import END, Row, Trie, ha
 
 @dataclass(frozen=True)
 class Surgery:
-    """A branch, by the codes that lead to it, that was inserted or erased.
+    """An inserted or erased branch. ``path``: the codes that lead to it.
 
-    ``whole``: the branch that it grew from is in both versions, so no other operation takes this one along.
-    A row that is in both versions and carries something else is no surgery of the trie: it is ``carries``.
+    ``whole``: its parent branch is in both versions, so that no other operation includes this one. ``carries``: the row
+    is in both versions, but carries something else; the trie itself does not change.
     """
 
     path: Row
@@ -31,8 +31,8 @@ class Surgery:
 
 
 def surgeries(old: Trie, new: Trie) -> Iterator[Surgery]:
-    """The operations that make the trie of one version that of another, each once; erased branches from the leaves
-    up, inserted ones from the root down, as rows come."""
+    """The operations that turn the trie of one version into that of another, each once, in order of rows: erased
+    branches from the leaf up, inserted ones from the root down."""
     seen: set[Row] = set()
     for change in old.changes(new):
         row = change.row
@@ -46,7 +46,7 @@ def surgeries(old: Trie, new: Trie) -> Iterator[Surgery]:
             path = row[:depth]
             if depth < len(row) and (path in seen or has_branch(without, path)):
                 break
-            # Of several rows of one branch, the first inserted makes it, and the last erased takes it.
+            # The first inserted row of a branch inserts it; the last erased row of a branch erases it.
             if not inserted and depth < len(row) and _comes_again(held, path, row):
                 break
             seen.add(path)
@@ -55,5 +55,5 @@ def surgeries(old: Trie, new: Trie) -> Iterator[Surgery]:
 
 
 def _comes_again(held: Trie, path: Row, row: Row) -> bool:
-    """Whether a row after this one has the path."""
+    """True if a later row has the path."""
     return any(held.seek(row[:depth], row[depth] + 1) < END for depth in range(len(path), len(row)))

@@ -1,10 +1,10 @@
-"""Ordered rows in versions, presented as tries, and what two versions differ in.
+"""Versions of ordered rows, read as tries, and the difference of two versions.
 
-A version is a sequence of pages, which are never written: an edit copies the pages it falls into, and the versions
-before and after share all others. So a version is read as long as anybody holds it, and the delta iterator
-(section 3.3 of the paper) skips the pages that two versions share.
+A version is a sequence of immutable pages. An edit copies the pages that it changes; the versions before and after
+share all others. So a version can be read as long as it is referenced, and the delta iterator (section 3.3 of the
+paper) skips the pages that two versions share.
 
-A row is a tuple of codes with an element of a ring that it *carries*: its multiplicity, say, and its summands.
+A row is a tuple of codes that *carries* a ring element: for example its multiplicity and its summands.
 ``seek`` is the one operation of a trie iterator: *open* is a seek of the least code below a node, *next* one of the
 code after the present one. ``gap`` is that of an iterator over the complement of the last column.
 """
@@ -21,15 +21,15 @@ Entry = tuple[Row, Any]
 Page = tuple[Entry, ...]
 
 BEFORE = -(2**63) - 1
-"""Before every code: from here an iterator is opened."""
+"""Less than every code: the start of an iterator."""
 END = 2**63
-"""After every code: where an iterator is that is at its end."""
+"""Greater than every code: the position of an iterator at its end."""
 ROOM = 32
 
 
 @dataclass(frozen=True)
 class Change:
-    """A row that two versions differ in, and what it carries in either; None where it is not there."""
+    """A row that differs between two versions, and what it carries before and after; None if it is absent."""
 
     row: Row
     before: Any
@@ -37,7 +37,7 @@ class Change:
 
 
 class Trie(Protocol):
-    """A version of ordered rows, as the maintenance of a rule sees it; ``Version`` is one, and any other will do."""
+    """The interface of a version of ordered rows. ``Version`` implements it here; compiled tries do, too."""
 
     def seek(self, above: Row, code: int) -> int:
         """The least code of at least ``code`` below the node that the codes ``above`` lead to, or END."""
@@ -47,13 +47,13 @@ class Trie(Protocol):
         but the last; or END."""
 
     def carried(self, row: Row) -> Any:
-        """What a row carries, or None where it is not there."""
+        """What a row carries, or None if it is absent."""
 
     def edited(self, edits: Iterable[tuple[Row, Any]]) -> Trie:
-        """The version after rows came to carry something else, or None: no longer there. This one stays."""
+        """A new version with rows that carry something else, or None for a removed row. This version is unchanged."""
 
     def changes(self, new: Any) -> Iterator[Change]:
-        """The rows that this version and a newer one of the same rows differ in, in order."""
+        """The rows that differ between this version and a newer one, in order."""
 
 
 def has_branch(trie: Trie, path: Row) -> bool:
@@ -82,7 +82,7 @@ class Version:
 
     def gap(self, above: Row, code: int) -> int:
         """The least code of at least ``code`` that is not below the node that the codes ``above`` lead to, all columns
-        but the last; or END. Of a page, or its rest, that is full nothing is gone through."""
+        but the last; or END. It skips full pages by binary search."""
         wanted = (*above, code)
         i = self._page(wanted)
         at = bisect_left(self.pages[i], wanted, key=_row) if self.pages else 0
@@ -95,7 +95,7 @@ class Version:
         return code
 
     def carried(self, row: Row) -> Any:
-        """What a row carries, or None where it is not there."""
+        """What a row carries, or None if it is absent."""
         i = self._page(row)
         if i < len(self.pages):
             at = bisect_left(self.pages[i], row, key=_row)
@@ -117,7 +117,7 @@ class Version:
                 yield row
 
     def edited(self, edits: Iterable[tuple[Row, Any]]) -> Version:
-        """The version with rows that carry something else, or None: no longer there."""
+        """A new version with rows that carry something else, or None for a removed row."""
         by_page: dict[int, dict[Row, Any]] = {}
         for row, carried in edits:
             by_page.setdefault(self._page(row), {})[row] = carried
@@ -135,7 +135,7 @@ class Version:
         return Version(tuple(page for page in pages if page))
 
     def changes(self, new: Version) -> Iterator[Change]:
-        """The rows that this version and another differ in, in order; pages that they share are not looked into."""
+        """The rows that differ between this version and another, in order. It does not read pages that both share."""
         shared = {id(page) for page in self.pages}.intersection(id(page) for page in new.pages)
         before = {row: carried for page in self.pages if id(page) not in shared for row, carried in page}
         after = {row: carried for page in new.pages if id(page) not in shared for row, carried in page}
@@ -144,12 +144,12 @@ class Version:
                 yield Change(row, before.get(row), after.get(row))
 
     def _page(self, row: Row) -> int:
-        """The page where a row would be."""
+        """The number of the page where a row is or would be."""
         return max(bisect_right(self.pages, row, key=_first) - 1, 0)
 
 
 def _run(page: Page, at: int, above: Row, code: int) -> int:
-    """How many rows of a page, from one on, lie below a node with this code, the next one, and so on."""
+    """The length of the run of rows from ``at`` on, below one node, with consecutive codes from ``code`` on."""
     return bisect_left(range(at, len(page)), True, key=lambda i: page[i][0] != (*above, code + i - at))
 
 
