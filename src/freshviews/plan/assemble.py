@@ -64,11 +64,11 @@ def assemble(block: Block, plan: Callable[[Query], Program], in_z: bool = False)
     for alike in _alike(block.distinct):
         shared = not in_z and all(d.kind in _SHARED for d in alike)
         store = stores_of(levels_of(block), len(block.query.free), not shared)
-        hung = _hang(alike, plan(alike[0].query), result, store, in_z, taken)
-        taken.update(names_in(hung))
-        views[:0] = hung.views
-        triggers.extend(hung.triggers)
-        upkeep = together(upkeep, hung.upkeep)
+        part = _attached(alike, plan(alike[0].query), result, store, in_z, taken)
+        taken.update(names_in(part))
+        views[:0] = part.views
+        triggers.extend(part.triggers)
+        upkeep = together(upkeep, part.upkeep)
     return replace(main, views=tuple(views), triggers=tuple(triggers), upkeep=upkeep)
 
 
@@ -92,7 +92,7 @@ def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
     return (Component(distinct.name, distinct.ring if distinct.kind == "sum" else "integer"), number)
 
 
-def _hang(
+def _attached(
     alike: tuple[DistinctAggregate, ...], program: Program, result: View, store: Store, in_z: bool, taken: Iterable[str]
 ) -> Program:
     """The program of distinct aggregates over the same values, whose result is changed where a row of the root appears

@@ -1,9 +1,9 @@
-"""Bags of a cyclic query that are alike, and so are kept by one program, which hands what it finds to the node of each.
+"""Bags of a cyclic query that are alike: one program maintains them and serves the nodes of all.
 
-Bags are alike where some renaming of variables makes the atoms of one, over the same relations under the same filters,
-those of the other, and its conditions the other's: the two triangles of a dumbbell over one table. What their nodes
-read may be different projections of what they join. The program has the variables of all in its output then, unless
-that costs more than it saves: a strategy that holds views of joins would hold larger ones.
+Two bags are alike if a renaming of variables turns the atoms of one into those of the other (same relations, same
+filters), and its conditions into those of the other. An example are the two triangles of a dumbbell over one table. The
+nodes may read different projections of their bags. Then the program has the variables of all of them in its output,
+unless that costs more than it saves: a strategy that stores joins would store larger ones.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from freshviews.program.statements import If, Statement
 from freshviews.query.query import Atom, Query
 
 _MOST_RENAMINGS = 64
-"""So many are looked at for the one with fewest variables in the output: of symmetric bags there are very many."""
+"""Most renamings that are compared, to find the one with fewest variables in the output. Symmetric bags have very
+many."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """The query of bags that one program keeps. ``read``: by bag, the query's variables for the free ones of the bag,
-    in their order; ``guards`` as those of ``BagQuery``."""
+    """The query of bags that one program maintains. ``read``: by bag, the query's variables for the free variables of
+    the bag, in their order. ``guards`` as in ``BagQuery``."""
 
     query: Query
     read: Mapping[str, tuple[str, ...]]
@@ -32,7 +33,7 @@ class Kept:
 
 
 def kept_of(bags: Mapping[str, BagQuery], widened: bool) -> tuple[Kept, ...]:
-    """The bags, alike ones together; ``widened``: also where they are projected differently."""
+    """The bags, grouped by being alike. ``widened``: also if they are projected differently."""
     found: list[Kept] = []
     for name, bag in bags.items():
         for i, one in enumerate(found):
@@ -47,7 +48,7 @@ def kept_of(bags: Mapping[str, BagQuery], widened: bool) -> tuple[Kept, ...]:
 
 
 def _read(query: Query, other: Query, widened: bool) -> tuple[str, ...] | None:
-    """The free variables of a query as those of another that it is alike; None where it is not."""
+    """The free variables of a query as those of another query that is alike; None if it is not."""
     if any(a.lifts for one in (query, other) for a in one.aggregates):
         return None
     renamings = islice(_renamings(query, other), _MOST_RENAMINGS)
@@ -57,7 +58,7 @@ def _read(query: Query, other: Query, widened: bool) -> tuple[str, ...] | None:
 
 
 def _renamings(query: Query, other: Query) -> Iterator[dict[str, str]]:
-    """Renamings of the variables of a query that make it the other, but for the output."""
+    """The renamings of the variables of a query that turn it into the other, except for the output."""
     if len(query.atoms) != len(other.atoms):
         return
     conditions = frozenset(_as_statements(other, {}))

@@ -1,15 +1,15 @@
-"""Bags of atoms whose rows are kept by a strategy of their own, below change propagation without joins.
+"""Bags of atoms below change propagation without joins: a strategy of their own maintains their rows.
 
-The program of a bag holds its rows in a view. That view's place is taken by a node of the join tree: wherever the
-program adds to its result, the payload is summed up and handed to the node, as an update of the bag::
+The program of a bag holds its rows in a view. A node of the join tree takes the place of that view: where the program
+adds to its result, the payload is summed up and passed to the node, as an update of the bag::
 
     Q[v1, v2] += m * s          becomes          delta = sum: delta += m * s
                                                  if delta: let a = v1, b = v2; what the node does with (a, b) += delta
 
-Where several bags are kept by one program (``freshviews.plan.crown.alike``), each of their nodes reads it: what is
-found is handed to one after the other, as if the rows of one bag changed before those of the next. Such a program may
-have more variables in its output than a node has. Where a node's are bound before a loop, what the loop finds is
-summed up for it. Of triangles over one table, at one node known by their last corner, at the other by their first::
+One program may serve several bags (``plan.crown.alike``). Then the nodes of all of them get the change, one after the
+other, as if the rows of one bag changed before those of the next. Such a program may have more variables in its output
+than a node. If the variables of a node are bound before a loop, the changes of the loop are summed up for the node. For
+triangles over one table, where one node reads the last corner and the other the first::
 
     for c, s in E[b]:                     becomes          first = sum:
         if t := E[a, c]:                                       for c, s in E[b]:
@@ -19,10 +19,11 @@ summed up for it. Of triangles over one table, at one node known by their last c
                                                                        first += m * s * t
                                                            if first: what the other does with (a) += first
 
-Where the bag is kept by the trace of a leapfrog triejoin, its derivations are what the node takes: they are a batch of
-their own, and the bag's views are those of its rows and of what these grow by.
+If a traced leapfrog triejoin maintains the bag, the node gets its derivations. They are a batch of their own. The views
+of the bag then store its rows and the edits of a batch.
 
-An update of an atom that guards the bag, which has the atom's rows projected, once each, is counted first::
+A guard of a bag is a projection of another atom, whose rows it contains once each. An update of that atom is counted
+first::
 
     on R(a, b) += m:
         R_guard_rows[a, b] += m
@@ -59,8 +60,8 @@ Handle = Callable[[tuple[Carrier, ...]], Body]
 
 @dataclass(frozen=True)
 class Reader:
-    """A node that reads a bag: ``places`` of its ``variables`` in the output of the bag's program; ``handle`` writes
-    what is done with a change of a row, whose variables are bound then."""
+    """A node that reads a bag. ``places``: positions of its ``variables`` in the output of the bag's program.
+    ``handle`` writes what the node does with the change of a row, whose variables are bound."""
 
     name: str
     variables: tuple[str, ...]
@@ -69,17 +70,17 @@ class Reader:
 
 
 @dataclass(frozen=True)
-class Hung:
-    """What the program of a bag becomes, below the node in the place of its result."""
+class AttachedBag:
+    """The parts of a bag's program below the nodes that read it."""
 
     views: tuple[View, ...]
     triggers: tuple[Trigger, ...]
     joins: tuple[TracedJoin, ...]
 
 
-def hung(
+def attached(
     program: Program, guards: Mapping[str, Atom], readers: tuple[Reader, ...], names: Namer
-) -> Hung:
+) -> AttachedBag:
     """A bag's program below the nodes that read it; its names begin with the name of the first of these.
 
     ``guards``: the atoms behind relations that are guards. PlanError where the program does not hold the bag in a view
@@ -105,7 +106,7 @@ def hung(
         triggers.append(made)
     joins = program.upkeep.joins
     relations = {one.derivations: one.derivations for one in joins}
-    return Hung(kept, tuple(triggers), tuple(one.renamed({**views, **relations}) for one in joins))
+    return AttachedBag(kept, tuple(triggers), tuple(one.renamed({**views, **relations}) for one in joins))
 
 
 @dataclass(frozen=True)
@@ -120,12 +121,12 @@ class _Prefix:
 
 
 def reads(body: tuple[Statement, ...], view: str) -> bool:
-    """Whether a body looks into a view."""
+    """True if a body reads a view."""
     return any(view in uses(statement).views for statement in visit(body))
 
 
 def _guarded(trigger: Trigger, prefix: _Prefix, guard: str, source: Atom) -> tuple[tuple[View, ...], Trigger]:
-    """The trigger of a guard as one of the atom whose projection it is, and the views that count."""
+    """The trigger of a guard, rewritten for the atom that it is a projection of; and the views that count."""
     key = {p.expr.name: p.name for p in trigger.parameters if isinstance(p.expr, Column)}
     names = tuple(key.get(v, prefix.of("variable", f"{guard}_{v}")) for v in source.variables)
     count = (Component(COUNT, "integer"),)
@@ -171,8 +172,8 @@ def _trigger(
 
 @dataclass(frozen=True)
 class _Handing:
-    """Puts what readers do with changes into the place of additions to the view ``output``. ``totals``: by reader, the
-    alias of the sum that it is handed."""
+    """Replaces additions to the view ``output`` by the statements of readers. ``totals``: by reader, the alias of the
+    sum that it gets."""
 
     output: str
     components: tuple[Component, ...]
@@ -180,7 +181,7 @@ class _Handing:
     totals: Mapping[str, str]
 
     def body(self, body: Body, bound: frozenset[str], summed: tuple[Reader, ...] = ()) -> Body:
-        """The body, with these variables bound; for the readers of ``summed`` a sum is open around it."""
+        """The body, with these variables bound. The readers of ``summed`` get a sum that is open around the body."""
         result: list[Statement] = []
         for statement in body:
             if isinstance(statement, Let):
@@ -199,13 +200,13 @@ class _Handing:
         return tuple(result)
 
     def keys(self, statement: Statement) -> list[tuple[str, ...]]:
-        """Keys of the additions to the output within a statement."""
+        """The keys of the additions to the output within a statement."""
         return [s.key for s in visit((statement,)) if isinstance(s, Add) and s.view == self.output]
 
     def is_summed(
         self, reader: Reader, statement: Statement, keys: list[tuple[str, ...]], bound: frozenset[str]
     ) -> bool:
-        """Whether a statement loops over changes of one row of the reader's."""
+        """True if a statement loops over changes that all belong to one row of the reader."""
         rows = {tuple(key[i] for i in reader.places) for key in keys}
         loops = any(isinstance(s, Loop) and self.keys(s) for s in visit((statement,)))
         return loops and len(rows) == 1 and bound.issuperset(*rows)
@@ -225,7 +226,7 @@ class _Handing:
         return into if summed else self.handed(reader, statement.key, into)
 
     def handed(self, reader: Reader, key: tuple[str, ...], body: Body) -> Body:
-        """The reader takes what the body sums up for it."""
+        """The reader gets what the body sums up for it."""
         total = self.totals[reader.name]
         carrier = Carrier(total, frozenset(c.name for c in self.components if c.name != COUNT))
         lets = (Let(v, Column(key[i], BIGINT)) for v, i in zip(reader.variables, reader.places, strict=True))

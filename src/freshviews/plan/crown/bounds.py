@@ -1,4 +1,4 @@
-"""What EXPLAIN says of change propagation without joins: bounds, the join tree, the bags."""
+"""The lines of EXPLAIN for change propagation without joins: bounds, the join tree, the bags."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from freshviews.query.query import Atom
 def bounds_of(
     made: Prepared, tree: JoinTree, kept: tuple[tuple[Kept, Program], ...], stored: bool
 ) -> tuple[tuple[str, str], ...]:
-    """Names and texts. ``kept``: the bags that a program keeps, and it; ``stored``: the result is held."""
+    """Pairs of a title and a text. ``kept``: queries of bags, each with its program. ``stored``: the result is held."""
     query = made.query
     update = "O(1)" if tree.height <= 1 else "O(lambda)"
     if tree.height == 2:
@@ -33,7 +33,7 @@ def bounds_of(
 
 
 def _bag(made: Prepared, name: str, kept: Kept, program: Program) -> str:
-    """A bag in a line, and what keeps it, or the bag that is kept for it, too."""
+    """A line for a bag: its atoms, and the strategy that maintains it or the bag that it shares a program with."""
     bag = made.bags[name]
     home = " * ".join(_drawn(atom.name, atom) for atom in bag.query.atoms if atom.name not in bag.guards)
     guards = ", ".join(_drawn(bag.guards[a.name].name, a) for a in bag.query.atoms if a.name in bag.guards)

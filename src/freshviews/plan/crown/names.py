@@ -27,7 +27,7 @@ class RowNames:
         return self._of(node, "row_met")
 
     def total(self, node: Node) -> str:
-        """What is summed up to be added to the node's sums."""
+        """The sum that is added to the node's sums."""
         return self._of(node, "row_total")
 
     def _of(self, node: Node, what: str) -> str:

@@ -1,13 +1,13 @@
-"""The nodes of a join tree as change propagation without joins keeps them.
+"""The nodes of a join tree in change propagation without joins, and the views that they store.
 
 A node of a generalised join tree becomes a ``Node``: a relation with its rows, or a generalised relation made of the
-projections of some children (its ``fillers``). The rows of a node that meet all its children are its semi-join
-view, V_s of the paper: the subset ``joined`` of its rows. The index of that subset by the variables shared with the
-parent is the projection view V_p: a slice with its number of rows is a row with its count of derivations. So a
-row enters both in one operation.
+projections of some children (its ``fillers``). The rows of a node that match all its children are its semi-join view,
+V_s of the paper: the subset ``joined`` of its rows. The index of that subset by the variables shared with the parent is
+the projection view V_p: a slice with its number of rows is a row with its count of derivations. So one operation enters
+a row into both.
 
-A node is *free* where all variables of it and of the nodes above are in the output. Where payloads are kept
-(``counted``), a node that is not free hands up sums: its projection is a view of its own, of payloads.
+A node is *free* if all variables of it and of the nodes above are in the output. With payloads (``counted``), a node
+that is not free is *closed*: its projection is a view of its own that stores sums of payloads.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ JOINS = "joins"
 class Node:
     """A node. ``variables`` and ``key`` (those shared with the parent) are in the order of the view's key.
 
-    ``rows`` holds the node's own rows, None where nothing asks for them; ``sums`` the payloads that a node that is
-    not free hands up. ``wanted`` collects the indexes that statements need, by subset ("": of all rows).
+    ``rows`` stores the node's own rows, None if no statement reads them. ``sums`` stores the payloads of a closed node,
+    by key. ``wanted`` collects the indexes that statements need, by subset (empty name: of all rows).
     """
 
     name: str
@@ -53,22 +53,23 @@ class Node:
 
     @property
     def closed(self) -> bool:
-        """Whether it hands up payloads instead of being there or not."""
+        """True if the parent reads its payloads and not only the presence of its rows."""
         return self.counted and not self.free
 
     @property
     def is_union(self) -> bool:
-        """Whether its rows are counted by the projections of its fillers that have them."""
+        """True if its rows are keys of its fillers, counted by how many fillers have them."""
         return self.atom is None and not self.is_projection
 
     @property
     def is_projection(self) -> bool:
-        """Whether its rows are the sums that its one filler hands up."""
+        """True if its rows are the sums of its one filler."""
         return self.atom is None and len(self.fillers) == 1 and self.fillers[0].closed
 
     @property
     def full(self) -> tuple[str, int] | None:
-        """The component that tells which rows are joined, and its value there; None where all rows are."""
+        """The component that counts towards being joined, and its value for a joined row; None if all rows are
+        joined."""
         if self.others:
             return JOINS, len(self.others)
         if self.is_union and len(self.fillers) > 1:
@@ -77,18 +78,19 @@ class Node:
 
     @property
     def has_joined(self) -> bool:
-        """Whether its joined rows are a subset of their own: at the root only where not all rows are."""
+        """True if its joined rows are a subset. At the root this is so only if not all rows are joined."""
         return self.parent is not None or self.full is not None
 
     @property
     def has_live(self) -> bool:
-        """Whether it is asked which of its rows are in the result: a child's change goes up from there."""
+        """True if a statement asks which of its rows are in the result: the change of a child is enumerated upwards
+        from them."""
         return self.free and self.parent is not None and any(c.free or c.closed for c in self.reporting)
 
     @property
     def reporting(self) -> tuple[Node, ...]:
-        """Children whose changes may be changes of the result though the node's rows stay: all, but for the one
-        whose sums are these rows."""
+        """The children whose changes may change the result while the node's rows stay: all but the one whose sums are
+        these rows."""
         return self.others if self.is_projection else self.children
 
     def view(self) -> View:
@@ -96,17 +98,17 @@ class Node:
         return self.rows
 
     def places(self, variables: tuple[str, ...]) -> tuple[int, ...]:
-        """Positions in the node's key of variables of it."""
+        """Positions of some of its variables in the node's key."""
         return tuple(i for i, v in enumerate(self.variables) if v in variables)
 
     def index(self, subset: str, variables: tuple[str, ...]) -> tuple[int, ...]:
-        """The index of a subset by some of the variables, which is made."""
+        """The index of a subset by some of the variables. It is added to ``wanted``."""
         at = self.places(variables)
         self.wanted.setdefault(subset, set()).add(at)
         return at
 
     def nodes(self) -> tuple[Node, ...]:
-        """The node and those below it, each before its children."""
+        """The node and those below it, parents before children."""
         return (self, *(n for child in self.children for n in child.nodes()))
 
     def atoms(self) -> frozenset[str]:
@@ -114,7 +116,7 @@ class Node:
 
 
 def nodes_of(query: Query, free: frozenset[str], tree: JoinTree, counted: bool, names: Namer) -> Node:
-    """The root of a tree's nodes, with views; ``free`` are the output variables, which the tree is made for."""
+    """The root of the nodes of a tree, with views. ``free`` are the output variables, for which the tree was made."""
     builder = _Builder(query, free, counted, names)
     root = builder.node(tree)
     if not root.free:
@@ -146,7 +148,7 @@ class _Builder:
         return Node(_label(variables), variables, None, is_free, fillers, others, counted=self.counted)
 
     def _child(self, tree: JoinTree, above: frozenset[str]) -> Node:
-        """A child; between a free node and one that is not stands the projection on new free variables."""
+        """A child. Between a free node and one that is not, a projection on the new free variables is inserted."""
         child = self.node(tree)
         if above <= self.free and not child.free and tree.variables & self.free - above:
             return self.above(child, self._ordered(tree.variables & self.free))
@@ -169,8 +171,8 @@ class _Builder:
             self.link(child, node)
 
     def store(self, node: Node) -> None:
-        """Give a node its views. A leaf that is not free needs its sums alone; the sums of the filler of a
-        projection are the projection's rows."""
+        """Give a node its views. A closed leaf needs its sums only. The sums of the filler of a projection are the rows
+        of the projection."""
         if node.closed:
             if node.atom is not None and node.children:
                 node.rows = leaf_view(self.query, node.atom, self.names.view(node.atom.name))

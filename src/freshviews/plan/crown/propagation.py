@@ -1,14 +1,14 @@
 """Change propagation without joins (CROWN): semi-joins and projections along a free-connex join tree.
 
-Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023): the plan of Algorithm 1, kept by the
-S-, P- and R-updates of Algorithms 2 to 4, enumerated by Algorithms 5 and 6. No join is stored: space is linear, an
-update takes O(lambda) steps amortised (the enclosureness of the stream, Section 6), and the result and its change
-are enumerated with constant delay.
+Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023): the plan of Algorithm 1, maintained by
+the S-, P- and R-updates of Algorithms 2 to 4, enumerated by Algorithms 5 and 6. No join is stored, so space is linear.
+An update takes O(lambda) steps amortised (lambda is the enclosureness of the stream, Section 6). The result and its
+change are enumerated with constant delay.
 
-A row of a node carries ``joins``, the number of children whose projection has its key (the horizontal count of
-Algorithm 3). Where that is full, the row is in V_s(R_e), the subset ``joined``; the slices of that subset by the key
-shared with the parent are V_p(R_e), see ``freshviews.plan.crown.nodes``. V_l(R_e), the subset ``live``, has the rows
-that are in the result. The plan of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
+A row of a node stores ``joins``, the number of children whose projection has its key (the horizontal count of Algorithm
+3). If that equals the number of children, the row is in V_s(R_e), the subset ``joined``. The slices of that subset by
+the key shared with the parent are V_p(R_e), see ``plan.crown.nodes``. V_l(R_e), the subset ``live``, has the rows that
+are in the result. The plan of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
 
         V_s[b]               on T(c, d) += m:
         /    \\                   T[c, d] += m
@@ -16,19 +16,22 @@ that are in the result. The plan of Q(a, b, c, d) = R(a, b) S(b, c) T(c, d)::
       |        |                        alone in [c]:      (c is new in V_p(T): P-update)
     R(a, b)  V_s(S)                         for b, s in S[_, c]:
                |                                s.joins += 1; full at 1: S.joined += s ...
-             V_p(T)                      not alone in [c]: (T stays a part of what there is: a witness)
+             V_p(T)                      not alone in [c]: (c was there already: a witness)
                |                            for b, s in S.live[_, c]: for a, r in R.joined[b]: emit (a, b, c, d)
              T(c, d)
 
-Departures. The paper propagates first and then enumerates from witnesses; here each path is enumerated where it
-ends, which is as if its rows came in one after the other. Live rows are kept top-down by the slices of ``live``, only
-while changes are wanted. Instead of set semantics there are payloads (``counted``): nodes with bound variables hand
-up sums, which propagate at every change, while free nodes are there or not. DISTINCT counts rows as the paper does.
-What a query goes through to have such a tree is in ``freshviews.plan.crown.query``, bags of cyclic ones are kept by
-``freshviews.plan.crown.bags``, alike ones together (``freshviews.plan.crown.alike``), and the numbers of updates that
-choose it come from ``freshviews.plan.crown.updates``.
-``plan`` holds the result in a view; ``plan_enumerated`` holds none, nor does ``plan_groups``: over a free-connex
-query the payload of a group is the product of those of its rows in free nodes; its change, of the update's with these.
+Departures. The paper propagates first and then enumerates from witnesses. Here each path is enumerated where it ends,
+as if its rows were inserted one after the other. Live rows are maintained top-down by the slices of ``live``, and only
+while a subscriber wants changes. Payloads replace set semantics (``counted``): closed nodes pass sums up, which
+propagate at every change; of a free node only the presence of rows propagates. DISTINCT counts rows as in the paper.
+
+``plan.crown.query`` prepares the query for such a tree. ``plan.crown.bags`` attaches the bags of cyclic queries,
+``plan.crown.alike`` groups those that are alike, and ``plan.crown.updates`` has the numbers of updates by which the
+tree is chosen.
+
+``plan`` holds the result in a view. ``plan_enumerated`` and ``plan_groups`` hold none: over a free-connex query the
+payload of a group is the product of the payloads of its rows in free nodes, and the change of a group is the product of
+the update with these.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from freshviews.plan.crown.alike import Kept, kept_of
-from freshviews.plan.crown.bags import Reader, hung
+from freshviews.plan.crown.bags import Reader, attached
 from freshviews.plan.crown.bounds import bounds_of
 from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE, Node, nodes_of
@@ -89,9 +92,9 @@ def plan(
     tree: str | None = None,
     inner: BagPlanner = FIRST_ORDER,
 ) -> Program:
-    """The program whose result is held in a view. ``updates``: expected number by atom; ``tree``: one that is named,
-    see ``freshviews.query.join_trees.parse_tree``; ``inner`` keeps bags of cyclic queries, its result in a view.
-    PlanError where the named tree is none."""
+    """The program whose result is held in a view. ``updates``: expected numbers by atom. ``tree``: the join tree, if
+    one is named, see ``freshviews.query.join_trees.parse_tree``. ``inner`` maintains the bags of cyclic queries.
+    PlanError if the named tree is not valid."""
     made = prepared(query)
     return _Crown(made, tree_of(made, updates or {}, tree), inner, counted=True, stored=True).program()
 
@@ -103,8 +106,8 @@ def plan_enumerated(
     tree: str | None = None,
     inner: BagPlanner = FIRST_ORDER,
 ) -> Program | None:
-    """The program whose result is enumerated; None where it has to be held: DISTINCT over an output that had to be
-    extended. ``distinct``: rows come once each, and relations have no negative multiplicities."""
+    """The program whose result is enumerated. None if the result must be held: DISTINCT over an output that had to be
+    extended. ``distinct``: each row is emitted once, and no multiplicity is negative."""
     made = prepared(query)
     if distinct and made.free != frozenset(query.free):
         return None
@@ -117,13 +120,14 @@ def plan_groups(
     tree: str | None = None,
     inner: BagPlanner = FIRST_ORDER,
 ) -> Program:
-    """The program whose groups are enumerated with their payloads, where ``why_groups_are_stored`` finds nothing."""
+    """The program whose groups are enumerated with their payloads, for a query for which ``why_groups_are_stored`` is
+    None."""
     made = prepared(query)
     return _Crown(made, tree_of(made, updates or {}, tree), inner, counted=True, stored=False).program()
 
 
 def why_groups_are_stored(query: Query) -> str | None:
-    """Why the groups of a query are held rather than enumerated; None where they can be enumerated."""
+    """Why the groups of a query are held; None if they can be enumerated."""
     made = prepared(query)
     if made.free != frozenset(query.free):
         added = ", ".join(v for v in query.variables if v in made.free.difference(query.free))
@@ -143,13 +147,13 @@ def of_tree(query: Query, tree: JoinTree, distinct: bool = False) -> Program:
 
 
 class _Crown:
-    """Writes the triggers. Sign 1 stands for what comes in, -1 for what goes."""
+    """Writes the triggers. Sign 1 stands for a row or key that appears, -1 for one that vanishes."""
 
     def __init__(self, made: Prepared, tree: JoinTree, inner: BagPlanner, counted: bool, stored: bool) -> None:
         self.made = made
         self.query = query = made.query
         self.free = free = made.free
-        # Those that are found by deltas over the tables may well have more variables in the output than is needed.
+        # The program of a bag may have more variables in its output than the nodes need.
         self.kept = tuple((kept, inner.plan(kept.query)) for kept in kept_of(made.bags, inner.widened))
         self.tree = tree
         self.counted = counted
@@ -164,7 +168,7 @@ class _Crown:
         self.lists_root = self._lists_root()
 
     def _lists_root(self) -> bool:
-        """Whether the joined rows of the root are a subset: to be enumerated, or to be found from below."""
+        """True if the joined rows of the root are a subset: to be enumerated, or to be found from below."""
         root = self.root
         if not root.has_joined:
             return False
@@ -180,7 +184,7 @@ class _Crown:
         below: list[View] = []
         traced: list[TracedJoin] = []
         for kept, inside in self.kept:
-            bag = hung(inside, kept.guards, self.readers(kept), self.namer)
+            bag = attached(inside, kept.guards, self.readers(kept), self.namer)
             below += bag.views
             triggers += bag.triggers
             traced += bag.joins
@@ -219,7 +223,7 @@ class _Crown:
             found.append(View(RESULT, self.query.free, components, journal=True, definition="the result"))
         return tuple(found)
 
-    # What is done with a row of the result
+    # A row of the result
 
     def emit(self, sign: int) -> Finish:
         def finish(carriers: Carriers) -> Body:
@@ -233,11 +237,11 @@ class _Crown:
         return finish
 
     def change(self, chain: Chain, carriers: Carriers, sign: int) -> Body:
-        """Algorithm 6: the rows of the change that go through the rows of a chain."""
+        """Algorithm 6: the rows of the change that contain the rows of a chain."""
         return self.rows.through(chain, carriers, self.emit(sign))
 
     def wanted(self, body: Body) -> Body:
-        """The body, while the change is wanted; a result that is held always wants it."""
+        """The body, run only while the change is wanted. A held result always needs it."""
         return body if self.stored or not body else (Changed(body),)
 
     # R-updates (Algorithm 4)
@@ -246,7 +250,7 @@ class _Crown:
         return trigger(self.query, atom, self.arrive(atom, (update_carrier(self.query, atom),)))
 
     def readers(self, kept: Kept) -> tuple[Reader, ...]:
-        """The nodes of bags that one program keeps: what it finds arrives as an update of an atom does."""
+        """The nodes of the bags that one program maintains. A change of a bag is handled like an update of an atom."""
 
         def reader(name: str, read: tuple[str, ...]) -> Reader:
             atom = self.query.atom(name)
@@ -256,12 +260,12 @@ class _Crown:
         return tuple(reader(name, read) for name, read in kept.read.items())
 
     def arrive(self, atom: Atom, carriers: Carriers) -> Body:
-        """A row of an atom, its variables bound, takes a payload."""
+        """The change of the payload of a row of an atom, whose variables are bound."""
         node = next(n for n in self.root.nodes() if n.atom is atom)
         return self.closed_update(node, carriers) if node.closed else self.update(node, (), carriers)
 
     def update(self, node: Node, chain: Chain, carriers: Carriers) -> Body:
-        """A row of a node, its variables bound, takes a payload: that of an update, or of its filler."""
+        """The change of the payload of a row of a node, whose variables are bound: by an update, or by its filler."""
         alias = self.names.row(node)
         here = (*chain, Link(node, alias, None))
         components = tuple(c for c in node.view().components if c.name != JOINS)
@@ -282,7 +286,7 @@ class _Crown:
         )
 
     def appeared(self, node: Node, alias: str, chain: Chain, carriers: Carriers) -> Body:
-        """A row is new: it is asked which children it meets."""
+        """A new row: count the children that match it."""
         if not node.others:
             return self.joined(node, alias, chain, carriers, 1)
         body: list[Statement] = []
@@ -297,7 +301,7 @@ class _Crown:
         return self.rows.where_joined(node, alias, self.joined(node, alias, chain, carriers, -1))
 
     def where_projected(self, child: Node, body: Body) -> Statement:
-        """The body, where the projection of a child has its key."""
+        """The body, run if the projection of a child has the bound key."""
         if child.closed:
             assert child.sums is not None
             return Lookup(child.sums.name, child.key, self.names.met(child), body)
@@ -309,7 +313,7 @@ class _Crown:
     # S-updates (Algorithm 2)
 
     def joined(self, node: Node, alias: str, chain: Chain, carriers: Carriers, sign: int) -> Body:
-        """A row comes to be joined, or ceases to be."""
+        """A row becomes joined, or ceases to be."""
         if node.parent is None:
             change = self.wanted(self.change(chain, carriers, sign))
             alone, marks = self.mark_children(node, chain, sign, JOINED)
@@ -327,7 +331,8 @@ class _Crown:
         return ((Enter if sign > 0 else Leave)(alias, JOINED, (event,)),)
 
     def witness(self, node: Node, alias: str, chain: Chain, carriers: Carriers, sign: int) -> Body:
-        """Definition 5.6: the projection has the key already, or still: the change goes through live rows above."""
+        """Definition 5.6: the projection had the key already, or still has it. The change is enumerated through live
+        rows above."""
         if not node.free:
             return ()
         change = self.change(chain, carriers, sign)
@@ -339,7 +344,7 @@ class _Crown:
     # P-updates (Algorithm 3)
 
     def project(self, node: Node, chain: Chain, carriers: Carriers, sign: int) -> Body:
-        """The projection of a node gains or loses its key, which is bound: the parent's rows that have it count."""
+        """The projection of a node gains or loses its key, which is bound: the parent's rows with the key count it."""
         parent = node.parent
         assert parent is not None
         alias = self.names.row(parent)
@@ -366,7 +371,7 @@ class _Crown:
     # Live rows (Lemma 5.5)
 
     def mark(self, node: Node, alias: str, chain: Chain, sign: int) -> Body:
-        """A row of a node becomes live, or ceases to be, and with it what it alone holds live below."""
+        """A row of a node becomes live, or ceases to be, and with it the rows below that are live through it alone."""
         alone, events = self.mark_children(node, chain, sign, LIVE)
         for child in node.reporting:
             if child.free or child.closed:
@@ -376,8 +381,8 @@ class _Crown:
         return (*alone, Leave(alias, LIVE, events))
 
     def mark_children(self, node: Node, chain: Chain, sign: int, subset: str) -> tuple[Body, tuple[Event, ...]]:
-        """What is done below a row whose slices in ``subset`` are the live keys: statements where the key is the
-        whole row, and events."""
+        """The statements below a row whose slices in ``subset`` are the live keys: those for keys that are the whole
+        row, and events for the others."""
         always: list[Statement] = []
         events: list[Event] = []
         for child in node.reporting:
@@ -391,7 +396,8 @@ class _Crown:
         return tuple(always), tuple(events)
 
     def mark_below(self, child: Node, chain: Chain, sign: int) -> Body:
-        """Mark the joined rows of a child that have the bound key: the chain's row alone, where it has one."""
+        """Mark the joined rows of a child that have the bound key. If the chain has a row of the child, only that
+        row."""
         link = next((link for link in chain if link.node is child and link.alias is not None), None)
         if link is not None and link.alias is not None:
             return self.mark(child, link.alias, chain, sign)
@@ -403,7 +409,7 @@ class _Crown:
         return (Loop(child.view().name, child.variables, at, alias, body, JOINED),)
 
     def awake(self) -> Body:
-        """Live rows brought up to date: all leave, then from the top down those come that meet a live row above."""
+        """Recompute the live rows: all leave, then from the top down those enter that match a live row above."""
         nodes = [n for n in self.root.nodes() if n.has_live]
         body: list[Statement] = []
         for node in nodes:
@@ -413,10 +419,10 @@ class _Crown:
             body.append(Loop(node.view().name, node.variables, (), alias, mark))
         return tuple(body)
 
-    # Sums of what is not free
+    # Sums of closed nodes
 
     def closed_update(self, node: Node, carriers: Carriers) -> Body:
-        """An update of a relation that is not free: its row, times what hangs below, is handed up."""
+        """An update of the relation of a closed node: its row, times the sums below, is passed up."""
         body: Body = ()
         if node.rows is not None:
             names = tuple(c.name for c in node.rows.components)
@@ -426,8 +432,8 @@ class _Crown:
     def hand_up(
         self, node: Node, bound: frozenset[str], carriers: Carriers, children: tuple[Node, ...], loop: bool
     ) -> Body:
-        """Join what is bound with the node's rows, where ``loop``, and with sums of children, and add the projection
-        to the node's sums."""
+        """Join the bound variables with the sums of children, and with the node's rows if ``loop``, and add the
+        projection to the node's sums."""
         assert node.sums is not None
         inner = carriers
         if loop:
@@ -455,7 +461,7 @@ class _Crown:
         return (Sum(total, components, body, self.summed(node, (carrier,))),)
 
     def summed(self, node: Node, carriers: Carriers) -> Body:
-        """The sums of a node take a payload at its key, which is bound."""
+        """The change of the sums of a node at its key, which is bound."""
         parent = node.parent
         assert parent is not None and node.sums is not None
         if parent.free and parent.is_projection and node in parent.fillers:
@@ -479,5 +485,5 @@ class _Crown:
         return (add, *self.hand_up(parent, frozenset(node.key), carriers, rest, parent.atom is not None))
 
     def sums_changed(self, node: Node, carriers: Carriers) -> Body:
-        """Sums that a free node reads changed, but were there before and are: a witness."""
+        """The sums that a free node reads changed, but exist before and after: a witness."""
         return self.rows.above(node, carriers, self.emit(1))

@@ -1,13 +1,11 @@
-"""The query as change propagation without joins takes it: filters at the leaves, an acyclic query, an output for
-which it is free-connex, and a join tree.
+"""The query in the form that change propagation without joins needs: filters at the leaves, acyclic, free-connex.
 
-A condition on the variables of one atom becomes a filter of the atom. Where the query is cyclic, atoms are grouped
-into the *bags* of a generalised hypertree decomposition of least width (``freshviews.query.hypertree``). A bag is an
-atom of the query from then on: the join of its atoms, projected on what other bags, conditions and the output need;
-its rows are kept by a strategy of their own (``freshviews.plan.crown.bags``). A *guard* of a bag is an atom of the
-bag's query that has each row of another atom, or of a projection of it, once: it restricts the bag, and its payload is
-counted where it is at home. Where the query is not free-connex
-(Section 7), variables are added to the output until it is.
+A condition on the variables of one atom becomes a filter of the atom. If the query is cyclic, atoms are grouped into
+the *bags* of a generalised hypertree decomposition of least width (``freshviews.query.hypertree``). From then on a bag
+is an atom of the query: the join of its atoms, projected on what other bags, conditions and the output need. A strategy
+of their own maintains the rows of bags (``plan.crown.bags``). A *guard* of a bag is an atom of the bag's query that has
+the distinct rows of another atom, or of a projection of it. It restricts the bag; the other atom's payload is counted
+in its own bag. If the query is not free-connex (Section 7), variables are added to the output until it is.
 """
 
 from __future__ import annotations
@@ -28,12 +26,14 @@ from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.types import BIGINT
 
 _MOST_ADDED = 4
-"""Beyond so many variables all are added to the output: the sets to choose from become too many."""
+"""Most variables that are added to the output selectively. If more are needed, all are added: there would be too many
+sets to choose from."""
 
 
 @dataclass(frozen=True)
 class BagQuery:
-    """The query of a bag; ``guards`` are the atoms, of other bags, that stand behind some of its atoms, by name."""
+    """The query of a bag. ``guards``: by name of an atom of the query, the atom of another bag that it is a projection
+    of."""
 
     query: Query
     guards: Mapping[str, Atom]
@@ -46,7 +46,8 @@ class BagQuery:
 
 @dataclass(frozen=True)
 class Prepared:
-    """``query`` is acyclic; ``bags`` are behind some of its atoms, by name; ``free`` is the output."""
+    """The prepared query. ``query`` is acyclic; ``bags`` are the queries of its atoms that are bags, by name; ``free``
+    is the output."""
 
     query: Query
     bags: Mapping[str, BagQuery]
@@ -55,7 +56,7 @@ class Prepared:
 
 @lru_cache(maxsize=64)
 def prepared(query: Query) -> Prepared:
-    """The query with filters at the leaves, bags where it is cyclic, and its output."""
+    """The query with filters at the leaves, bags if it is cyclic, and its output."""
     made = _filtered(query)
     bags: dict[str, BagQuery] = {}
     if not is_acyclic(hypergraph(made).edges):
@@ -64,8 +65,8 @@ def prepared(query: Query) -> Prepared:
 
 
 def output_of(query: Query) -> frozenset[str]:
-    """The free variables, those of conditions and lifts across atoms, and as few others as make an acyclic query
-    free-connex."""
+    """The output: the free variables, those of conditions and lifts across atoms, and the fewest others that make an
+    acyclic query free-connex."""
     graph = hypergraph(query)
     needed = graph.free.union(*graph.factors)
     rest = [v for v in graph.variables if v not in needed]
@@ -81,13 +82,13 @@ def output_of(query: Query) -> frozenset[str]:
 
 
 def graph_of(query: Query, free: frozenset[str]) -> Hypergraph:
-    """The hypergraph that join trees are made for."""
+    """The hypergraph for which join trees are made."""
     return Hypergraph(query.variables, free, hypergraph(query).edges)
 
 
 def tree_of(made: Prepared, updates: Mapping[str, float], named: str | None) -> JoinTree:
-    """The free-connex tree that is named, or the one whose updates, by atom or bag, cost least; a bag that is not
-    among them changes once per update of an atom in it. PlanError where the named one is none."""
+    """The named free-connex tree, or the one with the least cost of updates. ``updates``: numbers by atom or bag. A bag
+    without a number changes once per update of an atom in it. PlanError if the named tree is not valid."""
     query = made.query
     graph = graph_of(query, made.free)
     if named is not None:
@@ -121,7 +122,7 @@ def _filtered(query: Query) -> Query:
 
 
 def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
-    """The query over bags, and what is behind each bag of several atoms."""
+    """The query over bags, and the query of each bag of several atoms."""
     found = decomposition(hypergraph(query))
     outside = {*query.free, *(v for lift in _spanning(query) for v in columns_of(lift.expr))}
     joined = [bag for bag in found if len(bag.home) > 1 or bag.guards]
@@ -146,7 +147,7 @@ def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
         bags[name] = made
         atoms.append(Atom(name, "", made.query.free, tuple(Column(v, BIGINT) for v in made.query.free)))
         home |= dict.fromkeys(bag.home, name)
-    # What was lifted in an atom of a bag is lifted in the bag.
+    # A lift of an atom of a bag is a lift of the bag.
     moved = tuple(
         replace(a, lifts=tuple(Lift(home.get(lift.atom or "", lift.atom), lift.expr) for lift in a.lifts))
         for a in query.aggregates
@@ -155,7 +156,7 @@ def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
 
 
 def _bag_query(query: Query, name: str, bag: Bag, needed: set[str], conditions: tuple[Expr, ...]) -> BagQuery:
-    """The query of a bag, and the atoms behind its guards. A bag of several atoms has some at home, or none."""
+    """The query of a bag, and the atoms behind its guards. A bag has several atoms at home, or one with guards."""
     members = [query.atom(one) for one in bag.home]
     guards: dict[str, Atom] = {}
     for one in bag.guards:

@@ -1,10 +1,10 @@
-"""Enumeration over a join tree: the result (Algorithm 5) and the rows through given ones (Algorithm 6).
+"""Enumeration over a join tree: the result (Algorithm 5), and the rows that contain given ones (Algorithm 6).
 
-What is bound at first is a *chain*: nodes from where a change came in, each with the child it came from, up to the
-last one it reached. From there the loops go up through live rows, every one of which is in the result, and down
-through joined rows, every one of which meets something below. So no loop is ever empty, and the time between two
-rows depends on the query alone, but for conditions across atoms, which are applied as soon as their variables are
-bound, and for free variables added to the output.
+An enumeration starts from a *chain*: the nodes from where a change came in up to the last one that it reached, each
+with the child that the change came from. From there the loops go up through live rows, each of which is in the result,
+and down through joined rows, each of which matches rows below. So no loop is empty, and the time between two rows
+depends on the query alone. There are two exceptions: conditions across atoms, which are applied as soon as their
+variables are bound, and free variables that were added to the output.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ Finish = Callable[[Carriers], tuple[Statement, ...]]
 
 @dataclass(frozen=True)
 class Link:
-    """A node of a chain, the alias of its row (None where only the variables matter), and the child the change
-    came from."""
+    """A node of a chain, the alias of its row (None if only the variables matter), and the child that the change came
+    from."""
 
     node: Node
     alias: str | None
@@ -39,7 +39,8 @@ Chain = tuple[Link, ...]
 
 @dataclass(frozen=True)
 class _Step:
-    """A node to be bound: by its sums (``"sums"``), from below (``"up"``, ``source`` the child) or from above."""
+    """A node to be bound: by its sums (``sums``), from below (``up``, from the child ``source``) or from above
+    (``down``)."""
 
     how: str
     node: Node
@@ -56,7 +57,8 @@ class _State:
 
 @dataclass(frozen=True)
 class Rows:
-    """Writes enumerations of one query. ``names`` names the rows of nodes, ``finish`` handles a row."""
+    """Writes the enumerations of one query. ``names`` names the rows of nodes; ``finish`` writes what is done with a
+    row of the result."""
 
     query: Query
     root: Node
@@ -68,7 +70,7 @@ class Rows:
         return self._go(_State(frozenset(), (), (_Step("down", self.root),), pending), finish)
 
     def through(self, chain: Chain, carriers: Carriers, finish: Finish) -> tuple[Statement, ...]:
-        """The rows of the result that go through the rows of a chain."""
+        """The rows of the result that contain the rows of a chain."""
         pending = Pending(self.query.conditions, spanning_lifts(self.query))
         steps: list[_Step] = []
         for link in chain:
@@ -80,14 +82,14 @@ class Rows:
         return self._go(_State(bound, carriers, tuple(steps), pending), finish)
 
     def above(self, child: Node, carriers: Carriers, finish: Finish) -> tuple[Statement, ...]:
-        """The rows of the result that have the key of a child, which is bound."""
+        """The rows of the result that have the bound key of a child."""
         assert child.parent is not None
         pending = Pending(self.query.conditions, spanning_lifts(self.query))
         up = _Step("up", child.parent, child)
         return self._go(_State(frozenset(child.key), carriers, (up,), pending), finish)
 
     def member(self, finish: Finish) -> tuple[Statement, ...]:
-        """The row of the result whose free variables are bound."""
+        """The row of the result with the bound free variables, if there is one."""
         nodes = [node for node in self.root.nodes() if node.free]
         sums = [_Step("sums", c) for node in nodes for c in node.reporting if c.closed]
 
@@ -104,7 +106,7 @@ class Rows:
         return ask(nodes, ())
 
     def own(self, node: Node, alias: str) -> Carriers:
-        """What a row of a free node carries into payloads."""
+        """A row of a free node as a factor of payloads."""
         if not node.counted or node.is_union:
             return ()
         view = node.view()
@@ -112,11 +114,11 @@ class Rows:
         return (row_carrier(alias, replace(view, components=components)),)
 
     def where_joined(self, node: Node, alias: str, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """The body, where a row of a node is joined."""
+        """The body, run if a row of a node is joined."""
         return body if node.full is None else (Tally(alias, node.full[0], 0, node.full[1], body),)
 
     def where_live(self, child: Node, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
-        """The body, where some row of the parent with the child's key is in the result."""
+        """The body, run if some row of the parent with the child's key is in the result."""
         parent = child.parent
         assert parent is not None
         if parent.parent is None and len(child.key) == len(parent.variables):
@@ -127,7 +129,7 @@ class Rows:
         return (Exists(parent.view().name, tuple(parent.variables[i] for i in at), at, body, subset),)
 
     def _live(self, node: Node) -> str:
-        """The subset of a node's rows that are in the result: all joined ones at the root."""
+        """The subset of a node's rows that are in the result. At the root these are all joined rows."""
         if node.parent is not None:
             return LIVE
         return JOINED if node.has_joined else ""
@@ -174,7 +176,7 @@ class Rows:
         return (Loop(node.view().name, node.variables, at, alias, body, subset),)
 
     def _next(self, state: _State) -> _Step:
-        """Sums at once; then what lets a condition be applied; then up; then down."""
+        """The next step: sums first, then a step that lets a condition be applied, then up, then down."""
 
         def rank(step: _Step) -> tuple[bool, bool, bool]:
             bound = state.bound | frozenset(step.node.variables)

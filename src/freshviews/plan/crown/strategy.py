@@ -1,7 +1,6 @@
 """The strategy ``crown``: which of its programs a block gets, and when the planner prefers it.
 
-The result is enumerated where that is possible, else it is held in a view. The programs are made by
-``plan.crown.propagation``.
+The result is enumerated if that is possible, else it is held in a view. ``plan.crown.propagation`` makes the programs.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def _beats_view_tree(request: Request) -> bool:
 
 
 def _comes_once(request: Request) -> bool:
-    """True if the output determines the joined row, so that each is enumerated once, with its multiplicity of whatever
+    """True if the output determines the joined row. Then each row is enumerated once, with a multiplicity of either
     sign. A view tree cannot list such rows: those whose sum is zero hide each other."""
     block = request.block
     return block.kind == "bag" and len(block.query.atoms) > 1 and block.found_by_row
@@ -82,7 +81,7 @@ def joins_bags(request: Request) -> str | None:
 
 
 def _plan(request: Request) -> Program:
-    """The program whose rows or groups are enumerated, where there is one; else the result is held."""
+    """The program whose rows or groups are enumerated, if there is one; else that whose result is held."""
     block, main = request.block, request.query
     updates, tree, inner = rates_of(request.view, main, request.inputs), request.options.get(JOIN_TREE), _inner(request)
     signed = request.joins_negative
@@ -129,8 +128,8 @@ def _inner(request: Request) -> BagPlanner:
 
 
 def _check(request: Request) -> None:
-    """PlanError where the named updates cannot be read, whatever strategy is taken. The first rows of an order are read
-    from a view of its own, to which the option belongs."""
+    """PlanError if the named updates cannot be read, under every strategy. The first rows of an order are read from a
+    view of its own, to which the option belongs."""
     if request.block.limit is None:
         named_updates(request.view, request.inputs)
 

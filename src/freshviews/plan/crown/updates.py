@@ -1,10 +1,10 @@
-"""How many updates a join tree is chosen for: those that the view names, that are declared of its tables, or that its
-tables were seen to take.
+"""The expected numbers of updates, by which a join tree is chosen: named by the view, declared of its tables, or
+measured.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), "Query plan optimization" in Section
-6.3: where the number of updates of a relation is not known, it is estimated from the first ones. A view names them as
-``'freshviews.updates' = 'likes 5000, users 20'``; that is also how what was seen is kept. A bag of a cyclic query has
-updates too, which are those of its rows.
+6.3: unknown numbers of updates are estimated from the first ones. A view names them as ``'freshviews.updates' = 'likes
+5000, users 20'``; measured numbers are stored in the same way. A bag of a cyclic query has updates, too: those of its
+rows.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _DECLARED = frozenset({"freshviews.update_rate", "freshviews.rows"})
 
 
 def rates_of(view: ViewDef, query: Query, inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, float]:
-    """The expected updates of atoms, and of bags, as far as the view names them, else as far as their tables declare
-    them or, for want of that, how many rows they have. PlanError where what the view names cannot be read."""
+    """The expected updates of atoms and bags: those that the view names, else those that its tables declare, else the
+    declared rows of the tables. PlanError if the named ones cannot be read."""
     named = named_updates(view, inputs)
     if named is not None:
         atoms = {a.name: named[a.relation] for a in query.atoms if a.relation in named}
@@ -38,7 +38,7 @@ def rates_of(view: ViewDef, query: Query, inputs: Mapping[str, TableDef | ViewDe
 
 
 def named_updates(view: ViewDef, inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, float] | None:
-    """What the view names, by relation or bag; None where it names nothing. PlanError where that cannot be read."""
+    """The updates that the view names, by relation or bag; None if it names none. PlanError if they cannot be read."""
     text = dict(view.properties).get(NAMED)
     if text is None:
         return None
@@ -63,7 +63,8 @@ def _bags(view: ViewDef) -> dict[str, BagQuery]:
 
 
 def may_be_measured(view: ViewDef, inputs: Mapping[str, TableDef | ViewDef]) -> bool:
-    """Whether nothing is said of the updates of a view over stored tables that may differ in them: several, or bags."""
+    """True if no updates are declared for a view over stored tables whose updates may differ: it reads several tables,
+    or has bags."""
     said = dict(view.properties)
     if NAMED in said or "freshviews.join_tree" in said:
         return False
@@ -80,11 +81,11 @@ def may_be_measured(view: ViewDef, inputs: Mapping[str, TableDef | ViewDef]) -> 
 def better_updates(
     view: ViewDef, counts: Mapping[str, int], gain: float, rows: Mapping[str, int] | None = None
 ) -> str | None:
-    """What to name as ``'freshviews.updates'`` where the tree for these counts, by relation, costs less, so many times,
-    than the one for equal numbers of updates; None where it does not, or where no tree can say.
+    """The ``'freshviews.updates'`` for these counts by relation, if the tree chosen by them costs less than ``1 /
+    gain`` of the tree for equal numbers; None if it does not, or if no tree can be compared.
 
-    ``rows``: how many there are, by relation and bag. An update of a relation changes as many rows of a bag as, on
-    average, a row of the relation is in; where nothing is known of the bag, one.
+    ``rows``: rows by relation and bag. An update of a relation changes as many rows of a bag as a row of the relation
+    is part of on average; one if the rows of the bag are not known.
     """
     for block in view.blocks:
         made = prepared(block.query)
