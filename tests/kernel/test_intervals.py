@@ -5,9 +5,9 @@ import random
 import numpy as np
 import pytest
 
-from freshviews.engine.traces.interval_tree import IntervalTree
 from freshviews.kernel.btree.pages import LEVEL, VISITED
 from freshviews.kernel.memory.mem import PURE_PYTHON, load
+from tests.kernel.interval_tree import IntervalTree
 from tests.kernel.tree_model import SMALL_PAGES, Row, apply, check_pages
 from tests.kernel.tree_versions import TreeVersion
 

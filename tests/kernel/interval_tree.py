@@ -1,4 +1,4 @@
-"""Interval trees held from Python: a thin face over ``kernel.trace.intervals``."""
+"""Interval trees of ``kernel.trace.intervals``, for tests."""
 
 from __future__ import annotations
 
