@@ -1,4 +1,4 @@
-"""Distinct aggregates, hung on the main query of a block under every strategy: interpreter against oracle."""
+"""Distinct aggregates, attached to the main query of a block under every strategy: interpreter against oracle."""
 
 from __future__ import annotations
 

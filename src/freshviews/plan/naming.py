@@ -7,7 +7,7 @@ user chooses: variables, rows and views are told apart by their names alone.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from freshviews.expr.nodes import Column, columns_of
@@ -27,21 +27,23 @@ class Namer:
     """Makes names for the program of one query, each different from all others.
 
     ``taken``: further names that no fresh name may equal. The first wish for a name is granted; a name that is taken
-    gets a mark at its end.
+    gets a mark at its end. ``fold`` maps a name to what names are compared by: ``str.lower`` for those that users may
+    write in any case.
     """
 
-    def __init__(self, query: Query, taken: Iterable[str] = ()) -> None:
+    def __init__(self, query: Query, taken: Iterable[str] = (), fold: Callable[[str], str] = str) -> None:
+        self._fold = fold
         self._variables = frozenset(query.variables)
         self._lifts = lift_names(query)
-        self._taken = {RESULT, *chosen_names(query), *self._lifts.values(), *taken}
+        self._taken = set(map(fold, (RESULT, *chosen_names(query), *self._lifts.values(), *taken)))
         self._known: dict[Hashable, str] = {}
 
     def fresh(self, wanted: str, mark: str = "_") -> str:
         """A new name: the wanted one, with as many marks as make it new."""
         name = wanted
-        while name in self._taken:
+        while self._fold(name) in self._taken:
             name += mark
-        self._taken.add(name)
+        self._taken.add(self._fold(name))
         return name
 
     def of(self, thing: Hashable, wanted: str, mark: str = "_") -> str:

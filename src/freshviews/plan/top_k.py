@@ -11,8 +11,8 @@ x, y FROM r ORDER BY x DESC LIMIT 10``::
 
     on r(x, y) += m:
         r[x, y] += m
-            then, as r:
-                for x_, y_, d in first 10 of r, as r grows by m:
+            then, as r_row:
+                for x_, y_, d in first 10 of r, as r_row grows by m:
                     Q[x_, y_] += d
 
 The query has one relation. ``ORDER BY`` over a join reads a view of its own.

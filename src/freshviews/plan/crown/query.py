@@ -17,6 +17,7 @@ from itertools import combinations
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column, Expr, columns_of, substitute
+from freshviews.plan.naming import Namer
 from freshviews.query.acyclic import JoinTree, is_acyclic
 from freshviews.query.hypergraph import Hypergraph, hypergraph
 from freshviews.query.hypertree import Bag, decomposition
@@ -131,7 +132,7 @@ def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
     atoms: list[Atom] = []
     bags: dict[str, BagQuery] = {}
     home: dict[str, str] = {}
-    taken = {name.lower() for atom in query.atoms for name in (atom.name, atom.relation)}
+    names = _names_for(query)
     for bag in found:
         if bag not in joined:
             atoms.append(query.atom(bag.home[0]))
@@ -140,9 +141,7 @@ def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
         inside = tuple(c for c in query.conditions if bag.variables.issuperset(columns_of(c)))
         needed = outside.union(*(b.variables for b in found if b is not bag))
         name = "_".join(bag.home if len(bag.home) > 1 else (*bag.home, *bag.guards))
-        while name.lower() in taken:
-            name += "_"
-        taken.add(name.lower())
+        name = names.fresh(name)
         made = _bag_query(query, name, bag, needed, inside)
         bags[name] = made
         atoms.append(Atom(name, "", made.query.free, tuple(Column(v, BIGINT) for v in made.query.free)))
@@ -159,12 +158,11 @@ def _bag_query(query: Query, name: str, bag: Bag, needed: set[str], conditions: 
     """The query of a bag, and the atoms behind its guards. A bag has several atoms at home, or one with guards."""
     members = [query.atom(one) for one in bag.home]
     guards: dict[str, Atom] = {}
+    names = _names_for(query)
     for one in bag.guards:
         source = query.atom(one)
         kept = tuple(v for v in source.variables if v in bag.variables)
-        guard = f"{one}_guard"
-        while any(atom.name == guard for atom in query.atoms):
-            guard += "_"
+        guard = names.fresh(f"{one}_guard")
         guards[guard] = source
         members.append(Atom(guard, guard, kept, tuple(Column(v, BIGINT) for v in kept)))
     aggregates = tuple(
@@ -174,6 +172,11 @@ def _bag_query(query: Query, name: str, bag: Bag, needed: set[str], conditions: 
     )
     free = tuple(v for v in dict.fromkeys(v for atom in members for v in atom.variables) if v in needed)
     return BagQuery(Query(name, free, tuple(members), aggregates, conditions), guards)
+
+
+def _names_for(query: Query) -> Namer:
+    """Names for bags and guards, which are atoms beside those of the query. A view may write them in any case."""
+    return Namer(query, (name for atom in query.atoms for name in (atom.name, atom.relation)), str.lower)
 
 
 def _spanning(query: Query) -> tuple[Lift, ...]:
