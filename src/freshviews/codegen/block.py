@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import assert_never
 
 from freshviews.codegen.imports import import_lines
@@ -35,6 +35,11 @@ from freshviews.query.block import Block
 
 _TRIGGER = "int64(int64, int64, int64)"
 _EVALUATE = "int64(int64)"
+_OPTIONAL = (
+    "read_change", "read_rows", "read_group", "read_groups", "read_listed", "close_listed", "project", "awake",
+    "evaluate",
+)  # fmt: skip
+"""Functions that not every module has."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +62,18 @@ class CompiledBlock:
 
     source: str
     triggers: tuple[CompiledTrigger, ...]
+    constants: tuple[str, ...]
+    each: Mapping[str, Function]
+    enumerate: Function | None
     read_change: Function | None
     read_rows: Function | None
     read_group: Function | None
-    enumerate: Function | None
+    read_groups: Function | None
+    read_listed: Function | None
+    close_listed: Function | None
     project: Function | None
-    constants: tuple[str, ...]
-    awake: Function | None = None
-    each: Mapping[str, Function] = field(default_factory=dict)
-    read_groups: Function | None = None
-    read_listed: Function | None = None
-    close_listed: Function | None = None
-    evaluate: Function | None = None
+    awake: Function | None
+    evaluate: Function | None
 
 
 def generate(
@@ -152,27 +157,17 @@ def compile_block(
     source, constants = generate(program, block, raw_columns, projected, having, counted, looked_up)
     signatures = {f"on_{i}": _TRIGGER for i in range(len(program.triggers))}
     functions = build(source, signatures | ({"evaluate": _EVALUATE} if isinstance(program.upkeep, Evaluated) else {}))
-    triggers = tuple(
-        CompiledTrigger(trigger.relation, columns_read(trigger), functions[f"on_{i}"])
-        for i, trigger in enumerate(program.triggers)
-    )
     numbered = {relation: f"each_{i}" for i, relation in enumerate(_one_by_one(program))}
-    each = {relation: functions[name] for relation, name in numbered.items() if name in functions}
     return CompiledBlock(
         source,
-        triggers,
-        functions.get("read_change"),
-        functions.get("read_rows"),
-        functions.get("read_group"),
-        functions.get("enumerate_rows"),
-        functions.get("project"),
+        tuple(
+            CompiledTrigger(trigger.relation, columns_read(trigger), functions[f"on_{i}"])
+            for i, trigger in enumerate(program.triggers)
+        ),
         constants,
-        functions.get("awake"),
-        each,
-        functions.get("read_groups"),
-        functions.get("read_listed"),
-        functions.get("close_listed"),
-        functions.get("evaluate"),
+        each={relation: functions[name] for relation, name in numbered.items() if name in functions},
+        enumerate=functions.get("enumerate_rows"),
+        **{name: functions.get(name) for name in _OPTIONAL},
     )
 
 

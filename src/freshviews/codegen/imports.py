@@ -1,4 +1,4 @@
-"""What generated source imports: kernel functions, and words of a table's header."""
+"""What generated source may import: kernel functions, and positions of words in headers."""
 
 from __future__ import annotations
 
@@ -40,6 +40,13 @@ _MODULES = (
     sum_table,
     mem,
 )
+_HOMES = {
+    name: module
+    for module in reversed(_MODULES)
+    for name, value in vars(module).items()
+    if callable(value) or isinstance(value, int)
+}
+"""The first module that has a kernel function or a header word of some name."""
 _ALWAYS = ("jit", "load", "load32", "store")
 _TABLE_WORDS = ("INDEX_LIST", "JOURNAL", "JOURNALED", "LIVE", "ORDERED_LIST", "ROWS", "SCRATCH", "USED", "WIDTH")
 _BUILTINS = ("abs", "bool", "float", "int", "len", "max", "min", "range")
@@ -59,12 +66,7 @@ def import_lines(words: set[str]) -> list[str]:
     ]
     left = words - {*_ALWAYS, *_TABLE_WORDS, "NULL"}
     for module in _MODULES:
-        own = sorted(name for name in left if _is_kernel(getattr(module, name, None)))
+        own = sorted(name for name in left if _HOMES.get(name) is module)
         if own:
             lines.append(f"from {module.__name__} import {', '.join(own)}")
-            left.difference_update(own)
     return lines
-
-
-def _is_kernel(value: object) -> bool:
-    return callable(value) or isinstance(value, int)

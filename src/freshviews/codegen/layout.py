@@ -1,8 +1,8 @@
-"""Where things lie: the words of a program's state, of its batches, and of its rows.
+"""Layouts in memory: the words of a program's state and of the rows of its views.
 
-State words: status, changes buffer, whether changes are wanted, constants, then a table per view, then a
-scratch block per real accumulator, then the balance of a program that has parts. Status words: error code,
-first row at fault, steps counted.
+State words: status, changes buffer, whether changes are wanted, constants, then a table per view, then a scratch block
+per real accumulator, then the balance of a program with partitions. Status words: error code, first row at fault,
+steps counted.
 """
 
 from __future__ import annotations
@@ -53,22 +53,22 @@ def row_layout(view: View) -> RowLayout:
 
 
 def emitted_row(program: Program) -> View:
-    """What a program emits, as rows of a view: key and payload."""
+    """The rows that a program emits, as a view: key and payload."""
     return View("emitted", program.free, program.result.emitted)
 
 
 def emitted_integers(program: Program) -> int:
-    """How many of the components that a program emits, the first ones, have one word; the others are reals."""
+    """Number of emitted components of one word; they come first, the others are reals."""
     return sum(words_of(component) == 1 for component in program.result.emitted)
 
 
 def table_word(program: Program, view: str) -> int:
-    """Which state word holds the handle of a view's table."""
+    """The state word that holds the handle of a view's table."""
     return FIRST_TABLE + [v.name for v in program.views].index(view)
 
 
 def balance_word(program: Program) -> int:
-    """Which state word holds the address of the balance."""
+    """The state word that holds the address of the balance."""
     return table_word(program, program.views[-1].name) + 1 + len(set(real_scratch(program).values()))
 
 
