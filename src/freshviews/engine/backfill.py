@@ -1,4 +1,4 @@
-"""A view is filled from what its inputs hold, in batches of bounded size."""
+"""Backfill: a view takes the rows that its inputs hold, in batches of bounded size."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def fill(
     whole: Callable[[], AbstractContextManager[None]] = nullcontext,
     at_once: bool = False,
 ) -> None:
-    """Fill an empty view. Rows of trusted tables are not stored and take no part.
+    """Backfill an empty view. Rows of trusted tables are not stored and take no part.
 
-    ``whole`` guards each batch: between batches the caller may be interrupted. ``at_once``: what the rows come to may
-    be joined, where that is cheaper, and what is kept by its trace is walked once for all rows, which takes the memory
-    of the join, or of its derivations, beside. Raises EvaluationError, OutOfMemory; the view is then to be cleared or
+    ``whole`` guards each batch: between batches the caller may be interrupted. ``at_once``: all rows may be joined
+    together where that is cheaper, and traced joins are maintained once, after all rows. That takes the memory of the
+    join, or of its derivations, in addition. Raises EvaluationError, OutOfMemory; the view must then be cleared or
     closed.
     """
     sizes = _sizes(view, relations)
@@ -45,7 +45,7 @@ def fill(
 
 
 def _sizes(view: ViewState, relations: Relations) -> dict[str, float]:
-    """Rows of the inputs as they lie."""
+    """Rows of the inputs as stored."""
     sizes = {}
     for name in view.maintained.inputs:
         source = relations.get(name)

@@ -1,4 +1,4 @@
-"""The change of a view from one version to the next, and who is told of it."""
+"""The change of a view from one version to the next, and its subscribers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from freshviews.engine.codes.decoding import Decoder
 
 
 class Change:
-    """How a view changed at a version: rows that came (positive) and went (negative multiplicity)."""
+    """The change of a view at a version: rows with positive (inserted) or negative (deleted) multiplicity."""
 
     def __init__(self, view: str, version: int, batch: CodeBatch, decoder: Decoder) -> None:
         self.view = view
@@ -49,7 +49,7 @@ class Change:
 
 
 class Subscription:
-    """A callback that is told of every change of a view. Call it, or its ``unsubscribe``, to end it."""
+    """A callback for every change of a view. Call the subscription, or its ``unsubscribe``, to end it."""
 
     def __init__(self, callback: Callable[[Change], object], end: Callable[[Subscription], None]) -> None:
         self.callback = callback

@@ -1,4 +1,4 @@
-"""The database: tables go in, views stay fresh."""
+"""The database: the face of the engine."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Database:
     def execute(self, sql: str) -> None:
         """Execute a script of CREATE and DROP statements: all of it, or on an error none of it.
 
-        A view over tables that have rows is filled from them before this returns. Raises SqlError with line
+        A view over tables that have rows is backfilled before this returns. Raises SqlError with line
         and column, CatalogError, PlanError, and EvaluationError where a view cannot be computed.
         """
         with self._lock:
@@ -129,7 +129,7 @@ class Database:
     def define(self, statements: Sequence[Statement]) -> None:
         """As ``execute``, for statements that were parsed (see ``freshviews.sql.parse_script``) or made.
 
-        Only for a database in memory: one that is kept has its definitions as SQL. Raises FreshviewsError.
+        Only for a database in memory: a durable one has its definitions as SQL. Raises FreshviewsError.
         """
         with self._lock:
             self._check_usable()
@@ -237,7 +237,7 @@ class Database:
 
         Record batches of at most ``rows`` rows have the view's columns, ``_multiplicity``, and ``_update``: the
         position of the update in ``changes``. Nothing is applied before it is asked for: several updates become a
-        version together, as many as have some batches of changes, then these are handed out. No more is held than
+        version together, as many as make a few batches of changes, then these are returned. No more is held than
         that and the change of one update. Where one is refused, so are those of its version and all after it. Errors
         as ``insert``.
         """
@@ -383,10 +383,10 @@ class Database:
         """A database in memory that goes on from an image; ``statements`` are what would ``define`` it.
 
         The files are mapped, and read as they are touched; they may be deleted, but must not change. What the image
-        lacks is new: tables are empty, views are filled from what they read, as is a view whose definition is
-        another by now, or that another freshviews kept by other programs. ``verify``: read large arrays at once to
-        see that they are as they were written. The version is 0. Raises StoreError where a file is missing or
-        damaged, a table is not what it was, or a view to be filled reads a trusted table that has had rows.
+        lacks is new: tables are empty, views are backfilled, as are views with another definition or with other
+        programs than those of the freshviews that wrote it. ``verify``: read large arrays at once and check their
+        sums. The version is 0. Raises StoreError where a file is missing or
+        damaged, a table is not what it was, or a view to be backfilled reads a trusted table that has had rows.
         """
         made = cls()
         made._relations = read_database(Path(folder), statements, made._dictionary, verify)

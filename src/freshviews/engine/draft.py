@@ -37,8 +37,8 @@ def _fill_every_one(view: ViewState, relations: Relations) -> bool:
 class Draft:
     """``whole`` guards each step that must not be interrupted; ``everything`` as of ``Relations.connect``.
 
-    ``measured``: where nothing is said of the updates of a new view, join trees are chosen by those that its tables
-    have had; ``chosen`` has the statements that make it so again.
+    ``measured``: if nothing declares the updates of a new view, its join tree is chosen by the updates that its tables
+    have had; ``chosen`` has the statements that repeat this choice.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Draft:
 
     @property
     def chosen(self) -> list[str]:
-        """Statements that say what was chosen by what was measured, of views that are there now."""
+        """Statements that name the measured updates of views that still exist."""
         kept = {key: dict(view.definition.properties).get(NAMED) for key, view in self._views.items()}
         made = [(key, updates) for key, updates in self._chosen.items() if kept.get(key) == updates]
         return [statement_of(self._views[key].name, updates) for key, updates in made]
@@ -98,7 +98,7 @@ class Draft:
         load: Callable[[Relations], None],
         restore: Callable[[ViewState, Relations], bool],
     ) -> None:
-        """Make what is left of scripts executed one after the other, without the detours; see ``remake``."""
+        """Make the relations that are left after all scripts; see ``remake``."""
         catalog = self.relations.catalog
         numbers: dict[str, int] = {}
         for script in scripts:
@@ -118,8 +118,8 @@ class Draft:
     ) -> None:
         """Make the relations of a catalog, whose tables have these numbers.
 
-        ``load`` gives the tables their rows before the views are made; ``restore`` gives a view what it holds,
-        or tells that it is to be filled.
+        ``load`` gives the tables their rows before the views are made. ``restore`` gives a view its state, or returns
+        False; then the view is backfilled.
         """
         for table in catalog.tables.values():
             self.make_table(table, numbers[table.name])
@@ -142,7 +142,7 @@ class Draft:
     def make_view(
         self, definition: ViewDef, restore: Callable[[ViewState, Relations], bool] = _fill_every_one
     ) -> None:
-        """Plan and compile a view, and fill it from what its inputs hold, unless ``restore`` gives it that."""
+        """Plan and compile a view, and backfill it unless ``restore`` gives it its state."""
         inputs: dict[str, TableDef | ViewDef] = {}
         for name in definition.inputs:
             source = self.relations.get(name)
@@ -161,13 +161,13 @@ class Draft:
         if not restore(view, self.relations):
             fill(view, self.relations, self._whole, at_once=True)
             if view.maintained.may_fail_in_output:
-                # A view that cannot be read now could not be left by any batch: the old row has no value.
+                # If an output has no value now, no later batch could replace that row.
                 for _ in view.batches(ROWS):
                     pass
         self._views[definition.name.lower()] = view
 
     def alter_view(self, definition: ViewDef) -> None:
-        """Plan a view anew and fill it, in the place of the one of this name, whose rows are the same."""
+        """Plan and backfill a view again, in the place of the one of this name, whose rows are the same."""
         name = definition.name.lower()
         old = self._views[name]
         self.make_view(definition)
@@ -176,7 +176,7 @@ class Draft:
         self._altered.setdefault(name, old)
 
     def _measured_view(self, definition: ViewDef) -> ViewDef:
-        """The view, told what updates its tables have had where that makes a cheaper join tree."""
+        """The view, with the updates that its tables have had named where that makes its join tree cheaper."""
         updates = None if definition.internal else better_for(definition, self.relations, 1.0)
         if updates is None:
             return definition
@@ -203,6 +203,6 @@ class Draft:
         return relations
 
     def abandon(self) -> None:
-        """Give back what was made; nothing, once finished."""
+        """Free what was made; nothing, once finished."""
         for one in reversed(self._fresh):
             one.close()

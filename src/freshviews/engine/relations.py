@@ -45,7 +45,7 @@ class Relations:
             one.close()
 
     def connect(self, everything: bool) -> None:
-        """Work out, for every relation, who reads it and what of it must be encoded and kept.
+        """Compute, for every relation, the views that read it and the columns that must be encoded.
 
         ``everything``: encode every column of trusted tables too, not just what views read.
         """

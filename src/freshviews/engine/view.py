@@ -33,7 +33,7 @@ Guard = Callable[[Relation], AbstractContextManager[RLock]]
 class Rows:
     """The rows of a relation.
 
-    Every reader sees the version at which it began, whatever is committed meanwhile. A row of multiplicity 2
+    Every reader sees the version at which it began, also if others are committed meanwhile. A row of multiplicity 2
     comes twice; a row of negative multiplicity, which only trusted tables can bring about, does not come.
     """
 
@@ -122,7 +122,7 @@ class Table(Rows):
 
 
 class View(Rows):
-    """A view that is kept fresh."""
+    """A view, maintained at every commit."""
 
     _state: ViewState
 
@@ -184,8 +184,8 @@ class View(Rows):
         """Have ``callback`` called with every change of the view that is not empty, from now on.
 
         It is called after the commit, in the thread that committed, one change after the other. What it
-        raises does not undo the batch: the other subscribers are still told, then SubscriberError is raised
-        to whoever committed. It may itself insert; subscribers are told of that afterwards.
+        raises does not undo the batch: the other subscribers are still called, then SubscriberError is raised
+        to the caller of the commit. A callback may insert; subscribers are called with that change afterwards.
         """
         state = self._state
 

@@ -1,5 +1,8 @@
-"""Filling views at once: rows are stored, then joined, instead of a delta each, for a cyclic view under ``first_order``
-by a join of its own (``plan.trie.at_once``), and where a join is kept by its trace, by walking that once."""
+"""Backfill at once: rows are stored, then joined, instead of a delta per row.
+
+A cyclic view under ``first_order`` has a join of its own for that (``plan.trie.at_once``). A traced join is maintained
+once, after the last row.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,8 @@ TOGETHER = 8
 
 
 def state_at_once(plan: Plan, block: Block, sizes: Mapping[str, float], dictionary: Dictionary) -> BlockState | None:
-    """The state to be fed in the place of a block's own, and handed over; None where deltas are as good, and where
-    functions of strings are computed before the triggers run. ``sizes``: rows by relation."""
+    """The state that takes the rows in the place of a block's own; None where deltas are as fast, and where functions
+    of strings are computed before the triggers run. ``sizes``: rows by relation."""
     if not plan.by.stores_rows or plan.kind.acyclic or _steps(plan.program, block.query, sizes) < WORTH:
         return None
     program = at_once.plan(plan.program, block, sizes)
@@ -59,7 +62,7 @@ def _only_intersects(program: Program) -> bool:
 
 
 def hand_over(made: BlockState, state: BlockState) -> bool:
-    """Join what was fed, and give all of it to an empty state; whether that could be done. What was made is closed."""
+    """Join the rows of ``made``, move its tables to the empty ``state``, and close it; False where that failed."""
     made.evaluate()
     try:
         made.enter_pending()
@@ -73,7 +76,7 @@ def hand_over(made: BlockState, state: BlockState) -> bool:
 
 
 def walked(state: BlockState) -> bool:
-    """Walk the joins that a state keeps by their traces, over all that it was fed; whether that could be done. From
-    empty tables this is a leapfrog triejoin."""
+    """Maintain the traced joins of a state over all rows that it took; False where that failed. From empty tables this
+    is a leapfrog triejoin."""
     state.walk()
     return not state.program.upkeep.joins or (not state.failed() and int(state.status[0]) == 0)

@@ -1,16 +1,16 @@
 """The exponent of heavy and light parts where it is left to the stream: ``'freshviews.epsilon' = 'auto'``.
 
-The exponent of IVM^eps (Kara et al., ICDT 2019) is best chosen by what updates meet. After each major rebalancing the
-degrees of all values are looked at, and each exponent that the program allows is priced by what an update would take
-in the mean, had it hit a row at random, with the threshold N^eps:
+The exponent of IVM^eps (Kara et al., ICDT 2019) is best chosen by the degrees that updates meet. After each major
+rebalancing, each exponent that the program allows is priced by the mean steps of an update of a random row, with the
+threshold N^eps:
 
 - a light value has its rows gone through: the sum of the squares of the light degrees, by all rows;
 - a heavy one has the heavy values gone through: the share of the rows that are heavy, times the heavy values.
 
 Where reading goes through heavy values as well, so that its delay is not constant, a row that was read costs as many
 steps as there are heavy values; updates and rows read are counted from one major rebalancing to the next. The cheapest
-exponent is taken, and of those within a tenth of it the one nearest to that in use, so that it does not go to and fro.
-It comes into force with the next major rebalancing, which parts everything anew.
+exponent is taken, and of those within a tenth of it the one nearest to that in use, so that it does not oscillate.
+It takes effect at the next major rebalancing, which partitions all views again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Empty states are fed their tables in passes, each through some of the triggers (``plan.passes``)."""
+"""Empty states take their tables in passes, each through some of the triggers (``plan.passes``)."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ class BlockState:
         self._exponents = [partition.epsilon for partition in partitions]
 
     def _look(self, updates: int) -> None:
-        """After a batch: where a major rebalancing was in it, the exponent for the next one is chosen."""
+        """After a batch with a major rebalancing: choose the exponent for the next one."""
         self._updates += updates
         balancing = self.program.balancing
         if balancing is None or self._balance[balances.MAJOR] == self._looked:
@@ -155,20 +155,20 @@ class BlockState:
 
     @property
     def balance(self) -> list[int]:
-        """The words of the balance (``kernel.hash.balance``), to be kept with an image."""
+        """The words of the balance (``kernel.hash.balance``), for an image."""
         return [int(word) for word in self._balance]
 
     def want_changes(self, wanted: bool) -> None:
-        """Keep the change of each batch from now on, or no longer."""
+        """Note the change of each batch from now on, or no longer."""
         self._state[2] = int(wanted)
         self._asleep = True
         for view, handle in zip(self.program.views, self.tables, strict=True):
             if view.journal:
-                # Of a result that is made anew the change is what it is against what it was.
+                # The change of an evaluated result is the difference of its contents.
                 mem.store(handle, table.JOURNALING, int(wanted and not isinstance(self.program.upkeep, Evaluated)))
 
     def run(self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int) -> None:
-        """Run the relation's triggers over ``n`` rows; columns are (address, stride in words). Then comes ``walk``."""
+        """Run the relation's triggers over ``n`` rows; columns are (address, stride in words). ``walk`` must follow."""
         if self._orders_strings:
             self._refresh_strings()
         if self._asleep and self._state[2]:
@@ -178,7 +178,7 @@ class BlockState:
             self._look(n)
 
     def walk(self) -> None:
-        """Maintain what is kept by its trace, for all rows that have come since the last time."""
+        """Maintain the traced joins, for all rows since the last call."""
         if self.program.upkeep.joins:
             self._tracing.run(self.status, self._by_view(), self._run_triggers)
 
@@ -243,7 +243,7 @@ class BlockState:
             buffers.clear_buffer(self.raw)
 
     def _awake(self) -> None:
-        """Bring up to date what is kept only while changes are wanted."""
+        """Bring up to date what triggers maintain only while changes are wanted."""
         if self.compiled.awake is not None:
             self.compiled.awake(self.state)
         self._asleep = False
@@ -317,8 +317,8 @@ class BlockState:
             buffers.free_buffer(out)
 
     def enter_pending(self) -> None:
-        """Enter all pending rows; see ``kernel.hash.pending``. MemoryError where memory is out; nothing is lost
-        then."""
+        """Flush all deferred rows to the indexes; see ``kernel.hash.pending``. MemoryError if memory runs out; no row
+        is lost then."""
         for handle in self.tables:
             if mem.load(handle, table.PENDING) and pending.enter_pending(handle, address(self.status)) < 0:
                 mem.store(handle, table.FAILED, 0)
@@ -383,7 +383,7 @@ class BlockState:
             buffers.free_buffer(out)
 
     def evaluate(self) -> None:
-        """Make anew what triggers do not keep."""
+        """Recompute the views that triggers do not maintain."""
         assert self.compiled.evaluate is not None
         assert isinstance(self.program.upkeep, Evaluated)
         for view in self.program.upkeep.recomputed:
@@ -425,7 +425,7 @@ class BlockState:
                 state._state[FIRST_TABLE + i] = handle
 
     def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping, balance: Sequence[int] = ()) -> None:
-        """Go on as the state whose tables' kept words and arrays, and balance, these are; see ``kernel.image``.
+        """Take over the words and arrays of the tables, and the balance, of an image; see ``kernel.image``.
 
         The mapping becomes the state's own.
         """
@@ -442,7 +442,7 @@ class BlockState:
         self._asleep = True
 
     def sizes(self) -> dict[str, tuple[int, int]]:
-        """Rows and bytes by view, pending rows as they lie."""
+        """Rows and bytes by view, deferred rows as stored."""
         found = {
             view.name: (mem.load(handle, table.LIVE) + mem.load(handle, table.PENDING), table.table_bytes(handle))
             for view, handle in zip(self.program.views, self.tables, strict=True)
@@ -450,7 +450,7 @@ class BlockState:
         return found | self._tracing.sizes()
 
     def traces(self) -> list[str]:
-        """What is to be said of the traces that are kept."""
+        """Lines of text about the traced joins, for EXPLAIN."""
         return self._tracing.described()
 
     def balance_size(self) -> BalanceSize | None:

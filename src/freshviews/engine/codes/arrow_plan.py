@@ -60,7 +60,7 @@ class ArrowPlan:
     strings: tuple[tuple[int, int], ...]
     """(column of the schema, row of the codes) of the strings that become codes."""
     structure: Codes
-    """Where a batch tells of itself while it is read, by one thread at a time."""
+    """The C structure of the batch that is read; one thread reads at a time."""
     places: tuple[int, int]
     """Addresses of the words and of the structure: to ask for one takes as long as to read a row."""
 

@@ -40,7 +40,7 @@ def address_of(array: Codes) -> tuple[int, int]:
     """Address of the first word and the stride in words."""
     stride = array.strides[0] >> 3
     if stride == 1:
-        # NumPy takes four times as long to tell, which a batch of one row would feel.
+        # NumPy takes four times as long, a notable part of a batch of one row.
         try:
             return addressof(c_char.from_buffer(array.data)), 1
         except (TypeError, ValueError):  # arrays that are empty or not to be written

@@ -1,4 +1,4 @@
-"""What a user may hand over as rows, brought to one of two shapes: a list of rows, or Arrow."""
+"""The accepted shapes of rows, converted to one of two: a list of rows, or Arrow."""
 
 from __future__ import annotations
 

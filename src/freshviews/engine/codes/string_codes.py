@@ -27,9 +27,9 @@ class StringCodes:
         self._point()
 
     def refresh(self) -> None:
-        """Enter the strings that came since the last call."""
+        """Add the strings since the last call."""
         dictionary = self._dictionary()
-        assert dictionary is not None, "whoever encodes holds the dictionary"
+        assert dictionary is not None, "the encoder holds the dictionary"
         size = len(dictionary)
         if size == self._entered:
             return
@@ -52,7 +52,7 @@ _shared: WeakKeyDictionary[Dictionary, StringCodes] = WeakKeyDictionary()
 
 
 def codes_of(dictionary: Dictionary) -> StringCodes:
-    """The one of a dictionary."""
+    """The string codes of a dictionary, made once."""
     found = _shared.get(dictionary)
     if found is None:
         found = _shared[dictionary] = StringCodes(dictionary)

@@ -1,16 +1,15 @@
 """The change of a view that each update makes, in order, in Arrow batches of bounded size.
 
-Updates are committed a few at a time: each piece is a version, and its changes are handed out before the next piece
-is begun, so that a slow reader stops the producer. How many make a piece follows from how many rows of change they
-make. Where the view's result is enumerated, updates run one after the other within a piece, and one that turns out to
-change too much is taken back and cut; elsewhere a piece is one update. So what is held is bounded by a few batches and
-the change of one update.
+Updates are committed in pieces. Each piece is a version, and its changes are returned before the next piece begins, so
+that a slow reader stops the producer. The size of a piece follows from the rows of change of earlier ones. Where the
+view's result is enumerated, the updates of a piece run one by one, and a piece with too large a change is taken back
+and cut; elsewhere a piece is one update. So memory is bounded by a few batches and the change of one update.
 
-The change of many updates together is told so, too, without being held: their net effect is applied, deletes first.
-A row of a join that is lost has a deleted row in it, so that no insert brings it back; it is lost with the first of
-these, and one that is gained comes with the last. So each comes once, where a row of the result tells those of the
-tables. Where it does not, as in a projection, a row may be lost with one derivation and come with another, and that
-is known only at the end: to tell it once, what was lost would have to be held, or the state as it was before.
+``net_change`` returns the change of many updates together, without holding it: their net effect is applied, deletes
+first. A row of a join that is lost has a deleted row in it, so no insert brings it back; it is lost with the first of
+its deleted rows, and a new one appears with the last of its inserted rows. So each row of the change is returned once,
+if a row of the result determines the rows of the tables. Otherwise, as in a projection, a row may be lost with one
+derivation and return with another; that is known only at the end.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ UPDATE = "_update"
 """Name of the column with the position of the update, among those given, behind a row of the change."""
 
 MOST = 1 << 14
-"""Updates of a piece, at most."""
+"""Most updates of a piece."""
 
 BATCHES = 4
-"""Batches of change that a piece may make, beyond the change of its last update."""
+"""Most batches of change that a piece may make, besides the change of its last update."""
 
 CommitPiece = Callable[[Encoded, int], tuple[CodeBatch, Codes]]
-"""Commits a piece whose change has so many rows at most, but for its last update; the changes of the view and, per
-row, the position of the update in what was given. Raises PieceTooLarge."""
+"""Commits a piece, given the most rows of its change before its last update: the change of the view and, per row, the
+position of the update in what was given. Raises PieceTooLarge."""
 
 
 def in_order(
@@ -50,9 +49,9 @@ def in_order(
     schema = view.decoder.change_schema.append(pa.field(UPDATE, pa.int64(), False))
     for change, numbers in _pieces(encoded, commit, view, table, reached, rows):
         for start in range(0, len(change), rows):
-            told = view.decoder.change(_cut(change, start, rows))
+            cut = view.decoder.change(_cut(change, start, rows))
             behind = pa.array(numbers[start : start + rows], pa.int64())
-            yield pa.RecordBatch.from_arrays([*told.columns, behind], schema=schema)
+            yield pa.RecordBatch.from_arrays([*cut.columns, behind], schema=schema)
 
 
 def net_change(
@@ -97,7 +96,7 @@ def _pieces(
     encoded: Encoded, commit: CommitPiece, view: ViewState, table: TableState, reached: Sequence[ViewState], rows: int
 ) -> Iterator[tuple[CodeBatch, Codes]]:
     """Commit updates piece by piece: what each changes, in order, and the position of the update behind each row."""
-    # What comes to the view by way of another is not told update by update.
+    # A change that reaches the view through another view is not reported update by update.
     direct = not any(one.name in view.maintained.inputs for one in reached)
     view.followers += 1
     view.want_change()

@@ -1,4 +1,4 @@
-"""Subscribers are told of changes after the commit, in order of version."""
+"""Subscribers are called with changes after the commit, in order of version."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from freshviews.errors import SubscriberError
 
 
 class Notices:
-    """Changes that wait to be told. What a subscriber commits itself is told after what came before."""
+    """Changes that wait for their subscribers. A change that a subscriber commits itself waits behind earlier ones."""
 
     def __init__(self) -> None:
         self.waiting: deque[tuple[Subscription, Change]] = deque()
@@ -19,9 +19,9 @@ class Notices:
         self.waiting.append((subscription, change))
 
     def tell(self) -> None:
-        """Call the subscribers; a call from within a subscriber leaves that to the outer one.
+        """Call the subscribers; a call from within a subscriber leaves them to the outer call.
 
-        Every subscriber is called, whatever others raise. Then SubscriberError is raised with the first
+        Every subscriber is called, even if others raise. Then SubscriberError is raised with the first
         exception as its cause; KeyboardInterrupt and SystemExit are raised as they are.
         """
         if self._telling or not self.waiting:

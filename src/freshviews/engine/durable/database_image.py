@@ -8,9 +8,8 @@
     window-1 ... the rows in a table's window, in the order in which they leave
     view-1 ...   views, internal ones too
 
-The folder is written under another name and renamed when all of it is there, so one that has its name is whole.
-To open it is to map its files: nothing is done per row. It is for the same tables; a view that is another by now,
-or is kept by other programs, is filled from its inputs as a new one is.
+The folder is written under another name and renamed when it is complete. Opening it maps its files: nothing is done per
+row. The tables must be the same; a view with another definition or other programs is backfilled from its inputs.
 """
 
 from __future__ import annotations
@@ -90,10 +89,10 @@ def write_database(folder: Path, relations: Relations, dictionary: Dictionary, s
 
 
 def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dictionary, verify: bool) -> Relations:
-    """The relations of an image. ``dictionary`` is empty; ``statements`` make what is to be there.
+    """The relations of an image. ``dictionary`` is empty; ``statements`` define the tables and views.
 
-    Tables and views that the image lacks are new: the tables empty, the views filled. What it has besides is left
-    out. ``verify``: see ``ArrayFile.map``. Raises StoreError where something is damaged or a table is not what it
+    Tables and views that the image lacks are new: the tables empty, the views backfilled. Others in it are left out.
+    ``verify``: see ``ArrayFile.map``. Raises StoreError where something is damaged or a table is not what it
     was, OtherProgram where a view cannot be filled, as rows of a trusted table are not stored.
     """
     with ArrayFile(folder / CONTENTS) as file:
@@ -173,7 +172,7 @@ def _written(about: Mapping[str, Any], table: TableState) -> bool:
 
 
 def _prints(catalog: Catalog) -> dict[str, str]:
-    """By lower-case name, what tells a relation from one that holds, or may hold, something else.
+    """By lower-case name, a hash that differs for relations of different contents.
 
     A view's print has those of its inputs in it: the same SELECT over another view is another view.
     """

@@ -1,4 +1,4 @@
-"""What goes into the log and into snapshots."""
+"""The payloads of the log and of snapshots."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple
 
 
 def _rows_of(table: TableState) -> Iterator[CodeBatch]:
-    """The rows of a table that a snapshot has: those that are stored; of one with a window, each in its turn."""
+    """The rows of a table for a snapshot: the stored ones, or those of the window, in order."""
     if not table.has_window:
         yield from table.stored.batches(ROWS) if table.stored is not None else ()
         return

@@ -1,4 +1,4 @@
-"""How a durable database comes back: from its newest snapshot, and what the log has beyond it."""
+"""Recovery of a durable database: from its newest snapshot and the log after it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _from_snapshot(
 ) -> Relations:
     """The relations a snapshot holds. Its rows were checked when they came, so they are just stored.
 
-    A view that other programs keep by now is filled from its inputs, if these are stored.
+    A view with other programs is backfilled from its inputs, if these are stored.
     """
 
     def load(relations: Relations) -> None:

@@ -1,6 +1,6 @@
-"""Base tables take a batch, provisionally, and the rules that need stored rows are checked on its net effect.
+"""Stored tables take a batch, provisionally, and the rules that need stored rows are checked on its net effect.
 
-Rules, in the order they are looked at: no row is deleted more often than it is there; no two rows have one
+Rules, in the order in which they are checked: no row is deleted more often than it is stored; no two rows have one
 PRIMARY KEY or UNIQUE value; every FOREIGN KEY value of a child has its parent.
 """
 

@@ -1,8 +1,7 @@
 """A stored base table: its rows with multiplicities, and the counts that its checks need.
 
-Changes come in with ``add`` and stay provisional until ``settle``; ``undo`` takes back exactly what came
-since the last ``settle``. The rules of keys and deletes are asked for with ``missing`` and ``duplicate``
-once the whole batch is in, so that they hold for its net effect.
+``add`` takes a batch, provisionally. ``settle`` makes it permanent; ``undo`` takes back all since the last ``settle``.
+``missing`` and ``duplicate`` check deletes and keys after the whole batch, so the rules hold for its net effect.
 """
 
 from __future__ import annotations
@@ -100,7 +99,7 @@ class BaseTable:
         return side
 
     def add(self, batch: CodeBatch) -> Stopped | None:
-        """Add a batch with every column of the table; after a ``Stopped``, ``undo`` is due."""
+        """Add a batch with every column of the table; after a ``Stopped``, ``undo`` must be called."""
         places: list[int] = []
         for name in self.columns:
             places += address_of(batch.columns[name])
@@ -158,22 +157,22 @@ class BaseTable:
         return self._batch(rows)
 
     def net(self) -> CodeBatch | None:
-        """The batch with what cancels out left out; None where nothing does, as far as is known cheaply."""
+        """The net effect of the batch; None where the batch has inserts or deletes alone, so that nothing cancels."""
         if not self._spec_words[kernel.MIXED]:
             return None
         rows = np.empty((base_reads.journal_length(self._rows), self._words + 1), np.int64)
         return self._batch(rows[: base_reads.copy_net(self._rows, address_of(rows)[0])])
 
     def undo(self) -> None:
-        """Take back what came since the last ``settle``."""
+        """Take back all batches since the last ``settle``."""
         kernel.undo_base(self._spec)
 
     def settle(self) -> None:
-        """Make what came permanent."""
+        """Make all batches so far permanent."""
         kernel.settle_base(self._spec)
 
     def take_image(self, kept: Sequence[Sequence[int]], mapping: Mapping) -> None:
-        """Go on, empty so far, as the table whose kept words and arrays these are; see ``kernel.image``.
+        """Take over the words and arrays of an image; the table is empty before. See ``kernel.image``.
 
         The mapping becomes the table's own.
         """

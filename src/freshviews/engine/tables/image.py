@@ -32,8 +32,8 @@ def write_table_image(path: Path, name: str, table: BaseTable, dictionary: Dicti
 def read_table_image(path: Path, name: str, table: BaseTable, dictionary: Dictionary, verify: bool) -> None:
     """Have a base table, empty so far, go on where the writer of an image was.
 
-    ``verify``: see ``ArrayFile.map``. Raises StoreError, OtherProgram where the table is kept in another way; it
-    is as before then.
+    ``verify``: see ``ArrayFile.map``. Raises StoreError, OtherProgram where the table has another layout; it is as
+    before then.
     """
     with ArrayFile(path) as file:
         about = file.about

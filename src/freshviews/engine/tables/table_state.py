@@ -34,7 +34,7 @@ class TableState:
     links: tuple[Link, ...] = ()
     """Foreign keys of this table and of others that refer to it."""
     written: bool = False
-    """Whether any row ever came."""
+    """Whether any row was ever inserted or deleted."""
     readers: WeakSet[Reader] = field(default_factory=WeakSet)
     updates: int = 0
     seconds: float = 0.0
@@ -50,12 +50,12 @@ class TableState:
 
     @cached_property
     def has_window(self) -> bool:
-        """Whether rows leave by themselves; see ``freshviews.engine.tables.window``."""
+        """Whether the table has a window; see ``freshviews.engine.tables.window``."""
         return PROPERTY in dict(self.definition.properties)
 
     @property
     def is_stored(self) -> bool:
-        """Whether the rows can be read: those of a trusted table are not kept."""
+        """Whether the rows can be read: those of a trusted table are not stored."""
         return self.stored is not None
 
     def batches(self, rows: int) -> Iterator[CodeBatch]:

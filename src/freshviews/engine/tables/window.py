@@ -1,11 +1,11 @@
-"""Tables with a window: what comes takes along the deletes of what leaves.
+"""Tables with a window: a batch of arrivals gets the deletes of the rows that leave.
 
-The rows in the window are kept as codes, in the order in which they leave. A batch of rows becomes the batch in
-which, before each arrival, the rows it pushes out are deleted; so every view sees inserts and deletes as of any other
-table, first in, first out. The window moves on once the batch is committed.
+The rows in the window are stored as codes, in the order in which they leave. Before each arrival of a batch, the rows
+that it pushes out are deleted, so views see inserts and deletes as of any other table, first in, first out. The window
+moves once the batch is committed.
 
-A snapshot and an image have the rows in that order, and the log has both arrivals and deletes, from which the window
-follows again (``put_back``, ``follow``). So a window outlives its process, also that of a table that is trusted.
+Snapshots and images have the rows in that order (``put_back``), and the log has both arrivals and deletes (``follow``).
+So a window outlives its process, that of a trusted table too.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from freshviews.errors import BatchError
 
 
 def windowed(table: TableState, encoded: Encoded) -> tuple[Encoded, Callable[[], None]]:
-    """The batch with the deletes of what leaves the table's window, and what is to be called once it is committed.
+    """The batch with the deletes of the rows that leave the window, and a function to call once it is committed.
 
     BatchError where a row is deleted by hand, or comes more than once at once.
     """
@@ -48,7 +48,7 @@ def windowed(table: TableState, encoded: Encoded) -> tuple[Encoded, Callable[[],
     else:
         at = held.columns.index(held.window.column)
         latest = np.maximum.accumulate(np.concatenate([[now], come[:, at]]))[1:]
-        # What came too late to be in the window at all does not come.
+        # A row that is too late for the window is dropped.
         places = np.flatnonzero(come[:, at] > latest - held.window.width)
         come, latest = come[places], latest[places]
         now = int(latest[-1]) if len(latest) else now
@@ -94,7 +94,7 @@ def _interleaved(
 
 
 def _move(held: WindowRows, order: Codes, come: Codes) -> None:
-    """Rows that came and went within the batch are among those that come and among those that leave."""
+    """Move the window: ``order`` leaves, ``come`` arrives; rows that do both within the batch are in both."""
     left = min(len(order), len(held.rows))
     if len(order) <= len(held.rows) and np.array_equal(order, held.rows[:left]):
         held.keep(left, come)
@@ -107,7 +107,7 @@ def _move(held: WindowRows, order: Codes, come: Codes) -> None:
 
 
 def held_of(table: TableState) -> WindowRows:
-    """The window of a table; that of a table that has had no rows is made."""
+    """The rows in the window of a table; made empty at the first call."""
     if table.held is None:
         window = window_of(table.definition)
         assert window is not None
@@ -116,7 +116,7 @@ def held_of(table: TableState) -> WindowRows:
 
 
 def put_back(table: TableState, rows: Codes) -> None:
-    """Rows that were kept, in the order in which they leave, are in the window, after those that are."""
+    """Add stored rows to the end of the window, in the order in which they leave."""
     held = held_of(table)
     held.keep(0, rows)
     if held.window.column and len(rows):
@@ -124,7 +124,7 @@ def put_back(table: TableState, rows: Codes) -> None:
 
 
 def follow(table: TableState, batch: CodeBatch) -> None:
-    """The window moves as it did when the batch, with the deletes of what left, was committed first."""
+    """Move the window as a logged batch, with its deletes, moved it when it was committed first."""
     held = held_of(table)
     rows = np.column_stack([batch.columns[name] for name in held.columns])
     come = rows[batch.multiplicities > 0]

@@ -202,8 +202,8 @@ class TracedRule:
                 self._rule[words.RECORDED] += 1
 
     def apply(self, edits: Edits) -> tuple[Codes, Codes]:
-        """Make a batch of edits of the relations a version, and walk where it matters: erased and inserted derivations,
-        shape (n, variables + 1), the last word being the product of multiplicities. Good until the next batch; see
+        """Apply a batch of edits of the relations, and maintain the trace: erased and inserted derivations, shape
+        (n, variables + 1), the last word being the product of multiplicities. Valid until the next batch; see
         ``failure``."""
         handle = address(self._rule)
         if keep_version(handle) == 0:

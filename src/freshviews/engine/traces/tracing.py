@@ -25,7 +25,7 @@ Run = Callable[[str, dict[str, tuple[int, int]], tuple[int, int], int], None]
 
 
 class Tracing:
-    """The traces of the joins of a block. ``lost``: memory ran out, and the block has to be made anew."""
+    """The traces of the joins of a block. ``lost``: memory ran out, and the block must be backfilled."""
 
     def __init__(self, traced: tuple[TracedJoin, ...], dictionary: Dictionary) -> None:
         self._traced = traced
@@ -34,7 +34,8 @@ class Tracing:
         self.lost = False
 
     def run(self, status: Codes, tables: Mapping[str, int], run: Run) -> None:
-        """Take the edits in, and hand on what that erases and inserts. Operations of iterators are steps."""
+        """Apply the recorded edits, and run the triggers of the derivations that these erase and insert. Operations of
+        iterators count as steps."""
         if not self._traced:
             return
         error, row = int(status[STATUS_ERROR]), int(status[STATUS_ROW])
@@ -87,7 +88,7 @@ class Tracing:
         return {name: size for rule in self._rules for name, size in rule.sizes().items()}
 
     def described(self) -> list[str]:
-        """The traces as they are, and what keeping them took, for a person."""
+        """A line of text per trace: its size, and the work done to maintain it."""
         lines = []
         for one, rule in zip(self._traced, self._rules, strict=True):
             found = rule.counters

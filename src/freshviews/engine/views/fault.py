@@ -1,7 +1,7 @@
-"""Which row of a batch a view cannot be computed for, where it is walked for the batch as a whole.
+"""Fault bisection: which row of a batch a traced view cannot be computed for.
 
-What is kept by its trace changes once a batch, and a derivation is no row of it. So the row is looked for: the batch is
-taken in again by parts, halves of what is known to fail. That takes as many rows as a few batches.
+A trace changes once per batch, and a derivation is not a row of the batch. So the row is found by bisection: the batch
+is taken back, and its halves are applied and taken back until one row is left. That costs as much as a few batches.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from freshviews.errors import OutOfMemory
 
 
 def with_row(failure: Failure, maintained: MaintainedView, batch: CodeBatch) -> Failure:
-    """A failure of the batch that was applied last, with the first row that the view cannot be computed for once the
-    rows before it are in; without one where it is not due to this batch alone. The batch stays applied."""
-    walked = any(plan.program.upkeep.joins for plan in maintained.plans)
-    if not walked or failure.row is not None or failure.kind != "evaluation":
+    """The failure of the batch that was applied last, with the first row that fails after the rows before it; without a
+    row where the batch alone is not the cause. The batch stays applied."""
+    traced = any(plan.program.upkeep.joins for plan in maintained.plans)
+    if not traced or failure.row is not None or failure.kind != "evaluation":
         return failure
     _applied(maintained, batch.negated())
     low, high = 0, len(batch)
@@ -36,7 +36,7 @@ def with_row(failure: Failure, maintained: MaintainedView, batch: CodeBatch) -> 
 
 
 def _applied(maintained: MaintainedView, batch: CodeBatch) -> Failure | None:
-    """Apply rows; why they cannot stand. Raises OutOfMemory."""
+    """Apply rows; why they are refused. Raises OutOfMemory."""
     failure = maintained.apply(batch)
     if failure is not None and failure.kind == "memory":
         raise OutOfMemory("memory ran out while the row at fault was looked for")

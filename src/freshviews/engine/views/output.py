@@ -28,7 +28,7 @@ class Projection:
 
     ``raw`` names the words of a raw row; ``places[i]`` says where output ``i`` comes from: ("raw", word), or
     ("compiled", position in ``compiled``). Host subexpressions stand in further raw words, ``#1``, ...
-    ``injective``: different raw rows give different output rows. ``two_values`` words what ONLY_VALUE cannot answer.
+    ``injective``: different raw rows give different output rows. ``two_values`` words the error of ONLY_VALUE.
     """
 
     raw: tuple[str, ...]
@@ -54,8 +54,8 @@ def projection_of(block: Block, dictionary: Dictionary) -> Projection:
         compiled = tuple(exprs)
         places = tuple(("compiled", i) for i in range(len(exprs)))
     kept = {e.name for e in (o.expr for o in block.outputs) if isinstance(e, Column)}
-    injective, told = kept.issuperset(names), two_values_of(block, dictionary)
-    return Projection(raw, places, compiled, having, host.evaluators(dictionary), injective, told)
+    injective, worded = kept.issuperset(names), two_values_of(block, dictionary)
+    return Projection(raw, places, compiled, having, host.evaluators(dictionary), injective, worded)
 
 
 def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Codes) -> Codes:
@@ -89,9 +89,9 @@ def project(projection: Projection, compiled: CompiledBlock, state: int, raw: Co
 
 
 def two_values(projection: Projection, compiled: CompiledBlock, state: BlockState, raw: Codes) -> str:
-    """What tells of the first row for which ``project`` has just failed, as ONLY_VALUE had no answer.
+    """The wording of the error for the first row whose ONLY_VALUE has two values, after ``project`` failed.
 
-    Others with two values may need none, as CASE and HAVING say; so the row is found by halves.
+    CASE and HAVING may leave out other rows with two values, so the row is found by bisection.
     """
     while len(raw) > 1:
         half = len(raw) // 2

@@ -1,4 +1,4 @@
-"""The rows that ``recompute`` runs over: per relation, what the view reads, consolidated."""
+"""The stored rows of a recomputed view: per relation, the columns that the view reads, consolidated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StoredRows:
         }
 
     def add(self, batch: CodeBatch) -> None:
-        """Add a batch's rows, which may take earlier ones back."""
+        """Add the rows of a batch; deletes take earlier rows back."""
         names = self._columns[batch.relation]
         rows = np.column_stack([*(batch.columns[name] for name in names), batch.multiplicities])
         self._rows[batch.relation] = consolidate(np.concatenate([self._rows[batch.relation], rows]))

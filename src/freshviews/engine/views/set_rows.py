@@ -1,14 +1,14 @@
-"""Rows of blocks under set operations: enumerated, looked up, and changed, none of them held.
+"""Rows of set operations over blocks, without a stored result: enumeration, lookup and change.
 
-Each block of the term is an *operand*, which hands out its rows and tells whether it has a row, in constant time.
+Each block of the term is an *operand*: it enumerates its rows, and looks up a row in constant time.
 
-- ``l EXCEPT r``, ``l INTERSECT r``: the rows of l that are not, that are in r; between two of them may be any number
-  that are passed over.
-- ``l UNION r``: a row of l that r lacks is handed out; in place of one that r has comes the next row of r; at the end
-  what is left of r. So every row comes once, with constant delay (Durand, Strozecki, Enumeration Complexity of
-  Logical Query Problems with Second-order Variables, CSL 2011). The same is done with batches for rows.
-- the change: a row changed where an operand did; what it was and is there follows from what the operands have now and
-  their changes.
+- ``l EXCEPT r``, ``l INTERSECT r``: the rows of l that are not, or are, in r; any number of others may be skipped
+  between two of them.
+- ``l UNION r``: a row of l that r lacks is emitted; for a row of l that r has, the next row of r is emitted instead; at
+  the end, the rest of r. So every row is emitted once, with constant delay (Durand, Strozecki, Enumeration Complexity
+  of Logical Query Problems with Second-order Variables, CSL 2011). The same is done with batches for rows.
+- the change: a row may change only where an operand changed. Whether it was and is in the result follows from the
+  present rows of the operands and their changes.
 """
 
 from __future__ import annotations

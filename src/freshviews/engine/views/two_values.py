@@ -1,4 +1,4 @@
-"""ONLY_VALUE with two values, worded: which values, and in which group."""
+"""The wording of errors of ONLY_VALUE: which two values there are, and in which group."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from freshviews.types.values import decode_value
 
 
 def two_values_of(block: Block, dictionary: Dictionary) -> Callable[[Codes], str]:
-    """What tells of raw rows of a block, for one of which ONLY_VALUE has no answer."""
+    """A function that words the error for raw rows of a block, one of which has two values."""
     types = {v: c.type for a in block.query.atoms for v, c in zip(a.variables, a.columns, strict=True)}
     places = {name: i for i, name in enumerate((*block.free, *(r.name for r in block.results)))}
     shown = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}
@@ -24,7 +24,7 @@ def two_values_of(block: Block, dictionary: Dictionary) -> Callable[[Codes], str
     def text(kind: SqlType, code: int) -> str:
         return "NULL" if code == NULL else repr(decode_value(kind, code, dictionary))
 
-    def told(raw: Codes) -> str:
+    def worded(raw: Codes) -> str:
         for name, (least, greatest) in asked:
             different = raw[raw[:, places[least.name]] != raw[:, places[greatest.name]]]
             if len(different):
@@ -36,7 +36,7 @@ def two_values_of(block: Block, dictionary: Dictionary) -> Callable[[Codes], str
                 return f"{where}{name} has two values, {values}; one is allowed"
         raise AssertionError("no row has two values")
 
-    return told
+    return worded
 
 
 def _pairs(expr: Expr) -> Iterator[tuple[Column, Column]]:

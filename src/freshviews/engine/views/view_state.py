@@ -31,7 +31,7 @@ class ViewState:
     """Whether the change of each version is taken: a view or a subscriber reads it, or it may be what fails."""
     subscriptions: list[Subscription] = field(default_factory=list)
     followers: int = 0
-    """Those who read the change of each update; see ``in_order``."""
+    """Number of open iterators of ``apply_in_order`` and ``apply_net`` over this view."""
     readers: WeakSet[Reader] = field(default_factory=WeakSet)
     updates: int = 0
     seconds: float = 0.0
@@ -52,7 +52,7 @@ class ViewState:
         self.wants_change = self.maintained.wants_change = wanted
 
     def take_over(self, other: ViewState) -> None:
-        """Go on as another view of the same rows; the other gets what kept this one."""
+        """Swap definition and programs with another view of the same rows."""
         self.definition, other.definition = other.definition, self.definition
         self.maintained, other.maintained = other.maintained, self.maintained
 
