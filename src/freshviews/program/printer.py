@@ -1,6 +1,6 @@
-"""Programs as text that a reader of the papers recognises.
+"""Prints programs in a notation close to that of the papers.
 
-What is printed is public: EXPLAIN shows it, golden files hold it, documents quote it. The notation::
+The printed program is public: EXPLAIN shows it, golden files hold it, documents quote it. The notation::
 
     S(b, c) -> count, sum_x  by [b], [c]      a view: key, payload, indexes; then "ordered", "journal"
 
@@ -8,32 +8,32 @@ What is printed is public: EXPLAIN shows it, golden files hold it, documents quo
         where gt(weight, 0)                       the rows it runs for
         let x = ...                               a parameter that is more than a column; a Let
         for c, s in S[b]:                         a loop over a slice; s is the payload
-        for a, s in S[_, c]:                      the same where what is bound is not a prefix of the key
+        for a, s in S[_, c]:                      the same; the bound positions are no prefix of the key
         for b, c, s in S:                         a scan
-        for c in S[b, c] as s & T[c]:             a leapfrog join of c over tries; s is the row that it comes to
+        for c in S[b, c] as s & T[c]:             a leapfrog join of c over tries; s is the row
         if t := T[c, a]: ... else: ...            a lookup
         if |S[b]| <= |T[_, a]|: ... else: ...     the smaller of two slices
-        u = sum: ... if u: ...                    a sum, then what is done with it unless it is zero
-        u = sum, by (a, c): ...                   the same, remembered by what it depends on
-        u = some: ...                             the same, but the first addition is enough
-        Q[a] += m * s * t                         where the payload is the count alone
+        u = sum: ... if u: ...                    a sum; the second body runs unless it is zero
+        u = sum, by (a, c): ...                   the same, cached by the variables that it depends on
+        u = some: ...                             the same, but the first addition ends the body
+        Q[a] += m * s * t                         the payload is the count alone
         Q[a] += (count: m * s.count, sum_x: m * s.sum_x)
-            appears: ...                          where the row was absent before
-            vanishes: ...                         where it is absent after
-            stays: ...                            where it is neither
-            then: ...                             where a Top follows all three
+            appears: ...                          runs if the row was absent before
+            vanishes: ...                         runs if it is absent after
+            stays: ...                            runs if it is neither
+            then: ...                             a Top that follows in all three cases
         for b, c, s in S.joined[b]:               a loop over the rows of a subset
-        if some S.joined[b]:                      whether a slice has a row
-        s.joins += 1; full at 2: ...              a tally, and what is done where it becomes (or was) full
-        S.joined += s                             a row enters a subset; "-=" where it leaves
-            alone in [b]: ... not alone in [b]: ...     whether another row is in its slice
-        balance S[b, c]                           rebalancing, where sizes or the degrees of b or c call for it
-        turn_b(b) * -1                            a procedure that moves perform, with its multiplicity
+        if some S.joined[b]:                      runs if the slice has a row
+        s.joins += 1; full at 2: ...              a tally; the body runs if it becomes (or was) full
+        S.joined += s                             a row enters a subset; "-=": it leaves
+            alone in [b]: ... not alone in [b]: ...     whether its slice has another row
+        balance S[b, c]                           rebalancing, if sizes or degrees of values require it
+        turn_b(b) * -1                            a procedure, with its multiplicity
         V[a].min_x = min of D[a]                  a scan
-        for x, y, d in first 10 of R, as r grows by m: ...     rows that come among the first, d times, or go
+        for x, y, d in first 10 of R, as r grows by m: ...     rows that enter the first 10, d times, or leave
         if changes are wanted:                    Changed
         emit (a, b, c) * m                        a row of the result
-        for a, each once, of L_b, and ...         a listing: values that several sets may have
+        for a, each once, of L_b, and ...         a listing: the union of several sets of values
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ PLAIN = (COUNT,)
 
 
 def print_program(program: Program) -> str:
-    """The views, the triggers, and, where the result is enumerated, how. Ends with a newline."""
+    """The views, the triggers, how the result is read, and how views are maintained. Ends with a newline."""
     lines = [_view(view) for view in program.views]
     lines += [f"{_view(view)}  scratch" for view in program.upkeep.scratch]
     for trie in program.upkeep.tries:
@@ -110,7 +110,7 @@ def print_program(program: Program) -> str:
 
 
 def _balancing(balancing: Balancing, program: Program) -> Iterator[str]:
-    """When what is rebalanced, and how."""
+    """The conditions of rebalancing, and its statements."""
     size = " + ".join(f"|{store}|" for store in balancing.stores)
     for one in balancing.partitions:
         threshold = f"N^{one.epsilon:g}"
@@ -219,8 +219,8 @@ def _slice(view: str, key: tuple[str, ...], bound: tuple[int, ...], among: str =
 
 
 class _Printer:
-    """Prints statements; ``views`` has the names of the components of each view, ``rows`` those of each row
-    in scope."""
+    """Prints statements. ``views`` has the names of the components of each view, ``rows`` those of each row in
+    scope."""
 
     def __init__(self, program: Program) -> None:
         self.views: Names = {view.name: _names(view.components) for view in program.stores}
@@ -361,10 +361,10 @@ class _Printer:
 
 
 def _at(key: tuple[str, ...]) -> str:
-    """The variables of a key as they are printed."""
+    """The printed variables of a key."""
     return ", ".join(map(_name, key))
 
 
 def _name(variable: str) -> str:
-    """A variable as it is printed."""
+    """The printed name of a variable."""
     return variable.removeprefix("@")
