@@ -21,7 +21,7 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.inputs import accepted
 from freshviews.engine.commit.batch import Batch
-from freshviews.engine.commit.commit import Broken, Log, Told, commit
+from freshviews.engine.commit.commit import Broken, Log, ViewChanges, commit
 from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Uninterrupted
@@ -50,7 +50,7 @@ _LOGGER = logging.getLogger("freshviews")
 
 SNAPSHOT_BYTES = 64 << 20
 
-MakeVersion = Callable[[Changes, Relations, Log | None], Told]
+MakeVersion = Callable[[Changes, Relations, Log | None], ViewChanges]
 """Applies a batch everywhere; ``commit``, or the method of ``Followed``."""
 
 
@@ -291,7 +291,7 @@ class Database:
                 encoder = table.encoder.whole() if table.has_window else table.encoder
                 version = self._commit(((table, encoder.encode(rows, sign)),))
             if self._notices.waiting:
-                self._notices.tell()
+                self._notices.deliver()
             return version
 
     def _encode_whole(self, name: str, rows: Any, sign: int) -> tuple[TableState, Encoded]:
@@ -310,7 +310,7 @@ class Database:
                     if table.closed:
                         raise CatalogError(f"table {table.name} was dropped while the batch was open")
                 version = self._commit(changes, make)
-            self._notices.tell()
+            self._notices.deliver()
             return version
 
     def _commit(self, changes: Changes, make: MakeVersion = commit) -> int:
@@ -322,14 +322,14 @@ class Database:
                 break
         write_log = None if self._directory is None else partial(self._log_batch, changes)
         try:
-            told = make(changes, self._relations, write_log)
+            reported = make(changes, self._relations, write_log)
         except Broken as error:
             self._unusable = f"{error}; open the database again"
             raise FreshviewsError(self._unusable) from error
         for move in moves:
             move()
         self._version += 1
-        for view, batch in told:
+        for view, batch in reported:
             change = Change(view.name, self._version, batch, view.decoder)
             for subscription in view.subscriptions:
                 self._notices.add(subscription, change)

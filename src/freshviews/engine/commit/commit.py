@@ -26,7 +26,7 @@ from freshviews.errors import OutOfMemory
 
 _NO_ROWS = CodeBatch("", {}, np.empty(0, np.int64))
 
-Told = list[tuple[ViewState, CodeBatch]]
+ViewChanges = list[tuple[ViewState, CodeBatch]]
 """Views that have subscribers, and their changes that are not empty."""
 
 Applied = list[tuple[ViewState, CodeBatch]]
@@ -35,7 +35,7 @@ Applied = list[tuple[ViewState, CodeBatch]]
 Log = Callable[[], None]
 """Makes a batch durable."""
 
-RunViews = Callable[[Sequence[ViewState], Changes, Relations, Applied], Told]
+RunViews = Callable[[Sequence[ViewState], Changes, Relations, Applied], ViewChanges]
 """Runs views in order. It adds each batch to the last argument before a view takes it."""
 
 
@@ -47,23 +47,23 @@ class _MemoryRanOut(Exception):
     """A view ran out of memory: its state is not to be trusted."""
 
 
-def run_views(views: Sequence[ViewState], changes: Changes, relations: Relations, applied: Applied) -> Told:
+def run_views(views: Sequence[ViewState], changes: Changes, relations: Relations, applied: Applied) -> ViewChanges:
     """Run views over the net effect of a batch."""
     batches: dict[str, CodeBatch] = {}
     for table, encoded in changes:
         net = None if table.stored is None else table.stored.net()
         batches[encoded.batch.relation] = encoded.batch if net is None else net
-    told: Told = []
+    reported: ViewChanges = []
     for view in views:
         change = run_view(view, batches, changes, relations, applied)
         if change is not None and len(change):
             batches[change.relation] = change
             if view.subscriptions:
-                told.append((view, change))
-    return told
+                reported.append((view, change))
+    return reported
 
 
-def commit(changes: Changes, relations: Relations, write_log: Log | None, run: RunViews = run_views) -> Told:
+def commit(changes: Changes, relations: Relations, write_log: Log | None, run: RunViews = run_views) -> ViewChanges:
     """Apply a batch everywhere; the changes of views that have subscribers come back.
 
     ``write_log`` makes the batch durable; what it raises is raised after everything is taken back. Raises BatchError,
@@ -77,7 +77,7 @@ def commit(changes: Changes, relations: Relations, write_log: Log | None, run: R
     views = relations.downstream[changes[0][0]] if len(changes) == 1 else _reached(changes, relations)
     applied: Applied = []
     try:
-        told = run(views, changes, relations, applied)
+        reported = run(views, changes, relations, applied)
         if write_log is not None:
             write_log()
     except (_MemoryRanOut, MemoryError) as error:
@@ -89,7 +89,7 @@ def commit(changes: Changes, relations: Relations, write_log: Log | None, run: R
         _take_back(applied, views, relations)
         raise
     settle_base(changes)
-    return told
+    return reported
 
 
 def run_view(

@@ -12,7 +12,7 @@ import numpy as np
 
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
-from freshviews.engine.commit.commit import Applied, Log, Told, commit, refusal, run_view
+from freshviews.engine.commit.commit import Applied, Log, ViewChanges, commit, refusal, run_view
 from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.base_check import Changes
@@ -45,16 +45,16 @@ class Followed:
         self.change = CodeBatch("", {}, np.empty(0, np.int64))
         self.numbers: Codes = np.empty(0, np.int64)
 
-    def commit(self, changes: Changes, relations: Relations, write_log: Log | None) -> Told:
+    def commit(self, changes: Changes, relations: Relations, write_log: Log | None) -> ViewChanges:
         """As ``commit``; also raises PieceTooLarge."""
         return commit(changes, relations, write_log, self._run_views)
 
     def _run_views(
         self, views: Sequence[ViewState], changes: Changes, relations: Relations, applied: Applied
-    ) -> Told:
+    ) -> ViewChanges:
         given = {table.name: encoded for table, encoded in changes}
         batches = {name: encoded.batch for name, encoded in given.items()}
-        told: Told = []
+        reported: ViewChanges = []
         for view in views:
             name = self._in_order(view, given, batches)
             if name is not None:
@@ -67,8 +67,8 @@ class Followed:
             if change is not None and len(change):
                 batches[view.name] = change
                 if view.subscriptions:
-                    told.append((view, change))
-        return told
+                    reported.append((view, change))
+        return reported
 
     def _in_order(
         self, view: ViewState, given: Mapping[str, Encoded], batches: Mapping[str, CodeBatch]

@@ -13,20 +13,20 @@ class Notices:
 
     def __init__(self) -> None:
         self.waiting: deque[tuple[Subscription, Change]] = deque()
-        self._telling = False
+        self._delivering = False
 
     def add(self, subscription: Subscription, change: Change) -> None:
         self.waiting.append((subscription, change))
 
-    def tell(self) -> None:
+    def deliver(self) -> None:
         """Call the subscribers; a call from within a subscriber leaves them to the outer call.
 
         Every subscriber is called, even if others raise. Then SubscriberError is raised with the first
         exception as its cause; KeyboardInterrupt and SystemExit are raised as they are.
         """
-        if self._telling or not self.waiting:
+        if self._delivering or not self.waiting:
             return
-        self._telling = True
+        self._delivering = True
         failed: tuple[Change, Exception] | None = None
         stopped: BaseException | None = None
         try:
@@ -41,7 +41,7 @@ class Notices:
                 except BaseException as error:
                     stopped = stopped or error
         finally:
-            self._telling = False
+            self._delivering = False
         if stopped is not None:
             raise stopped
         if failed is not None:
