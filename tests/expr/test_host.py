@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from freshviews.expr import host
-from freshviews.expr.host import HostFailure, evaluate, evaluator_for
+from freshviews.expr import host_evaluation as host
+from freshviews.expr.host_evaluation import HostFailure, evaluate, evaluator_for
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.ops import OPS
 from freshviews.program.reference.scalars import evaluate as interpret

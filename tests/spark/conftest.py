@@ -39,7 +39,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 @pytest.fixture
 def fault(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Fault]:
     """Faults in this process, which is the driver, and in the workers of the session."""
-    from freshviews.spark import steps
+    from freshviews.spark import crash_points as steps
 
     monkeypatch.setattr(steps, "hook", None)
     found = importlib.util.spec_from_file_location("killing", KILLING / "sitecustomize.py")

@@ -17,7 +17,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
-from freshviews.spark.steps import WORKER
+from freshviews.spark.crash_points import WORKER
 from tests.spark.faults import Fault, command_of, descendants, environment, gone, kill
 from tests.spark.shop import EVERY_SINK, Shop, check
 

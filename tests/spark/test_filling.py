@@ -14,10 +14,11 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
-from freshviews.spark import Pipeline, steps
+from freshviews.spark import Pipeline
+from freshviews.spark import crash_points as steps
 from freshviews.spark.driver.version import PipelineError
-from freshviews.spark.query import Query
 from freshviews.spark.reading.contents import latest, status
+from freshviews.spark.running_query import Query
 from freshviews.spark.script import read_script
 from freshviews.spark.state.manifest import Manifest
 from tests.spark.faults import Fault, environment

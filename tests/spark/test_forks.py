@@ -16,8 +16,8 @@ pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'fr
 
 from freshviews.spark import Pipeline
 from freshviews.spark.reading.contents import contents, latest
-from freshviews.spark.state.cell import SMALLEST_IMAGE
-from freshviews.spark.state.forked import can_fork, in_child
+from freshviews.spark.state.cell_image import SMALLEST_IMAGE
+from freshviews.spark.state.child_process import can_fork, in_child
 from tests.spark.shop import Shop, delivered
 
 pytestmark = [pytest.mark.spark, pytest.mark.skipif(not can_fork(), reason="nothing is forked here")]

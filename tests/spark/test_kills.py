@@ -21,8 +21,8 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
 from freshviews.spark import Pipeline
+from freshviews.spark.crash_points import DRIVER, WORKER
 from freshviews.spark.reading.contents import latest
-from freshviews.spark.steps import DRIVER, WORKER
 from tests.spark.faults import Fault, descendants, environment, gone, kill
 from tests.spark.shop import EVERY_SINK, Shop, check, delivered
 from tests.tiers import QUICK

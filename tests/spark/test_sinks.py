@@ -16,7 +16,8 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
 from freshviews.errors import SqlError
-from freshviews.spark import Pipeline, steps
+from freshviews.spark import Pipeline
+from freshviews.spark import crash_points as steps
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.io.sinks import SinkError, check_new, deliver, publish_bad
 from tests.spark.shop import Shop, delivered

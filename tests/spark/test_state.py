@@ -17,12 +17,13 @@ import pyarrow as pa
 import pytest
 
 from freshviews.engine.database import Database
+from freshviews.errors import StoreError
 from freshviews.spark.definition import tables_of
 from freshviews.spark.state import cell as state
-from freshviews.spark.state import forked
+from freshviews.spark.state import cell_image
+from freshviews.spark.state import child_process as forked
 from freshviews.spark.state.cell import (
     EMPTY,
-    Entry,
     appended,
     from_image,
     keep,
@@ -31,6 +32,7 @@ from freshviews.spark.state.cell import (
     new_token,
     segment_of,
 )
+from freshviews.spark.state.cell_image import Entry
 from freshviews.spark.state.checkpoint import collect
 from freshviews.spark.state.manifest import Manifest, Manifests, VersionExists
 from freshviews.sql import Catalog, Statement, parse_script
@@ -105,7 +107,7 @@ def test_a_cell_comes_back_from_images_and_merged_logs(
     if forks and not forked.can_fork():
         pytest.skip("nothing is forked here")
     monkeypatch.setenv(forked.SWITCH, str(int(forks)))
-    monkeypatch.setattr(state, "SMALLEST_IMAGE", 60)
+    monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 60)
     entry, seen = EMPTY, {"image": 0, "merged": 0}
     images = set()
     for i in range(150):
@@ -132,10 +134,10 @@ def test_an_image_of_a_try_that_was_thrown_away_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
     first = step(tmp_path, EMPTY, rows((1, "x", 1)))
-    monkeypatch.setattr(state, "SMALLEST_IMAGE", 1)
+    monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 1)
     lost = step(tmp_path, first, rows((2, "lost", 1)))
     assert lost["pending"]["token"] == lost["token"] and (tmp_path / lost["pending"]["folder"]).exists()
-    monkeypatch.setattr(state, "SMALLEST_IMAGE", 100)
+    monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 100)
     again = step(tmp_path, first, rows((3, "y", 1)))
     assert again["image"] is None and again["pending"] is None
     assert view(tmp_path, again) == [("x", 1), ("y", 1)] == loaded_view(tmp_path, again)
@@ -153,7 +155,7 @@ def test_a_cell_that_lags_reads_the_missing_segments_alone(tmp_path: Path, monke
 def test_versions_go_on_while_an_image_is_written_and_the_log_beyond_it_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork: None
 ) -> None:
-    monkeypatch.setattr(state, "SMALLEST_IMAGE", 20)
+    monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 20)
     go = tmp_path / "go"
     true_write = Database.write_image
 
@@ -200,7 +202,7 @@ def only_of(segments: list[Entry], true_read: Callable[..., object]) -> Callable
 def test_a_log_that_only_grows_leads_from_an_image_written_aside(
     tmp_path: Path, in_line: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state, "SMALLEST_IMAGE", 4)
+    monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 4)
     entry = step(tmp_path, EMPTY, rows((1, "x", 1)))
     cell = load_cell(tmp_path, entry, statements())
     cell.database.write_image(tmp_path / "aside")
@@ -221,7 +223,7 @@ def test_an_image_whose_writer_is_killed_is_begun_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork: None
 ) -> None:
     """The child stops in the middle of the image and is killed there."""
-    monkeypatch.setattr(state, "SMALLEST_IMAGE", 20)
+    monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 20)
     true_write = Database.write_image
 
     def half(database: Database, folder: Path) -> None:
@@ -241,7 +243,7 @@ def test_an_image_whose_writer_is_killed_is_begun_again(
     entry = step(tmp_path, entry, some(1))
     assert entry["pending"] == first
     assert view(tmp_path, entry) == loaded_view(tmp_path, entry)
-    monkeypatch.setattr(state, "STALLED", -1.0)
+    monkeypatch.setattr(cell_image, "STALLED", -1.0)
     entry = step(tmp_path, entry, some(2))
     second = entry["pending"]
     assert second["folder"] != first["folder"] and second["token"] == entry["token"]
@@ -280,8 +282,9 @@ def test_a_child_holds_no_file_of_its_parent_and_leaves_no_zombie(tmp_path: Path
 CHILD = """
 import sys
 from pathlib import Path
+from freshviews.spark.state import cell_image
 from tests.spark.test_state import *
-state.SMALLEST_IMAGE = 20_000
+cell_image.SMALLEST_IMAGE = 20_000
 entry = EMPTY
 for i in range(3):
     entry = step(Path(sys.argv[1]), entry, rows(*((j, f"b{j % 97}", 1) for j in range(i * 9000, i * 9000 + 9000))))
@@ -308,7 +311,7 @@ def test_an_image_is_finished_where_its_process_ends_at_once_and_nobody_waits_fo
 def test_views_that_come_go_or_change_are_filled_from_the_tables_of_an_image(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
-    monkeypatch.setattr(state, "SMALLEST_IMAGE", 5)
+    monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 5)
     entry = EMPTY
     for i in range(9):
         entry = step(tmp_path, entry, some(i))
@@ -324,7 +327,7 @@ def test_views_that_come_go_or_change_are_filled_from_the_tables_of_an_image(
 def test_a_damaged_or_missing_image_is_told_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
-    monkeypatch.setattr(state, "SMALLEST_IMAGE", 5)
+    monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 5)
     entry = EMPTY
     for i in range(9):
         entry = step(tmp_path, entry, some(i))
@@ -333,10 +336,10 @@ def test_a_damaged_or_missing_image_is_told_by_name(
     for path in folder.iterdir():
         data = path.read_bytes()
         path.unlink()
-        with pytest.raises(state.StoreError, match=f"{path} could not be opened"):
+        with pytest.raises(StoreError, match=f"{path} could not be opened"):
             view(tmp_path, entry)
         path.write_bytes(data[:-1])
-        with pytest.raises(state.StoreError, match=f"{path}, offset .*damaged"):
+        with pytest.raises(StoreError, match=f"{path}, offset .*damaged"):
             view(tmp_path, entry)
         path.write_bytes(data)
     assert view(tmp_path, entry) == loaded_view(tmp_path, entry)
@@ -345,10 +348,10 @@ def test_a_damaged_or_missing_image_is_told_by_name(
 def test_a_disk_that_is_full_costs_an_image_and_no_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(state, "SMALLEST_IMAGE", 5)
+    monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 5)
 
     def full(database: Database, folder: Path) -> None:
-        raise state.StoreError(f"{folder} could not be written: No space left on device")
+        raise StoreError(f"{folder} could not be written: No space left on device")
 
     monkeypatch.setattr(Database, "write_image", full)
     entry = EMPTY
@@ -375,6 +378,7 @@ def test_loading_a_cell_takes_little_memory_and_time(tmp_path: Path, in_line: No
     code = f"""
 import resource
 from pathlib import Path
+from freshviews.spark.state import cell_image
 from tests.spark.test_state import *
 load_cell(Path({str(tmp_path)!r}), EMPTY, statements())
 def memory():
@@ -406,7 +410,7 @@ def test_of_two_that_commit_a_version_one_is_told(tmp_path: Path) -> None:
 def test_what_a_kept_version_needs_is_not_collected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
-    monkeypatch.setattr(state, "SMALLEST_IMAGE", 3)
+    monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 3)
     order = random.Random(1)
     entry, kept, gone = EMPTY, Manifests(tmp_path), 0
     for version in range(1, 40):
@@ -430,7 +434,7 @@ def test_what_a_kept_version_needs_is_not_collected(
 def test_state_that_somebody_may_be_reading_is_not_collected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_line: None
 ) -> None:
-    monkeypatch.setattr(state, "SMALLEST_IMAGE", 1)
+    monkeypatch.setattr(cell_image, "SMALLEST_IMAGE", 1)
     entry, kept = EMPTY, Manifests(tmp_path)
     now = time.time()
     for version, age in enumerate((200, 150, 100, 90, 30, 20, 10, 5), 1):
@@ -438,5 +442,5 @@ def test_state_that_somebody_may_be_reading_is_not_collected(
         kept.commit(replace(manifest(version, cells={"0": entry}), time=now - age))
     assert collect(tmp_path, kept, states=1) > 0
     assert [sum(n for _, n in view(tmp_path, kept.read(v).cells["0"])) for v in (5, 6, 7, 8)] == [10, 12, 14, 16]
-    with pytest.raises((state.StoreError, OSError)):
+    with pytest.raises((StoreError, OSError)):
         view(tmp_path, kept.read(1).cells["0"])

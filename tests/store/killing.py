@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-from freshviews.store import steps
+from freshviews.store import crash_points as steps
 
 
 def killed_at(step: str, time: int, work: Callable[[], None]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import freshviews as fv
-from freshviews.store import steps
+from freshviews.store import crash_points as steps
 from freshviews.store.record import HEADER_BYTES
 from tests.engine.shop import SCHEMA, seen
 from tests.store.killing import killed_at, only

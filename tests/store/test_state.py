@@ -133,7 +133,7 @@ def test_images_of_snapshots_that_were_not_finished_are_deleted(tmp_path: Path) 
 def test_a_snapshot_whose_images_cannot_be_written_leaves_the_one_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from freshviews.store import steps
+    from freshviews.store import crash_points as steps
 
     expected = make(tmp_path)
 

@@ -8,7 +8,7 @@ routes a row. No module here reads data or knows Spark.
 from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Output, Part, Role, Values
 from freshviews.cells.describe import describe
 from freshviews.cells.planning import extended, plan_cells
-from freshviews.cells.routing import cells_of, loads
+from freshviews.cells.routing_by_row import cells_of, loads
 from freshviews.cells.statements import cell_statements, merge_inputs, merge_statements, outputs
 
 __all__ = [

@@ -12,7 +12,7 @@ from freshviews.catalog.window import PROPERTY
 from freshviews.cells.cell_plan import CellPlan, Copy, Dim, HeavyValues, Part, Role, Value, Values
 from freshviews.cells.expected import rows_per_cell, rows_taken, sizes_of
 from freshviews.cells.needed import needed_views, reads_views_alone, tables_read
-from freshviews.cells.routing import cast
+from freshviews.cells.routing_by_row import cast
 from freshviews.cells.shares import Grid, Layout, best_layout, is_local, loads_of, rounded
 from freshviews.cells.splitting import (
     Splitting,

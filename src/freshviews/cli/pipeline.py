@@ -32,7 +32,7 @@ from freshviews.spark.state.manifest import Manifests
 from freshviews.sql.statements.streaming import plain
 
 if TYPE_CHECKING:
-    from freshviews.spark.query import Query
+    from freshviews.spark.running_query import Query
 
 
 def definition_of(name: str) -> Definition:

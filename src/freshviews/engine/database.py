@@ -40,10 +40,10 @@ from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError
 from freshviews.rules import script_of
 from freshviews.sql.statements.script import parse_script
+from freshviews.store.crash_points import reach
 from freshviews.store.directory import Directory
 from freshviews.store.log import LogUncertain
 from freshviews.store.record import BATCH, SCRIPT
-from freshviews.store.steps import reach
 from freshviews.types.dictionary import Dictionary
 
 _LOGGER = logging.getLogger("freshviews")

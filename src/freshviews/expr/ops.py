@@ -4,13 +4,13 @@ An operation is one of three kinds:
 
 - **compiled**: ``kernel`` names a function of ``freshviews.kernel.scalar.operations`` over int64 codes;
 - **host**: ``host`` is a Python function over Python values (strings, conversions from and to strings);
-  ``freshviews.expr.host`` evaluates it before the compiled trigger runs;
+  ``freshviews.expr.host_evaluation`` evaluates it before the compiled trigger runs;
 - **lazy**: neither; ``case(cond, value, cond, value, ..., otherwise)`` and ``coalesce(a, b, ...)``
   evaluate an argument only if it is needed, so each back end writes them as its own conditional.
 
 ``and`` and ``or`` are compiled, three-valued over codes. A back end may skip the right argument if the left one
-decides, and ``freshviews.expr.host`` does: as in Spark, a row that the left side of AND excludes raises no error on the
-right.
+decides, and ``freshviews.expr.host_evaluation`` does: as in Spark, a row that the left side of AND excludes raises no
+error on the right.
 
 Semantics are those of Spark SQL in ANSI mode: a result that does not fit is an error, never wrapped and never NULL. A
 **fallible** compiled operation takes a last argument ``status``, the address of one int64. If that is 0, an error

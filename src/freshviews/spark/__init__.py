@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from freshviews.spark.pipeline import Pipeline
-    from freshviews.spark.query import Query
     from freshviews.spark.reading.data_source import register
+    from freshviews.spark.running_query import Query
     from freshviews.spark.session import start_session
 
 __all__ = [
@@ -30,16 +30,17 @@ __all__ = [
     "explain",
     "java",
     "pipeline",
-    "query",
     "reading",
     "register",
+    "running_query",
     "script",
     "session",
     "start_session",
     "state",
 ]
 
-_PLACES = {"Pipeline": "pipeline", "Query": "query", "register": "reading.data_source", "start_session": "session"}
+_PLACES = {"Pipeline": "pipeline", "Query": "running_query", "register": "reading.data_source", "start_session":
+"session"}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,8 +16,8 @@ from freshviews.spark.definition import OUTPUTS, Definition, TableSpec, ViewSpec
 from freshviews.spark.driver.run import Listener, Run, note_error
 from freshviews.spark.io.sinks import Receiver
 from freshviews.spark.io.sources import Source, SourceError, one_frame, open_source, source_of, sql_type
-from freshviews.spark.query import Query
 from freshviews.spark.reading.data_source import register
+from freshviews.spark.running_query import Query
 from freshviews.spark.script import read_script
 from freshviews.spark.state.checkpoint import checkpoint_path
 from freshviews.store.files import lock

@@ -4,4 +4,4 @@ A commit appends one checksummed record to the log and syncs it. A snapshot stor
 as arrays that are mapped when the database is opened; the log before it is deleted. ``directory`` lists the files.
 """
 
-__all__ = ["array_file", "directory", "files", "log", "payload", "record", "steps", "strings"]
+__all__ = ["array_file", "crash_points", "directory", "files", "log", "payload", "record", "strings"]

@@ -23,10 +23,10 @@ from typing import BinaryIO
 
 from freshviews.errors import StoreError
 from freshviews.store import snapshot as snapshots
+from freshviews.store.crash_points import reach
 from freshviews.store.files import TEMPORARY, lock, sync_directory, write_whole
 from freshviews.store.log import Log
 from freshviews.store.record import FORMAT, Record
-from freshviews.store.steps import reach
 
 _LOGGER = logging.getLogger("freshviews.store")
 _META = "meta.json"

@@ -2,7 +2,7 @@
 
 A segment ``log-<sequence>.fvlog`` is named after its first record. Unreadable records at the end of the last segment
 are a torn tail, left by a process that was killed while writing: they are cut off, and ``dropped`` says so. Anything
-unreadable before a valid record is corruption and raises StoreError.
+unreadable before a valid record is corruption and raises StoreError. ``store.record`` has the bytes of a record.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from freshviews.errors import StoreError
+from freshviews.store.crash_points import reach
 from freshviews.store.files import sync_directory
 from freshviews.store.record import Record, read_record, valid_after
-from freshviews.store.steps import reach
 
 
 class LogUncertain(StoreError):

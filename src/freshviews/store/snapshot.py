@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from freshviews.errors import StoreError
+from freshviews.store.crash_points import reach
 from freshviews.store.files import TEMPORARY, sync_directory
 from freshviews.store.record import END, Record, read_record
-from freshviews.store.steps import reach
 
 _END = struct.Struct("<Q")
 

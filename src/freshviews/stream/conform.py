@@ -16,10 +16,9 @@ from freshviews.stream.pieces import Report, codes_of
 from freshviews.stream.text import text_codes, text_reader
 from freshviews.types import Dictionary
 from freshviews.types.columns import arrow_type, decode_array, encode_arrow
+from freshviews.types.values import NULL_REFUSED
 
 Mask = npt.NDArray[np.bool_]
-
-NOT_NULL = "NULL in a column declared NOT NULL"
 
 
 def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask | None = None) -> pa.Array:
@@ -34,7 +33,7 @@ def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask |
     if not column.nullable and given.null_count:
         nulls = given.is_null().to_numpy(zero_copy_only=False)
         for row in np.flatnonzero(nulls if unused is None else nulls & ~unused).tolist():
-            report(row, None, NOT_NULL)
+            report(row, None, NULL_REFUSED)
     if kind.name == "STRING":
         return _strings(given)
     if _is_text(given.type):

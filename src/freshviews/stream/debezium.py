@@ -23,7 +23,6 @@ import orjson
 import pyarrow as pa
 
 from freshviews.catalog.definitions import TableDef
-from freshviews.stream.conform import NOT_NULL
 from freshviews.stream.connect import FieldReading, Readings, readings_of
 from freshviews.stream.events import Events, primary_key
 from freshviews.stream.formats import DebeziumJson
@@ -31,6 +30,7 @@ from freshviews.stream.json_values import json_column
 from freshviews.stream.problems import Problems
 from freshviews.stream.words import DELETE, INSERT, REMOVE, REPLACE
 from freshviews.types.columns import arrow_type
+from freshviews.types.values import NULL_REFUSED
 
 Image = dict[str, Any]
 
@@ -212,7 +212,7 @@ def _column(images: _Images, place: int, readings: Readings, problems: Problems)
     if not column.nullable and None in values:
         for event, value in enumerate(values):
             if value is None:
-                report(event, None, NOT_NULL)
+                report(event, None, NULL_REFUSED)
     return json_column(column.type, values, readings.of(column.name), report)
 
 

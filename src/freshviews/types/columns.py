@@ -18,7 +18,7 @@ import pyarrow as pa
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import NAN, NULL, SqlType
-from freshviews.types.values import BadValue, encoder_for
+from freshviews.types.values import NULL_REFUSED, BadValue, encoder_for
 
 Codes = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -62,7 +62,7 @@ def encode_arrow(
         array = array.dictionary_decode()
     if array.null_count and not nullable:
         row = int(np.argmax(array.is_null().to_numpy(zero_copy_only=False)))
-        raise BadValue(row, None, "NULL in a column declared NOT NULL")
+        raise BadValue(row, None, NULL_REFUSED)
     if pa.types.is_null(array.type):
         return np.full(len(array), NULL, np.int64)
     if kind.name == "STRING":

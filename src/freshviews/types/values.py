@@ -76,12 +76,16 @@ def encoder_for(kind: SqlType, nullable: bool, dictionary: Dictionary) -> Encode
     return _date_encoder(null) if kind.name == "DATE" else _timestamp_encoder(null)
 
 
+NULL_REFUSED = "NULL in a column declared NOT NULL"
+"""The reason of the error for a NULL that a column does not accept."""
+
+
 def _null_code() -> int:
     return NULL
 
 
 def _refuse_null() -> int:
-    raise ValueError("NULL in a column declared NOT NULL")
+    raise ValueError(NULL_REFUSED)
 
 
 def _is_null(value: object) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
-from freshviews.expr.host import Evaluator, evaluator_for
+from freshviews.expr.host_evaluation import Evaluator, evaluator_for
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.expr.ops import OPS
 from freshviews.program.program import Program

@@ -16,9 +16,9 @@ from freshviews.engine.tables.base_check import Changes
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import held_of
 from freshviews.errors import FreshviewsError, StoreError
+from freshviews.store.crash_points import reach
 from freshviews.store.payload import Part, parts_of, parts_to_bytes
 from freshviews.store.record import IMAGES, SCRIPT, TABLE, Record
-from freshviews.store.steps import reach
 from freshviews.store.strings import write_strings
 from freshviews.types.dictionary import Dictionary
 

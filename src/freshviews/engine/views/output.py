@@ -13,7 +13,7 @@ from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address, words_at
 from freshviews.engine.views.two_values import two_values_of
-from freshviews.expr.host import Evaluator, HostFailure
+from freshviews.expr.host_evaluation import Evaluator, HostFailure
 from freshviews.expr.nodes import Column, Expr
 from freshviews.kernel.memory import mem
 from freshviews.kernel.output import buffer as buffers

@@ -15,7 +15,7 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.output import Projection, consolidate, project, projection_of, two_values
 from freshviews.engine.views.set_rows import Flags, change_of, rows_of
-from freshviews.expr.host import Evaluator, HostFailure
+from freshviews.expr.host_evaluation import Evaluator, HostFailure
 from freshviews.expr.nodes import Column
 from freshviews.kernel.scalar.failure import ERRORS, TWO_VALUES
 from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS

@@ -20,11 +20,12 @@ from pyspark import InheritableThread
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition
-from freshviews.spark.driver.backfill import backfill, stored_rows
-from freshviews.spark.driver.filling import Filling
 from freshviews.spark.driver.stages import can_go_on
+from freshviews.spark.driver.stored_rows import backfill, stored_rows
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
+from freshviews.spark.driver.view_backfill import Filling
 from freshviews.spark.io.sinks import Delivered, Receiver, check_new, deliver, publish_bad
 from freshviews.spark.io.sources import Source, feed_of, needs_order, one_frame, reads_text
 from freshviews.spark.layout.cell_count import first_layout
@@ -34,7 +35,6 @@ from freshviews.spark.state import checkpoint
 from freshviews.spark.state.arrow_files import read_all, read_change
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest, Manifests
-from freshviews.spark.steps import reach
 from freshviews.spark.worker.rows import Slots
 from freshviews.store.files import write_whole
 from freshviews.stream import Snapshots

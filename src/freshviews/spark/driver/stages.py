@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 from freshviews.errors import OtherProgram
 from freshviews.spark.layout.layout import MERGE, Layout
 from freshviews.spark.state.arrow_files import read_all
-from freshviews.spark.state.cell import Entry, keep, loaded, segment_of
+from freshviews.spark.state.cell import keep, loaded, segment_of
+from freshviews.spark.state.cell_image import Entry
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.rows import CELL, TABLE, TO, to
 from freshviews.spark.worker.worker import Task

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 
 from freshviews.cells import Role
 from freshviews.errors import FreshviewsError
+from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition
 from freshviews.spark.driver.routing import routed
 from freshviews.spark.driver.stages import (
@@ -33,7 +34,6 @@ from freshviews.spark.layout.layout import MERGE, Layout
 from freshviews.spark.state.arrow_files import write_bytes
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest
-from freshviews.spark.steps import reach
 from freshviews.spark.worker.advance import Wanted
 from freshviews.spark.worker.intake import Feed
 from freshviews.spark.worker.rows import PLACE, Place

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from freshviews.spark.steps import reach
+from freshviews.spark.crash_points import reach
 from freshviews.store.files import sync_directory
 
 FORMATS = ("parquet", "json", "csv")

@@ -16,9 +16,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from freshviews.errors import FreshviewsError
+from freshviews.spark.crash_points import reach
 from freshviews.spark.definition import Definition, ViewSpec
 from freshviews.spark.io.sink_files import FORMATS, encoded, publish
-from freshviews.spark.steps import reach
 from freshviews.store.files import write_whole
 
 VERSION = "_version"

@@ -23,8 +23,6 @@ manifest names that token, or one that the log leads to from it.
 
 from __future__ import annotations
 
-import logging
-import os
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -36,25 +34,12 @@ import pyarrow as pa
 from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.engine.database import Database
-from freshviews.errors import StoreError
-from freshviews.kernel.image import compile_writer
 from freshviews.spark.state.arrow_files import ArrowWriter, read_all
-from freshviews.spark.state.forked import can_fork, in_child
+from freshviews.spark.state.cell_image import Entry, begun, is_given_up, settled
 from freshviews.sql import Statement
-from freshviews.store.files import TEMPORARY
 from freshviews.types.columns import arrow_type
 
-_LOGGER = logging.getLogger("freshviews")
-
 FAN_IN = 8
-SMALLEST_IMAGE = int(os.environ.get("FRESHVIEWS_SMALLEST_IMAGE", "5000000"))
-"""Rows of log below which no image is written; replaying a row takes 0.25 to 2 microseconds."""
-STALLED = 60.0
-"""Seconds without a write after which an image is given up."""
-IMAGE = "image-"
-"""Prefix of the names of images in the folder of a cell."""
-
-Entry = dict[str, Any]
 EMPTY: Entry = {"token": "", "image": None, "log": []}
 
 
@@ -78,11 +63,6 @@ _CELLS: dict[tuple[str, str], Cell] = {}
 
 def new_token() -> str:
     return uuid.uuid4().hex
-
-
-def new_image(number: str) -> str:
-    """A fresh folder name for an image of a cell."""
-    return f"state/{number}/{IMAGE}{uuid.uuid4().hex}"
 
 
 def changes_schema(table: TableDef) -> pa.Schema:
@@ -110,7 +90,7 @@ def loaded(root: Path, number: str, entry: Entry, statements: tuple[Statement, .
 
 def load_cell(root: Path, entry: Entry, statements: tuple[Statement, ...]) -> Cell:
     """Load the cell at the version that an entry names. Costs the length of its log if the statements are unchanged."""
-    entry = _settled(root, entry)
+    entry = settled(root, entry)
     if entry["image"] is None:
         database = Database()
         database.define(statements)
@@ -200,12 +180,12 @@ def appended(
     log = [*entry["log"], {"token": token, "level": 0, "rows": segment.rows, "files": files}]
     if log_only:
         return {**entry, "token": token, "log": log}
-    after = _settled(root, {**entry, "token": token, "log": log})
+    after = settled(root, {**entry, "token": token, "log": log})
     pending = after.get("pending")
     # The file system's clock may differ from this machine's.
     now = (root / next(iter(files.values()))).stat().st_mtime
-    if pending is None or _is_given_up(root, pending, now):
-        after = {**after, "pending": _begun(root, number, after, cell)}
+    if pending is None or is_given_up(root, pending, now):
+        after = {**after, "pending": begun(root, number, after, cell.database)}
     return {**after, "log": _merged(root, number, after)}
 
 
@@ -214,58 +194,6 @@ def from_image(entry: Entry, image: Mapping[str, Any]) -> Entry:
     log = segments_after(entry, image["token"])
     assert log is not None
     return {"token": entry["token"], "image": dict(image), "log": log}
-
-
-def _settled(root: Path, entry: Entry) -> Entry:
-    """The entry with the pending image as its image, if that is whole now."""
-    pending = entry.get("pending")
-    if pending is None or not (root / pending["folder"]).exists():
-        return entry
-    log = entry["log"]
-    known = next((i for i, segment in enumerate(log, 1) if segment["token"] == pending["token"]), None)
-    if known is None:
-        return {**entry, "pending": None}
-    return {**entry, "image": pending, "pending": None, "log": log[known:]}
-
-
-def _begun(root: Path, number: str, entry: Entry, cell: Cell) -> dict[str, Any] | None:
-    """Begin an image of a cell in its current state, if one is due."""
-    image = entry["image"]
-    if sum(part["rows"] for part in entry["log"]) <= max(SMALLEST_IMAGE, image["rows"] if image else 0):
-        return None
-    name = new_image(number)
-    folder = root / name
-    # The folder exists before the child starts, as its first sign of life.
-    folder.with_name(folder.name + TEMPORARY).mkdir(parents=True)
-    if can_fork():
-        compile_writer()
-
-    def write() -> None:
-        cell.database.write_image(folder)
-
-    def ended(code: int) -> None:
-        if code != 0:
-            _LOGGER.warning("%s was not finished (exit code %d); the log grows until another one is", folder, code)
-
-    if not in_child(write, ended):
-        try:
-            write()
-        except StoreError as error:
-            _LOGGER.warning("%s; the log grows until an image is written", error)
-            return None
-    return {"token": entry["token"], "folder": name, "rows": cell.database.stored_rows}
-
-
-def _is_given_up(root: Path, pending: Mapping[str, Any], now: float) -> bool:
-    """True if an unfinished image has not been written to for ``STALLED`` seconds."""
-    folder = root / pending["folder"]
-    aside = folder.with_name(folder.name + TEMPORARY)
-    try:
-        latest = max(path.stat().st_mtime for path in (aside, *aside.iterdir()))
-    except FileNotFoundError:
-        # Renamed between two checks, or deleted.
-        return not folder.exists()
-    return bool(latest < now - STALLED)
 
 
 def _merged(root: Path, number: str, entry: Entry) -> list[Any]:

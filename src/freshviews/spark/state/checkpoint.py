@@ -19,7 +19,7 @@ from pathlib import Path
 
 from freshviews.errors import StoreError
 from freshviews.spark.definition import Definition, tables_of, views_of
-from freshviews.spark.state.cell import IMAGE
+from freshviews.spark.state.cell_image import IMAGE
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.store.files import TEMPORARY
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from freshviews.errors import StoreError
-from freshviews.spark.steps import reach
+from freshviews.spark.crash_points import reach
 from freshviews.store.files import sync_directory
 
 FORMAT = 3

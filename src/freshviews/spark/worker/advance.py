@@ -16,9 +16,10 @@ import pyarrow as pa
 
 from freshviews.engine.change import Change
 from freshviews.engine.codes.encoding import MULTIPLICITY
+from freshviews.spark.crash_points import reach
 from freshviews.spark.state.arrow_files import net, write_arrow
-from freshviews.spark.state.cell import Cell, Entry, Segment, appended, keep, new_token
-from freshviews.spark.steps import reach
+from freshviews.spark.state.cell import Cell, Segment, appended, keep, new_token
+from freshviews.spark.state.cell_image import Entry
 
 ViewChanges = dict[str, list[pa.Table]]
 """The changes of views, by name."""

@@ -20,9 +20,10 @@ import pyarrow as pa
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.errors import FreshviewsError
-from freshviews.spark.state.cell import Cell, Entry, Segment, keep, load_cell, loaded, new_image
+from freshviews.spark.crash_points import reach
+from freshviews.spark.state.cell import Cell, Segment, keep, load_cell, loaded
+from freshviews.spark.state.cell_image import Entry, new_image
 from freshviews.spark.state.checkpoint import cannot_write
-from freshviews.spark.steps import reach
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.ahead import Ahead, Arriving, growing_feeds
 from freshviews.spark.worker.intake import Feed, Intake, Refusal, bad_rows, take_in

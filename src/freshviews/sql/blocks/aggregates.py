@@ -1,4 +1,4 @@
-"""Stage 2c: SQL aggregate calls to ``AggregateCall``.
+"""SQL aggregate calls to ``AggregateCall``.
 
 ``FILTER (WHERE c)`` becomes a CASE around the arguments. COUNT_IF(c) counts ``CASE WHEN c THEN 1 END``. BOOL_OR and
 BOOL_AND are MAX and MIN. MAX_BY(x, y) ignores rows where y is NULL. ONLY_VALUE(x) is the least and the greatest x, NULL

@@ -1,4 +1,4 @@
-"""Stage 2b: FROM to a join of sources and a scope of columns.
+"""FROM to a join of sources and a scope of columns.
 
 Accepts inner, cross and comma joins, with ON, USING or NATURAL. A subquery that only selects, projects and joins
 dissolves into the enclosing join; any other becomes an internal view.

@@ -1,4 +1,4 @@
-"""Stage 2e: ROLLUP, CUBE and GROUPING SETS: the sets that GROUP BY writes, and the value of a group in a row of one
+"""ROLLUP, CUBE and GROUPING SETS: the sets that GROUP BY writes, and the value of a group in a row of one
 set.
 
 As in Spark, a group is identified by how it is written over the columns of FROM. Of ``(SELECT a AS x, a AS y ...)`` x

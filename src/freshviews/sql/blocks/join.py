@@ -1,4 +1,4 @@
-"""Stage 4a: place each predicate of a join.
+"""Place each predicate of a join.
 
 - a predicate of one source filters that source at its leaf
 - ``=`` and ``<=>`` between expressions of two sources join them; classes of equal expressions are closed under

@@ -1,4 +1,4 @@
-"""Stage 4c: the argument of a linear aggregate as a product of lifts.
+"""The argument of a linear aggregate as a product of lifts.
 
 ``SUM(o.discount * i.price)`` sums, over derivations, a factor of o times a factor of i, so a view tree can push each
 factor to its leaf. Factors are found in products, in a change of sign, in scaling by a constant, and in ``CASE WHEN c

@@ -1,4 +1,4 @@
-"""Stage 2d: subqueries in WHERE, as joins.
+"""Subqueries in WHERE, as joins.
 
 A term of WHERE becomes a source beside those of FROM, with at most one row for each row of the join, and predicates
 over it::

@@ -1,4 +1,4 @@
-"""Stage 3c: + - * / % div and unary minus, over numbers, dates and intervals.
+"""+ - * / % div and unary minus, over numbers, dates and intervals.
 
 ``INT + INT`` is an INT and checked as one; ``/`` of integers is a DOUBLE; decimals follow the rules of
 ``freshviews.sql.expressions.coerce``. Division by zero is an error, as everywhere in ANSI mode.

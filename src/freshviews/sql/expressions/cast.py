@@ -1,4 +1,4 @@
-"""Stage 3b: CAST, asked for or implied, as operations over codes.
+"""CAST, asked for or implied, as operations over codes.
 
 ``cast`` makes the code of one type into the code of another. Where the codes agree (INT as BIGINT,
 FLOAT as DOUBLE, INT as DECIMAL(10, 0)) nothing is computed and only the type changes.

@@ -1,4 +1,4 @@
-"""Stage 3a: the type rules of Spark SQL with ANSI mode on.
+"""The type rules of Spark SQL with ANSI mode on.
 
 Least common types, and the precision and scale of decimal arithmetic. One departure: the scale of a
 decimal quotient, up to 38 digits in Spark, is cut to what leaves an int64 code room for the integral

@@ -1,4 +1,4 @@
-"""Stage 3f: functions of dates and timestamps."""
+"""Functions of dates and timestamps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 3e: the scalar functions, by their SQL names.
+"""The scalar functions, by their SQL names.
 
 Each entry of ``FUNCTIONS`` says how many arguments it takes and what it becomes. Arguments arrive bound,
 with their own types; the entry casts them to what it needs.

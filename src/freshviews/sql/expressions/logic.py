@@ -1,4 +1,4 @@
-"""Stage 3d: comparison, AND OR NOT, CASE and what is made of them."""
+"""Comparison, AND OR NOT, CASE and what is made of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage 2a: name resolution.
+"""Name resolution.
 
 A column of FROM is an expression. For a table or view it is a ``Column`` whose key is made of the alias and the column
 name. For a dissolved subquery it is the expression in its SELECT list, so subqueries disappear by substitution.

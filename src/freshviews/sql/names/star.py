@@ -1,4 +1,4 @@
-"""Stage 2f: ``*``, ``table.*`` and ``* EXCEPT (columns)`` in a SELECT list."""
+"""``*``, ``table.*`` and ``* EXCEPT (columns)`` in a SELECT list."""
 
 from __future__ import annotations
 

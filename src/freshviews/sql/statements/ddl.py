@@ -1,4 +1,4 @@
-"""Stage 2d: CREATE TABLE to ``TableDef``, and the properties of tables and views."""
+"""CREATE TABLE to ``TableDef``, and the properties of tables and views."""
 
 from __future__ import annotations
 

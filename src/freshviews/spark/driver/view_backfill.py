@@ -22,13 +22,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from freshviews.spark.driver.backfill import backfill, logged_rows, stored_rows
+from freshviews.spark.crash_points import reach
 from freshviews.spark.driver.stages import Partitions, results_of, through_cells
+from freshviews.spark.driver.stored_rows import backfill, logged_rows, stored_rows
 from freshviews.spark.driver.version import Input, PipelineError, cause, on_the_way
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.state.cell import EMPTY, from_image
 from freshviews.spark.state.manifest import Manifest
-from freshviews.spark.steps import reach
 from freshviews.spark.worker.advance import Wanted
 from freshviews.spark.worker.rows import PLACE
 from freshviews.spark.worker.worker import Task, fill_partition

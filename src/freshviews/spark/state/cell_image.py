@@ -1,0 +1,85 @@
+"""Images of a cell, written in the background by a child process; ``spark.state.cell`` says how an entry names them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from freshviews.engine.database import Database
+from freshviews.errors import StoreError
+from freshviews.kernel.image import compile_writer
+from freshviews.spark.state.child_process import can_fork, in_child
+from freshviews.store.files import TEMPORARY
+
+_LOGGER = logging.getLogger("freshviews")
+
+Entry = dict[str, Any]
+"""The state of a cell, as JSON."""
+
+SMALLEST_IMAGE = int(os.environ.get("FRESHVIEWS_SMALLEST_IMAGE", "5000000"))
+"""Rows of log below which no image is written; replaying a row takes 0.25 to 2 microseconds."""
+STALLED = 60.0
+"""Seconds without a write after which an image is given up."""
+IMAGE = "image-"
+"""Prefix of the names of images in the folder of a cell."""
+
+
+def new_image(number: str) -> str:
+    """A fresh folder name for an image of a cell."""
+    return f"state/{number}/{IMAGE}{uuid.uuid4().hex}"
+
+
+def begun(root: Path, number: str, entry: Entry, database: Database) -> dict[str, Any] | None:
+    """Begin an image of a cell in its current state, if one is due."""
+    image = entry["image"]
+    if sum(part["rows"] for part in entry["log"]) <= max(SMALLEST_IMAGE, image["rows"] if image else 0):
+        return None
+    name = new_image(number)
+    folder = root / name
+    # The folder exists before the child starts, as its first sign of life.
+    folder.with_name(folder.name + TEMPORARY).mkdir(parents=True)
+    if can_fork():
+        compile_writer()
+
+    def write() -> None:
+        database.write_image(folder)
+
+    def ended(code: int) -> None:
+        if code != 0:
+            _LOGGER.warning("%s was not finished (exit code %d); the log grows until another one is", folder, code)
+
+    if not in_child(write, ended):
+        try:
+            write()
+        except StoreError as error:
+            _LOGGER.warning("%s; the log grows until an image is written", error)
+            return None
+    return {"token": entry["token"], "folder": name, "rows": database.stored_rows}
+
+
+def settled(root: Path, entry: Entry) -> Entry:
+    """The entry with the pending image as its image, if that is whole now."""
+    pending = entry.get("pending")
+    if pending is None or not (root / pending["folder"]).exists():
+        return entry
+    log = entry["log"]
+    known = next((i for i, segment in enumerate(log, 1) if segment["token"] == pending["token"]), None)
+    if known is None:
+        return {**entry, "pending": None}
+    return {**entry, "image": pending, "pending": None, "log": log[known:]}
+
+
+def is_given_up(root: Path, pending: Mapping[str, Any], now: float) -> bool:
+    """True if an unfinished image has not been written to for ``STALLED`` seconds."""
+    folder = root / pending["folder"]
+    aside = folder.with_name(folder.name + TEMPORARY)
+    try:
+        latest = max(path.stat().st_mtime for path in (aside, *aside.iterdir()))
+    except FileNotFoundError:
+        # Renamed between two checks, or deleted.
+        return not folder.exists()
+    return bool(latest < now - STALLED)
