@@ -358,7 +358,7 @@ def test_a_disk_that_is_full_costs_an_image_and_no_version(
     for i in range(9):
         entry = step(tmp_path, entry, some(i))
         assert entry["image"] is None and entry.get("pending") is None
-    assert "No space left on device; the log goes on" in caplog.text
+    assert "No space left on device; the log grows" in caplog.text
     assert view(tmp_path, entry) == loaded_view(tmp_path, entry)
 
 
