@@ -11,7 +11,7 @@
     db.view("by_part")["bolt"]        # ("bolt", 3)
 
 The life of one update: ``Database.insert`` encodes rows to 64-bit codes (``engine.codes.encoding``). Stored base
-tables apply and check them (``engine.tables.base_check``). Every view that reads them runs its compiled trigger and
+tables apply and check them (``engine.tables.constraints``). Every view that reads them runs its compiled trigger and
 passes its change on (``engine.commit.commit``). The log is synced (``store.log``), the version is committed, and
 subscribers are called (``engine.commit.notices``).
 """
@@ -20,7 +20,7 @@ from freshviews.engine.change import Change, Subscription
 from freshviews.engine.commit.batch import Batch
 from freshviews.engine.database import Database
 from freshviews.engine.durable.recovery import Recovery
-from freshviews.engine.view import Table, View
+from freshviews.engine.handles import Table, View
 from freshviews.errors import (
     BatchError,
     CatalogError,

@@ -24,8 +24,8 @@ from freshviews.kernel.trie.iterator import (
     new_iterator,
     open_top,
 )
-from freshviews.program.reference.incremental.maintenance import Maintained
-from freshviews.program.reference.incremental.versions import END, Change, Row
+from freshviews.program.reference.incremental_trie_join.maintenance import Maintained
+from freshviews.program.reference.incremental_trie_join.versions import END, Change, Row
 from freshviews.ring import INTEGER
 from tests.kernel.tree_versions import Differences, TreeVersion
 from tests.program.incremental.rules import RULES, Relations, shuffled, taken_in

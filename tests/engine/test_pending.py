@@ -18,7 +18,7 @@ import freshviews as fv
 from freshviews.catalog.catalog import ViewDefs
 from freshviews.codegen.block import compile_block
 from freshviews.codegen.layout import STATUS_STEPS
-from freshviews.engine.blocks.host import lift_program
+from freshviews.engine.blocks.host_columns import lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import address_of
 from freshviews.engine.database import Database

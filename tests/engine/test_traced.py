@@ -14,7 +14,7 @@ import freshviews as fv
 from freshviews.engine.traces.traced import Edits, TracedRule
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.kernel.scalar.payload import SUM_OVERFLOW
-from freshviews.program.reference.incremental.maintenance import Derivation, Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import Derivation, Maintained
 from freshviews.program.reference.scalars import ScalarError, encode
 from freshviews.program.reference.tracing import Tracing
 from freshviews.program.rule import Rule

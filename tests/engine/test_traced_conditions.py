@@ -10,7 +10,7 @@ import pytest
 import freshviews as fv
 from freshviews.engine.traces.traced import TracedRule
 from freshviews.kernel.memory.mem import PURE_PYTHON
-from freshviews.program.reference.incremental.maintenance import Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import Maintained
 from freshviews.ring import INTEGER
 from tests.engine.test_traced import as_columns, compared
 from tests.program.incremental.rules import rule

@@ -1,13 +1,13 @@
-"""The thresholds of compiled programs are those that ``program.parts`` defines."""
+"""The thresholds of compiled programs are those that ``program.heavy_light`` defines."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from freshviews.kernel.hash import balance
+from freshviews.kernel.hash import heavy_light as balance
 from freshviews.kernel.memory import mem
-from freshviews.program.parts import thresholds
+from freshviews.program.heavy_light import thresholds
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1 / 3, 0.5, 2 / 3, 1.0])

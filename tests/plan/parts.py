@@ -1,11 +1,11 @@
-"""Checks of the definition of heavy and light parts (``program.parts``) on the state of the interpreter."""
+"""Checks of the definition of heavy and light parts (``program.heavy_light``) on the state of the interpreter."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
 
-from freshviews.program.parts import Partition
+from freshviews.program.heavy_light import Partition
 from freshviews.program.reference.interpreter import State
 
 Row = dict[str, int]

@@ -22,7 +22,7 @@ from freshviews.codegen.reading.readers import (
     write_readers,
 )
 from freshviews.codegen.writer import Module, Writer, write_called
-from freshviews.codegen.writing.procedures import write_procedures
+from freshviews.codegen.writing.rebalancing_functions import write_procedures
 from freshviews.codegen.writing.repeated import repeated_in
 from freshviews.codegen.writing.statements import begin
 from freshviews.codegen.writing.triggers import columns_read, write_each, write_trigger

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from freshviews.kernel.hash import ahead, balance, memo, pending, renew, sum_table, table
+from freshviews.kernel.hash import ahead, memo, pending, renew, sum_table, table
+from freshviews.kernel.hash import heavy_light as balance
 from freshviews.kernel.hash import index as index_kernel
 from freshviews.kernel.memory import mem
 from freshviews.kernel.memory import outside as outside_kernel

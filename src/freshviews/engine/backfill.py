@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from freshviews.engine.failures import evaluation_error
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.table_state import TableState
-from freshviews.engine.views.fault import with_row
+from freshviews.engine.views.failing_row import with_row
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import EvaluationError, OutOfMemory
 

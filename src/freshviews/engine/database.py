@@ -30,12 +30,12 @@ from freshviews.engine.draft import Draft
 from freshviews.engine.durable.database_image import read_database, write_database
 from freshviews.engine.durable.durability import batch_payload, snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
+from freshviews.engine.handles import ROWS, Table, View
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.replanning import advised, better_for, statement_of
-from freshviews.engine.tables.base_check import Changes
+from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
-from freshviews.engine.view import ROWS, Table, View
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError
 from freshviews.rules import script_of

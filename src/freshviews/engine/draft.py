@@ -25,7 +25,7 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import CatalogError
-from freshviews.plan.crown.updates import NAMED
+from freshviews.plan.crown.tree_choice import NAMED
 from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
 

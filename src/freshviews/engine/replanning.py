@@ -11,7 +11,7 @@ from freshviews.catalog.definitions import ViewDef
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.view_state import ViewState
-from freshviews.plan.crown.updates import NAMED, better_updates, may_be_measured
+from freshviews.plan.crown.tree_choice import NAMED, better_updates, may_be_measured
 from freshviews.plan.planner import plan_block
 
 ADVISED_FROM = 10_000

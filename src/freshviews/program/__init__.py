@@ -7,8 +7,8 @@
 
 __all__ = [
     "comparison",
+    "heavy_light",
     "intersections",
-    "parts",
     "payload",
     "printer",
     "program",

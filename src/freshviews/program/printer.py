@@ -43,7 +43,7 @@ from typing import assert_never
 
 from freshviews.expr.nodes import Column
 from freshviews.expr.printer import print_expression
-from freshviews.program.parts import Balancing
+from freshviews.program.heavy_light import Balancing
 from freshviews.program.payload import COUNT, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated, Held, Listed, Source, UnionSource

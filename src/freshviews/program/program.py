@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from freshviews.expr.nodes import Expr
-from freshviews.program.parts import Balancing
+from freshviews.program.heavy_light import Balancing
 from freshviews.program.results import Result
 from freshviews.program.statements import Body
 from freshviews.program.upkeep import BY_TRIGGERS, Upkeep

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freshviews.program import rule
-from freshviews.program.reference.incremental.maintenance import Derivation, Maintained
-from freshviews.program.reference.incremental.versions import Row
+from freshviews.program.reference.incremental_trie_join.maintenance import Derivation, Maintained
+from freshviews.program.reference.incremental_trie_join.versions import Row
 from freshviews.program.reference.scalars import evaluate
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import RINGS, ProductRing

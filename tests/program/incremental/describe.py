@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from freshviews.program.reference.incremental.maintenance import Maintained, Trace
-from freshviews.program.reference.incremental.oracle import Region
-from freshviews.program.reference.incremental.versions import BEFORE, END
+from freshviews.program.reference.incremental_trie_join.maintenance import Maintained, Trace
+from freshviews.program.reference.incremental_trie_join.oracle import Region
+from freshviews.program.reference.incremental_trie_join.versions import BEFORE, END
 from freshviews.program.rule import Cursor, Rule
 from freshviews.program.traced import of_runs
 

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from freshviews.program.reference.incremental.maintenance import Delta, Derivation
-from freshviews.program.reference.incremental.versions import Row, Version
+from freshviews.program.reference.incremental_trie_join.maintenance import Delta, Derivation
+from freshviews.program.reference.incremental_trie_join.versions import Row, Version
 from freshviews.ring import INTEGER, Ring
 
 

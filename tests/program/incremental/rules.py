@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
-from freshviews.program.reference.incremental.maintenance import Delta
+from freshviews.program.reference.incremental_trie_join.maintenance import Delta
 from freshviews.program.reference.scalars import evaluate
 from freshviews.program.rule import Atom, Rule
 from freshviews.types import BIGINT, BOOLEAN

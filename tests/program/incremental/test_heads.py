@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from freshviews.program.reference.incremental.maintenance import Delta, Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import Delta, Maintained
 from freshviews.ring import INTEGER, REAL, ProductRing, Real
 from tests.program.incremental.heads import Conflict, Function, Grouped, Scan, Scanned
 from tests.program.incremental.rules import Relations, rule

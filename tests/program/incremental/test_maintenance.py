@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from freshviews.program.reference.incremental import maintenance
-from freshviews.program.reference.incremental.maintenance import Maintained
-from freshviews.program.reference.incremental.sensitivity import SensitivityIndex
+from freshviews.program.reference.incremental_trie_join import maintenance
+from freshviews.program.reference.incremental_trie_join.maintenance import Maintained
+from freshviews.program.reference.incremental_trie_join.sensitivity import SensitivityIndex
 from freshviews.ring import INTEGER
 from tests.program.incremental.describe import edit_distance
 from tests.program.incremental.rules import RULES, Relations, Row, rule, shuffled, taken_in

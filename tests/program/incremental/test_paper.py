@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from freshviews.program.reference.incremental.maintenance import Delta, Maintained
-from freshviews.program.reference.incremental.surgery import surgeries
-from freshviews.program.reference.incremental.versions import Version
+from freshviews.program.reference.incremental_trie_join.maintenance import Delta, Maintained
+from freshviews.program.reference.incremental_trie_join.surgery import surgeries
+from freshviews.program.reference.incremental_trie_join.versions import Version
 from freshviews.ring import INTEGER
 from tests.program.incremental.describe import explained, intervals, oracle
 from tests.program.incremental.rules import RULES, rule

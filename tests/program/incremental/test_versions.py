@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from freshviews.program.reference.incremental.leapfrog import Position
-from freshviews.program.reference.incremental.sensitivity import IntervalTree, Record
-from freshviews.program.reference.incremental.versions import BEFORE, END, Version
+from freshviews.program.reference.incremental_trie_join.leapfrog import Position
+from freshviews.program.reference.incremental_trie_join.sensitivity import IntervalTree, Record
+from freshviews.program.reference.incremental_trie_join.versions import BEFORE, END, Version
 
 
 def test_old_versions_stay_as_they_are() -> None:

@@ -1,14 +1,14 @@
 """The rebalancing of a program's partitions inside triggers: before a batch, after it, and the statement Balance.
 
-These call the functions of ``codegen.writing.procedures``.
+These call the functions of ``codegen.writing.rebalancing_functions``.
 """
 
 from __future__ import annotations
 
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.payloads import zero_test
-from freshviews.kernel.hash.balance import FIRST_PARTITION, PARTITION_WORDS, RISE, SINK
-from freshviews.program.parts import Balancing, Partition
+from freshviews.kernel.hash.heavy_light import FIRST_PARTITION, PARTITION_WORDS, RISE, SINK
+from freshviews.program.heavy_light import Balancing, Partition
 from freshviews.program.program import Program
 from freshviews.program.statements import Balance, Perform
 

@@ -1,3 +1,3 @@
 """Compiled blocks: their native state, the calls of their triggers, and how an empty one gets its rows."""
 
-__all__ = ["at_once", "host", "passes", "runtime"]
+__all__ = ["at_once", "host_columns", "passes", "runtime"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from freshviews.codegen.block import compile_block
-from freshviews.engine.blocks.host import lift_program
+from freshviews.engine.blocks.host_columns import lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.plan.delta.first_order import update_exponents
 from freshviews.plan.strategy import Plan

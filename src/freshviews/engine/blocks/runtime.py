@@ -27,7 +27,7 @@ from freshviews.engine.blocks.native import group_sizes, new_table
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.codes.words import address, words_at, words_in
 from freshviews.engine.traces.tracing import Tracing
-from freshviews.kernel.hash import balance as balances
+from freshviews.kernel.hash import heavy_light as balances
 from freshviews.kernel.hash import pending, renew, table
 from freshviews.kernel.image import Mapping, array_count, take_image
 from freshviews.kernel.memory import mem
@@ -37,8 +37,8 @@ from freshviews.kernel.output import buffer as buffers
 from freshviews.kernel.output.drain import any_failed
 from freshviews.kernel.scalar.real import REAL_WORDS
 from freshviews.plan.explain import BalanceSize, PartSize
+from freshviews.program.heavy_light import Partition
 from freshviews.program.intersections import digested
-from freshviews.program.parts import Partition
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated, Listed
 from freshviews.program.upkeep import Evaluated
@@ -155,7 +155,7 @@ class BlockState:
 
     @property
     def balance(self) -> list[int]:
-        """The words of the balance (``kernel.hash.balance``), for an image."""
+        """The words of the balance (``kernel.hash.heavy_light``), for an image."""
         return [int(word) for word in self._balance]
 
     def want_changes(self, wanted: bool) -> None:

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Any
 
 from freshviews.engine.codes.encoding import Encoded, joined
-from freshviews.engine.tables.base_check import Changes
+from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
 from freshviews.errors import FreshviewsError
 

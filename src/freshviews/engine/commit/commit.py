@@ -18,9 +18,9 @@ from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.failures import evaluation_error
 from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relation, Relations
-from freshviews.engine.tables.base_check import Changes, add_to_base, settle_base, undo_base
+from freshviews.engine.tables.constraints import Changes, add_to_base, settle_base, undo_base
+from freshviews.engine.views.failing_row import with_row
 from freshviews.engine.views.failure import Failed, Failure
-from freshviews.engine.views.fault import with_row
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import OutOfMemory
 

@@ -15,7 +15,7 @@ from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.commit.commit import Applied, Log, ViewChanges, commit, refusal, run_view
 from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relations
-from freshviews.engine.tables.base_check import Changes
+from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.in_order import TooMany, apply_in_order, can_run_in_order
 from freshviews.engine.views.output import consolidate

@@ -12,7 +12,7 @@ import pyarrow as pa
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.relations import Relations
-from freshviews.engine.tables.base_check import Changes
+from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import held_of
 from freshviews.errors import FreshviewsError, StoreError

@@ -17,7 +17,7 @@ import numpy as np
 from freshviews.catalog.window import window_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
-from freshviews.engine.tables.base_check import Changes
+from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window_rows import WindowRows
 from freshviews.errors import BatchError

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from freshviews.codegen.block import CompiledBlock
-from freshviews.engine.blocks.host import HostColumns
+from freshviews.engine.blocks.host_columns import HostColumns
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address, words_at

@@ -9,7 +9,7 @@ import numpy as np
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.codegen.block import CompiledBlock, compile_block
-from freshviews.engine.blocks.host import HostColumns, evaluate_columns, lift_program
+from freshviews.engine.blocks.host_columns import HostColumns, evaluate_columns, lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.engine.views.failure import Failed, Failure

@@ -17,9 +17,9 @@ An index leads from part of the key to a group, and a group to the numbers of it
 
 __all__ = [
     "ahead",
-    "balance",
     "base_reads",
     "base_store",
+    "heavy_light",
     "index",
     "memo",
     "pending",

@@ -1,6 +1,7 @@
 """The leapfrog join of one variable, step by step, over ordered trees; the words that describe a rule.
 
-``program.reference.incremental.leapfrog`` defines a step and a *place*; this is the same over words. The rule is
+``program.reference.incremental_trie_join.leapfrog`` defines a step and a *place*; this is the same over words. The
+rule is
 described in memory, so nothing is compiled for it. A rule has levels, one per variable. A level has cursors, one per
 atom with the variable. An atom has two iterators (``trie.iterator``), over the old and the new version, and all its
 cursors stand on them. There is one ordered tree per relation and order of columns.

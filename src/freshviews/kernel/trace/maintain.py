@@ -1,4 +1,4 @@
-"""Maintains a rule by its trace: ``program.reference.incremental.maintenance`` over words.
+"""Maintains a rule by its trace: ``program.reference.incremental_trie_join.maintenance`` over words.
 
 One batch is ``keep_version``, the edits of the trees, ``maintain``. ``maintain`` computes the change oracle
 (``oracle``) and walks the levels where it says. Below a binding that both versions have, it first resumes the leapfrog

@@ -1,7 +1,7 @@
 """Tree surgery and the change oracle: the bindings at which a rule must be evaluated again.
 
-``program.reference.incremental.surgery`` and ``program.reference.incremental.oracle`` define both. Surgery is derived
-from the difference of two versions of a tree (``btree.difference``), one row per operation:
+``program.reference.incremental_trie_join.surgery`` and ``program.reference.incremental_trie_join.oracle`` define
+both. Surgery is derived from the difference of two versions of a tree (``btree.difference``), one row per operation:
 
     length of the path | kind | path ...
 

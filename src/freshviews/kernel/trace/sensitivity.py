@@ -1,6 +1,7 @@
 """Sensitivity records, what the steps of a trace depend on, in interval trees.
 
-``program.reference.incremental.sensitivity`` defines a record. The index of a cursor is an ordered tree of rows
+``program.reference.incremental_trie_join.sensitivity`` defines a record. The index of a cursor is an ordered tree of
+rows
 
     codes above ... | low | codes beside ... || high | turn | since
 

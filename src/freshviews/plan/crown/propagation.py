@@ -26,7 +26,7 @@ while a subscriber wants changes. Payloads replace set semantics (``counted``): 
 propagate at every change; of a free node only the presence of rows propagates. DISTINCT counts rows as in the paper.
 
 ``plan.crown.query`` prepares the query for such a tree. ``plan.crown.bags`` attaches the bags of cyclic queries,
-``plan.crown.alike`` groups those that are alike, and ``plan.crown.updates`` has the numbers of updates by which the
+``plan.crown.alike`` groups those that are alike, and ``plan.crown.tree_choice`` has the numbers of updates by which the
 tree is chosen.
 
 ``plan`` holds the result in a view. ``plan_enumerated`` and ``plan_groups`` hold none: over a free-connex query the
@@ -44,8 +44,9 @@ from freshviews.plan.crown.bags import Reader, attached
 from freshviews.plan.crown.bounds import bounds_of
 from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE, Node, nodes_of
-from freshviews.plan.crown.query import Prepared, prepared, tree_of
+from freshviews.plan.crown.query import Prepared, prepared
 from freshviews.plan.crown.rows import Carriers, Chain, Finish, Link, Rows
+from freshviews.plan.crown.tree_choice import tree_of
 from freshviews.plan.delta import first_order
 from freshviews.plan.leaves import (
     Carrier,

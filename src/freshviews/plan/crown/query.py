@@ -15,13 +15,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
 
-from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column, Expr, columns_of, substitute
 from freshviews.plan.naming import Namer
-from freshviews.query.acyclic import JoinTree, is_acyclic
+from freshviews.query.acyclic import is_acyclic
 from freshviews.query.hypergraph import Hypergraph, hypergraph
 from freshviews.query.hypertree import Bag, decomposition
-from freshviews.query.join_trees import best_tree, parse_tree
+from freshviews.query.join_trees import best_tree
 from freshviews.query.join_trees import cost as cost_of
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.types import BIGINT
@@ -85,26 +84,6 @@ def output_of(query: Query) -> frozenset[str]:
 def graph_of(query: Query, free: frozenset[str]) -> Hypergraph:
     """The hypergraph for which join trees are made."""
     return Hypergraph(query.variables, free, hypergraph(query).edges)
-
-
-def tree_of(made: Prepared, updates: Mapping[str, float], named: str | None) -> JoinTree:
-    """The named free-connex tree, or the one with the least cost of updates. ``updates``: numbers by atom or bag. A bag
-    without a number changes once per update of an atom in it. PlanError if the named tree is not valid."""
-    query = made.query
-    graph = graph_of(query, made.free)
-    if named is not None:
-        try:
-            return parse_tree(named, graph)
-        except ValueError as error:
-            raise PlanError(f"{query.name}: 'freshviews.join_tree' = '{named}': {error}") from None
-    of_bags = {
-        name: sum(updates.get(atom, 1.0) for atom in bag.members)
-        for name, bag in made.bags.items()
-        if any(atom in updates for atom in bag.members)
-    }
-    found = best_tree(graph, {**of_bags, **updates})
-    assert found is not None  # the output was chosen so
-    return found
 
 
 def _filtered(query: Query) -> Query:

@@ -12,7 +12,7 @@ from freshviews.errors import PlanError
 from freshviews.plan.assemble import assemble
 from freshviews.plan.crown import propagation
 from freshviews.plan.crown.query import prepared
-from freshviews.plan.crown.updates import NAMED, named_updates, rates_of
+from freshviews.plan.crown.tree_choice import NAMED, named_updates, rates_of
 from freshviews.plan.strategy import BagPlanner, Request, Strategy
 from freshviews.program.program import Program
 from freshviews.query.dependencies import closure

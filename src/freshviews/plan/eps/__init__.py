@@ -1,6 +1,6 @@
 """IVM^eps: strategies that treat values with many rows (heavy) and with few rows (light) apart.
 
-``program.parts`` defines heavy, light, the threshold N^eps and rebalancing.
+``program.heavy_light`` defines heavy, light, the threshold N^eps and rebalancing.
 
 - ``triangle``, ``triangle_linear``: counts and sums over three relations. Tables of cases; ``pairs`` writes programs;
 - ``four_relations``, ``triangle_listing``: counts over four relations, rows of a triangle join. Tables of cases; the

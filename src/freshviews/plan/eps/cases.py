@@ -36,7 +36,7 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import Namer
-from freshviews.program.parts import Balancing, Partition, Procedure
+from freshviews.program.heavy_light import Balancing, Partition, Procedure
 from freshviews.program.payload import MULTIPLICITY
 from freshviews.program.program import Trigger
 from freshviews.program.statements import Add, Balance, If, Into, Lookup, Loop, Perform, Smaller

@@ -65,7 +65,7 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import Namer, joined_name
-from freshviews.program.parts import Balancing, Partition
+from freshviews.program.heavy_light import Balancing, Partition
 from freshviews.program.payload import COUNT, ComponentOf, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Listed, SliceSource, Source, UnionSource

@@ -38,7 +38,7 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
-from freshviews.program.parts import Balancing, Partition
+from freshviews.program.heavy_light import Balancing, Partition
 from freshviews.program.program import Parameter, Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.rewrite import rename, scale

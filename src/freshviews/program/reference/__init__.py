@@ -4,4 +4,4 @@
 ``scalars`` evaluates expressions.
 """
 
-__all__ = ["incremental", "scalars"]
+__all__ = ["scalars"]

@@ -1,6 +1,6 @@
 """Rebalancing in the interpreter: how a Balance statement, and a batch as a whole, move values between parts.
 
-The threshold base, the thresholds and the two kinds of rebalancing are defined in ``program.parts``.
+The threshold base, the thresholds and the two kinds of rebalancing are defined in ``program.heavy_light``.
 
 Source: Kara, Ngo, Nikolic, Olteanu, Zhang: Counting Triangles under Updates in Worst-Case Optimal Time (ICDT 2019),
 Figure 4, ONUPDATE. Beyond the paper, a batch of inserts that may more than double the stores sets N for all its rows
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from freshviews.program.parts import Balancing, Partition, thresholds
+from freshviews.program.heavy_light import Balancing, Partition, thresholds
 from freshviews.program.reference.payloads import Key, Payload, Scope
 from freshviews.program.reference.tables import Run, Tables
 

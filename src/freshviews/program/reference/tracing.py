@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS, SUM_OVERFLOW
-from freshviews.program.reference.incremental.maintenance import Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import Maintained
 from freshviews.program.reference.payloads import Key, Payload
 from freshviews.program.reference.scalars import ScalarError
 from freshviews.program.traced import TracedJoin

@@ -18,8 +18,8 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from freshviews.program.reference.incremental.leapfrog import Position
-from freshviews.program.reference.incremental.versions import Row
+from freshviews.program.reference.incremental_trie_join.leapfrog import Position
+from freshviews.program.reference.incremental_trie_join.versions import Row
 
 MOST = 32
 """A page with more records is split."""

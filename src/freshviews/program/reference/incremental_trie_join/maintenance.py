@@ -28,11 +28,18 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from freshviews.program.reference.incremental.leapfrog import START, Database, Position, Step, Walk, is_emitted
-from freshviews.program.reference.incremental.oracle import Contribution, Region
-from freshviews.program.reference.incremental.sensitivity import Record, SensitivityIndex
-from freshviews.program.reference.incremental.surgery import Surgery, surgeries
-from freshviews.program.reference.incremental.versions import BEFORE, END, Row, Trie, Version, has_branch
+from freshviews.program.reference.incremental_trie_join.leapfrog import (
+    START,
+    Database,
+    Position,
+    Step,
+    Walk,
+    is_emitted,
+)
+from freshviews.program.reference.incremental_trie_join.oracle import Contribution, Region
+from freshviews.program.reference.incremental_trie_join.sensitivity import Record, SensitivityIndex
+from freshviews.program.reference.incremental_trie_join.surgery import Surgery, surgeries
+from freshviews.program.reference.incremental_trie_join.versions import BEFORE, END, Row, Trie, Version, has_branch
 from freshviews.program.rule import Cursor, Rule
 from freshviews.ring.protocol import Ring
 from freshviews.types.dictionary import Dictionary

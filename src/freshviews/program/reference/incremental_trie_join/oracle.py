@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from freshviews.program.reference.incremental.leapfrog import Position
-from freshviews.program.reference.incremental.versions import Row
+from freshviews.program.reference.incremental_trie_join.leapfrog import Position
+from freshviews.program.reference.incremental_trie_join.versions import Row
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from freshviews.program.reference.incremental.versions import END, Row, Trie, has_branch
+from freshviews.program.reference.incremental_trie_join.versions import END, Row, Trie, has_branch
 
 
 @dataclass(frozen=True)

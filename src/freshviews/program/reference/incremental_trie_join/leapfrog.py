@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Expr
-from freshviews.program.reference.incremental.versions import BEFORE, END, Row, Trie
+from freshviews.program.reference.incremental_trie_join.versions import BEFORE, END, Row, Trie
 from freshviews.program.reference.scalars import ScalarError, evaluate
 from freshviews.program.rule import Cursor, Level
 from freshviews.types.dictionary import Dictionary

@@ -18,8 +18,8 @@ from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.prologue import write_prologue, write_steps
 from freshviews.codegen.writing.rebalancing import balancing_of, degree, index_of, partition_word
 from freshviews.codegen.writing.statements import begin
-from freshviews.kernel.hash.balance import RISE, SINK, STRICT
-from freshviews.program.parts import Balancing, Partition, Procedure
+from freshviews.kernel.hash.heavy_light import RISE, SINK, STRICT
+from freshviews.program.heavy_light import Balancing, Partition, Procedure
 from freshviews.program.program import Program
 from freshviews.program.statements import Body, Loop
 from freshviews.program.structure import visit

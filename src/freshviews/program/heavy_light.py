@@ -1,7 +1,7 @@
 """Heavy and light values of a program's views, the threshold between them, and how values move between the parts.
 
 This is the definition that planning, the interpreter (``program.reference.balances``), the compiled code
-(``kernel.hash.balance``) and EXPLAIN share.
+(``kernel.hash.heavy_light``) and EXPLAIN share.
 
 - The *threshold base* N follows the number D of rows of the stores: ``N / 4`` (rounded down) ``<= D < N`` after every
   update. If D reaches N, N is doubled. If D falls below N / 4, N becomes N / 2 - 1. Both are a *major rebalancing*: all
@@ -28,7 +28,7 @@ def thresholds(base: int, epsilon: float) -> tuple[int, int, int]:
     """Three degrees for the threshold base N, rounded up to whole rows.
 
     A value is heavy from the first on at a major rebalancing. A light value becomes heavy from the second on. A heavy
-    one becomes light below the third. ``kernel.hash.balance.set_base`` computes the same.
+    one becomes light below the third. ``kernel.hash.heavy_light.set_base`` computes the same.
     """
     threshold = float(base) ** epsilon
     return math.ceil(threshold), math.ceil(1.5 * threshold), math.ceil(0.5 * threshold)

@@ -1,5 +1,6 @@
-"""The expected numbers of updates, by which a join tree is chosen: named by the view, declared of its tables, or
-measured.
+"""The choice of a join tree: the tree that the view names, or the one that costs least for the expected updates.
+
+The numbers of updates are named by the view, declared of its tables, or measured.
 
 Source: Wang, Hu, Dai, Yi: Change Propagation Without Joins (PVLDB 16(5), 2023), "Query plan optimization" in Section
 6.3: unknown numbers of updates are estimated from the first ones. A view names them as ``'freshviews.updates' = 'likes
@@ -13,12 +14,33 @@ from collections.abc import Mapping
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
-from freshviews.plan.crown.query import BagQuery, prepared, tree_of
-from freshviews.query.join_trees import cost
+from freshviews.plan.crown.query import BagQuery, Prepared, graph_of, prepared
+from freshviews.query.acyclic import JoinTree
+from freshviews.query.join_trees import best_tree, cost, parse_tree
 from freshviews.query.query import Query
 
 NAMED = "freshviews.updates"
 _DECLARED = frozenset({"freshviews.update_rate", "freshviews.rows"})
+
+
+def tree_of(made: Prepared, updates: Mapping[str, float], named: str | None) -> JoinTree:
+    """The named free-connex tree, or the one with the least cost of updates. ``updates``: numbers by atom or bag. A bag
+    without a number changes once per update of an atom in it. PlanError if the named tree is not valid."""
+    query = made.query
+    graph = graph_of(query, made.free)
+    if named is not None:
+        try:
+            return parse_tree(named, graph)
+        except ValueError as error:
+            raise PlanError(f"{query.name}: 'freshviews.join_tree' = '{named}': {error}") from None
+    of_bags = {
+        name: sum(updates.get(atom, 1.0) for atom in bag.members)
+        for name, bag in made.bags.items()
+        if any(atom in updates for atom in bag.members)
+    }
+    found = best_tree(graph, {**of_bags, **updates})
+    assert found is not None  # the output was chosen so
+    return found
 
 
 def rates_of(view: ViewDef, query: Query, inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, float]:
