@@ -75,7 +75,7 @@ def test_negated_atoms_are_refused_to_other_strategies_by_name() -> None:
         db.execute(TABLES)
         for properties, named in (
             ("'freshviews.strategy' = 'view_tree'", "view_tree"),
-            ("'freshviews.epsilon' = '0.5'", "what heeds 'freshviews.epsilon'"),
+            ("'freshviews.epsilon' = '0.5'", "a strategy that reads 'freshviews.epsilon'"),
         ):
             with pytest.raises(fv.PlanError, match=f"NOT EXISTS is kept by 'incremental_trie_join', not by {named}"):
                 db.execute(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ({properties}) AS {absent}")

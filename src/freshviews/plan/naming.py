@@ -2,7 +2,7 @@
 
 A program has names that the user chose (variables and columns of the query) and names that a strategy makes (of views,
 of their rows, of sums, parameters and lets). No made name equals another name of the program, whatever names the
-user chooses: variables, rows and views are told apart by their names alone.
+user chooses: variables, rows and views are identified by their names alone.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def _other_than(strategy: Strategy, request: Request) -> str | None:
         return request.view.strategy if request.view.strategy != strategy.name else None
     known = frozenset[str]().union(*(one.properties for one in STRATEGIES.values()))
     unread = sorted(known.intersection(request.options) - strategy.properties)
-    return f"what heeds '{unread[0]}'" if unread else None
+    return f"a strategy that reads '{unread[0]}'" if unread else None
 
 
 def _named(request: Request) -> Plan | None:

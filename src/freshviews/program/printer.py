@@ -124,7 +124,7 @@ def _balancing(balancing: Balancing, program: Program) -> Iterator[str]:
     for procedure in balancing.procedures:
         yield f"{procedure.name}({', '.join(procedure.parameters)}) * m:"
         yield from _indented(_lines(program, procedure.body))
-    yield f"N is doubled where {size} reaches it, halved below N / 4; then, after all parts are made anew:"
+    yield f"N is doubled where {size} reaches it, halved below N / 4; then, after all parts are rebuilt:"
     yield from _indented(_lines(program, balancing.recompute))
 
 

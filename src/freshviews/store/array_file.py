@@ -75,8 +75,8 @@ def write_arrays(path: Path, about: dict[str, Any], arrays: Iterable[Array], syn
         with temporary.open("wb") as file:
             file.write(bytes(_PREAMBLE_BYTES))
             places = [_write(file, array, sync) for array in arrays]
-            told = {"about": about, "arrays": [[p.offset, p.words, p.room, p.crc] for p in places]}
-            footer = json.dumps(told, separators=(",", ":")).encode()
+            footer_fields = {"about": about, "arrays": [[p.offset, p.words, p.room, p.crc] for p in places]}
+            footer = json.dumps(footer_fields, separators=(",", ":")).encode()
             offset = file.tell()
             file.write(footer)
             preamble = _PREAMBLE.pack(MAGIC, FORMAT, zlib.crc32(footer), offset, len(footer))
@@ -134,13 +134,13 @@ class ArrayFile:
         except OSError as error:
             raise StoreError(f"{path} could not be opened: {error.strerror}") from error
         try:
-            told = self._footer()
+            footer_fields = self._footer()
         except BaseException:
             self._file.close()
             raise
-        self.about: dict[str, Any] = told["about"]
+        self.about: dict[str, Any] = footer_fields["about"]
         """The description by the writer."""
-        self._places = [_Place(*place) for place in told["arrays"]]
+        self._places = [_Place(*place) for place in footer_fields["arrays"]]
 
     def _footer(self) -> dict[str, Any]:
         head = self._file.read(_PREAMBLE_BYTES)
@@ -162,8 +162,8 @@ class ArrayFile:
         footer = self._file.read(length)
         if zlib.crc32(footer) != crc:
             raise self.damaged(offset)
-        told: dict[str, Any] = json.loads(footer)
-        return told
+        footer_fields: dict[str, Any] = json.loads(footer)
+        return footer_fields
 
     def damaged(self, offset: int) -> StoreError:
         """The error for damage at an offset."""

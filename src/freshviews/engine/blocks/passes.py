@@ -11,8 +11,9 @@ from freshviews.plan.passes import passes
 def relations_to_feed(
     states: Sequence[BlockState], relations: Sequence[str], sizes: Mapping[str, float]
 ) -> Generator[str, None, None]:
-    """The relations whose rows are to be run, all of one before the next is asked for, some several times, until there
-    is none. Meanwhile states run what is to run on these rows alone; afterwards, or when the iterator is closed, all.
+    """Yield the relations to run, in order; some come several times. Run all rows of one before asking for the next.
+
+    Meanwhile the states run only the triggers of the current pass; afterwards, or when the iterator is closed, all.
 
     ``sizes``: rows by relation.
     """

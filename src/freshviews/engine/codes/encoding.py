@@ -340,7 +340,7 @@ class TableEncoder:
 
 
 def _same(sign: int, rows: int) -> Codes:
-    """So many times +1 or -1."""
+    """``rows`` times +1 or -1."""
     known = _SIGNS[sign]
     return known[:rows] if rows <= len(known) else np.full(rows, sign, np.int64)
 

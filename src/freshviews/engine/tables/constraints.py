@@ -94,9 +94,9 @@ def _duplicate(table: TableState, encoded: Encoded, number: int, values: tuple[i
         both.append(repr(table.decoder.row(found)))
         if len(both) == 2:
             break
-    told = f"rows {both[0]} and {both[1]}" if len(both) == 2 else f"row {both[0]} twice"
+    rows = f"rows {both[0]} and {both[1]}" if len(both) == 2 else f"row {both[0]} twice"
     name = ", ".join(side.columns)
-    return _refusal(table, row, name, value, rule, f"{rule} would have {told}")
+    return _refusal(table, row, name, value, rule, f"{rule} would have {rows}")
 
 
 def _check_link(link: Link, batches: Mapping[str, Encoded], tables: Mapping[str, TableState]) -> None:

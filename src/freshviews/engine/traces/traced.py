@@ -217,7 +217,7 @@ class TracedRule:
         self._rule[words.FAILURE] = 0
         maintain(handle)
         if self._rule[words.OUT_OF_MEMORY]:
-            raise OutOfMemory("memory ran out; the view has to be made anew")
+            raise OutOfMemory("memory ran out; the view must be rebuilt")
         return self._derived(words.OLD), self._derived(words.NEW)
 
     def _derived(self, side: int) -> Codes:

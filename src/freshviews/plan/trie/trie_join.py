@@ -102,7 +102,7 @@ def plan(
         bounds=(
             ("key order", ", ".join(chosen)),
             ("tries", "; ".join(writer.described()) or "none"),
-            ("update", f"evaluated anew at every batch: {time}, up to a logarithm; a row is stored in O(1)"),
+            ("update", f"recomputed at every batch: {time}, up to a logarithm; a row is stored in O(1)"),
             ("delay", "O(1)"),
             ("space", "O(N + |result|)"),
         ),

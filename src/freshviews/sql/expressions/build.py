@@ -20,7 +20,7 @@ VOID = SqlType("VOID")
 
 
 class Fault(Exception):
-    """What is wrong with an expression; whoever knows the place turns it into a SqlError."""
+    """An error in an expression; the caller that knows the place turns it into a SqlError."""
 
 
 class Refusal(Fault):

@@ -71,8 +71,8 @@ _REFUSED: dict[type[Node], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Binder:
-    """Binds expressions of one clause. ``clause`` names it in errors; aggregate calls and subqueries go to whoever
-    takes them, and are refused where nobody does."""
+    """Binds expressions of one clause, which ``clause`` names in errors. ``aggregate`` and ``subquery`` bind calls and
+    subqueries; without them these are refused."""
 
     text: SqlText
     resolve: Callable[[exp.Column], Expr]
