@@ -252,7 +252,7 @@ def test_an_image_is_refused_by_a_view_it_is_not_of_and_the_view_stays_as_it_is(
         with maintained("sums", dictionary, script=changed) as other:
             run(other, several)
             kept = rows_of(other.contents(100))
-            with pytest.raises(OtherProgram, match=r"written by other programs .*delete the image"):
+            with pytest.raises(OtherProgram, match=r"written by other programs .*open it with the release"):
                 other.read_image(path)
             assert rows_of(other.contents(100)) == kept
         for texts in ([], ["p0", "p1"], [f"q{i}" for i in range(9)]):

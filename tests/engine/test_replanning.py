@@ -123,6 +123,29 @@ def test_a_view_is_replanned_on_request_by_the_updates_so_far() -> None:
             list(held)
 
 
+def test_a_view_is_replanned_again_when_the_load_turns_round() -> None:
+    """Also where the tree was chosen by the few updates before CREATE, or by those of an earlier replanning."""
+    with Database() as db:
+        db.execute(TABLES.format(r=""))
+        fill(db)
+        db.insert("t", rows_of_t(0, 5))
+        db.execute(VIEW)
+        assert top_of(db) == "[c]"
+        for first in range(0, 3 * ADVISED_FROM, 5_000):
+            db.insert("r", [(i, 2) for i in range(first, first + 5_000)])
+        assert advice(db) is not None and db.replan("v")
+        assert top_of(db) == "[b]" and advice(db) is None
+        assert len(db.view("v")) == sum(expected(rows_of_t(0, 5)).values()) * (3 * ADVISED_FROM + 1)
+
+
+def test_replan_names_what_it_cannot_plan() -> None:
+    with Database() as db:
+        db.execute(TABLES.format(r="") + VIEW)
+        for name, message in (("w", "unknown view w"), ("r", "r is a table, not a view"), (None, "not by None")):
+            with pytest.raises(CatalogError, match=message):
+                db.replan(name)  # type: ignore[arg-type]
+
+
 def test_equal_numbers_of_updates_change_nothing() -> None:
     with Database() as db:
         db.execute(TABLES.format(r="") + VIEW)

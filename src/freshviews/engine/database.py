@@ -147,10 +147,11 @@ class Database:
     def replan(self, view: str) -> bool:
         """Choose the join tree of a view again, by the updates that its tables have had; True if it is another one.
 
-        The view is then backfilled before this returns; its readers and subscribers go on. What it was planned by
-        becomes its property ``'freshviews.updates'``, which ALTER VIEW can change. Returns False, with nothing done,
-        where another tree is not cheaper, or the updates are declared (see docs/crown.md). ``stats`` and ``explain``
-        say when replanning pays. Raises CatalogError where there is no such view.
+        The view is then backfilled before this returns; its readers and subscribers continue. The counts of updates
+        become its property ``'freshviews.updates'``, also where the view named others. Returns False, with nothing
+        done, where no other tree is cheaper, the view names its join tree, or a table declares its updates or is
+        trusted (see docs/crown.md). Counts start at 0 when a database is opened from a snapshot. ``stats`` and
+        ``explain`` say when replanning pays. Raises CatalogError where there is no such view.
         """
         with self._lock:
             state = self.view(view).state
@@ -194,8 +195,12 @@ class Database:
         """A view, to read and to subscribe to. CatalogError where there is none of that name."""
         with self._lock:
             self._check_usable()
+            if not isinstance(name, str):
+                raise CatalogError(f"a view is given by its name, not by {name!r}")
             state = self._relations.views.get(name.lower())
             if state is None or state.definition.internal:
+                if name.lower() in self._relations.tables:
+                    raise CatalogError(f"{name} is a table, not a view")
                 raise CatalogError(f"unknown view {name}{near(name, self.views)}")
             return View(state, self._guard, partial(self._advised, state))
 

@@ -177,7 +177,8 @@ class Draft:
 
     def _measured_view(self, definition: ViewDef) -> ViewDef:
         """The view, with the updates that its tables have had named where that makes its join tree cheaper."""
-        updates = None if definition.internal else better_for(definition, self.relations, 1.0)
+        named = NAMED in dict(definition.properties)
+        updates = None if definition.internal or named else better_for(definition, self.relations, 1.0)
         if updates is None:
             return definition
         self._chosen[definition.name.lower()] = updates

@@ -1,6 +1,6 @@
 """Which join tree would be cheaper for a view, by the updates that its tables have had.
 
-Only views under ``crown`` over stored tables are considered, where neither the view nor a table declares updates.
+Only views under ``crown`` over stored tables that declare no updates are considered.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ ADVISED_GAIN = 2.0
 def better_for(
     view: ViewDef, relations: Relations, gain: float, held: Mapping[str, tuple[int, int]] | None = None
 ) -> str | None:
-    """The ``'freshviews.updates'`` by which the join tree of a view costs less than ``1 / gain`` of what it costs for
-    equal numbers of updates; None where there is none.
+    """The ``'freshviews.updates'`` by which the join tree of a view costs less than ``1 / gain`` of the tree it has
+    now; None where there is none.
 
     ``held``: rows and bytes of what the view stores, by name. They give the numbers of rows of its bags.
     """
@@ -37,7 +37,8 @@ def better_for(
         return None
     rows = {name: size for name, (size, _) in (held or {}).items()}
     rows |= {name: one.stored.rows for name, one in tables.items() if one.stored is not None}
-    return better_updates(view, {name: one.updates for name, one in tables.items()}, gain, rows)
+    counts = {name: one.updates for name, one in tables.items()}
+    return better_updates(view, definitions, counts, gain, rows)
 
 
 def advised(view: ViewState, relations: Relations) -> str | None:

@@ -1,7 +1,7 @@
 """Images of views: the native state of a view in one file, and back.
 
 An image holds the arrays of every table of every block as they lie in memory (``kernel.image``), and the stored rows
-of a recomputed view. It fits a view with the same programs: the hash of their generated source must agree. It holds
+of a recomputed view. It fits a view with the same programs (``identity_of``). It holds
 codes alone, so the dictionary must have the same strings under the same codes.
 """
 
@@ -21,6 +21,7 @@ from freshviews.engine.codes.words import address, words_at
 from freshviews.errors import OtherProgram, StoreError
 from freshviews.kernel.image import Array, array_count, image_of, plain_array, shape_of
 from freshviews.kernel.memory.mapping import unmap
+from freshviews.program.printer import print_program
 from freshviews.store.array_file import ArrayFile, write_arrays
 from freshviews.types.dictionary import Dictionary
 
@@ -47,7 +48,7 @@ def write_image(
             {"name": name.name, "shape": image.shape, "kept": image.kept}
             for name, image in zip(state.program.views, images, strict=True)
         ]
-        part: dict[str, Any] = {"source": hash_of(state.compiled.source), "tables": tables}
+        part: dict[str, Any] = {"program": hash_of(identity_of(state)), "tables": tables}
         if state.program.balancing is not None:
             part["balance"] = state.balance
         parts.append(part)
@@ -92,6 +93,14 @@ def read_image(
     return stored
 
 
+def identity_of(state: BlockState) -> str:
+    """The text that must be equal for an image to fit a state: the printed program, and its views in full.
+
+    Generated source is not part of it: names of kernel modules and of local variables may change between releases.
+    """
+    return f"{print_program(state.program)}\n{state.program.views!r}"
+
+
 def _check(
     path: Path, about: dict[str, Any], view: str, states: Sequence[BlockState], dictionary: Dictionary
 ) -> None:
@@ -99,15 +108,14 @@ def _check(
         raise StoreError(f"{path} is no image of a view")
     if about["view"] != view:
         raise StoreError(f"{path} is an image of view {about['view']}, not of {view}")
-    sources = [hash_of(state.compiled.source) for state in states]
+    programs = [hash_of(identity_of(state)) for state in states]
     shapes = [[list(shape_of(handle)) for handle in state.tables] for state in states]
-    if [part["source"] for part in about["parts"]] != sources or shapes != [
+    if [part.get("program") for part in about["parts"]] != programs or shapes != [
         [table["shape"] for table in part["tables"]] for part in about["parts"]
     ]:
         raise OtherProgram(
-            f"{path}: the image of view {view} was written by other programs than keep the view now, as its SQL, its "
-            "inputs or freshviews have changed; delete the image and fill the view from its inputs, or open it with "
-            "what wrote it"
+            f"{path}: the image of view {view} was written by other programs than maintain the view now, as its SQL, "
+            "its inputs or freshviews have changed; open it with the release that wrote it"
         )
     check_mark(path, f"view {view}", about, dictionary)
 

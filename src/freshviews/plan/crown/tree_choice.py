@@ -85,10 +85,9 @@ def _bags(view: ViewDef) -> dict[str, BagQuery]:
 
 
 def may_be_measured(view: ViewDef, inputs: Mapping[str, TableDef | ViewDef]) -> bool:
-    """True if no updates are declared for a view over stored tables whose updates may differ: it reads several tables,
-    or has bags."""
-    said = dict(view.properties)
-    if NAMED in said or "freshviews.join_tree" in said:
+    """True if the updates of a view's tables may be measured and may differ: the tables are stored and declare none,
+    the view names no join tree, and it reads several tables or has bags."""
+    if "freshviews.join_tree" in dict(view.properties):
         return False
     measurable = all(
         isinstance(relation, TableDef)
@@ -101,10 +100,14 @@ def may_be_measured(view: ViewDef, inputs: Mapping[str, TableDef | ViewDef]) -> 
 
 
 def better_updates(
-    view: ViewDef, counts: Mapping[str, int], gain: float, rows: Mapping[str, int] | None = None
+    view: ViewDef,
+    inputs: Mapping[str, TableDef | ViewDef],
+    counts: Mapping[str, int],
+    gain: float,
+    rows: Mapping[str, int] | None = None,
 ) -> str | None:
     """The ``'freshviews.updates'`` for these counts by relation, if the tree chosen by them costs less than ``1 /
-    gain`` of the tree for equal numbers; None if it does not, or if no tree can be compared.
+    gain`` of the tree that the view has now; None if it does not, or if no tree can be compared.
 
     ``rows``: rows by relation and bag. An update of a relation changes as many rows of a bag as a row of the relation
     is part of on average; one if the rows of the bag are not known.
@@ -115,7 +118,7 @@ def better_updates(
         updates = {atom.name: float(counts.get(atom.relation, 0)) for atom in made.query.atoms if atom.relation}
         for name, bag in made.bags.items():
             updates[name] = sum(_changes(name, relations[one], counts, rows or {}) for one in bag.members)
-        now, then = (tree_of(made, known, None) for known in ({}, updates))
+        now, then = (tree_of(made, known, None) for known in (rates_of(view, block.query, inputs), updates))
         if cost(now, updates) > gain * cost(then, updates):
             named = {name: counts.get(name, 0) for name in view.inputs}
             named |= {name: round(updates[name]) for name in made.bags if name.isidentifier()}
