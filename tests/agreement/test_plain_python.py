@@ -31,6 +31,7 @@ def test_this_runs_as_plain_python() -> None:
     assert mem.PURE_PYTHON
 
 
+@pytest.mark.long("all strategies, in plain Python, over one case")
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_every_strategy_agrees_on_the_table_of_cases(name: str) -> None:
@@ -71,6 +72,7 @@ def test_every_strategy_agrees_on_random_views_and_streams(seed: int) -> None:
         raise AssertionError(f"fails, and so does its least stream:\n{least}") from failure
 
 
+@pytest.mark.long("all strategies, in plain Python, over each scenario")
 @pytest.mark.full
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(scenarios())

@@ -120,6 +120,7 @@ def test_every_strategy_keeps_them_or_says_why_not(strategy: str) -> None:
     drained(db, held)
 
 
+@pytest.mark.long("a CUBE over triangles takes a minute to compile")
 @pytest.mark.parametrize(
     "strategy", ["ivm_eps", "ivm_eps_linear", "crown", "higher_order"] if PURE_PYTHON else ["ivm_eps_linear"]
 )

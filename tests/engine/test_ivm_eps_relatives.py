@@ -52,6 +52,7 @@ def changes(seed: int, count: int, tables: tuple[str, ...]) -> list[Change]:
     return made + [(name, row, -1) for name, row in there]
 
 
+@pytest.mark.long("programs over four relations take a minute to compile")
 @pytest.mark.parametrize("name", VIEWS)
 def test_compiled_programs_hold_what_duckdb_finds_from_scratch(name: str) -> None:
     db, peer = Database(), duckdb.connect()

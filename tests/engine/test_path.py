@@ -23,14 +23,14 @@ STEPS = [
     "engine.commit.interrupts Uninterrupted.__enter__",
     "engine.codes.encoding TableEncoder.encode",
     "engine.commit.commit commit",
-    "engine.tables.base_check add_to_base",
+    "engine.tables.constraints add_to_base",
     "engine.tables.base_table BaseTable.add",
     "engine.commit.commit run_views",
     "engine.views.maintained MaintainedView.apply",
     "engine.views.upkeep ByTriggers.apply",
     "engine.blocks.runtime BlockState.run",
     "engine.views.view_block ViewBlocks.failure",
-    "engine.tables.base_check settle_base",
+    "engine.tables.constraints settle_base",
     "engine.commit.interrupts Uninterrupted.__exit__",
 ]
 """Functions of the numbered steps of "The life of one update" in docs/architecture.md, in their order."""

@@ -23,7 +23,7 @@ def test_all_count_the_same_in_a_moving_graph(
     ends = np.random.default_rng(3).permutation(30 * 30)[:400]
     edges = np.column_stack([ends // 30, ends % 30])
     view = pipeline_graph.VIEWS[case]
-    ways = (pipeline_graph._freshviews, pipeline_graph._anew, pipeline_graph._joined)
+    ways = (pipeline_graph._freshviews, pipeline_graph._recomputed, pipeline_graph._joined)
     ours, anew, joined = (way(spark, tmp_path / way.__name__, edges, view)["answers"] for way in ways)
     assert len(ours) == 14
     assert ours["13"] == [["0"]]

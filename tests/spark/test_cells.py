@@ -33,6 +33,7 @@ CELLS = [1, 3, 8] if os.environ.get("LONG") else [3]
 
 
 @pytest.mark.full
+@pytest.mark.long("several runs of a pipeline")
 @pytest.mark.parametrize("cells", CELLS)
 def test_views_are_those_of_one_engine_and_views_come_and_go(spark: Any, tmp_path: Path, cells: int) -> None:
     world = World(tmp_path)

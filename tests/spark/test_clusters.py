@@ -66,6 +66,7 @@ def running(folder: Path, master: str, given: dict[str, str]) -> Iterator[Runnin
                 kill(one)
 
 
+@pytest.mark.long("a cluster, and a version after each kill, which takes seconds")
 def test_executors_of_a_local_cluster_killed_at_every_step(tmp_path: Path) -> None:
     """Spark tries the task again on another executor, in the same micro-batch."""
     shop = Shop(tmp_path, script=EVERY_SINK)
@@ -135,6 +136,7 @@ def wait_for_start(path: Path, number: int) -> None:
     raise AssertionError(path.read_text())
 
 
+@pytest.mark.long("a master and two workers start, and an executor is replaced")
 def test_a_master_with_two_workers_of_which_one_loses_its_executor(tmp_path: Path) -> None:
     shop = Shop(tmp_path, script=EVERY_SINK)
     shop.write()

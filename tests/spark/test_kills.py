@@ -176,6 +176,7 @@ def test_a_try_that_was_thrown_away_is_in_nobody_s_memory(pipeline: InSession, f
 
 
 @pytest.mark.full
+@pytest.mark.long("a run of a pipeline for each step")
 def test_a_task_that_is_tried_again_takes_nothing_twice(tmp_path: Path) -> None:
     """With two tries per task, a worker's death is made good within the micro-batch."""
     shop = Shop(tmp_path)
