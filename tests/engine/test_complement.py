@@ -9,7 +9,7 @@ import pytest
 import freshviews as fv
 from freshviews.engine.traces.traced import TracedRule
 from freshviews.kernel.memory.mem import PURE_PYTHON
-from freshviews.program.reference.incremental_trie_join.maintenance import Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import MaintainedRule
 from freshviews.program.rule import Rule
 from freshviews.ring import INTEGER
 from tests.engine.test_traced import as_columns, as_derivations, operations_of
@@ -32,7 +32,7 @@ class Compared:
     operations."""
 
     def __init__(self, one: Rule, compare: bool = True) -> None:
-        self.plain, self.traced = Maintained(one, INTEGER), TracedRule(one)
+        self.plain, self.traced = MaintainedRule(one, INTEGER), TracedRule(one)
         self._compare = compare
 
     def apply(self, edits: Edits) -> tuple[int, int, int]:
@@ -112,7 +112,7 @@ def test_a_view_of_what_a_dense_range_lacks_costs_what_it_lacks() -> None:
 def test_runs_may_end_with_the_greatest_code_and_begin_with_the_least() -> None:
     ends = [-(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1]
     some = {(code,): 1 for code in ends}
-    plain = Maintained(rule("x", "A x", "!B x"), INTEGER)
+    plain = MaintainedRule(rule("x", "A x", "!B x"), INTEGER)
     traced = TracedRule(plain.rule)
 
     def apply(edits: Edits) -> tuple[int, int]:

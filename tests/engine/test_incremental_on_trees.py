@@ -24,7 +24,7 @@ from freshviews.kernel.trie.iterator import (
     new_iterator,
     open_top,
 )
-from freshviews.program.reference.incremental_trie_join.maintenance import Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import MaintainedRule
 from freshviews.program.reference.incremental_trie_join.versions import END, Change, Row
 from freshviews.ring import INTEGER
 from tests.kernel.tree_versions import Differences, TreeVersion
@@ -124,7 +124,8 @@ def test_trees_and_plain_versions_lead_to_the_same(name: str) -> None:
     for seed in range(2):
         choices = random.Random(f"{name} {seed}")
         one = replace(shuffled(RULES[name], choices), keep_all=seed == 1)
-        plain, on_trees, relations = Maintained(one, INTEGER), Maintained(one, INTEGER, empty=Empty()), Relations(one)
+        plain, on_trees = MaintainedRule(one, INTEGER), MaintainedRule(one, INTEGER, empty=Empty())
+        relations = Relations(one)
         held: dict[Row, int] = {}
         for batch in range(12):
             edits = relations.some_edits(choices, 9, 80 if batch == 0 else choices.choice([1, 5]), several=seed == 0)

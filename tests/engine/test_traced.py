@@ -14,7 +14,7 @@ import freshviews as fv
 from freshviews.engine.traces.traced import Edits, TracedRule
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.kernel.scalar.payload import SUM_OVERFLOW
-from freshviews.program.reference.incremental_trie_join.maintenance import Derivation, Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import Derivation, MaintainedRule
 from freshviews.program.reference.scalars import ScalarError, encode
 from freshviews.program.reference.tracing import Tracing
 from freshviews.program.rule import Rule
@@ -42,7 +42,7 @@ def as_derivations(rows: np.ndarray) -> list[Derivation]:  # type: ignore[type-a
 def compared(one: Rule, seed: int, codes: int, batches: int) -> None:
     """Both forms over the same batches."""
     choices = random.Random(f"{one} {seed}")
-    plain, traced, relations = Maintained(one, INTEGER), TracedRule(one), Relations(one)
+    plain, traced, relations = MaintainedRule(one, INTEGER), TracedRule(one), Relations(one)
     for batch in range(batches):
         count = 40 if batch == 0 else choices.choice([0, 1, 1, 2, 9])
         edits = relations.some_edits(choices, codes, count, several=seed % 2 == 1)
@@ -126,7 +126,7 @@ def test_codes_compare_as_values_do(of: SqlType) -> None:
     rows = {(code,): 1 for code in codes}
     for one in comparisons(of):
         compared_codes = replace(rule("ab", "A a", "B b"), conditions=(one,))
-        plain, traced = Maintained(compared_codes, INTEGER), TracedRule(compared_codes)
+        plain, traced = MaintainedRule(compared_codes, INTEGER), TracedRule(compared_codes)
         expected = plain.apply({"A": rows, "B": rows}).inserted
         _, inserted = traced.apply(as_columns({"A": rows, "B": rows}))
         assert 0 < len(expected) < len(codes) ** 2

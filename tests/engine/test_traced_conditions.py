@@ -10,7 +10,7 @@ import pytest
 import freshviews as fv
 from freshviews.engine.traces.traced import TracedRule
 from freshviews.kernel.memory.mem import PURE_PYTHON
-from freshviews.program.reference.incremental_trie_join.maintenance import Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import MaintainedRule
 from freshviews.ring import INTEGER
 from tests.engine.test_traced import as_columns, compared
 from tests.program.incremental.rules import rule
@@ -38,7 +38,7 @@ def test_what_a_condition_excludes_shortens_the_trace_from_where_its_variables_a
     lengths = []
     for where in ("", "( a + b ) < 6", "( a + c ) < 6", "( ( a + b ) + c ) < 6"):
         one = rule("abc", "R ab", "R bc", "R ca", where=where)
-        plain, traced = Maintained(one, INTEGER), TracedRule(one)
+        plain, traced = MaintainedRule(one, INTEGER), TracedRule(one)
         plain.apply({"R": edges})
         traced.apply(as_columns({"R": edges}))
         assert traced.counters.trace == plain.counters.trace
@@ -53,7 +53,7 @@ def test_what_cannot_be_told_is_excluded_by_neither_form() -> None:
     for seed, where in enumerate(["( 10 % ( a * b ) ) < 2", "( 10 % ( a * b ) ) < 2, ( a + c ) < ( 7 % b )"]):
         one = rule("abc", "R ab", "S bc", "T ac", where=where)
         compared(one, seed, 4, 12)
-        plain = Maintained(one, INTEGER)
+        plain = MaintainedRule(one, INTEGER)
         delta = plain.apply({name: {(0, 0): 1, (3, 3): 1, (6, 6): 1} for name in "RST"})
         # 10 % 36 is not less than 2, nor 3 + 3 less than 7 % 3; of 0, nothing can be told.
         assert [row for row, _ in delta.inserted] == [(0, 0, 0), (3, 3, 3)][: 2 - seed]

@@ -13,7 +13,7 @@ from freshviews.errors import PlanError
 from freshviews.plan.delta import view_tree
 from freshviews.plan.eps import hierarchical as ivm_eps_hierarchical
 from freshviews.plan.eps.cycle import forgotten
-from freshviews.plan.eps.tree import Node, tree_of
+from freshviews.plan.eps.tree import CanonicalNode, tree_of
 from freshviews.plan.naming import joined_name
 from freshviews.program.printer import print_program
 from freshviews.program.program import Program
@@ -69,7 +69,7 @@ def skewed(relations: dict[str, Relation], seed: int, count: int, signed: bool =
         yield name, row, -m
 
 
-def sums(made: Query, node: Node, free: tuple[str, ...], relations: dict[str, Relation]) -> dict[Key, int]:
+def sums(made: Query, node: CanonicalNode, free: tuple[str, ...], relations: dict[str, Relation]) -> dict[Key, int]:
     """The join of all below a node, by some of its variables."""
     found = evaluate_query(replace(made, free=free, atoms=node.atoms_below()), relations)
     return {key: payload["count"] for key, payload in found.items() if payload["count"]}
@@ -93,7 +93,7 @@ def check_views(state: State, made: Query, relations: dict[str, Relation]) -> No
             check_light(state, made, node, relations)
 
 
-def check_light(state: State, made: Query, node: Node, relations: dict[str, Relation]) -> None:
+def check_light(state: State, made: Query, node: CanonicalNode, relations: dict[str, Relation]) -> None:
     """L has the join below the light values, and the heavy values are marked."""
     name = joined_name(node.variables)
     balancing = state.program.balancing

@@ -11,7 +11,7 @@ from freshviews.query import order_search
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Query
 from freshviews.query.variable_order import (
-    Node,
+    OrderNode,
     VariableOrder,
     best_order,
     canonical_order,
@@ -81,7 +81,7 @@ def test_atoms_and_conditions_without_variables_are_reported_apart() -> None:
 def test_a_condition_is_computed_where_atoms_first_have_its_variables() -> None:
     of = query("Q() = R(a), S(b), a < b")
     order = best_order(of, True)
-    assert order.roots == (Node("a", (Node("b", (), (), ("S",), (), ("b",)),), (), ("R",), (0,), ()),)
+    assert order.roots == (OrderNode("a", (OrderNode("b", (), (), ("S",), (), ("b",)),), (), ("R",), (0,), ()),)
     assert str(order) == "a [] R factor 0\n`-- b [] S carries b"
     assert is_enumerable(order, of)
 
@@ -110,8 +110,8 @@ def test_the_canonical_order_puts_dominating_variables_above() -> None:
 
 def test_an_order_that_parts_the_variables_of_an_atom_is_not_valid() -> None:
     of = query("Q() = R(a, b)")
-    assert not is_valid(VariableOrder((Node("a"), Node("b"))), of)
-    assert not is_valid(VariableOrder((Node("a"),)), of)
+    assert not is_valid(VariableOrder((OrderNode("a"), OrderNode("b"))), of)
+    assert not is_valid(VariableOrder((OrderNode("a"),)), of)
 
 
 def test_many_variables_that_the_query_does_not_tell_apart_are_ordered_exactly() -> None:
@@ -188,7 +188,7 @@ def test_the_view_tree_over_an_order_computes_the_query(data: st.DataObject) -> 
     }
     graph = hypergraph(of)
 
-    def view(node: Node) -> tuple[tuple[str, ...], Rows]:
+    def view(node: OrderNode) -> tuple[tuple[str, ...], Rows]:
         parts = [view(child) for child in node.children]
         parts += [(of.atom(name).variables, rows[name]) for name in node.atoms]
         schema, joined = join(parts)

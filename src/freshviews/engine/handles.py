@@ -30,7 +30,7 @@ Guard = Callable[[Relation], AbstractContextManager[RLock]]
 """Locks the database and checks that it is open and the relation still there."""
 
 
-class Rows:
+class Readable:
     """The rows of a relation.
 
     Every reader sees the version at which it began, also if others are committed meanwhile. A row of multiplicity 2
@@ -93,7 +93,7 @@ class Rows:
         return f"<{kind} {self.name} ({columns})>"
 
 
-class Table(Rows):
+class Table(Readable):
     """A stored base table."""
 
     _state: TableState
@@ -121,7 +121,7 @@ class Table(Rows):
             return pa.Table.from_batches([state.decoder.rows(found)], self.schema)
 
 
-class View(Rows):
+class View(Readable):
     """A view, maintained at every commit."""
 
     _state: ViewState

@@ -34,7 +34,7 @@ Edges = frozenset[Edge]
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Component:
     """A component that needs a root.
 
     It has its edges, the variables shared with the node above, whether that node is a generalised relation or missing,
@@ -53,7 +53,7 @@ class _Choice:
     """A root for a component, and the components below it; ``deeper``: those that are one level further down."""
 
     node: JoinTree
-    places: tuple[_Place, ...]
+    places: tuple[_Component, ...]
     deeper: tuple[bool, ...]
 
 
@@ -63,15 +63,15 @@ class _Grower:
     updates: Mapping[str, float]
     mixed: bool
     candidates: tuple[frozenset[str], ...] = ()
-    best: dict[_Place, tuple[float, int, JoinTree] | None] = field(default_factory=dict)
+    best: dict[_Component, tuple[float, int, JoinTree] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.candidates = _intersections(self.graph)
 
-    def start(self) -> _Place:
-        return _Place(frozenset(self.graph.edges), frozenset(), True, None)
+    def start(self) -> _Component:
+        return _Component(frozenset(self.graph.edges), frozenset(), True, None)
 
-    def choices(self, place: _Place) -> Iterator[_Choice]:
+    def choices(self, place: _Component) -> Iterator[_Choice]:
         """Every root that a component may have."""
         below = union(place.edges)
         order = [edge for edge in self.graph.edges if edge in place.edges]
@@ -82,10 +82,10 @@ class _Grower:
         for edge in order:
             if place.shared <= edge.variables and self._may_stand(place, edge.variables, below):
                 parts = self._parts(place.edges - {edge}, edge.variables)
-                places = tuple(_Place(p, union(p) & edge.variables, False, edge.variables) for p in parts)
+                places = tuple(_Component(p, union(p) & edge.variables, False, edge.variables) for p in parts)
                 yield _Choice(JoinTree(edge.name, edge.variables), places, (True,) * len(places))
 
-    def _generalised(self, place: _Place, variables: frozenset[str]) -> Iterator[_Choice]:
+    def _generalised(self, place: _Component, variables: frozenset[str]) -> Iterator[_Choice]:
         if not self._may_stand(place, variables, union(place.edges)):
             return
         parts = self._parts(place.edges, variables)
@@ -96,10 +96,10 @@ class _Grower:
         closed = len(parts) == 1
         if closed and not variables <= self.graph.free:
             return
-        places = tuple(_Place(p, union(p) & variables, True, variables, closed) for p in parts)
+        places = tuple(_Component(p, union(p) & variables, True, variables, closed) for p in parts)
         yield _Choice(JoinTree(None, variables), places, outside)
 
-    def _may_stand(self, place: _Place, variables: frozenset[str], below: frozenset[str]) -> bool:
+    def _may_stand(self, place: _Component, variables: frozenset[str], below: frozenset[str]) -> bool:
         """Definition 3.2: the root is free, and no free variable first occurs below a bound one."""
         free = self.graph.free
         if place.above is None:
@@ -127,14 +127,14 @@ class _Grower:
             found.append(frozenset(part))
         return tuple(found)
 
-    def cheapest(self, place: _Place) -> tuple[float, int, JoinTree] | None:
+    def cheapest(self, place: _Component) -> tuple[float, int, JoinTree] | None:
         """The least cost of a component, its height and its tree; None if it has no tree."""
         if place not in self.best:
             self.best[place] = None  # a component is never met below itself with the same place above
             self.best[place] = self._cheapest(place)
         return self.best[place]
 
-    def _cheapest(self, place: _Place) -> tuple[float, int, JoinTree] | None:
+    def _cheapest(self, place: _Component) -> tuple[float, int, JoinTree] | None:
         found: tuple[float, int, JoinTree] | None = None
         for choice in self.choices(place):
             cost, children = 0.0, []
@@ -151,7 +151,7 @@ class _Grower:
                     found = cost, tree.height, tree
         return found
 
-    def trees(self, place: _Place) -> Iterator[JoinTree]:
+    def trees(self, place: _Component) -> Iterator[JoinTree]:
         """Every tree of a component."""
         for choice in self.choices(place):
             below = [list(islice(self.trees(part), LIMIT)) for part in choice.places]

@@ -30,7 +30,7 @@ from freshviews.query.width import bag, carried, factors_at, neighbours, static_
 
 
 @dataclass(frozen=True)
-class Node:
+class OrderNode:
     """A variable and its subtree.
 
     ``keys``: dep(X), the ancestors that share an atom with the subtree, root first. ``atoms``: names of the atoms whose
@@ -40,13 +40,13 @@ class Node:
     """
 
     variable: str
-    children: tuple[Node, ...] = ()
+    children: tuple[OrderNode, ...] = ()
     keys: tuple[str, ...] = ()
     atoms: tuple[str, ...] = ()
     factors: tuple[int, ...] = ()
     carried: tuple[str, ...] = ()
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[OrderNode]:
         """This node and all below it, each before its children."""
         yield self
         for child in self.children:
@@ -79,18 +79,18 @@ class VariableOrder:
     """A forest. ``ground``: names of the atoms without variables. ``constants``: positions of the factors without
     variables. ``exact``: the dynamic width is proven to be the least."""
 
-    roots: tuple[Node, ...]
+    roots: tuple[OrderNode, ...]
     ground: tuple[str, ...] = ()
     constants: tuple[int, ...] = ()
     free_top: bool = True
     exact: bool = True
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[OrderNode]:
         """All nodes, each before its children."""
         for root in self.roots:
             yield from root.nodes()
 
-    def node(self, variable: str) -> Node:
+    def node(self, variable: str) -> OrderNode:
         return next(node for node in self.nodes() if node.variable == variable)
 
     def path(self, variable: str) -> tuple[str, ...]:
@@ -152,10 +152,10 @@ def order_by_priority(query: Query, priority: tuple[str, ...], free_top: bool = 
 
 
 def _made(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact: bool) -> VariableOrder:
-    def grow(component: frozenset[str], path: tuple[str, ...]) -> Node:
+    def grow(component: frozenset[str], path: tuple[str, ...]) -> OrderNode:
         root = roots[component]
         dependent = neighbours(graph, component)
-        return Node(
+        return OrderNode(
             root,
             tuple(grow(part, (*path, root)) for part in components(graph, component - {root})),
             tuple(v for v in path if v in dependent),

@@ -52,7 +52,7 @@ _SYNCED = 64 << 20
 
 
 @dataclass(frozen=True)
-class _Place:
+class _ArrayPlace:
     """Where an array is in the file; the offset in bytes."""
 
     offset: int
@@ -96,7 +96,7 @@ def write_arrays(path: Path, about: dict[str, Any], arrays: Iterable[Array], syn
         raise
 
 
-def _write(file: BinaryIO, array: Array, sync: bool) -> _Place:
+def _write(file: BinaryIO, array: Array, sync: bool) -> _ArrayPlace:
     mapped = 8 * array.words >= MAPPED
     offset = _pad(file, ALIGN if mapped else _SMALL_ALIGN)
     crc = unsynced = 0
@@ -114,7 +114,7 @@ def _write(file: BinaryIO, array: Array, sync: bool) -> _Place:
     assert file.tell() == offset + 8 * array.words
     if mapped:
         _pad(file, ALIGN)
-    return _Place(offset, array.words, array.room, crc)
+    return _ArrayPlace(offset, array.words, array.room, crc)
 
 
 def _pad(file: BinaryIO, align: int) -> int:
@@ -140,7 +140,7 @@ class ArrayFile:
             raise
         self.about: dict[str, Any] = footer_fields["about"]
         """The description by the writer."""
-        self._places = [_Place(*place) for place in footer_fields["arrays"]]
+        self._places = [_ArrayPlace(*place) for place in footer_fields["arrays"]]
 
     def _footer(self) -> dict[str, Any]:
         head = self._file.read(_PREAMBLE_BYTES)
@@ -202,7 +202,7 @@ class ArrayFile:
             raise
         return Mapping(low, low + max(size, 1), tuple(low + start for start in starts))
 
-    def _bring(self, place: _Place, address: int, verify: bool) -> None:
+    def _bring(self, place: _ArrayPlace, address: int, verify: bool) -> None:
         if place.words == 0:
             return
         memory = memoryview((ctypes.c_char * (8 * place.words)).from_address(address)).cast("B")

@@ -12,7 +12,7 @@ _PART = struct.Struct("<QIQ")
 
 
 @dataclass(frozen=True)
-class Part:
+class PayloadPart:
     """Rows of one table as values, with a signed ``_multiplicity`` column.
 
     ``number`` distinguishes tables that had the same name at different times.
@@ -23,7 +23,7 @@ class Part:
     rows: pa.RecordBatch
 
 
-def parts_to_bytes(parts: Iterable[Part]) -> bytes:
+def parts_to_bytes(parts: Iterable[PayloadPart]) -> bytes:
     """The payload of a record: the parts one after the other."""
     pieces = []
     for part in parts:
@@ -36,7 +36,7 @@ def parts_to_bytes(parts: Iterable[Part]) -> bytes:
     return b"".join(pieces)
 
 
-def parts_of(payload: bytes) -> Iterator[Part]:
+def parts_of(payload: bytes) -> Iterator[PayloadPart]:
     """The parts of a payload; the rows share its memory."""
     view = memoryview(payload)
     at = 0
@@ -47,5 +47,5 @@ def parts_of(payload: bytes) -> Iterator[Part]:
         at += name_length
         with pa.ipc.open_stream(pa.py_buffer(view[at : at + length])) as reader:
             for rows in reader:
-                yield Part(number, name, rows)
+                yield PayloadPart(number, name, rows)
         at += length

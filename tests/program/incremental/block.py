@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from freshviews.program import rule
-from freshviews.program.reference.incremental_trie_join.maintenance import Derivation, Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import Derivation, MaintainedRule
 from freshviews.program.reference.incremental_trie_join.versions import Row
 from freshviews.program.reference.scalars import evaluate
 from freshviews.query.query import Aggregate, Atom, Lift, Query
@@ -43,7 +43,7 @@ class BlockState:
         order = self.order or query.variables
         if any(not atom.variables for atom in query.atoms):
             order = (NOTHING, *order)
-        self.maintained = Maintained(rule.Rule(order, atoms, query.conditions), self.ring, self.dictionary)
+        self.maintained = MaintainedRule(rule.Rule(order, atoms, query.conditions), self.ring, self.dictionary)
 
     def apply(self, relation: str, updates: Iterable[tuple[Mapping[str, int], int]]) -> None:
         """A batch of updates of one relation: rows (column to code) and their multiplicities."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from freshviews.program.reference.incremental_trie_join.maintenance import Maintained, Trace
+from freshviews.program.reference.incremental_trie_join.maintenance import MaintainedRule, Trace
 from freshviews.program.reference.incremental_trie_join.oracle import Region
 from freshviews.program.reference.incremental_trie_join.versions import BEFORE, END
 from freshviews.program.rule import Cursor, Rule
 from freshviews.program.traced import of_runs
 
 
-def explained(maintained: Maintained) -> str:
+def explained(maintained: MaintainedRule) -> str:
     """The order of the variables, and per cursor whether it has an index and how many intervals are in it."""
     rule = maintained.rule
     lines = [f"order {', '.join(rule.order)}"]
@@ -20,7 +20,7 @@ def explained(maintained: Maintained) -> str:
     return "\n".join(lines)
 
 
-def intervals(maintained: Maintained) -> str:
+def intervals(maintained: MaintainedRule) -> str:
     """The records of all indices, in the order of the paper: (codes above; interval; codes beside)."""
     lines = []
     for number, cursor in _cursors(maintained.rule):

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from freshviews.program.reference.incremental_trie_join.maintenance import Delta, Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import Delta, MaintainedRule
 from freshviews.ring import INTEGER, REAL, ProductRing, Real
 from tests.program.incremental.heads import Conflict, Function, Grouped, Scan, Scanned
 from tests.program.incremental.rules import Relations, rule
@@ -18,7 +18,7 @@ ONE = rule("abc", "R ab", "S bc")
 
 def test_support_counts_and_scans_of_several_levels_follow_every_batch() -> None:
     choices = random.Random(3)
-    maintained, relations = Maintained(ONE, INTEGER), Relations(ONE)
+    maintained, relations = MaintainedRule(ONE, INTEGER), Relations(ONE)
     projected = Grouped(ONE.order, ("a",))
     listed = Grouped(ONE.order, ONE.order)
     scanned = Scanned(ONE.order, ("a", "b", "c"), (Scan(2, max), Scan(1, min), Scan(0, max)))
@@ -55,7 +55,7 @@ def code_of(x: float) -> int:
 def test_sums_of_doubles_are_exact_and_leave_no_trace() -> None:
     """A count and a sum in one product: 1e300 comes and goes, and 0.1 three times is rounded once."""
     ring = ProductRing(("count", "sum"), (INTEGER, REAL))
-    maintained = Maintained(rule("ab", "R ab", "S b"), ring)
+    maintained = MaintainedRule(rule("ab", "R ab", "S b"), ring)
     head = Grouped(("a", "b"), ("a",), ring)
 
     def row(x: float, times: int = 1) -> tuple[int, Real]:

@@ -9,14 +9,14 @@ from dataclasses import replace
 import pytest
 
 from freshviews.program.reference.incremental_trie_join import maintenance
-from freshviews.program.reference.incremental_trie_join.maintenance import Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import MaintainedRule
 from freshviews.program.reference.incremental_trie_join.sensitivity import SensitivityIndex
 from freshviews.ring import INTEGER
 from tests.program.incremental.describe import edit_distance
 from tests.program.incremental.rules import RULES, Relations, Row, rule, shuffled, taken_in
 
 
-def unaccounted(maintained: Maintained, codes: int) -> list[tuple[Row, int]]:
+def unaccounted(maintained: MaintainedRule, codes: int) -> list[tuple[Row, int]]:
     """Bindings and codes that break what the module says of the records: each code is emitted and every cursor is
     sensitive at it, or some cursor that lacks it is."""
     found: list[tuple[Row, int]] = []
@@ -51,7 +51,7 @@ def test_every_batch_agrees_with_nested_loops(name: str) -> None:
         choices = random.Random(f"{name} {seed}")
         one = shuffled(RULES[name], choices) if seed else RULES[name]
         one = replace(one, keep_all=seed % 3 == 2)
-        maintained, relations = Maintained(one, INTEGER), Relations(one)
+        maintained, relations = MaintainedRule(one, INTEGER), Relations(one)
         held: dict[Row, int] = {}
         codes = choices.choice([3, 5, 8])
         for batch in range(14):
@@ -72,7 +72,7 @@ def test_walks_may_part_before_they_meet() -> None:
             for seed in range(8):
                 choices = random.Random(f"{name} {seed}")
                 one = replace(RULES[name], keep_all=seed % 2 == 1)
-                maintained, relations = Maintained(one, INTEGER), Relations(one)
+                maintained, relations = MaintainedRule(one, INTEGER), Relations(one)
                 held: dict[Row, int] = {}
                 for batch in range(25):
                     edits = relations.some_edits(choices, 30, 60 if batch == 0 else choices.choice([1, 3, 9]))
@@ -88,7 +88,7 @@ def test_the_work_is_bounded_by_edit_distance_and_changes(name: str) -> None:
     for seed in range(2):
         choices = random.Random(f"{name} {seed}")
         one = shuffled(RULES[name], choices)
-        maintained, relations = Maintained(one, INTEGER), Relations(one)
+        maintained, relations = MaintainedRule(one, INTEGER), Relations(one)
         edits = relations.some_edits(choices, 12, 120)
         relations.apply(edits)
         maintained.apply(edits)
@@ -109,7 +109,7 @@ def test_no_more_intervals_are_held_than_the_trace_has(name: str) -> None:
     """After many batches, growing and shrinking, about as many as evaluating anew would record."""
     choices = random.Random(name)
     one = RULES[name]
-    maintained, relations = Maintained(one, INTEGER), Relations(one)
+    maintained, relations = MaintainedRule(one, INTEGER), Relations(one)
     for batch in range(40):
         edits = relations.some_edits(choices, 9, 30 if batch == 0 else 4)
         relations.apply(edits)
@@ -120,7 +120,7 @@ def test_no_more_intervals_are_held_than_the_trace_has(name: str) -> None:
     assert maintained.held <= recorded_anew(maintained) + 4
 
 
-def recorded_anew(maintained: Maintained) -> int:
+def recorded_anew(maintained: MaintainedRule) -> int:
     """How many intervals evaluating anew would record."""
     levels = maintained.rule.levels
     cursors = {(i, c.atom): c for i, level in enumerate(levels) for c in (*level.cursors, *level.negated)}
@@ -132,7 +132,7 @@ def test_with_all_indices_the_records_are_those_of_the_trace() -> None:
     for name in ("two sets", "triangle", "path", "two cycles", "negated", "negated set", "negated sets below another"):
         choices = random.Random(name)
         one = replace(RULES[name], keep_all=True)
-        maintained, relations = Maintained(one, INTEGER), Relations(one)
+        maintained, relations = MaintainedRule(one, INTEGER), Relations(one)
         trace: set[tuple[int, int, Row, int, int]] = set()
         for batch in range(30):
             trace_before = trace if batch else None
@@ -158,7 +158,7 @@ def test_with_all_indices_the_records_are_those_of_the_trace() -> None:
 def test_an_edit_costs_the_same_whatever_is_elsewhere() -> None:
     costs = []
     for size in (100, 400):
-        maintained = Maintained(RULES["triangle"], INTEGER)
+        maintained = MaintainedRule(RULES["triangle"], INTEGER)
         ring = {(i, i + 1): 1 for i in range(size)}
         maintained.apply({"R": ring, "S": ring, "T": {(i + 2, i): 1 for i in range(size)}})
         done = maintained.counters.operations
@@ -170,7 +170,7 @@ def test_an_edit_costs_the_same_whatever_is_elsewhere() -> None:
 
 def test_what_lies_below_a_code_that_stays_is_not_walked_again() -> None:
     """A new code before a heavy one changes the step that came to the heavy one, and nothing below it."""
-    maintained = Maintained(rule("bac", "R ab", "S ac", "T a"), INTEGER)
+    maintained = MaintainedRule(rule("bac", "R ab", "S ac", "T a"), INTEGER)
     heavy = {(9, c): 1 for c in range(200)}
     maintained.apply({"R": {(9, 0): 1}, "S": heavy, "T": {(9,): 1}})
     done = maintained.counters.operations
@@ -180,7 +180,7 @@ def test_what_lies_below_a_code_that_stays_is_not_walked_again() -> None:
 
 
 def test_a_row_that_is_there_once_more_changes_what_derivations_carry() -> None:
-    maintained = Maintained(RULES["path"], INTEGER)
+    maintained = MaintainedRule(RULES["path"], INTEGER)
     maintained.apply({"R": {(1, 2): 1}, "S": {(2, 3): 2, (2, 4): 1}})
     delta = maintained.apply({"R": {(1, 2): 2}})
     assert delta.erased == (((1, 2, 3), 2), ((1, 2, 4), 1))
@@ -188,7 +188,7 @@ def test_a_row_that_is_there_once_more_changes_what_derivations_carry() -> None:
 
 
 def test_a_batch_that_changes_nothing_costs_nothing() -> None:
-    maintained = Maintained(RULES["triangle"], INTEGER)
+    maintained = MaintainedRule(RULES["triangle"], INTEGER)
     maintained.apply({"R": {(1, 2): 1}, "S": {(2, 3): 1}, "T": {(3, 1): 1}})
     done = replace(maintained.counters)
     delta = maintained.apply({"R": {(1, 2): 0}})

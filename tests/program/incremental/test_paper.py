@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from freshviews.program.reference.incremental_trie_join.maintenance import Delta, Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import Delta, MaintainedRule
 from freshviews.program.reference.incremental_trie_join.surgery import surgeries
 from freshviews.program.reference.incremental_trie_join.versions import Version
 from freshviews.ring import INTEGER
@@ -42,8 +42,8 @@ def test_a_branch_of_several_rows_is_erased_once_and_after_its_leaves() -> None:
     ]  # fmt: skip
 
 
-def unary() -> Maintained:
-    maintained = Maintained(replace(RULES["two sets"], keep_all=True), INTEGER)
+def unary() -> MaintainedRule:
+    maintained = MaintainedRule(replace(RULES["two sets"], keep_all=True), INTEGER)
     maintained.apply({"A": {(x,): 1 for x in (0, 4, 6, 9)}, "B": {(x,): 1 for x in (0, 2, 6)}})
     return maintained
 
@@ -88,7 +88,7 @@ def test_a_seek_is_sensitive_from_what_it_asked_for() -> None:
 
 def test_indices_are_dropped_where_arguments_are_a_prefix_of_the_order() -> None:
     """Section 4.2: of R(a, b), S(b, c), T(a, c) in the order a, b, c."""
-    maintained = Maintained(rule("abc", "R ab", "S bc", "T ac"), INTEGER)
+    maintained = MaintainedRule(rule("abc", "R ab", "S bc", "T ac"), INTEGER)
     maintained.apply({"R": {(1, 2): 1, (3, 2): 1}, "S": {(2, 4): 1}, "T": {(1, 4): 1, (3, 9): 1}})
     assert explained(maintained).splitlines() == [
         "order a, b, c",

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 
 from freshviews.codegen.writer import tuple_of
-from freshviews.codegen.writing.context import Context, Place
+from freshviews.codegen.writing.context import Context, RowPlace
 from freshviews.expr.nodes import Column
 from freshviews.program.intersections import is_intersection
 from freshviews.program.program import Trigger
@@ -30,9 +30,9 @@ MOST_PLACES = 6
 """Most keys prefetched per trigger: each costs some instructions per update even where it is cached."""
 
 
-def place_of(loop: Loop) -> Place:
+def place_of(loop: Loop) -> RowPlace:
     """The slice that a loop runs over."""
-    return Place(loop.view, tuple(loop.key[i] for i in loop.bound), loop.bound)
+    return RowPlace(loop.view, tuple(loop.key[i] for i in loop.bound), loop.bound)
 
 
 def write_until(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> None:
@@ -44,7 +44,7 @@ def write_until(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> N
         context.line(f"until = n if {held} > {CACHED} else 0")
 
 
-def write_ahead(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> frozenset[Place]:
+def write_ahead(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> frozenset[RowPlace]:
     """Prefetch what later updates look up by columns as they come; return the slices whose first rows are.
 
     ``raw`` has the local variable of each column.
@@ -75,11 +75,11 @@ def _plain(trigger: Trigger, raw: Mapping[str, str]) -> dict[str, str]:
     return {p.name: raw[p.expr.name] for p in trigger.parameters if isinstance(p.expr, Column) and p.expr.name in raw}
 
 
-def _key(place: Place, plain: Mapping[str, str]) -> str:
+def _key(place: RowPlace, plain: Mapping[str, str]) -> str:
     return tuple_of(plain[v] for v in place.key)
 
 
-def _foreseen(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> list[Place]:
+def _foreseen(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> list[RowPlace]:
     """The keys, of columns as they come, that are prefetched."""
     if context.counted or context.outlined:
         return []
@@ -87,7 +87,7 @@ def _foreseen(context: Context, trigger: Trigger, raw: Mapping[str, str]) -> lis
     return [place for place in _places(context, trigger) if set(place.key) <= plain.keys()][:MOST_PLACES]
 
 
-def _read(distance: int, places: list[Place], loops: list[Loop | Smaller], plain: Mapping[str, str]) -> list[str]:
+def _read(distance: int, places: list[RowPlace], loops: list[Loop | Smaller], plain: Mapping[str, str]) -> list[str]:
     """The variables of the columns that a stage reads."""
     used = [v for place in places for v in place.key]
     if distance == PAIRS:
@@ -96,7 +96,7 @@ def _read(distance: int, places: list[Place], loops: list[Loop | Smaller], plain
     return list(dict.fromkeys(plain[v] for v in used))
 
 
-def _write_place(context: Context, distance: int, place: Place, plain: Mapping[str, str]) -> None:
+def _write_place(context: Context, distance: int, place: RowPlace, plain: Mapping[str, str]) -> None:
     if place.bound:
         function = {SLOT: "foresee_slot", FOUND: "foresee_group", BLOCK: "foresee_block"}[distance]
         holder = context.index(place.view, place.bound)
@@ -160,21 +160,21 @@ def _outermost(trigger: Trigger) -> list[Loop | Smaller]:
     return list({_sides(loop)[0]: loop for loop in loops if loop not in of_two}.values())
 
 
-def _places(context: Context, trigger: Trigger) -> list[Place]:
+def _places(context: Context, trigger: Trigger) -> list[RowPlace]:
     """Keys in the order of first use, without views that no trigger changes, which are small, and without those that
     the trigger may append to."""
     left_out = context.frozen | context.scratch | context.appends.keys()
     found = [place for statement in _always(trigger.body) for place in _of(statement)]
     for place in _changed(context, trigger):
         for bound in context.views[place.view].indexes:
-            found.append(Place(place.view, tuple(place.key[i] for i in bound), bound))
+            found.append(RowPlace(place.view, tuple(place.key[i] for i in bound), bound))
     return list(dict.fromkeys(place for place in found if place.key and place.view not in left_out))
 
 
-def _changed(context: Context, trigger: Trigger) -> list[Place]:
+def _changed(context: Context, trigger: Trigger) -> list[RowPlace]:
     """Rows that enter or leave the indexes of their view."""
     added = (statement for statement in _always(trigger.body) if isinstance(statement, Add))
-    return [Place(one.view, one.key) for one in added if context.views[one.view].indexes]
+    return [RowPlace(one.view, one.key) for one in added if context.views[one.view].indexes]
 
 
 def _always(body: Body) -> Iterator[Statement]:
@@ -186,15 +186,15 @@ def _always(body: Body) -> Iterator[Statement]:
                 yield from _always(nested)
 
 
-def _of(statement: Statement) -> Iterator[Place]:
+def _of(statement: Statement) -> Iterator[RowPlace]:
     """The keys that a statement looks up."""
     for loop in _loops(statement):
         yield from map(place_of, _sides(loop))
     match statement:
         case Exists() if not statement.among:
-            yield Place(statement.view, statement.key, statement.bound)
+            yield RowPlace(statement.view, statement.key, statement.bound)
         case Lookup() | Add():
-            yield Place(statement.view, statement.key)
+            yield RowPlace(statement.view, statement.key)
 
 
 def _loops(statement: Statement) -> Iterator[Loop | Smaller]:

@@ -27,7 +27,7 @@ Key = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Place:
+class RowPlace:
     """A key that updates look up: of a view, where no positions are ``bound``, or of its index on these."""
 
     view: str
@@ -65,7 +65,7 @@ class Context:
     frozen: frozenset[str] = frozenset()
     found: Mapping[tuple[str, Key], str] = field(default_factory=dict)
     appends: Mapping[str, str] = field(default_factory=dict)
-    ahead: frozenset[Place] = frozenset()
+    ahead: frozenset[RowPlace] = frozenset()
     likely: Mapping[tuple[str, Key], str] = field(default_factory=dict)
     memos: Mapping[Sum, str] = field(default_factory=dict)
     enough: str = ""

@@ -80,7 +80,7 @@ def write_known(context: Context, trie: Trie) -> None:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _CursorPlace:
     """Local variables of a cursor: its position, the end of its values, and its value; ``values`` is its array."""
 
     cursor: Cursor
@@ -133,7 +133,7 @@ def write_leap(context: Context, leap: Leap) -> None:
             _write_end(context, first)
 
 
-def _open(context: Context, cursor: Cursor) -> _Place:
+def _open(context: Context, cursor: Cursor) -> _CursorPlace:
     """Set a cursor to the first value below its parent."""
     names, level = context.writer.names, len(cursor.key) - 1
     trie = TrieNames(names, cursor.trie)
@@ -151,17 +151,17 @@ def _open(context: Context, cursor: Cursor) -> _Place:
         context.line(f"{at} = load({children}, {parent})")
         context.line(f"{end} = load({children}, {parent} + 1)")
     context.step()
-    return _Place(cursor, trie, at, end, value, trie.values(level))
+    return _CursorPlace(cursor, trie, at, end, value, trie.values(level))
 
 
-def _write_end(context: Context, place: _Place) -> None:
+def _write_end(context: Context, place: _CursorPlace) -> None:
     """End the join where a cursor is at its end, else read its value."""
     with context.block(f"if {place.at} == {place.end}:"):
         context.line("break")
     context.line(f"{place.value} = {place.load()}")
 
 
-def _write_body(context: Context, leap: Leap, places: list[_Place]) -> None:
+def _write_body(context: Context, leap: Leap, places: list[_CursorPlace]) -> None:
     """The body for a value that all cursors have; then the loop ends if the Sum around it has enough."""
     inner = context
     for place in places:

@@ -17,7 +17,7 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import held_of
 from freshviews.errors import FreshviewsError, StoreError
 from freshviews.store.crash_points import reach
-from freshviews.store.payload import Part, parts_of, parts_to_bytes
+from freshviews.store.payload import PayloadPart, parts_of, parts_to_bytes
 from freshviews.store.record import IMAGES, SCRIPT, TABLE, Record
 from freshviews.store.strings import write_strings
 from freshviews.types.dictionary import Dictionary
@@ -32,7 +32,7 @@ STRINGS = "strings"
 def batch_payload(changes: Changes) -> bytes:
     """The payload of the record of a batch. Every column must have been encoded."""
     parts = [
-        Part(table.number, table.name, table.decoder.change(encoded.batch))
+        PayloadPart(table.number, table.name, table.decoder.change(encoded.batch))
         for table, encoded in changes
         if len(encoded.batch)
     ]
@@ -48,7 +48,7 @@ def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple
     for table in relations.tables.values():
         for batch in _rows_of(table):
             rows = table.decoder.change(batch)
-            yield TABLE, parts_to_bytes([Part(table.number, table.name, rows)])
+            yield TABLE, parts_to_bytes([PayloadPart(table.number, table.name, rows)])
 
 
 def _rows_of(table: TableState) -> Iterator[CodeBatch]:

@@ -1,8 +1,8 @@
 """A rule maintained by trace, held from Python: edits of rows in, erased and inserted derivations out.
 
 A thin face over ``kernel.trace.leapfrog`` and its neighbours, which says what is in memory: a rule, its levels,
-cursors, atoms and trees. ``program.reference.incremental_trie_join.maintenance.Maintained`` is what it does, in plain
-Python.
+cursors, atoms and trees. ``program.reference.incremental_trie_join.maintenance.MaintainedRule`` is what it does, in
+plain Python.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from freshviews.plan.crown.nodes import Node
+from freshviews.plan.crown.nodes import TreeNode
 from freshviews.plan.naming import Namer
 
 
@@ -14,23 +14,23 @@ class RowNames:
 
     names: Namer
 
-    def row(self, node: Node) -> str:
+    def row(self, node: TreeNode) -> str:
         """A row of the node."""
         return self._of(node, "row")
 
-    def sums(self, node: Node) -> str:
+    def sums(self, node: TreeNode) -> str:
         """A row of the node's sums, read for its payload."""
         return self._of(node, "row_sums")
 
-    def met(self, node: Node) -> str:
+    def met(self, node: TreeNode) -> str:
         """A row of the node, or of its sums, of which only the presence matters."""
         return self._of(node, "row_met")
 
-    def total(self, node: Node) -> str:
+    def total(self, node: TreeNode) -> str:
         """The sum that is added to the node's sums."""
         return self._of(node, "row_total")
 
-    def _of(self, node: Node, what: str) -> str:
+    def _of(self, node: TreeNode, what: str) -> str:
         view = node.rows or node.sums
         assert view is not None
         return self.names.of((node, what), f"{view.name.lower()}_{what}")

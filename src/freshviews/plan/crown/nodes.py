@@ -1,6 +1,7 @@
 """The nodes of a join tree in change propagation without joins, and the views that they store.
 
-A node of a generalised join tree becomes a ``Node``: a relation with its rows, or a generalised relation made of the
+A node of a generalised join tree becomes a ``TreeNode``: a relation with its rows, or a generalised relation made of
+the
 projections of some children (its ``fillers``). The rows of a node that match all its children are its semi-join view,
 V_s of the paper: the subset ``joined`` of its rows. The index of that subset by the variables shared with the parent is
 the projection view V_p: a slice with its number of rows is a row with its count of derivations. So one operation enters
@@ -27,7 +28,7 @@ JOINS = "joins"
 
 
 @dataclass(eq=False)
-class Node:
+class TreeNode:
     """A node. ``variables`` and ``key`` (those shared with the parent) are in the order of the view's key.
 
     ``rows`` stores the node's own rows, None if no statement reads them. ``sums`` stores the payloads of a closed node,
@@ -38,9 +39,9 @@ class Node:
     variables: tuple[str, ...]
     atom: Atom | None
     free: bool
-    fillers: tuple[Node, ...] = ()
-    others: tuple[Node, ...] = ()
-    parent: Node | None = None
+    fillers: tuple[TreeNode, ...] = ()
+    others: tuple[TreeNode, ...] = ()
+    parent: TreeNode | None = None
     key: tuple[str, ...] = ()
     rows: View | None = None
     sums: View | None = None
@@ -48,7 +49,7 @@ class Node:
     wanted: dict[str, set[tuple[int, ...]]] = field(default_factory=dict)
 
     @property
-    def children(self) -> tuple[Node, ...]:
+    def children(self) -> tuple[TreeNode, ...]:
         return (*self.fillers, *self.others)
 
     @property
@@ -88,7 +89,7 @@ class Node:
         return self.free and self.parent is not None and any(c.free or c.closed for c in self.reporting)
 
     @property
-    def reporting(self) -> tuple[Node, ...]:
+    def reporting(self) -> tuple[TreeNode, ...]:
         """The children whose changes may change the result while the node's rows stay: all but the one whose sums are
         these rows."""
         return self.others if self.is_projection else self.children
@@ -107,7 +108,7 @@ class Node:
         self.wanted.setdefault(subset, set()).add(at)
         return at
 
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[TreeNode, ...]:
         """The node and those below it, parents before children."""
         return (self, *(n for child in self.children for n in child.nodes()))
 
@@ -115,7 +116,7 @@ class Node:
         return frozenset(n.atom.name for n in self.nodes() if n.atom is not None)
 
 
-def nodes_of(query: Query, free: frozenset[str], tree: JoinTree, counted: bool, names: Namer) -> Node:
+def nodes_of(query: Query, free: frozenset[str], tree: JoinTree, counted: bool, names: Namer) -> TreeNode:
     """The root of the nodes of a tree, with views. ``free`` are the output variables, for which the tree was made."""
     builder = _Builder(query, free, counted, names)
     root = builder.node(tree)
@@ -134,35 +135,35 @@ class _Builder:
         self.counted = counted
         self.names = names
 
-    def node(self, tree: JoinTree) -> Node:
+    def node(self, tree: JoinTree) -> TreeNode:
         children = tuple(self._child(child, tree.variables) for child in tree.children)
         variables = self._ordered(tree.variables)
         is_free = tree.variables <= self.free
         if tree.name is not None:
             atom = self.query.atom(tree.name)
-            return Node(tree.name, atom.variables, atom, is_free, (), children, counted=self.counted)
+            return TreeNode(tree.name, atom.variables, atom, is_free, (), children, counted=self.counted)
         fillers = tuple(c for c in children if tree.variables <= set(c.variables))
         others = tuple(c for c in children if c not in fillers)
         if len(fillers) > 1 and others:
-            fillers = (Node(_label(variables), variables, None, is_free, fillers, counted=self.counted),)
-        return Node(_label(variables), variables, None, is_free, fillers, others, counted=self.counted)
+            fillers = (TreeNode(_label(variables), variables, None, is_free, fillers, counted=self.counted),)
+        return TreeNode(_label(variables), variables, None, is_free, fillers, others, counted=self.counted)
 
-    def _child(self, tree: JoinTree, above: frozenset[str]) -> Node:
+    def _child(self, tree: JoinTree, above: frozenset[str]) -> TreeNode:
         """A child. Between a free node and one that is not, a projection on the new free variables is inserted."""
         child = self.node(tree)
         if above <= self.free and not child.free and tree.variables & self.free - above:
             return self.above(child, self._ordered(tree.variables & self.free))
         return child
 
-    def above(self, child: Node, variables: tuple[str, ...]) -> Node:
+    def above(self, child: TreeNode, variables: tuple[str, ...]) -> TreeNode:
         """A generalised relation over one child."""
         kept = variables or tuple(v for v in child.variables if v in self.free)
-        return Node(_label(kept), kept, None, True, (child,), counted=self.counted)
+        return TreeNode(_label(kept), kept, None, True, (child,), counted=self.counted)
 
     def _ordered(self, variables: frozenset[str]) -> tuple[str, ...]:
         return tuple(v for v in self.query.variables if v in variables)
 
-    def link(self, node: Node, parent: Node | None) -> None:
+    def link(self, node: TreeNode, parent: TreeNode | None) -> None:
         node.parent = parent
         if parent is not None:
             node.key = tuple(v for v in parent.variables if v in node.variables)
@@ -170,7 +171,7 @@ class _Builder:
         for child in node.children:
             self.link(child, node)
 
-    def store(self, node: Node) -> None:
+    def store(self, node: TreeNode) -> None:
         """Give a node its views. A closed leaf needs its sums only. The sums of the filler of a projection are the rows
         of the projection."""
         if node.closed:

@@ -43,9 +43,9 @@ from freshviews.plan.crown.alike import Kept, kept_of
 from freshviews.plan.crown.bags import Reader, attached
 from freshviews.plan.crown.bounds import bounds_of
 from freshviews.plan.crown.names import RowNames
-from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE, Node, nodes_of
+from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE, TreeNode, nodes_of
 from freshviews.plan.crown.query import Prepared, prepared
-from freshviews.plan.crown.rows import Carriers, Chain, Finish, Link, Rows
+from freshviews.plan.crown.rows import Carriers, Chain, Finish, Link, TreeRows
 from freshviews.plan.crown.tree_choice import tree_of
 from freshviews.plan.delta import first_order
 from freshviews.plan.leaves import (
@@ -165,7 +165,7 @@ class _Crown:
         components = sorted(all_components(query), key=lambda c: c.ring != "integer")
         self.emitted = tuple(components) if counted else (Component(COUNT, "integer"),)
         self.names = RowNames(self.namer)
-        self.rows = Rows(query, self.root, self.names)
+        self.rows = TreeRows(query, self.root, self.names)
         self.lists_root = self._lists_root()
 
     def _lists_root(self) -> bool:
@@ -265,7 +265,7 @@ class _Crown:
         node = next(n for n in self.root.nodes() if n.atom is atom)
         return self.closed_update(node, carriers) if node.closed else self.update(node, (), carriers)
 
-    def update(self, node: Node, chain: Chain, carriers: Carriers) -> Body:
+    def update(self, node: TreeNode, chain: Chain, carriers: Carriers) -> Body:
         """The change of the payload of a row of a node, whose variables are bound: by an update, or by its filler."""
         alias = self.names.row(node)
         here = (*chain, Link(node, alias, None))
@@ -286,7 +286,7 @@ class _Crown:
             ),
         )
 
-    def appeared(self, node: Node, alias: str, chain: Chain, carriers: Carriers) -> Body:
+    def appeared(self, node: TreeNode, alias: str, chain: Chain, carriers: Carriers) -> Body:
         """A new row: count the children that match it."""
         if not node.others:
             return self.joined(node, alias, chain, carriers, 1)
@@ -298,10 +298,10 @@ class _Crown:
             body.append(self.where_projected(child, count))
         return tuple(body)
 
-    def vanished(self, node: Node, alias: str, chain: Chain, carriers: Carriers) -> Body:
+    def vanished(self, node: TreeNode, alias: str, chain: Chain, carriers: Carriers) -> Body:
         return self.rows.where_joined(node, alias, self.joined(node, alias, chain, carriers, -1))
 
-    def where_projected(self, child: Node, body: Body) -> Statement:
+    def where_projected(self, child: TreeNode, body: Body) -> Statement:
         """The body, run if the projection of a child has the bound key."""
         if child.closed:
             assert child.sums is not None
@@ -313,7 +313,7 @@ class _Crown:
 
     # S-updates (Algorithm 2)
 
-    def joined(self, node: Node, alias: str, chain: Chain, carriers: Carriers, sign: int) -> Body:
+    def joined(self, node: TreeNode, alias: str, chain: Chain, carriers: Carriers, sign: int) -> Body:
         """A row becomes joined, or ceases to be."""
         if node.parent is None:
             change = self.wanted(self.change(chain, carriers, sign))
@@ -331,7 +331,7 @@ class _Crown:
         )
         return ((Enter if sign > 0 else Leave)(alias, JOINED, (event,)),)
 
-    def witness(self, node: Node, alias: str, chain: Chain, carriers: Carriers, sign: int) -> Body:
+    def witness(self, node: TreeNode, alias: str, chain: Chain, carriers: Carriers, sign: int) -> Body:
         """Definition 5.6: the projection had the key already, or still has it. The change is enumerated through live
         rows above."""
         if not node.free:
@@ -344,7 +344,7 @@ class _Crown:
 
     # P-updates (Algorithm 3)
 
-    def project(self, node: Node, chain: Chain, carriers: Carriers, sign: int) -> Body:
+    def project(self, node: TreeNode, chain: Chain, carriers: Carriers, sign: int) -> Body:
         """The projection of a node gains or loses its key, which is bound: the parent's rows with the key count it."""
         parent = node.parent
         assert parent is not None
@@ -371,7 +371,7 @@ class _Crown:
 
     # Live rows (Lemma 5.5)
 
-    def mark(self, node: Node, alias: str, chain: Chain, sign: int) -> Body:
+    def mark(self, node: TreeNode, alias: str, chain: Chain, sign: int) -> Body:
         """A row of a node becomes live, or ceases to be, and with it the rows below that are live through it alone."""
         alone, events = self.mark_children(node, chain, sign, LIVE)
         for child in node.reporting:
@@ -381,7 +381,7 @@ class _Crown:
             return (Enter(alias, LIVE, events), *alone)
         return (*alone, Leave(alias, LIVE, events))
 
-    def mark_children(self, node: Node, chain: Chain, sign: int, subset: str) -> tuple[Body, tuple[Event, ...]]:
+    def mark_children(self, node: TreeNode, chain: Chain, sign: int, subset: str) -> tuple[Body, tuple[Event, ...]]:
         """The statements below a row whose slices in ``subset`` are the live keys: those for keys that are the whole
         row, and events for the others."""
         always: list[Statement] = []
@@ -396,7 +396,7 @@ class _Crown:
                 events.append(Event(node.index(subset, child.key), body))
         return tuple(always), tuple(events)
 
-    def mark_below(self, child: Node, chain: Chain, sign: int) -> Body:
+    def mark_below(self, child: TreeNode, chain: Chain, sign: int) -> Body:
         """Mark the joined rows of a child that have the bound key. If the chain has a row of the child, only that
         row."""
         link = next((link for link in chain if link.node is child and link.alias is not None), None)
@@ -422,7 +422,7 @@ class _Crown:
 
     # Sums of closed nodes
 
-    def closed_update(self, node: Node, carriers: Carriers) -> Body:
+    def closed_update(self, node: TreeNode, carriers: Carriers) -> Body:
         """An update of the relation of a closed node: its row, times the sums below, is passed up."""
         body: Body = ()
         if node.rows is not None:
@@ -431,7 +431,7 @@ class _Crown:
         return (*body, *self.hand_up(node, frozenset(node.variables), carriers, node.children, False))
 
     def hand_up(
-        self, node: Node, bound: frozenset[str], carriers: Carriers, children: tuple[Node, ...], loop: bool
+        self, node: TreeNode, bound: frozenset[str], carriers: Carriers, children: tuple[TreeNode, ...], loop: bool
     ) -> Body:
         """Join the bound variables with the sums of children, and with the node's rows if ``loop``, and add the
         projection to the node's sums."""
@@ -461,7 +461,7 @@ class _Crown:
         carrier = Carrier(total, frozenset(c.name for c in components if c.name != COUNT))
         return (Sum(total, components, body, self.summed(node, (carrier,))),)
 
-    def summed(self, node: Node, carriers: Carriers) -> Body:
+    def summed(self, node: TreeNode, carriers: Carriers) -> Body:
         """The change of the sums of a node at its key, which is bound."""
         parent = node.parent
         assert parent is not None and node.sums is not None
@@ -485,6 +485,6 @@ class _Crown:
         rest = tuple(c for c in parent.children if c is not node)
         return (add, *self.hand_up(parent, frozenset(node.key), carriers, rest, parent.atom is not None))
 
-    def sums_changed(self, node: Node, carriers: Carriers) -> Body:
+    def sums_changed(self, node: TreeNode, carriers: Carriers) -> Body:
         """The sums that a free node reads changed, but exist before and after: a witness."""
         return self.rows.above(node, carriers, self.emit(1))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import columns_of
 from freshviews.plan.crown.names import RowNames
-from freshviews.plan.crown.nodes import JOINED, LIVE, Node
+from freshviews.plan.crown.nodes import JOINED, LIVE, TreeNode
 from freshviews.plan.delta.nest import Pending
 from freshviews.plan.leaves import Carrier, row_carrier, spanning_lifts
 from freshviews.program.statements import Exists, Lookup, Loop, Statement, Tally
@@ -29,9 +29,9 @@ class Link:
     """A node of a chain, the alias of its row (None if only the variables matter), and the child that the change came
     from."""
 
-    node: Node
+    node: TreeNode
     alias: str | None
-    source: Node | None
+    source: TreeNode | None
 
 
 Chain = tuple[Link, ...]
@@ -43,8 +43,8 @@ class _Step:
     (``down``)."""
 
     how: str
-    node: Node
-    source: Node | None = None
+    node: TreeNode
+    source: TreeNode | None = None
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class _State:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TreeRows:
     """Writes the enumerations of one query. ``names`` names the rows of nodes; ``finish`` writes what is done with a
     row of the result."""
 
     query: Query
-    root: Node
+    root: TreeNode
     names: RowNames
 
     def everything(self, finish: Finish) -> tuple[Statement, ...]:
@@ -81,7 +81,7 @@ class Rows:
         bound = frozenset(v for link in chain for v in link.node.variables)
         return self._go(_State(bound, carriers, tuple(steps), pending), finish)
 
-    def above(self, child: Node, carriers: Carriers, finish: Finish) -> tuple[Statement, ...]:
+    def above(self, child: TreeNode, carriers: Carriers, finish: Finish) -> tuple[Statement, ...]:
         """The rows of the result that have the bound key of a child."""
         assert child.parent is not None
         pending = Pending(self.query.conditions, spanning_lifts(self.query))
@@ -93,7 +93,7 @@ class Rows:
         nodes = [node for node in self.root.nodes() if node.free]
         sums = [_Step("sums", c) for node in nodes for c in node.reporting if c.closed]
 
-        def ask(left: list[Node], carriers: Carriers) -> tuple[Statement, ...]:
+        def ask(left: list[TreeNode], carriers: Carriers) -> tuple[Statement, ...]:
             if not left:
                 bound = frozenset(self.query.free)
                 pending = Pending(self.query.conditions, spanning_lifts(self.query))
@@ -105,7 +105,7 @@ class Rows:
 
         return ask(nodes, ())
 
-    def own(self, node: Node, alias: str) -> Carriers:
+    def own(self, node: TreeNode, alias: str) -> Carriers:
         """A row of a free node as a factor of payloads."""
         if not node.counted or node.is_union:
             return ()
@@ -113,11 +113,11 @@ class Rows:
         components = tuple(c for c in view.components if c.name != view.tally)
         return (row_carrier(alias, replace(view, components=components)),)
 
-    def where_joined(self, node: Node, alias: str, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    def where_joined(self, node: TreeNode, alias: str, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         """The body, run if a row of a node is joined."""
         return body if node.full is None else (Tally(alias, node.full[0], 0, node.full[1], body),)
 
-    def where_live(self, child: Node, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    def where_live(self, child: TreeNode, body: tuple[Statement, ...]) -> tuple[Statement, ...]:
         """The body, run if some row of the parent with the child's key is in the result."""
         parent = child.parent
         assert parent is not None
@@ -128,13 +128,13 @@ class Rows:
         at = parent.index(subset, child.key)
         return (Exists(parent.view().name, tuple(parent.variables[i] for i in at), at, body, subset),)
 
-    def _live(self, node: Node) -> str:
+    def _live(self, node: TreeNode) -> str:
         """The subset of a node's rows that are in the result. At the root these are all joined rows."""
         if node.parent is not None:
             return LIVE
         return JOINED if node.has_joined else ""
 
-    def _below(self, node: Node, source: Node | None) -> list[_Step]:
+    def _below(self, node: TreeNode, source: TreeNode | None) -> list[_Step]:
         below = [c for c in node.reporting if c is not source]
         return [_Step("sums", c) for c in below if c.closed] + [_Step("down", c) for c in below if c.free]
 

@@ -55,7 +55,7 @@ from freshviews.program.statements import Add, Changed, Emit, Into, Statement, S
 from freshviews.program.views import View
 from freshviews.query.dependencies import FD
 from freshviews.query.query import Atom, Query
-from freshviews.query.variable_order import Node, VariableOrder, best_order, is_enumerable, update_exponents
+from freshviews.query.variable_order import OrderNode, VariableOrder, best_order, is_enumerable, update_exponents
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def serves_acyclic(request: Request) -> str | None:
     return reason
 
 
-def _joins_blindly(query: Query, node: Node) -> bool:
+def _joins_blindly(query: Query, node: OrderNode) -> bool:
     """True if a condition at a node needs variables from below the node while an enumeration goes on below: it would
     have to search for the rows that satisfy the condition."""
     on_the_way = {*node.keys, node.variable}
@@ -193,7 +193,7 @@ class _Builder:
         branches += [self.leaf(self.query.atom(name)) for name in order.ground]
         return Tree(None, (), tuple(branches), self.pending(order.constants), None)
 
-    def node(self, node: Node) -> Branch:
+    def node(self, node: OrderNode) -> Branch:
         branches = [self.node(child) for child in node.children]
         branches += [self.leaf(self.query.atom(name)) for name in node.atoms]
         free_below = {v for v in node.variables if v in self.query.free}
@@ -214,12 +214,12 @@ class _Builder:
         view = View(self.names.view(f"V_{node.variable}"), key, components, definition=f"{node.variable} summed out")
         return Branch(view, None, tree, is_open)
 
-    def _spanning_below(self, node: Node) -> list[str]:
+    def _spanning_below(self, node: OrderNode) -> list[str]:
         first = len(self.query.conditions)
         names = [self.lifts[p - first][0] for p in node.factors if p >= first]
         return names + [name for child in node.children for name in self._spanning_below(child)]
 
-    def _joined(self, node: Node, branches: tuple[Branch, ...], components: tuple[Component, ...]) -> View:
+    def _joined(self, node: OrderNode, branches: tuple[Branch, ...], components: tuple[Component, ...]) -> View:
         if len(branches) == 1 and not node.factors:
             return branches[0].view
         key = (*node.keys, node.variable, *(v for v in node.carried if v != node.variable))

@@ -53,7 +53,7 @@ from freshviews.errors import PlanError
 from freshviews.plan.delta.nest import Indexes, Join, Step, nest
 from freshviews.plan.eps.cycle import exponent, forgotten
 from freshviews.plan.eps.statements import COUNTED, Body, add_count, add_product
-from freshviews.plan.eps.tree import Node, most_covering, settled, tree_of
+from freshviews.plan.eps.tree import CanonicalNode, most_covering, settled, tree_of
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
@@ -77,9 +77,9 @@ from freshviews.query.query import Atom, Query
 
 Carriers = tuple[Carrier, ...]
 Finish = Callable[[Carriers], Body]
-Item = Atom | Node
+Item = Atom | CanonicalNode
 """A child of a node: an atom or another node."""
-Path = tuple[Node, ...]
+Path = tuple[CanonicalNode, ...]
 
 DEFAULT = 0.5
 HEAVY = "heavy"
@@ -130,16 +130,16 @@ class _Planner:
         self.namer = namer = Namer(query)
         self.given = {a.name: exponent(epsilon, a, DEFAULT) for a in query.atoms}
         self.stores = {a.name: leaf_view(query, a, namer.view(a.name)) for a in query.atoms}
-        self.sums: dict[Node, View] = {}
-        self.joins: dict[Node, View] = {}
-        self.counts: dict[Node, View] = {}
-        self.lights: dict[Node, View] = {}
-        self.partings: dict[Node, Parting] = {}
+        self.sums: dict[CanonicalNode, View] = {}
+        self.joins: dict[CanonicalNode, View] = {}
+        self.counts: dict[CanonicalNode, View] = {}
+        self.lights: dict[CanonicalNode, View] = {}
+        self.partings: dict[CanonicalNode, Parting] = {}
         for node in self.root.nodes():
             self._name(node)
         self.delta = View(namer.view("D"), query.free, all_components(query), definition="the change, until taken")
 
-    def _name(self, node: Node) -> None:
+    def _name(self, node: CanonicalNode) -> None:
         name = joined_name(node.variables)
         components = components_over(self.query, frozenset(a.name for a in node.atoms_below()))
         if not node.is_open:
@@ -161,7 +161,7 @@ class _Planner:
                 what = f"join below {of}{name}"
                 self.lights[node] = View(self.namer.view(f"L_{name}"), key, components, definition=what)
 
-    def _parting(self, node: Node, name: str) -> Parting:
+    def _parting(self, node: CanonicalNode, name: str) -> Parting:
         atoms = tuple(a for a in node.atoms_below() if set(a.variables).intersection(node.listed))
         if any(self.given[a.name] == 0 for a in atoms):
             return Parting(HEAVY)
@@ -238,21 +238,21 @@ class _Planner:
     def step(self, item: Item) -> Step:
         view = self.view(item)
         alias = self.namer.alias(view.name)
-        counted = isinstance(item, Node) and item.is_open
+        counted = isinstance(item, CanonicalNode) and item.is_open
         return Step(view.name, view.key, alias, None if counted else row_carrier(alias, view))
 
-    def joined(self, node: Node) -> Step:
+    def joined(self, node: CanonicalNode) -> Step:
         """The rows of an open node: its own view, or that of its only item."""
         if node not in self.joins:
             return self.step(_items(node)[0])
         view = self.joins[node]
         return Step(view.name, view.key, self.namer.alias(view.name), None)
 
-    def opened(self, node: Node) -> tuple[Step, ...]:
+    def opened(self, node: CanonicalNode) -> tuple[Step, ...]:
         """All views that are joined at an open node and below."""
         steps = [self.joined(node)]
         for item in _items(node):
-            if isinstance(item, Node) and item.is_open:
+            if isinstance(item, CanonicalNode) and item.is_open:
                 steps += self.opened(item)
             elif node in self.joins:
                 steps.append(self.step(item))
@@ -265,7 +265,7 @@ class _Planner:
             for other in _items(node):
                 if other is not item:
                     steps.append(self.step(other))
-                    if isinstance(other, Node) and other.is_open:
+                    if isinstance(other, CanonicalNode) and other.is_open:
                         steps += self.opened(other)
             item = node
         return tuple(steps)
@@ -293,7 +293,7 @@ class _Planner:
             body += (Balance(self.stores[atom.name].name, atom.variables),)
         return trigger(self.query, atom, body)
 
-    def where_light(self, node: Node, body: Body) -> Body:
+    def where_light(self, node: CanonicalNode, body: Body) -> Body:
         heavy = self.partings[node].heavy
         if heavy is None:
             return body
@@ -366,11 +366,11 @@ class _Planner:
         names = tuple(view.name for view in self.stores.values())
         return Balancing(names, tuple(partitions), tuple(auxiliary), tuple(recompute), reads_heavy=True)
 
-    def made_light(self, node: Node, sign: int) -> Body:
+    def made_light(self, node: CanonicalNode, sign: int) -> Body:
         """Add the join below a value of a node to the view of the light values, or take it out. The value has a row."""
         return self.join(node.key, (), self.opened(node)[1:], self.lights[node], sign)
 
-    def partition(self, node: Node, atom: Atom, heavy: View) -> Partition:
+    def partition(self, node: CanonicalNode, atom: Atom, heavy: View) -> Partition:
         """The partition of a store by the variables of a node."""
         values, store, rows = self.partings[node].values[atom.name], self.stores[atom.name], self.joined(node)
         up = (*self.made_light(node, -1), Enter(rows.alias, HEAVY))
@@ -387,7 +387,7 @@ class _Planner:
 
     # The result
 
-    def listing(self, node: Node) -> tuple[Source, ...]:
+    def listing(self, node: CanonicalNode) -> tuple[Source, ...]:
         """The sources of the free variables at a node and below. The variables above the node are bound."""
         inner = tuple(source for child in node.children if child.is_open for source in self.listing(child))
         if node.free:
@@ -400,7 +400,7 @@ class _Planner:
         has = self.below(node, (), lambda _: (Emit((), (Monomial(()),)),), presence=True)
         return (UnionSource(node.listed, stored, heavy, inner, has),)
 
-    def rows(self, step: Step, node: Node, among: str = "") -> SliceSource:
+    def rows(self, step: Step, node: CanonicalNode, among: str = "") -> SliceSource:
         bound = tuple(i for i, v in enumerate(step.key) if v in node.above)
         if among:
             self.parts.setdefault(step.view, set()).add(bound)
@@ -408,7 +408,7 @@ class _Planner:
             self.indexes.setdefault(step.view, set()).add(bound)
         return SliceSource(step.view, step.key, bound, among)
 
-    def found(self, node: Node, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:
+    def found(self, node: CanonicalNode, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:
         """Look up the payload of given values of the free variables at a node and below, and ``finish`` with it.
 
         ``presence``: only find out whether the values are in the result.
@@ -439,15 +439,15 @@ class _Planner:
         carrier = Carrier(alias, frozenset(c.name for c in components if c.name != COUNT))
         return (Sum(alias, components, body, finish((*carriers, carrier))),)
 
-    def below(self, node: Node, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:
+    def below(self, node: CanonicalNode, carriers: Carriers, finish: Finish, presence: bool = False) -> Body:
         """As ``found``, for the items of an open node whose variables are bound."""
-        items = tuple(i for i in _items(node) if not presence or (isinstance(i, Node) and i.is_open))
+        items = tuple(i for i in _items(node) if not presence or (isinstance(i, CanonicalNode) and i.is_open))
 
         def rest(i: int, carriers: Carriers) -> Body:
             if i == len(items):
                 return finish(carriers)
             item = items[i]
-            if isinstance(item, Node) and item.is_open:
+            if isinstance(item, CanonicalNode) and item.is_open:
                 return self.found(item, carriers, lambda more: rest(i + 1, more), presence)
             step = self.step(item)
             assert step.carrier is not None
@@ -456,7 +456,7 @@ class _Planner:
         return rest(0, carriers)
 
 
-def _items(node: Node) -> tuple[Item, ...]:
+def _items(node: CanonicalNode) -> tuple[Item, ...]:
     return (*node.atoms, *node.children)
 
 

@@ -18,7 +18,7 @@ from freshviews.query.query import Aggregate, Atom, Lift, Query
 
 
 @dataclass(frozen=True, eq=False)
-class Node:
+class CanonicalNode:
     """A node of the order.
 
     ``variables``: variables with the same atoms. ``above``: those of the nodes on the way to the root. ``free``: True
@@ -30,7 +30,7 @@ class Node:
     above: tuple[str, ...]
     free: bool
     atoms: tuple[Atom, ...]
-    children: tuple[Node, ...]
+    children: tuple[CanonicalNode, ...]
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -51,7 +51,7 @@ class Node:
         """True for a bound node with free variables below. Such a query is not q-hierarchical."""
         return not self.free and self.is_open
 
-    def nodes(self) -> Iterator[Node]:
+    def nodes(self) -> Iterator[CanonicalNode]:
         """This node and all below it, each before its children."""
         yield self
         for child in self.children:
@@ -61,41 +61,41 @@ class Node:
         """The atoms at the node and below."""
         return tuple(atom for node in self.nodes() for atom in node.atoms)
 
-    def path(self, atom: Atom) -> tuple[Node, ...]:
+    def path(self, atom: Atom) -> tuple[CanonicalNode, ...]:
         """The nodes from that of an atom up to this one."""
         if atom in self.atoms:
             return (self,)
         return (*next(c.path(atom) for c in self.children if atom in c.atoms_below()), self)
 
 
-def tree_of(query: Query) -> Node:
+def tree_of(query: Query) -> CanonicalNode:
     """The root of the order: the node that has all atoms below it, or else a node without variables."""
     sets: dict[frozenset[str], list[str]] = {}
     for variable in query.variables:
         names = frozenset(atom.name for atom in query.atoms if variable in atom.variables)
         sets.setdefault(names, []).append(variable)
 
-    def below(names: frozenset[str], above: tuple[str, ...]) -> tuple[tuple[Atom, ...], tuple[Node, ...]]:
+    def below(names: frozenset[str], above: tuple[str, ...]) -> tuple[tuple[Atom, ...], tuple[CanonicalNode, ...]]:
         """The children of a node: atoms, and the nodes of the largest sets within its own."""
         inside = [one for one in sets if one < names]
         largest = [one for one in inside if not any(one < other for other in inside)]
         atoms = tuple(a for a in query.atoms if a.name in names and not any(a.name in one for one in inside))
         return atoms, tuple(node for one in largest for node in made(one, above))
 
-    def made(names: frozenset[str], above: tuple[str, ...]) -> tuple[Node, ...]:
+    def made(names: frozenset[str], above: tuple[str, ...]) -> tuple[CanonicalNode, ...]:
         free = tuple(v for v in sets[names] if v in query.free)
         bound = tuple(v for v in sets[names] if v not in query.free)
         atoms, children = below(names, (*above, *free, *bound))
         if bound:
-            node = Node(bound, (*above, *free), False, atoms, children)
-            return (Node(free, above, True, (), (node,)),) if free else (node,)
-        return (Node(free, above, True, atoms, children),)
+            node = CanonicalNode(bound, (*above, *free), False, atoms, children)
+            return (CanonicalNode(free, above, True, (), (node,)),) if free else (node,)
+        return (CanonicalNode(free, above, True, atoms, children),)
 
     every = frozenset(atom.name for atom in query.atoms)
     if every in sets:
         return made(every, ())[0]
     atoms, children = below(every, ())
-    return Node((), (), True, atoms, children)
+    return CanonicalNode((), (), True, atoms, children)
 
 
 def settled(query: Query) -> Query:
@@ -125,7 +125,7 @@ def settled(query: Query) -> Query:
     return replace(query, atoms=atoms, conditions=left, aggregates=tuple(map(placed, query.aggregates)))
 
 
-def most_covering(node: Node) -> int:
+def most_covering(node: CanonicalNode) -> int:
     """The least number of atoms that together have all free variables below a node."""
     wanted = set(node.listed)
     atoms = node.atoms_below()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS, SUM_OVERFLOW
-from freshviews.program.reference.incremental_trie_join.maintenance import Maintained
+from freshviews.program.reference.incremental_trie_join.maintenance import MaintainedRule
 from freshviews.program.reference.payloads import Key, Payload
 from freshviews.program.reference.scalars import ScalarError
 from freshviews.program.traced import TracedJoin
@@ -20,7 +20,7 @@ class Tracing:
 
     def __init__(self, traced: TracedJoin, dictionary: Dictionary | None = None) -> None:
         self.traced = traced
-        self.maintained = Maintained(traced.rule, INTEGER, dictionary)
+        self.maintained = MaintainedRule(traced.rule, INTEGER, dictionary)
 
     def derivations(self, views: Mapping[str, Mapping[Key, Payload]], clear: Callable[[str], None]) -> Batch:
         """The derivations that the edits erase and insert; ``clear`` empties a view.

@@ -36,7 +36,7 @@ from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest
 from freshviews.spark.worker.advance import Wanted
 from freshviews.spark.worker.intake import Feed
-from freshviews.spark.worker.rows import PLACE, Place
+from freshviews.spark.worker.rows import PLACE, FilePlace
 from freshviews.spark.worker.worker import Task, load_partition, run_partition
 
 
@@ -150,7 +150,7 @@ def _through_cells(spark: SparkSession, given: Input | None, task: Task, cells: 
         refused = [r for r in _tried(spark, given, task, cells, True) if "refused" in r] or refused
     if refused:
         first = next((result for result in refused if result["place"]), refused[0])
-        place: Place | None = tuple(first["place"]) if first["place"] else None
+        place: FilePlace | None = tuple(first["place"]) if first["place"] else None
         where = place_text(place, numbered(_placed(given), [place])) if place and given is not None else ""
         shown = f" ({where})" if where else ""
         raise PipelineError(f"version {task.wanted.version} cannot be made: {first['refused']}{shown}{first['more']}")

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from freshviews.spark.worker.rows import PLACE, Place
+from freshviews.spark.worker.rows import PLACE, FilePlace
 
 _TIME, _FILE, _AT, _ID = PLACE
 
 
-def numbered(frame: DataFrame, places: Iterable[Place]) -> dict[Place, int]:
+def numbered(frame: DataFrame, places: Iterable[FilePlace]) -> dict[FilePlace, int]:
     """The number in its file, from 1, of each row that a place of ``frame`` names. Reads those files again."""
     wanted = set(places)
     if not wanted:
@@ -31,7 +31,7 @@ def numbered(frame: DataFrame, places: Iterable[Place]) -> dict[Place, int]:
     return found
 
 
-def place_text(place: Place | None, numbers: dict[Place, int]) -> str:
+def place_text(place: FilePlace | None, numbers: dict[FilePlace, int]) -> str:
     """``file, row n``; nothing for a row of no file."""
     if place is None:
         return ""

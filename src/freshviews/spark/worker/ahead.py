@@ -24,7 +24,7 @@ from freshviews.stream import AppendOnly
 PIECE = 50_000
 """Rows of a piece: enough that computing the views' change per piece costs little."""
 
-Rows = tuple[int, pa.RecordBatch]
+FeedRows = tuple[int, pa.RecordBatch]
 """The number of a feed (-1: none), and rows of it."""
 
 
@@ -32,15 +32,15 @@ class Arriving:
     """The rows of a cell, added by one thread and taken by another, which may start again from the first row."""
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[Rows | BaseException | None] = SimpleQueue()
-        self._seen: list[Rows] = []
+        self._queue: SimpleQueue[FeedRows | BaseException | None] = SimpleQueue()
+        self._seen: list[FeedRows] = []
         self._end: BaseException | bool = False
 
-    def put(self, rows: Rows | BaseException | None) -> None:
+    def put(self, rows: FeedRows | BaseException | None) -> None:
         """Add rows; None ends them, and an error is raised in the taking thread."""
         self._queue.put(rows)
 
-    def __iter__(self) -> Iterator[Rows]:
+    def __iter__(self) -> Iterator[FeedRows]:
         yield from list(self._seen)
         while self._end is False:
             found = self._queue.get()

@@ -15,7 +15,16 @@ from freshviews.catalog.definitions import TableDef
 from freshviews.errors import BatchError, FreshviewsError
 from freshviews.spark.definition import form_of
 from freshviews.spark.state.cell import Cell, changes_schema
-from freshviews.spark.worker.rows import PLACE, UNREADABLE, Place, Slots, place_of, unreadable, unreadable_error, values
+from freshviews.spark.worker.rows import (
+    PLACE,
+    UNREADABLE,
+    FilePlace,
+    Slots,
+    place_of,
+    unreadable,
+    unreadable_error,
+    values,
+)
 from freshviews.stream import signed_rows
 
 Numbers = npt.NDArray[np.int64]
@@ -56,7 +65,7 @@ class Intake:
 class Refusal(FreshviewsError):
     """A micro-batch is refused because of a row; ``place`` is that of ``rows.place_of``."""
 
-    def __init__(self, text: str, more: str, place: Place | None) -> None:
+    def __init__(self, text: str, more: str, place: FilePlace | None) -> None:
         super().__init__(f"{text}{more}")
         self.text = text
         self.more = more

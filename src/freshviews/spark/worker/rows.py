@@ -86,11 +86,11 @@ def _ordered(rows: pa.RecordBatch) -> pa.RecordBatch:
     return rows.take(pc.sort_indices(rows, sort_keys=[(name, "ascending") for name in PLACE]))
 
 
-Place = tuple[str, int, int]
+FilePlace = tuple[str, int, int]
 """A row's file, the offset where its reader began, and its number, ascending within one reader."""
 
 
-def place_of(rows: pa.RecordBatch, row: int) -> Place | None:
+def place_of(rows: pa.RecordBatch, row: int) -> FilePlace | None:
     """Where a row of ``named`` came from; None if places were not sent, or the row is from no file."""
     if PLACE[0] not in rows.schema.names:
         return None

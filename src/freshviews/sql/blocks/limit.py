@@ -34,7 +34,7 @@ class Clause:
 
 
 @dataclass(frozen=True)
-class Place:
+class SortPlace:
     """A column of ORDER BY: its position in the list, and the direction."""
 
     column: int
@@ -96,10 +96,10 @@ def _number(text: SqlText, node: Node, word: str) -> int:
 
 def places_of(
     clause: Clause, items: tuple[Item, ...], binder: Binder, position: Callable[[exp.Literal], int]
-) -> tuple[tuple[Place, ...], tuple[Item, ...], tuple[Node, ...]]:
+) -> tuple[tuple[SortPlace, ...], tuple[Item, ...], tuple[Node, ...]]:
     """Return the place of each ORDER BY column in the list, the items to add to the list, and their nodes."""
     every = list(items)
-    places: list[Place] = []
+    places: list[SortPlace] = []
     nodes: list[Node] = []
     for ordered in clause.order:
         node = ordered.this
@@ -119,11 +119,11 @@ def places_of(
                 every.append(Item(f"order_{len(every) - len(items) + 1}", expr))
                 nodes.append(node)
         descending, nulls_last = bool(ordered.args.get("desc")), not ordered.args.get("nulls_first")
-        places += [Place(i, descending, nulls_last) for i in found]
+        places += [SortPlace(i, descending, nulls_last) for i in found]
     return tuple(places), tuple(every[len(items) :]), tuple(nodes)
 
 
-def limited(select: Select, clause: Clause, places: tuple[Place, ...], columns: int) -> Bound:
+def limited(select: Select, clause: Clause, places: tuple[SortPlace, ...], columns: int) -> Bound:
     """The first rows of a bag over one source; only the first ``columns`` columns are visible."""
     order = tuple(Sort(select.items[p.column].expr, p.descending, p.nulls_last) for p in places)
     made = Limited(order, clause.limit, clause.offset)

@@ -37,7 +37,7 @@ from freshviews.sql.blocks.grouping_sets import (
     grouping_sets,
     written,
 )
-from freshviews.sql.blocks.limit import Clause, Place, check_operand, clause_of, limited, places_of
+from freshviews.sql.blocks.limit import Clause, SortPlace, check_operand, clause_of, limited, places_of
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
 from freshviews.sql.blocks.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
 from freshviews.sql.expressions import logic
@@ -134,7 +134,7 @@ class ViewBinder:
         made = Bound((replace(whole, items=(*whole.items, *added)),))
         return self._limited(made, clause, places, len(whole.items), node)
 
-    def _limited(self, bound: Bound, clause: Clause, places: tuple[Place, ...], columns: int, node: Node) -> Bound:
+    def _limited(self, bound: Bound, clause: Clause, places: tuple[SortPlace, ...], columns: int, node: Node) -> Bound:
         """The first rows of a query: of one relation, or of an internal view that holds all rows.
 
         Where a view with a LIMIT names a strategy, the strategy is that of the internal view.
@@ -253,7 +253,7 @@ class _SelectBinder:
     ctes: Mapping[str, _Cte]
     around: Names | None = None
 
-    def bind(self, clause: Clause | None) -> tuple[Select, tuple[Place, ...], int]:
+    def bind(self, clause: Clause | None) -> tuple[Select, tuple[SortPlace, ...], int]:
         """Return the SELECT, the places of the ORDER BY columns in its list, and the length of the list as written.
 
         The SELECT's list also has the columns that only ORDER BY names.
@@ -272,7 +272,7 @@ class _SelectBinder:
         # Grouping sets resolved their groups when the items were bound.
         known = groups if sets is None else ()
         columns = len(items)
-        places: tuple[Place, ...] = ()
+        places: tuple[SortPlace, ...] = ()
         if clause is not None:
             places, items, nodes = self._order(clause, joined.scope, items, nodes, collector, sets)
         test = None
@@ -307,7 +307,7 @@ class _SelectBinder:
         nodes: tuple[Node, ...],
         collector: Collector,
         sets: GroupingSets | None,
-    ) -> tuple[tuple[Place, ...], tuple[Item, ...], tuple[Node, ...]]:
+    ) -> tuple[tuple[SortPlace, ...], tuple[Item, ...], tuple[Node, ...]]:
         """Return the place of each ORDER BY column in the list, and the list and its nodes, extended by missing
         columns.
 

@@ -84,7 +84,7 @@ class Delta:
 
 
 @dataclass
-class Maintained:
+class MaintainedRule:
     """A rule over relations, empty at first, and its sensitivity indices. Rows carry elements of a ring.
 
     ``empty`` is a version without rows, of the class that all versions will have.
