@@ -1,6 +1,6 @@
 """A join block kept by its trace: atoms become tries, the payload of a row what it carries, the result a head.
 
-As ``program.reference.interpreter.State``, it takes batches of one relation and tells the result and its change, so
+As ``program.reference.interpreter.State``, it takes batches of one relation and returns the result and its change, so
 it can stand
 beside the programs of all strategies. Rows of an atom that agree on the atom's variables are one row of its trie, which
 carries the sum of their payloads: the count, and each aggregate with its lifts inside the atom.
