@@ -28,6 +28,10 @@ class Atom:
     ``name`` is unique in the query. ``columns[i]``: the expression of ``variables[i]`` over the relation's columns. A
     row takes part only if every filter is TRUE. If the column of a join variable may be NULL, the atom has a filter
     ``is_not_null``, so that plans compare codes alone.
+
+    ``given``: None for an ordinary atom. Else the atom is *optional*, the right side of an outer join: other atoms bind
+    these variables, and where no row has their values, the atom has a *default row*, with NULL in its other variables,
+    a count of 1, and 0 for each of its lifts. A variable of the atom that is not given has a plain column.
     """
 
     name: str
@@ -35,6 +39,12 @@ class Atom:
     variables: tuple[str, ...]
     columns: tuple[Expr, ...]
     filters: tuple[Expr, ...] = ()
+    given: tuple[str, ...] | None = None
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """The variables that are NULL in the default row of an optional atom."""
+        return () if self.given is None else tuple(v for v in self.variables if v not in self.given)
 
 
 @dataclass(frozen=True)
