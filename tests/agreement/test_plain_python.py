@@ -32,7 +32,7 @@ def test_this_runs_as_plain_python() -> None:
 
 
 @pytest.mark.long("all strategies, in plain Python, over one case")
-@pytest.mark.sample(3)
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_every_strategy_agrees_on_the_table_of_cases(name: str) -> None:
     case = CASES[name]

@@ -98,6 +98,7 @@ def test_a_listed_window_emits_its_changes(case: str) -> None:
     assert stream.deltas and stream.pattern is not None and stream.pattern["name"] == "triangle listed"
 
 
+@pytest.mark.full
 def test_the_size_of_a_trace_is_reported() -> None:
     found = ours.keep_fresh(graph.stream("triangle, skew 3.0 tenth"), "incremental_trie_join")
     note = re.fullmatch(r"at most ([\d,]+) intervals for a trace of ([\d,]+) operations", found["note"])
@@ -107,6 +108,7 @@ def test_the_size_of_a_trace_is_reported() -> None:
     assert found["state_rows"] > int(held.replace(",", ""))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", slice_intersections.CASES)
 def test_slices_have_the_same_in_common_by_tries_and_by_hash(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slice_intersections, "BATCHES", 8)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
@@ -116,6 +116,7 @@ def _fits(kind: SqlType, given: pa.DataType, value: Any) -> bool:
     return value is None or not kind.is_integer or kind.bounds[0] <= value <= kind.bounds[1]
 
 
+@settings(max_examples=30)
 @given(st.lists(st.lists(st.one_of(st.none(), st.text(max_size=20)), max_size=8), max_size=8))
 def test_strings_keep_their_codes_from_batch_to_batch(batches: list[list[str | None]]) -> None:
     made, dictionary = encoder(STRING)

@@ -139,6 +139,7 @@ CASES = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name, strategy, mapped", CASES)
 def test_a_view_goes_on_from_its_image_as_if_nothing_had_happened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, strategy: str | None, mapped: int

@@ -15,7 +15,7 @@ import pytest
 from freshviews import Change, Database, EvaluationError
 from freshviews.errors import PlanError
 
-pytestmark = pytest.mark.compiled(4)
+pytestmark = pytest.mark.compiled(20)
 
 PAGE = Path(__file__).parents[2] / "docs" / "ivm-eps.md"
 TABLES = {
