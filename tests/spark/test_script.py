@@ -8,6 +8,7 @@ import pytest
 
 from freshviews.cli.script import plan_script
 from freshviews.errors import SqlError
+from freshviews.spark.definition import views_of
 from freshviews.spark.script import read_script
 
 TEXT = """CREATE STREAMING TABLE t (a INT PRIMARY KEY, b STRING)
@@ -78,3 +79,24 @@ def test_values_that_look_like_marks_are_values(tmp_path: Path) -> None:
     options = "path '.', sep '-', quote ')', escape '(', comment '=', nullValue ','"
     (table,) = read_script(f"CREATE STREAMING TABLE t (a INT) USING csv OPTIONS ({options});", tmp_path).tables
     assert [table.options[name] for name in ("sep", "quote", "escape", "comment", "nullValue")] == list("-)(=,")
+
+
+def test_plain_views_go_with_the_views_that_expand_them(folder: Path) -> None:
+    script = read_script(
+        "CREATE STREAMING TABLE t (a INT) USING rate;\n"
+        "CREATE OR REPLACE VIEW p AS SELECT a + 1 AS b FROM t;\n"
+        "CREATE VIEW q AS SELECT b FROM p;\n"
+        "CREATE MATERIALIZED VIEW v AS SELECT b FROM q;\n"
+        "CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT b, b AS c FROM q;\n"
+        "CREATE MATERIALIZED VIEW w AS SELECT a FROM t",
+        folder,
+    )
+    assert [view.name for view in script.views] == ["v", "w"]
+    made = script.views[0].sql
+    assert made.startswith("CREATE VIEW IF NOT EXISTS p") and "IF NOT EXISTS q" in made
+    assert "VIEW p" not in script.views[1].sql
+    assert [c.name for c in views_of(script.script)["v"].columns] == ["b", "c"]
+    with pytest.raises(SqlError, match="view p is not materialised, so it has no output"):
+        read_script(
+            "CREATE STREAMING TABLE t (a INT) USING rate;\nCREATE VIEW p USING console AS SELECT a FROM t", folder
+        )

@@ -6,14 +6,14 @@ Names are case-insensitive and keep the spelling of their definition.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
-from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
+from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.errors import CatalogError, SqlError
 
-Named = TypeVar("Named", TableDef, ViewDef)
+Named = TypeVar("Named", TableDef, ViewDef, PlainView)
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class DropTable:
 
 @dataclass(frozen=True)
 class DropView:
-    """``internal``: the internal views that are dropped with it, in reverse order of creation."""
+    """DROP VIEW of a view, plain or not; ``internal``: the internal views that are dropped with it, in reverse order of
+    creation."""
 
     name: str
     internal: tuple[str, ...] = ()
@@ -47,7 +48,7 @@ class AlterView:
     view: ViewDef
 
 
-Statement = TableDef | ViewDefs | AlterView | DropTable | DropView
+Statement = TableDef | ViewDefs | PlainView | AlterView | DropTable | DropView
 
 
 class NameProblem(SqlError, CatalogError):
@@ -56,12 +57,19 @@ class NameProblem(SqlError, CatalogError):
 
 @dataclass(frozen=True)
 class Catalog:
-    """Known tables and views, immutable; keys are names in any spelling. ``views`` includes internal views."""
+    """Known tables and views, immutable; keys are names in any spelling. ``views`` includes internal views; ``plain``
+    has the views that are not materialised."""
 
     tables: Mapping[str, TableDef] = field(default_factory=dict)
     views: Mapping[str, ViewDef] = field(default_factory=dict)
+    plain: Mapping[str, PlainView] = field(default_factory=dict)
+
+    def named(self, name: str) -> TableDef | ViewDef | PlainView | None:
+        """What has this name."""
+        return self.relation(name) or self.plain_view(name)
 
     def relation(self, name: str) -> TableDef | ViewDef | None:
+        """The table or maintained view of this name."""
         return self.table(name) or self.view(name)
 
     def table(self, name: str) -> TableDef | None:
@@ -70,23 +78,29 @@ class Catalog:
     def view(self, name: str) -> ViewDef | None:
         return _found(self.views.values(), name)
 
+    def plain_view(self, name: str) -> PlainView | None:
+        return _found(self.plain.values(), name)
+
     @property
     def names(self) -> tuple[str, ...]:
         """Names that a user may write: all but internal views."""
         views = (view.name for view in self.views.values() if not view.internal)
-        return (*(table.name for table in self.tables.values()), *views)
+        return (*(table.name for table in self.tables.values()), *views, *(one.name for one in self.plain.values()))
 
     def users_of(self, name: str) -> tuple[str, ...]:
-        """Views that read a relation, and other tables whose foreign keys refer to it."""
+        """Views that read a relation or expand a plain view, and other tables whose foreign keys refer to it."""
         views = (
-            view.name.split("#")[0] for view in self.views.values() if any(same(read, name) for read in view.inputs)
+            view.name.split("#")[0]
+            for view in self.views.values()
+            if any(same(read, name) for read in (*view.inputs, *view.expanded))
         )
+        plain = (view.name for view in self.plain.values() if any(same(read, name) for read in view.inputs))
         tables = (
             table.name
             for table in self.tables.values()
             if not same(table.name, name) and any(same(key.table, name) for key in table.foreign_keys)
         )
-        return tuple(dict.fromkeys((*views, *tables)))
+        return tuple(dict.fromkeys((*views, *plain, *tables)))
 
     def internal_views_of(self, name: str) -> tuple[str, ...]:
         prefix = name.lower() + "#"
@@ -96,15 +110,18 @@ class Catalog:
     def after(self, statement: Statement) -> Catalog:
         """Return the catalog after the statement."""
         if isinstance(statement, TableDef):
-            return Catalog({**self.tables, statement.name: statement}, self.views)
+            return replace(self, tables={**self.tables, statement.name: statement})
         if isinstance(statement, ViewDefs):
-            return Catalog(self.tables, {**self.views, **{view.name: view for view in statement.views}})
+            return replace(self, views={**self.views, **{view.name: view for view in statement.views}})
+        if isinstance(statement, PlainView):
+            return replace(self, plain={**self.plain, statement.name: statement})
         if isinstance(statement, AlterView):
             views = {name: statement.view if same(name, statement.view.name) else v for name, v in self.views.items()}
-            return Catalog(self.tables, views)
+            return replace(self, views=views)
         if isinstance(statement, DropTable):
-            return Catalog(_without(self.tables, (statement.name,)), self.views)
-        return Catalog(self.tables, _without(self.views, (statement.name, *statement.internal)))
+            return replace(self, tables=_without(self.tables, (statement.name,)))
+        gone = (statement.name, *statement.internal)
+        return replace(self, views=_without(self.views, gone), plain=_without(self.plain, gone))
 
 
 def same(one: str, other: str) -> bool:

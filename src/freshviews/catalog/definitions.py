@@ -80,9 +80,25 @@ class ViewDef:
     internal: bool = False
     sql: str = ""
     combined: SetOperation | None = field(default=None, repr=False)
+    expanded: tuple[str, ...] = field(default=(), repr=False)
+    """The plain views that its query names."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
         """Names of the tables and views that it reads, each once."""
         queries = [q for b in self.blocks for q in (b.query, *(d.query for d in b.distinct))]
         return tuple(dict.fromkeys(a.relation for q in queries for a in (*q.atoms, *q.negated)))
+
+
+@dataclass(frozen=True)
+class PlainView:
+    """A view that is not materialised: its query is bound again wherever it is named.
+
+    ``sql``: its CREATE VIEW. ``inputs``: the tables and views that the query names, each once, also those that other
+    plain views name for it.
+    """
+
+    name: str
+    columns: tuple[ColumnDef, ...]
+    sql: str
+    inputs: tuple[str, ...]

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from freshviews.catalog.catalog import Statement, ViewDefs, near
-from freshviews.catalog.definitions import TableDef
+from freshviews.catalog.definitions import PlainView, TableDef
 from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
@@ -137,9 +137,9 @@ class Database:
                 raise FreshviewsError(f"{self._directory.path} keeps its definitions as SQL; use execute")
             catalog = self._relations.catalog
             for statement in statements:
-                if isinstance(statement, TableDef | ViewDefs):
-                    name = statement.name if isinstance(statement, TableDef) else statement.view.name
-                    if catalog.relation(name) is not None:
+                if isinstance(statement, TableDef | ViewDefs | PlainView):
+                    name = statement.view.name if isinstance(statement, ViewDefs) else statement.name
+                    if catalog.named(name) is not None:
                         raise CatalogError(f"{name} exists already")
                 catalog = catalog.after(statement)
             self._run(statements, lambda chosen: None, measured=False)
@@ -186,8 +186,14 @@ class Database:
             return tuple(table.name for table in self._relations.tables.values())
 
     @property
+    def plain_views(self) -> tuple[str, ...]:
+        """Names of the views that are not materialised, in order of creation."""
+        with self._lock:
+            return tuple(view.name for view in self._relations.plain.values())
+
+    @property
     def views(self) -> tuple[str, ...]:
-        """Names of the views, in order of creation."""
+        """Names of the maintained views, in order of creation."""
         with self._lock:
             return tuple(v.name for v in self._relations.views.values() if not v.definition.internal)
 
@@ -201,6 +207,11 @@ class Database:
             if state is None or state.definition.internal:
                 if name.lower() in self._relations.tables:
                     raise CatalogError(f"{name} is a table, not a view")
+                if name.lower() in self._relations.plain:
+                    raise CatalogError(
+                        f"view {name} is not materialised, so it has no rows to read; CREATE OR REPLACE MATERIALIZED "
+                        "VIEW, or read a materialised view that selects from it"
+                    )
                 raise CatalogError(f"unknown view {name}{near(name, self.views)}")
             return View(state, self._guard, partial(self._advised, state))
 
@@ -498,7 +509,7 @@ class Database:
             self._check_usable()
         table = self._relations.tables.get(name.lower())
         if table is None:
-            if name.lower() in self._relations.views:
+            if name.lower() in self._relations.views or name.lower() in self._relations.plain:
                 raise CatalogError(f"{name} is a view; rows go into and come from base tables")
             raise CatalogError(f"unknown table {name}{near(name, self.tables)}")
         return table

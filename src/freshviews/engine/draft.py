@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 
 from freshviews.catalog.catalog import AlterView, Catalog, DropTable, Statement, ViewDefs
-from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.definitions import PlainView, TableDef, ViewDef
 from freshviews.engine.backfill import ROWS, fill
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
@@ -56,6 +56,7 @@ class Draft:
         self._whole = whole
         self._tables = dict(relations.tables)
         self._views = dict(relations.views)
+        self._plain = dict(relations.plain)
         self._count = relations.made
         self._fresh: list[Relation] = []
         self._dropped: list[Relation] = []
@@ -64,7 +65,7 @@ class Draft:
     @property
     def relations(self) -> Relations:
         """What there is by now; for reading only."""
-        return Relations(self._tables, self._views, self._count)
+        return Relations(self._tables, self._views, self._count, plain=self._plain)
 
     @property
     def chosen(self) -> list[str]:
@@ -82,10 +83,14 @@ class Draft:
             elif isinstance(statement, ViewDefs):
                 for view in statement.views:
                     self.make_view(self._measured_view(view) if self._measured else view)
+            elif isinstance(statement, PlainView):
+                self._plain[statement.name.lower()] = statement
             elif isinstance(statement, AlterView):
                 self.alter_view(statement.view)
             elif isinstance(statement, DropTable):
                 self._dropped.append(self._tables.pop(statement.name.lower()))
+            elif statement.name.lower() in self._plain:
+                del self._plain[statement.name.lower()]
             else:
                 for name in (statement.name, *statement.internal):
                     self._dropped.append(self._views.pop(name.lower()))
@@ -123,6 +128,7 @@ class Draft:
         """
         for table in catalog.tables.values():
             self.make_table(table, numbers[table.name])
+        self._plain = {view.name.lower(): view for view in catalog.plain.values()}
         load(self.relations)
         for view in catalog.views.values():
             self.make_view(view, restore)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from freshviews.catalog.catalog import Catalog
+from freshviews.catalog.definitions import PlainView
 from freshviews.engine.reading import drain_all
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.view_state import ViewState
@@ -23,6 +24,8 @@ class Relations:
     """Number of tables ever made."""
     downstream: dict[TableState, tuple[ViewState, ...]] = field(default_factory=dict)
     """By table, the views that a change of it can reach, each after its inputs; ``connect`` computes it."""
+    plain: Mapping[str, PlainView] = field(default_factory=dict)
+    """Views that are not materialised, in order of creation. They exist for SQL to be read against."""
 
     def get(self, name: str) -> Relation | None:
         key = name.lower()
@@ -34,6 +37,7 @@ class Relations:
         return Catalog(
             {table.name: table.definition for table in self.tables.values()},
             {view.name: view.definition for view in self.views.values()},
+            {view.name: view for view in self.plain.values()},
         )
 
     def close(self) -> None:

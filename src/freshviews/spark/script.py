@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
-from freshviews.catalog.definitions import TableDef
+from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import SqlError
 from freshviews.spark.definition import OUTPUTS, Definition, TableSpec, ViewSpec, catalog_of, form_of
+from freshviews.sql import Catalog
 from freshviews.sql.statements.streaming import Option, Split, Using, split_streaming
 from freshviews.stream.formats import FormatError, check_format
 
 _FORM_OPTIONS = ("order", "timestamps", "decimals", "column")
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_CREATE_VIEW = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?VIEW\s+(IF\s+NOT\s+EXISTS\s+)?", re.IGNORECASE)
 _FILES = ("csv", "json", "parquet", "orc", "text", "avro", "delta")
 
 
@@ -37,9 +40,27 @@ def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.env
             _check_form(one.using, definition.tables[-1], table)
         else:
             view = catalog.view(str(one.name))
-            assert view is not None
-            definition = definition.with_view(_view(one, view.name, options, folder))
+            if view is None:
+                if one.using is not None:
+                    message = f"view {one.name} is not materialised, so it has no output; CREATE MATERIALIZED VIEW"
+                    raise SqlError(message, one.using.line, one.using.column)
+                continue
+            # CREATE OR REPLACE may define a view twice in a file.
+            others = tuple(other for other in definition.views if other.name != view.name)
+            made = _view(one, view.name, options, folder)
+            made = replace(made, sql=";\n".join((*_plain_views(view, catalog), made.sql)))
+            definition = replace(definition, views=others).with_view(made)
     return definition
+
+
+def _plain_views(view: ViewDef, catalog: Catalog) -> list[str]:
+    """Statements that create the plain views a view expands, unless another view has created them before."""
+    wanted = {name.lower() for name in view.expanded}
+    return [
+        _CREATE_VIEW.sub("CREATE VIEW IF NOT EXISTS ", one.sql, count=1)
+        for one in catalog.plain.values()
+        if one.name.lower() in wanted
+    ]
 
 
 def _options(using: Using, environment: Mapping[str, str]) -> dict[str, str]:

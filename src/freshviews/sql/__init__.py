@@ -9,12 +9,13 @@
                       expressions  scalar SQL, typed                          expressions
          ── block ──> queries      predicates placed, variables made,         blocks.join, blocks.variables,
                                    sums as products of lifts                  blocks.lifts, blocks.block
-         ────────────> statements  TableDef, ViewDefs, drops                  statements.script, statements.ddl
+         ────────────> statements  TableDef, ViewDefs, PlainView, drops        statements.script, statements.ddl
 
 ``parse_script`` is the entry. No module here reads data.
 """
 
 from freshviews.catalog.catalog import AlterView, Catalog, DropTable, DropView, NameProblem, Statement, ViewDefs
+from freshviews.catalog.definitions import PlainView
 from freshviews.sql.statements.script import parse_script
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "DropTable",
     "DropView",
     "NameProblem",
+    "PlainView",
     "Statement",
     "ViewDefs",
     "blocks",

@@ -12,7 +12,7 @@ from functools import partial
 from sqlglot import exp
 
 from freshviews.catalog.catalog import Catalog, NameProblem, unknown
-from freshviews.catalog.definitions import ColumnDef, TableDef, ViewDef
+from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.sql.blocks.aggregates import Collector
@@ -45,7 +45,7 @@ from freshviews.sql.expressions.build import VOID, Fault, key, rejects_null
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.scope import Entry, Scope, Source, name_of
 from freshviews.sql.names.star import columns_of, is_star
-from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.parse import Node, SqlText, parse
 from freshviews.sql.text.refuse import check_select, check_set_operation
 
 _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
@@ -53,12 +53,13 @@ _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "int
 
 @dataclass
 class _Cte:
-    """A WITH query. It is bound at each use where it dissolves into the join, and once where it needs an internal view.
-    """
+    """A WITH query or a plain view. It is bound at each use where it dissolves into the join, and once where it needs
+    an internal view. ``text``: the text of a plain view."""
 
     node: exp.CTE
     outer: Mapping[str, _Cte]
     view: ViewDef | None = None
+    text: SqlText | None = None
 
 
 @dataclass
@@ -71,6 +72,10 @@ class ViewBinder:
     named: bool = False
     """True if the view has a LIMIT and names the strategy that maintains the rows it orders."""
     internal: list[ViewDef] = field(default_factory=list)
+    relations: dict[str, None] = field(default_factory=dict)
+    """The tables and views that the query and its plain views name."""
+    plain: dict[str, _Cte] = field(default_factory=dict)
+    """The plain views that the query names."""
 
     def bind(self, node: Node, ctes: Mapping[str, _Cte] | None = None, around: Names | None = None) -> Bound:
         """Return the SELECTs of a query.
@@ -204,7 +209,11 @@ class ViewBinder:
         cte = ctes.get(table.name.lower())
         if cte is not None:
             return self._of_cte(cte)
-        found = self.catalog.relation(table.name)
+        found = self.catalog.named(table.name)
+        if found is not None:
+            self.relations.setdefault(found.name)
+        if isinstance(found, PlainView):
+            return self._of_cte(self.plain.setdefault(found.name, _Cte(*_query_of(found))))
         if found is None or (isinstance(found, ViewDef) and found.internal):
             known = (*self.catalog.names, *(one.node.alias for one in ctes.values()))
             raise NameProblem(unknown("table or view", table.name, known), *self.text.at(table))
@@ -213,7 +222,8 @@ class ViewBinder:
     def _of_cte(self, cte: _Cte) -> Select | Source:
         if cte.view is not None:
             return self.source_of(cte.view)
-        made = self.subquery(cte.node.this, cte.outer)
+        binder = self if cte.text is None else replace(self, text=cte.text)
+        made = binder.subquery(cte.node.this, cte.outer)
         names = tuple(c.name for c in cte.node.args["alias"].columns)
         if names and len(names) != len(made.columns):
             raise self.text.error(
@@ -456,6 +466,15 @@ class _SelectBinder:
                 except SqlError:
                     continue
         return node
+
+
+def _query_of(view: PlainView) -> tuple[exp.CTE, Mapping[str, _Cte], None, SqlText]:
+    """The query of a plain view, as a WITH query of a text of its own."""
+    text = SqlText(view.sql)
+    node = parse(text)[0]
+    names = node.this.expressions if isinstance(node.this, exp.Schema) else []
+    alias = exp.TableAlias(this=exp.to_identifier(view.name), columns=names)
+    return exp.CTE(this=node.args["expression"], alias=alias), {}, None, text
 
 
 def _with_names(view: ViewDef, columns: tuple[ColumnDef, ...]) -> ViewDef:

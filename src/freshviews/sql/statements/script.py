@@ -2,7 +2,7 @@
 
 ::
 
-    text --parse--> trees --bind--> SELECTs --block--> blocks of queries --> TableDef, ViewDefs, drops
+    text --parse--> trees --bind--> SELECTs --block--> blocks of queries --> TableDef, ViewDefs, PlainView, drops
 
 Each statement is bound against the catalog as the statements before it leave it.
 """
@@ -24,11 +24,12 @@ from freshviews.catalog.catalog import (
     ViewDefs,
     unknown,
 )
-from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.sql.blocks.block import with_query_names
+from freshviews.sql.blocks.bound import Bound
 from freshviews.sql.blocks.limit import has_limit
 from freshviews.sql.blocks.select import ViewBinder
-from freshviews.sql.blocks.set_operation import blocks_of
+from freshviews.sql.blocks.set_operation import blocks_of, uniquely_named
 from freshviews.sql.statements.ddl import (
     VIEW_PROPERTIES,
     check_column_name,
@@ -40,8 +41,8 @@ from freshviews.sql.statements.ddl import (
 from freshviews.sql.text.parse import Node, SqlText, parse
 
 _ACCEPTED = (
-    "CREATE TABLE, CREATE MATERIALIZED VIEW, ALTER VIEW ... SET TBLPROPERTIES, DROP TABLE and DROP MATERIALIZED VIEW "
-    "are accepted"
+    "CREATE TABLE, CREATE [MATERIALIZED] VIEW, ALTER VIEW ... SET TBLPROPERTIES, DROP TABLE and "
+    "DROP [MATERIALIZED] VIEW are accepted"
 )
 
 
@@ -54,20 +55,21 @@ def parse_script(text: str, catalog: Catalog) -> list[Statement]:
     sql = SqlText(text)
     statements: list[Statement] = []
     for node in parse(sql):
-        statement = _statement(sql, node, catalog)
-        if statement is not None:
+        for statement in _statements(sql, node, catalog):
             statements.append(statement)
             catalog = catalog.after(statement)
     return statements
 
 
-def _statement(text: SqlText, node: Node, catalog: Catalog) -> Statement | None:
+def _statements(text: SqlText, node: Node, catalog: Catalog) -> tuple[Statement, ...]:
+    """The statements that one of SQL comes to: none where IF [NOT] EXISTS makes it void, and two of CREATE OR REPLACE.
+    """
     if isinstance(node, exp.Create) and node.kind in ("TABLE", "VIEW"):
         return _create(text, node, catalog)
     if isinstance(node, exp.Drop) and node.kind in ("TABLE", "VIEW"):
         return _drop(text, node, catalog)
     if isinstance(node, exp.Alter) and node.kind == "VIEW":
-        return _alter(text, node, catalog)
+        return (_alter(text, node, catalog),)
     if isinstance(node, (exp.Insert, exp.Delete, exp.Update, exp.Merge)):
         what = type(node).__name__.upper()
         raise text.unsupported(node, what, "rows come and go by insert, delete and apply of the Database")
@@ -77,23 +79,33 @@ def _statement(text: SqlText, node: Node, catalog: Catalog) -> Statement | None:
     raise text.unsupported(node, f"the statement {words}", _ACCEPTED)
 
 
-def _create(text: SqlText, node: exp.Create, catalog: Catalog) -> TableDef | ViewDefs | None:
-    if node.args.get("replace"):
-        raise text.unsupported(node, "CREATE OR REPLACE", "DROP it, then CREATE it")
+def _create(text: SqlText, node: exp.Create, catalog: Catalog) -> tuple[Statement, ...]:
     target = node.this.this if isinstance(node.this, exp.Schema) else node.this
     check_name(text, target)
-    known = catalog.relation(target.name)
-    if known is not None:
+    for part in _parts(node):
+        if isinstance(part, exp.TemporaryProperty):
+            raise text.unsupported(node, f"CREATE TEMPORARY {node.kind}", f"CREATE {node.kind} is accepted")
+    known = catalog.named(target.name)
+    replaced: tuple[Statement, ...] = ()
+    if node.args.get("replace"):
+        if node.kind == "TABLE":
+            raise text.unsupported(node, "CREATE OR REPLACE TABLE", "DROP it, then CREATE it")
         if node.args.get("exists"):
-            return None
+            raise text.error(node, "OR REPLACE and IF NOT EXISTS exclude each other; leave one of them out")
+        if known is not None:
+            replaced = (_dropped(text, target, known, catalog, "VIEW"),)
+            catalog = catalog.after(replaced[0])
+    elif known is not None:
+        if node.args.get("exists"):
+            return ()
         kind = "table" if isinstance(known, TableDef) else "view"
-        raise NameProblem(f"{kind} {known.name} exists already; DROP it or write IF NOT EXISTS", *text.at(target))
+        advice = "DROP it or write IF NOT EXISTS" if node.kind == "TABLE" else "DROP it or write CREATE OR REPLACE"
+        raise NameProblem(f"{kind} {known.name} exists already; {advice}", *text.at(target))
     if node.kind == "TABLE":
-        for part in _parts(node):
-            if isinstance(part, exp.TemporaryProperty):
-                raise text.unsupported(node, "CREATE TEMPORARY TABLE", "CREATE TABLE is accepted")
-        return table_of(text, node, catalog)
-    return _view(text, node, target, catalog)
+        return (table_of(text, node, catalog),)
+    if any(isinstance(part, exp.MaterializedProperty) for part in _parts(node)):
+        return (*replaced, _view(text, node, target, catalog))
+    return (*replaced, _plain_view(text, node, target, catalog))
 
 
 def _parts(node: exp.Create) -> list[Node]:
@@ -101,17 +113,28 @@ def _parts(node: exp.Create) -> list[Node]:
     return list(clause.expressions) if clause is not None else []
 
 
-def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) -> ViewDefs:
-    if not any(isinstance(part, exp.MaterializedProperty) for part in _parts(node)):
-        raise text.unsupported(node, "CREATE VIEW", "CREATE MATERIALIZED VIEW is accepted")
+def _plain_view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) -> PlainView:
+    for name in properties_of(text, node, VIEW_PROPERTIES):
+        if name.startswith("freshviews."):
+            message = f"{name} is a property of maintained views; write CREATE MATERIALIZED VIEW, or leave it out"
+            raise text.error(node, message)
+    binder = ViewBinder(text, catalog, target.name)
+    bound, columns = _bound(text, node, target, binder)
+    blocks_of(bound, binder)
+    return PlainView(target.name, columns, text.whole(node).strip(), tuple(binder.relations))
+
+
+def _bound(
+    text: SqlText, node: exp.Create, target: exp.Table, binder: ViewBinder
+) -> tuple[Bound, tuple[ColumnDef, ...]]:
+    """The query of a CREATE VIEW, and the columns of the view."""
     if node.expression is None:
         raise text.error(node, f"view {target.name} needs AS SELECT ...")
-    properties = properties_of(text, node, VIEW_PROPERTIES)
-    own = any(name.startswith("freshviews.") for name in properties)
-    binder = ViewBinder(text, catalog, target.name, own and has_limit(node.expression))
     bound = binder.bind(node.expression)
     binder.check_types(bound, node.expression)
     columns = bound.columns
+    if not columns:
+        raise text.error(node.expression, f"view {target.name} has no columns; name at least one in its SELECT")
     if isinstance(node.this, exp.Schema):
         names = [one.name for one in node.this.expressions]
         if len(names) != len(columns):
@@ -123,9 +146,18 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
         if column.name.lower() in seen:
             raise text.error(
                 node.expression,
-                f"column {column.name} stands twice in view {target.name}; rename one with AS",
+                f"column {column.name} stands twice in view {target.name}; rename one with AS, or list the names of "
+                f"all columns, as in {target.name} ({', '.join(c.name for c in uniquely_named(bound).columns)}) AS ...",
             )
         seen.add(column.name.lower())
+    return bound, columns
+
+
+def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) -> ViewDefs:
+    properties = properties_of(text, node, VIEW_PROPERTIES)
+    own = any(name.startswith("freshviews.") for name in properties)
+    binder = ViewBinder(text, catalog, target.name, own and node.expression is not None and has_limit(node.expression))
+    bound, columns = _bound(text, node, target, binder)
     blocks = with_query_names(blocks_of(bound, binder), target.name)
     blocks = tuple(
         replace(b, outputs=tuple(replace(o, name=c.name) for o, c in zip(b.outputs, columns, strict=True)))
@@ -139,6 +171,7 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
         tuple(properties.items()),
         sql=text.whole(node).strip(),
         combined=bound.combined,
+        expanded=tuple(binder.plain),
     )
     internal = binder.internal
     if own and blocks[0].limit is not None:
@@ -158,6 +191,10 @@ def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
     clauses = [one for action in actions if isinstance(action, exp.AlterSet) for one in action.expressions]
     if len(actions) != 1 or len(clauses) != 1 or not isinstance(clauses[0], exp.Properties):
         raise text.unsupported(node, "this ALTER VIEW", "ALTER VIEW name SET TBLPROPERTIES (...) is accepted")
+    plain = catalog.plain_view(node.this.name)
+    if plain is not None:
+        message = f"view {plain.name} is not materialised, so it has no properties; CREATE OR REPLACE MATERIALIZED VIEW"
+        raise text.error(node.this, message)
     view = catalog.view(node.this.name)
     if view is None or view.internal:
         raise NameProblem(unknown("view", node.this.name, catalog.names), *text.at(node.this))
@@ -170,7 +207,7 @@ def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
     return AlterView(replace(view, strategy=dict(kept).get("freshviews.strategy"), properties=kept))
 
 
-def _drop(text: SqlText, node: exp.Drop, catalog: Catalog) -> DropTable | DropView | None:
+def _drop(text: SqlText, node: exp.Drop, catalog: Catalog) -> tuple[Statement, ...]:
     targets = node.args.get("tables") or [node.this]
     if len(targets) != 1:
         raise text.unsupported(targets[1], "DROP of several", "one DROP per table or view")
@@ -178,20 +215,28 @@ def _drop(text: SqlText, node: exp.Drop, catalog: Catalog) -> DropTable | DropVi
         raise text.unsupported(node, "CASCADE", "DROP the views first")
     target = targets[0]
     kind = str(node.kind)
-    view = catalog.view(target.name)
-    table = catalog.table(target.name)
-    wanted = table if kind == "TABLE" else view if view is not None and not view.internal else None
-    if wanted is None:
+    known = catalog.named(target.name)
+    if known is None or (isinstance(known, ViewDef) and known.internal):
         if node.args.get("exists"):
-            return None
-        other = view or table
-        if other is not None:
-            right = "DROP TABLE" if table is not None else "DROP MATERIALIZED VIEW"
-            raise NameProblem(f"{other.name} is no {kind.lower()}; write {right}", *text.at(target))
+            return ()
         raise NameProblem(unknown(kind.lower(), target.name, catalog.names), *text.at(target))
-    users = [name for name in catalog.users_of(wanted.name) if name.lower() != wanted.name.lower()]
+    if isinstance(known, PlainView) and node.args.get("materialized"):
+        raise NameProblem(f"{known.name} is no materialized view; write DROP VIEW", *text.at(target))
+    if isinstance(known, TableDef) != (kind == "TABLE") and node.args.get("exists"):
+        return ()
+    return (_dropped(text, target, known, catalog, kind),)
+
+
+def _dropped(
+    text: SqlText, target: Node, known: TableDef | ViewDef | PlainView, catalog: Catalog, kind: str
+) -> DropTable | DropView:
+    """The statement that drops what a name means. Raises NameProblem where it is not of this kind, or still needed."""
+    if isinstance(known, TableDef) != (kind == "TABLE"):
+        right = {TableDef: "TABLE", ViewDef: "MATERIALIZED VIEW", PlainView: "VIEW"}[type(known)]
+        raise NameProblem(f"{known.name} is no {kind.lower()}; write DROP {right}", *text.at(target))
+    users = [name for name in catalog.users_of(known.name) if name.lower() != known.name.lower()]
     if users:
-        raise NameProblem(f"{wanted.name} is still needed by {', '.join(users)}; DROP them first", *text.at(target))
-    if isinstance(wanted, TableDef):
-        return DropTable(wanted.name)
-    return DropView(wanted.name, catalog.internal_views_of(wanted.name))
+        raise NameProblem(f"{known.name} is still needed by {', '.join(users)}; DROP them first", *text.at(target))
+    if isinstance(known, TableDef):
+        return DropTable(known.name)
+    return DropView(known.name, catalog.internal_views_of(known.name))

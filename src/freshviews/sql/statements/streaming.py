@@ -111,7 +111,7 @@ def _statement(sql: SqlText, tokens: list[Any]) -> tuple[str, str | None, Using 
     streaming = len(words) > 1 and words[1] == "STREAMING"
     if streaming:
         blanks.append((tokens[1].start, tokens[1].end + 1))
-    kind = "view" if "VIEW" in words[1:4] else "table"
+    kind = "view" if "VIEW" in words[1:5] else "table"
     depth, at = 0, None
     for i, token in enumerate(tokens):
         depth += (_mark(token) == "(") - (_mark(token) == ")")

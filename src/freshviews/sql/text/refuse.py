@@ -90,6 +90,8 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
 def check_select(text: SqlText, node: exp.Select) -> None:
     """Raise UnsupportedSql for a clause of SELECT that is not accepted."""
     _check(text, node, exp.Select)
+    if not node.expressions:
+        raise text.error(node, "SELECT needs at least one column; write *, or name the columns")
     distinct = node.args.get("distinct")
     if distinct is not None and distinct.args.get("on") is not None:
         raise text.unsupported(distinct, "DISTINCT ON", "SELECT DISTINCT, or GROUP BY with MIN and MAX, is accepted")
