@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshviews.plan.delta import view_tree
 from freshviews.query import order_search
 from freshviews.query.hypergraph import hypergraph
 from freshviews.query.query import Query
@@ -232,3 +233,31 @@ def nested_loops(of: Query, rows: dict[str, Rows]) -> Rows:
         left, right = (schema.index(v) for v in factor)
         joined = {row: m for row, m in joined.items() if row[left] < row[right]}
     return project(schema, joined, of.free)[1]
+
+
+def test_the_variables_of_a_large_class_are_placed_at_one_node() -> None:
+    many = tuple(f"v{i}" for i in range(2000))
+    order = best_order(query(f"Q(a, {', '.join(many)}) = R(a, {', '.join(many)}), S(a)"), True)
+    (root,) = order.roots
+    assert root.here == ("a",) and root.atoms == ("S",)
+    (below,) = root.children
+    assert below.here == many and below.keys == ("a",) and below.atoms == ("R",)
+    assert order.path("v7") == ("a", *many)
+    assert order.exact
+
+
+def test_variables_of_one_class_are_searched_as_one() -> None:
+    sides = [", ".join(f"{side}{i}" for i in range(8)) for side in "abcd"]
+    of = query(f"Q() = R({sides[0]}, {sides[1]}), S({sides[1]}, {sides[2]}), T({sides[2]}, {sides[3]})")
+    space = order_search.Space(hypergraph(of), (), True)
+    assert order_search.classes(space) == 4
+    order = best_order(of, True)
+    assert is_valid(order, of) and order.exact
+    assert [node.variable for node in order.nodes() if node.variable.endswith("0")] == ["b0", "a0", "c0", "d0"]
+
+
+def test_an_order_beyond_the_exact_search_says_that_it_is_greedy() -> None:
+    of = query("Q() = " + ", ".join(f"R{i}(v{i}, v{i + 1})" for i in range(24)))
+    order = best_order(of, True)
+    assert not order.exact and order.greedy == 25
+    assert view_tree.plan(of).bounds[-1][1].startswith("greedy, over 25 variables\n")

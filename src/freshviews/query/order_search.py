@@ -1,27 +1,35 @@
 """The search for a variable order: which variable is the root of each component.
 
 Preference, in this order: no factor that prevents enumeration; least dynamic width; least static width; least sum of
-update costs; least sum of bag sizes; the order of the variables in the query. The search is exact, by recursion over
-components with memory, up to ``EXACT_LIMIT`` classes of equivalent variables. Above that it takes the best of a few
-elimination orders.
+update costs; least sum of bag sizes; the order of the variables in the query.
+
+Variables that edges, factors, dependencies and the head do not distinguish are one *class*. Some best order places the
+variables of a class one after the other, so the search knows one variable of each class, and how many it stands for.
+The search is exact, by recursion over components with memory, up to ``EXACT_LIMIT`` classes. Above that it takes the
+best of a few elimination orders.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 
 from freshviews.query.dependencies import FD, closure, reduct
-from freshviews.query.hypergraph import Hypergraph, components
-from freshviews.query.width import bag, carried, static_cost, update_costs
+from freshviews.query.hypergraph import Edge, Hypergraph, components
+from freshviews.query.width import carried, neighbours, static_cost, update_costs
 
 EXACT_LIMIT = 8
 
+WIDE = 8
+"""Most variables of a class that are placed below each other; the variables of a larger one are placed together."""
+
 Component = frozenset[str]
-Roots = dict[Component, str]
-"""The root of every component that occurs."""
+Roots = dict[Component, tuple[str, ...]]
+"""The root of every component that occurs: a variable, or the variables of a class of more than ``WIDE``."""
+_Roots = dict[Component, str]
+"""The roots of components of classes."""
 
 
 @dataclass(frozen=True)
@@ -37,31 +45,60 @@ class Cost:
 
 @dataclass(frozen=True)
 class Space:
-    """The orders to choose from; ``top``: the variables that may be above free ones."""
+    """The orders to choose from: for the variables of a graph, under dependencies, with free variables on top or
+    anywhere. ``members``: the variables that a variable of the graph stands for, where these are several."""
 
     graph: Hypergraph
     dependencies: tuple[FD, ...]
     free_top: bool
+    members: dict[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
-    @property
+    @cached_property
     def top(self) -> frozenset[str]:
+        """The variables that may be above free ones."""
         return closure(self.graph.free, self.dependencies) & frozenset(self.graph.variables)
 
     def may_be_root(self, variable: str, component: Component) -> bool:
-        return not self.free_top or not component & self.graph.free or variable in self.top
+        return not self.free_top or variable in self.top or not component & self.graph.free
+
+    def weight(self, variables: Iterable[str]) -> int:
+        """The number of variables that these stand for."""
+        return sum(len(self.members.get(v, (v,))) for v in variables)
 
 
 def search(space: Space) -> tuple[Roots, bool]:
     """Return the chosen roots, and whether their widths are proven to be the least."""
+    small = _contracted(space)
+    roots, exact = _search(small)
+    return dict(_expanded(small, roots)), exact
+
+
+def classes(space: Space) -> int:
+    """The number of classes of variables, of which the search is exact up to ``EXACT_LIMIT``."""
+    return len(_contracted(space).graph.variables)
+
+
+def least_static_width(space: Space) -> Fraction:
+    """The least static width of any order (of the order found, above the limit of exact search)."""
+    space = _contracted(space)
+    graph, cost = space.graph, _cost_of(space)
+    everything = components(graph, frozenset(graph.variables))
+    if len(graph.variables) > EXACT_LIMIT:
+        roots, _ = _search(space)
+        return max((cost(r, c).static for c, r in _visited(graph, roots, everything)), default=Fraction(0))
+    least = _least_maximum(space, lambda root, component: cost(root, component).static)
+    return max(map(least, everything), default=Fraction(0))
+
+
+def _search(space: Space) -> tuple[_Roots, bool]:
     graph = space.graph
-    twins = _twins(space)
     cost = _cost_of(space)
-    if len(set(twins.values())) <= EXACT_LIMIT:
-        return _exact(space, twins, cost), True
+    if len(graph.variables) <= EXACT_LIMIT:
+        return _exact(space, cost), True
     candidates = [_by_priority(space, priority) for priority in _priorities(space)]
     everything = components(graph, frozenset(graph.variables))
 
-    def quality(roots: Roots) -> tuple[bool, Fraction, Fraction, Fraction, int]:
+    def quality(roots: _Roots) -> tuple[bool, Fraction, Fraction, Fraction, int]:
         costs = [cost(root, component) for component, root in _visited(graph, roots, everything)]
         return (
             any(c.hidden for c in costs),
@@ -76,43 +113,83 @@ def search(space: Space) -> tuple[Roots, bool]:
     return best, not hidden and dynamic == 0 and static <= 1
 
 
-def least_static_width(space: Space) -> Fraction:
-    """The least static width of any order (of the order found, above the limit of exact search)."""
-    graph, cost, twins = space.graph, _cost_of(space), _twins(space)
-    everything = components(graph, frozenset(graph.variables))
-    if len(set(twins.values())) > EXACT_LIMIT:
-        roots, _ = search(space)
-        return max((cost(r, c).static for c, r in _visited(graph, roots, everything)), default=Fraction(0))
-    least = _least_maximum(space, twins, lambda root, component: cost(root, component).static)
-    return max(map(least, everything), default=Fraction(0))
+def _contracted(space: Space) -> Space:
+    """The space of one variable of each class: the first."""
+    members: dict[str, list[str]] = {}
+    for variable, first in _twins(space).items():
+        members.setdefault(first, []).append(variable)
+    graph, kept = space.graph, frozenset(members)
+    rules = (
+        (tuple(v for v in fd.determinant if v in kept), tuple(v for v in fd.dependents if v in kept), fd.atom)
+        for fd in space.dependencies
+    )
+    return Space(
+        Hypergraph(
+            tuple(members),
+            graph.free & kept,
+            tuple(Edge(edge.name, edge.variables & kept) for edge in graph.edges),
+            tuple(factor & kept for factor in graph.factors),
+        ),
+        tuple(FD(*rule) for rule in rules),
+        space.free_top,
+        {first: tuple(names) for first, names in members.items() if len(names) > 1},
+    )
+
+
+def _expanded(space: Space, roots: _Roots) -> Iterator[tuple[Component, tuple[str, ...]]]:
+    """The roots of the components of all variables."""
+    for component, root in _visited(space.graph, roots, components(space.graph, frozenset(space.graph.variables))):
+        whole = frozenset(name for v in component for name in space.members.get(v, (v,)))
+        names = space.members.get(root, (root,))
+        if len(names) > WIDE:
+            yield whole, names
+            continue
+        for name in names:
+            yield whole, (name,)
+            whole -= {name}
 
 
 def _cost_of(space: Space) -> Callable[[str, Component], Cost]:
+    """The cost of a root of a component. A variable that stands for others has the costs of all of their nodes."""
     graph = space.graph
+
+    def at(root: str, component: Component, rest: tuple[Component, ...], placed: range) -> Cost:
+        """The cost of the nodes of a class at the positions ``placed`` in it, with these components below."""
+        waiting = frozenset[str]().union(*(carried(graph, part) for part in rest))
+        around = neighbours(graph, component) | waiting | (frozenset() if space.free_top else graph.free & component)
+        variables = around | {root}
+        updates = update_costs(graph.touching(component), space.dependencies, variables)
+        hidden = space.free_top and any(carried(graph, part) and part & graph.free for part in rest)
+        static = static_cost(graph, space.dependencies, variables)
+        own = sum(space.weight((root,)) if root in around else place + 1 for place in placed)
+        size = own + len(placed) * space.weight(around - {root})
+        return Cost(hidden, max(updates), static, (len(placed) * sum(updates, Fraction(0)), size))
 
     @cache
     def cost(root: str, component: Component) -> Cost:
-        variables = bag(graph, root, component, space.free_top)
-        updates = update_costs(graph.touching(component), space.dependencies, variables)
-        rest = components(graph, component - {root})
-        hidden = space.free_top and any(carried(graph, part) and part & graph.free for part in rest)
-        static = static_cost(graph, space.dependencies, variables)
-        return Cost(hidden, max(updates), static, (sum(updates, Fraction(0)), len(variables)))
+        number = space.weight((root,))
+        last = at(root, component, components(graph, component - {root}), range(number - 1, number))
+        if number == 1:
+            return last
+        # The rest of a component is connected until the last variable of a class is placed.
+        first = at(root, component, (component,), range(number - 1))
+        return Cost(
+            first.hidden or last.hidden,
+            max(first.dynamic, last.dynamic),
+            max(first.static, last.static),
+            (first.effort[0] + last.effort[0], first.effort[1] + last.effort[1]),
+        )
 
     return cost
 
 
-def _candidates(space: Space, twins: dict[str, str], component: Component) -> list[str]:
-    """Candidate roots: of each class, the first variable that is left."""
-    first: dict[str, str] = {}
-    for variable in space.graph.variables:
-        if variable in component and space.may_be_root(variable, component):
-            first.setdefault(twins[variable], variable)
-    return list(first.values())
+def _candidates(space: Space, component: Component) -> list[str]:
+    """Candidate roots, in the order of the query."""
+    return [v for v in space.graph.variables if v in component and space.may_be_root(v, component)]
 
 
 def _least_maximum(
-    space: Space, twins: dict[str, str], cost: Callable[[str, Component], Fraction]
+    space: Space, cost: Callable[[str, Component], Fraction]
 ) -> Callable[[Component], Fraction]:
     graph = space.graph
 
@@ -120,7 +197,7 @@ def _least_maximum(
     def least(component: Component) -> Fraction:
         best: Fraction | None = None
         # Cheap roots first: the first bound that cannot be improved ends the loop.
-        ranked = sorted(_candidates(space, twins, component), key=lambda root: cost(root, component))
+        ranked = sorted(_candidates(space, component), key=lambda root: cost(root, component))
         for root in ranked:
             total = cost(root, component)
             if best is not None and total >= best:
@@ -136,7 +213,7 @@ def _least_maximum(
     return least
 
 
-def _exact(space: Space, twins: dict[str, str], cost: Callable[[str, Component], Cost]) -> Roots:
+def _exact(space: Space, cost: Callable[[str, Component], Cost]) -> _Roots:
     graph = space.graph
     everything = components(graph, frozenset(graph.variables))
     worst = Fraction(len(graph.edges) + 1)
@@ -145,20 +222,20 @@ def _exact(space: Space, twins: dict[str, str], cost: Callable[[str, Component],
         found = cost(root, component)
         return worst + found.dynamic if found.hidden else found.dynamic
 
-    least_dynamic = _least_maximum(space, twins, dynamic)
+    least_dynamic = _least_maximum(space, dynamic)
     dynamic_cap = max(map(least_dynamic, everything), default=Fraction(0))
 
     def static(root: str, component: Component) -> Fraction:
         return cost(root, component).static + (worst if dynamic(root, component) > dynamic_cap else 0)
 
-    least_static = _least_maximum(space, twins, static)
+    least_static = _least_maximum(space, static)
     static_cap = max(map(least_static, everything), default=Fraction(0))
 
     @cache
     def easiest(component: Component) -> tuple[Fraction, int, str] | None:
         """The least effort within the widths, and its root; None if the widths do not allow any."""
         best: tuple[Fraction, int, str] | None = None
-        for root in _candidates(space, twins, component):
+        for root in _candidates(space, component):
             if static(root, component) > static_cap:
                 continue
             effort, size = cost(root, component).effort
@@ -170,7 +247,7 @@ def _exact(space: Space, twins: dict[str, str], cost: Callable[[str, Component],
                 best = (effort, size, root)
         return best
 
-    roots: Roots = {}
+    roots: _Roots = {}
     queue = list(everything)
     while queue:
         component = queue.pop()
@@ -182,16 +259,18 @@ def _exact(space: Space, twins: dict[str, str], cost: Callable[[str, Component],
 
 
 def _visited(
-    graph: Hypergraph, roots: Roots, parts: tuple[Component, ...]
+    graph: Hypergraph, roots: _Roots, parts: tuple[Component, ...]
 ) -> Iterator[tuple[Component, str]]:
-    for component in parts:
+    queue = list(parts[::-1])
+    while queue:
+        component = queue.pop()
         yield component, roots[component]
-        yield from _visited(graph, roots, components(graph, component - {roots[component]}))
+        queue += components(graph, component - {roots[component]})[::-1]
 
 
 def _twins(space: Space) -> dict[str, str]:
     """Classes of variables that edges, factors, dependencies and the head do not distinguish; each variable with the
-    first of its class. Some best order places the variables of a class one after the other."""
+    first of its class."""
     graph, top = space.graph, space.top
 
     def traits(variable: str) -> tuple[object, ...]:
@@ -207,9 +286,9 @@ def _twins(space: Space) -> dict[str, str]:
     return {variable: first.setdefault(traits(variable), variable) for variable in graph.variables}
 
 
-def _by_priority(space: Space, priority: list[str]) -> Roots:
+def _by_priority(space: Space, priority: list[str]) -> _Roots:
     """The roots when each component takes its first allowed variable of a list."""
-    roots: Roots = {}
+    roots: _Roots = {}
     queue = list(components(space.graph, frozenset(space.graph.variables)))
     while queue:
         component = queue.pop()

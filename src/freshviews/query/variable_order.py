@@ -17,9 +17,10 @@ carried up as keys to a root that holds the result by group.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 from freshviews.query import order_search
 from freshviews.query.dependencies import FD, closure
@@ -33,6 +34,7 @@ from freshviews.query.width import bag, carried, factors_at, neighbours, static_
 class OrderNode:
     """A variable and its subtree.
 
+    ``more``: variables at the same node, which atoms, factors and the head do not distinguish from the first.
     ``keys``: dep(X), the ancestors that share an atom with the subtree, root first. ``atoms``: names of the atoms whose
     lowest variable it is. ``factors``: positions in ``Query.factors`` of those computed here, the lowest node whose
     atoms have all their variables. ``carried``: variables of the subtree (this one or lower) that a factor computed
@@ -45,17 +47,25 @@ class OrderNode:
     atoms: tuple[str, ...] = ()
     factors: tuple[int, ...] = ()
     carried: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
 
     def nodes(self) -> Iterator[OrderNode]:
         """This node and all below it, each before its children."""
-        yield self
-        for child in self.children:
-            yield from child.nodes()
+        queue = [self]
+        while queue:
+            node = queue.pop()
+            yield node
+            queue += node.children[::-1]
 
     @property
+    def here(self) -> tuple[str, ...]:
+        """The variables at this node."""
+        return (self.variable, *self.more)
+
+    @cached_property
     def variables(self) -> tuple[str, ...]:
         """The variables of the subtree, each before those below it."""
-        return tuple(node.variable for node in self.nodes())
+        return tuple(v for node in self.nodes() for v in node.here)
 
     @property
     def atoms_below(self) -> tuple[str, ...]:
@@ -66,7 +76,7 @@ class OrderNode:
         notes = [*self.atoms, *(f"factor {i}" for i in self.factors)]
         if self.carried:
             notes.append(f"carries {', '.join(self.carried)}")
-        yield " ".join([f"{self.variable} [{', '.join(self.keys)}]", *notes])
+        yield " ".join([f"{', '.join(self.here)} [{', '.join(self.keys)}]", *notes])
         for i, child in enumerate(self.children):
             last = i == len(self.children) - 1
             for j, line in enumerate(child._lines()):
@@ -77,13 +87,15 @@ class OrderNode:
 @dataclass(frozen=True)
 class VariableOrder:
     """A forest. ``ground``: names of the atoms without variables. ``constants``: positions of the factors without
-    variables. ``exact``: the dynamic width is proven to be the least."""
+    variables. ``exact``: the dynamic width is proven to be the least. ``greedy``: if it is not, the number of classes
+    of variables, which were too many for a complete search."""
 
     roots: tuple[OrderNode, ...]
     ground: tuple[str, ...] = ()
     constants: tuple[int, ...] = ()
     free_top: bool = True
     exact: bool = True
+    greedy: int = 0
 
     def nodes(self) -> Iterator[OrderNode]:
         """All nodes, each before its children."""
@@ -91,17 +103,23 @@ class VariableOrder:
             yield from root.nodes()
 
     def node(self, variable: str) -> OrderNode:
-        return next(node for node in self.nodes() if node.variable == variable)
+        return next(node for node in self.nodes() if variable in node.here)
 
     def path(self, variable: str) -> tuple[str, ...]:
-        """The variables from a root down to this one."""
-        for root in self.roots:
-            if variable in root.variables:
-                found = [root]
-                while found[-1].variable != variable:
-                    found.append(next(c for c in found[-1].children if variable in c.variables))
-                return tuple(node.variable for node in found)
-        raise KeyError(variable)
+        """The variables from a root down to the node of this one."""
+        return self.paths[variable]
+
+    @cached_property
+    def paths(self) -> Mapping[str, tuple[str, ...]]:
+        """By variable, the variables from a root down to its node."""
+        found: dict[str, tuple[str, ...]] = {}
+        queue: list[tuple[OrderNode, tuple[str, ...]]] = [(root, ()) for root in self.roots]
+        while queue:
+            node, above = queue.pop()
+            path = (*above, *node.here)
+            found |= dict.fromkeys(node.here, path)
+            queue += [(child, path) for child in node.children]
+        return found
 
     def __str__(self) -> str:
         lines = [line for root in self.roots for line in root._lines()]
@@ -117,8 +135,10 @@ def best_order(query: Query, free_top: bool, dependencies: tuple[FD, ...] = ()) 
     is not and the search was complete, no order is.
     """
     graph = hypergraph(query)
-    roots, exact = order_search.search(order_search.Space(graph, dependencies, free_top))
-    return _made(graph, roots, free_top, exact)
+    space = order_search.Space(graph, dependencies, free_top)
+    roots, exact = order_search.search(space)
+    order = _made(graph, roots, free_top, exact)
+    return order if exact else replace(order, greedy=order_search.classes(space))
 
 
 def canonical_order(query: Query) -> VariableOrder:
@@ -146,22 +166,26 @@ def order_by_priority(query: Query, priority: tuple[str, ...], free_top: bool = 
     queue = list(components(graph, frozenset(graph.variables)))
     while queue:
         component = queue.pop()
-        roots[component] = next(v for v in priority if v in component)
-        queue += components(graph, component - {roots[component]})
+        root = next(v for v in priority if v in component)
+        roots[component] = (root,)
+        queue += components(graph, component - {root})
     return _made(graph, roots, free_top, False)
 
 
 def _made(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact: bool) -> VariableOrder:
     def grow(component: frozenset[str], path: tuple[str, ...]) -> OrderNode:
-        root = roots[component]
+        here = roots[component]
         dependent = neighbours(graph, component)
+        down = (*path, *here)
+        known = frozenset(down)
         return OrderNode(
-            root,
-            tuple(grow(part, (*path, root)) for part in components(graph, component - {root})),
+            here[0],
+            tuple(grow(part, down) for part in components(graph, component.difference(here))),
             tuple(v for v in path if v in dependent),
-            tuple(e.name for e in graph.edges if root in e.variables <= {*path, root}),
-            factors_at(graph, root, component),
+            tuple(e.name for e in graph.edges if here[0] in e.variables <= known),
+            factors_at(graph, here, component),
             graph.ordered(carried(graph, component)),
+            here[1:],
         )
 
     return VariableOrder(
@@ -175,10 +199,10 @@ def _made(graph: Hypergraph, roots: order_search.Roots, free_top: bool, exact: b
 
 def is_valid(order: VariableOrder, query: Query) -> bool:
     """True if every variable occurs once and the variables of every atom and factor are on a path."""
-    names = [node.variable for node in order.nodes()]
+    names = [name for node in order.nodes() for name in node.here]
     if sorted(names) != sorted(query.variables):
         return False
-    paths = [frozenset(order.path(name)) for name in names]
+    paths = [frozenset(path) for path in set(order.paths.values())]
     groups = [frozenset(atom.variables) for atom in query.atoms] + [*map(frozenset, query.factors)]
     return all(not group or any(group <= path for path in paths) for group in groups)
 
@@ -186,7 +210,7 @@ def is_valid(order: VariableOrder, query: Query) -> bool:
 def is_free_top(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> bool:
     """True if no bound variable that the free ones do not determine is above a free one."""
     top = closure(query.free, dependencies)
-    return all(frozenset(order.path(v)) <= top for v in query.free)
+    return all(top.issuperset(path) for path in {order.path(v) for v in query.free})
 
 
 def is_enumerable(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> bool:
@@ -203,7 +227,7 @@ def is_enumerable(order: VariableOrder, query: Query, dependencies: tuple[FD, ..
 def static_width(order: VariableOrder, query: Query, dependencies: tuple[FD, ...] = ()) -> Fraction:
     """The exponent of the time to compute the view tree; 0 for a query without variables."""
     graph = hypergraph(query)
-    bags = [bag(graph, n.variable, frozenset(n.variables), order.free_top) for n in order.nodes()]
+    bags = [bag(graph, n.here, frozenset(n.variables), order.free_top) for n in order.nodes()]
     if not order.free_top:
         bags.append(graph.free)
     return max((static_cost(graph, dependencies, b) for b in bags), default=Fraction(0))
@@ -222,7 +246,7 @@ def update_exponents(
     graph = hypergraph(query)
     worst = {edge.name: Fraction(0) for edge in graph.edges}
     views = [
-        (graph.touching(below), bag(graph, node.variable, below, order.free_top))
+        (graph.touching(below), bag(graph, node.here, below, order.free_top))
         for node in order.nodes()
         for below in (frozenset(node.variables),)
     ]

@@ -42,10 +42,10 @@ def carried(graph: Hypergraph, component: frozenset[str]) -> frozenset[str]:
     return component & frozenset[str]().union(*waiting)
 
 
-def factors_at(graph: Hypergraph, root: str, component: frozenset[str]) -> tuple[int, ...]:
-    """Positions of the factors that are computed at the root of a component."""
+def factors_at(graph: Hypergraph, root: Iterable[str], component: frozenset[str]) -> tuple[int, ...]:
+    """Positions of the factors that are computed at the root of a component, which has these variables."""
     below = union(graph.touching(component))
-    rest = components(graph, component - {root})
+    rest = components(graph, component.difference(root))
     return tuple(
         i
         for i, factor in enumerate(graph.factors)
@@ -55,12 +55,12 @@ def factors_at(graph: Hypergraph, root: str, component: frozenset[str]) -> tuple
     )
 
 
-def bag(graph: Hypergraph, root: str, component: frozenset[str], free_top: bool) -> frozenset[str]:
-    """The variables that meet at the root of a component."""
-    rest = components(graph, component - {root})
+def bag(graph: Hypergraph, root: Iterable[str], component: frozenset[str], free_top: bool) -> frozenset[str]:
+    """The variables that meet at the root of a component, which has these variables."""
+    rest = components(graph, component.difference(root))
     below = frozenset[str]().union(*(carried(graph, part) for part in rest))
     free = frozenset[str]() if free_top else graph.free & component
-    return neighbours(graph, component) | below | free | {root}
+    return neighbours(graph, component).union(below, free, root)
 
 
 def static_cost(graph: Hypergraph, dependencies: Iterable[FD], variables: frozenset[str]) -> Fraction:

@@ -131,7 +131,7 @@ def serves_acyclic(request: Request) -> str | None:
 def _joins_blindly(query: Query, node: OrderNode) -> bool:
     """True if a condition at a node needs variables from below the node while an enumeration goes on below: it would
     have to search for the rows that satisfy the condition."""
-    on_the_way = {*node.keys, node.variable}
+    on_the_way = {*node.keys, *node.here}
     going_on = any(set(child.variables).intersection(query.free) for child in node.children)
     return going_on and any(not on_the_way.issuperset(query.factors[place]) for place in node.factors)
 
@@ -156,7 +156,7 @@ def _program(
     space = "O(N)" if worst == 0 else "O(N + what the views below hold)"
     if not factorised:
         space = "O(N + |result|)" if worst == 0 else space
-    bounds = (("update", update), ("delay", "O(1)"), ("space", space), ("order", str(order).strip()))
+    bounds = (("update", update), ("delay", "O(1)"), ("space", space), ("order", _shown(order)))
     return Program(
         query.name,
         query.free,
@@ -166,6 +166,12 @@ def _program(
         "view_tree",
         bounds,
     )
+
+
+def _shown(order: VariableOrder) -> str:
+    """The order as EXPLAIN shows it."""
+    lines = [f"greedy, over {order.greedy} variables"] if order.greedy else []
+    return "\n".join([*lines, str(order).strip()])
 
 
 class _Builder:
@@ -222,9 +228,9 @@ class _Builder:
     def _joined(self, node: OrderNode, branches: tuple[Branch, ...], components: tuple[Component, ...]) -> View:
         if len(branches) == 1 and not node.factors:
             return branches[0].view
-        key = (*node.keys, node.variable, *(v for v in node.carried if v != node.variable))
+        key = (*node.keys, *node.here, *(v for v in node.carried if v not in node.here))
         below = ", ".join(branch.view.name for branch in branches)
-        return View(self.names.view(f"W_{node.variable}"), key, components, definition=f"join of {below}")
+        return View(self.names.view(f"W_{node.here[-1]}"), key, components, definition=f"join of {below}")
 
 
 def _atoms(branch: Branch) -> list[Atom]:
