@@ -5,6 +5,20 @@ A leaf per thing a user can get wrong. Each message names the thing, the place a
 
 from __future__ import annotations
 
+_SHOWN = 200
+"""Most characters of a value in a message."""
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: its ``repr``, cut off where it is long, and NULL for None."""
+    if value is None:
+        return "NULL"
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no integer of more than 4,300 digits
+        return f"a value of type {type(value).__name__} that is too long to show"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
+
 
 class FreshviewsError(Exception):
     """Root of every error raised on purpose by freshviews."""

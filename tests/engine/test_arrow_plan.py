@@ -33,7 +33,7 @@ from freshviews.types.dictionary import Dictionary
 pytestmark = pytest.mark.plain_python
 
 WIDE = [0, 1, -1, 127, -128, 128, 32767, -32768, 40000, 2**31 - 1, -(2**31), 2**31, 2**62, -(2**63) + 1, None]
-DAYS = [dt.date(1970, 1, 1), dt.date(2026, 2, 28), dt.date(1, 1, 1), None]
+DAYS = [dt.date(1970, 1, 1), dt.date(2026, 2, 28), dt.date(1, 1, 1), dt.date(9999, 12, 31), None]
 MOMENTS = [dt.datetime(2026, 1, 2, 3, 4, 5), dt.datetime(1969, 12, 31, 23), None]
 TEXTS = ["", "a", "ab", "abc", "abcd", "abcdefg", "abcdefgh", "abcdefghijkl", "abcdefghijklm", "ä" * 20, "x" * 99, None]
 FLOATS = [0.0, -0.0, 1.5, float("nan"), -float("nan"), float("inf"), -1e300, 5e-324, None]
@@ -114,6 +114,14 @@ def test_what_is_refused_is_refused_in_the_same_words(kind: SqlType, given: pa.D
 
 def _fits(kind: SqlType, given: pa.DataType, value: Any) -> bool:
     return value is None or not kind.is_integer or kind.bounds[0] <= value <= kind.bounds[1]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+def test_invalid_utf8_is_refused_in_the_same_words(kind: pa.DataType) -> None:
+    bad = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 2, 4], np.int32)), pa.py_buffer(b"ab\xff\xfe"))
+    compiled, general = both(STRING, bad.cast(kind))
+    assert compiled == general
+    assert compiled[1:] == [1, b"\xff\xfe"] and "not valid UTF-8" in compiled[0]
 
 
 @settings(max_examples=30)

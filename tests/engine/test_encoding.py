@@ -7,6 +7,7 @@ from collections import Counter
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -101,6 +102,13 @@ REFUSED: list[tuple[Any, int | None, str | None, str]] = [
     (pa.table({"id": ["a"]}), None, "id", "integers"),
     (pa.table({"id": [1], "_multiplicity": [1]}), None, "_multiplicity", "taken by apply"),
     (pa.table([[1], [2]], names=["id", "ID"]), None, "ID", "twice"),
+    ([ROWS[0], {"id": 1, "name": "a", "ID": 2}], 1, "ID", "twice"),
+    (pa.table({"id": [1, 2]}).select([]), None, None, "2 rows are given without a column"),
+    (pd.DataFrame({"id": [1, 2, "x", 3]}), 2, "id", "'x': the values of a column have one type"),
+    (pd.DataFrame({"id": [1], "name": [object()]}), 0, "name", "Arrow has no type for it"),
+    (pd.DataFrame([[1, 2]], columns=["id", "id"]), None, None, "Duplicate column names"),
+    ([(10**5000, None, None, None)], 0, "id", "too long to show: INT accepts"),
+    ([(1, None, None, "x" * 5000)], 0, "day", r"x\.\.\. \(5002 characters\): DATE accepts"),
 ]
 
 
@@ -131,11 +139,33 @@ def test_row_numbers_count_what_was_given_also_past_zero_multiplicities() -> Non
     assert caught.value.row == 3
 
 
+def test_apply_of_multiplicities_alone_is_refused(db: fv.Database) -> None:
+    with pytest.raises(fv.BatchError, match="without a column"):
+        db.apply("t", pa.table({"_multiplicity": [1, 1]}))
+    db.insert("t", pa.table({}))
+    assert list(db.view("v")) == []
+
+
 def test_pandas_floats_that_are_missing_integers_are_integers() -> None:
     db = fv.Database()
     db.execute("CREATE TABLE k (a INT, b INT)")
     db.insert("k", pd.DataFrame({"a": [1, 2], "b": [3, None]}))
     assert Counter(db.table("k")) == Counter([(1, 3), (2, None)])
+
+
+@pytest.mark.parametrize("rows", [1, 10])
+def test_dates_past_year_9999_are_read_back_and_deleted_by_what_was_read(rows: int) -> None:
+    db = fv.Database()
+    db.execute("CREATE TABLE far (at TIMESTAMP, day DATE)")
+    columns = [pa.array([253_402_300_800_000_000] * rows, pa.timestamp("us")), pa.array([2_932_897] * rows, pa.int32())]
+    given = pa.table([columns[0], columns[1].cast(pa.date32())], names=["at", "day"])
+    db.insert("far", given)
+    far = db.table("far")
+    assert list(far) == [(np.datetime64("10000-01-01T00:00:00.000000"), np.datetime64("10000-01-01"))] * rows
+    assert far.to_arrow().equals(given) and far.to_polars().height == rows
+    assert far.to_pandas()["day"].dt.year.tolist() == [10000] * rows
+    db.delete("far", list(far))
+    assert len(far) == 0
 
 
 def test_strings_of_columns_that_no_view_reads_stay_out_of_the_dictionary() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freshviews.catalog.definitions import ForeignKey, TableDef
-from freshviews.errors import CatalogError
+from freshviews.errors import CatalogError, SqlError
 from freshviews.sql import Catalog, DropTable, DropView, ViewDefs, parse_script
 from freshviews.types import BIGINT, BOOLEAN, DATE, INT, STRING, TIMESTAMP, decimal
 from tests.sql.printed import catalog
@@ -137,3 +137,61 @@ def test_an_internal_view_cannot_be_named_by_a_user() -> None:
     script = "CREATE MATERIALIZED VIEW v AS SELECT a FROM (SELECT DISTINCT a FROM r) AS s;"
     with pytest.raises(CatalogError, match="unknown table or view v#1"):
         parse_script(script + "CREATE MATERIALIZED VIEW w AS SELECT a FROM `v#1`", catalog())
+
+
+@pytest.mark.parametrize(
+    ("clause", "message"),
+    [
+        ("'a' = ('b' = 'c')", "the value of property a is no constant: .'b' = 'c'."),
+        ("'a' = TBLPROPERTIES ('b' = 'c')", "the value of property a is no constant"),
+        ("TBLPROPERTIES ('b' = 'c')", "TBLPROPERTIES within TBLPROPERTIES"),
+        ("'a' = (1, 2)", "is no constant"),
+        ("'a' = b", "is no constant: b"),
+        ("'a' = NULL", "is no constant"),
+        ("'a' = '1', 'a' = '2'", "property a stands twice"),
+    ],
+)
+def test_a_property_has_one_constant_as_its_value(clause: str, message: str) -> None:
+    for sql in ("CREATE TABLE longer (a INT)", "CREATE MATERIALIZED VIEW v"):
+        tail = "" if "TABLE" in sql else " AS SELECT a FROM r"
+        with pytest.raises(SqlError, match=f"line 1, column .*{message}"):
+            parse_script(f"{sql} TBLPROPERTIES ({clause}){tail}", catalog())
+
+
+def test_a_property_may_be_a_number_or_a_boolean() -> None:
+    properties = "'freshviews.trusted' = TRUE, 'freshviews.rows' = 7, a.b = 'c'"
+    made = _table(f"CREATE TABLE t (a INT) TBLPROPERTIES ({properties})")
+    assert made.trusted
+    assert dict(made.properties) == {"freshviews.trusted": "true", "freshviews.rows": "7", "a.b": "c"}
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("1e400", "column 45: 1e400 is more than a DOUBLE holds"),
+        ("-1.5E+309", "1.5E.309 is more than a DOUBLE holds"),
+        ("1e400D", "more than a DOUBLE holds"),
+        ("1e39F", "1e39F is more than a FLOAT holds"),
+        ("9" * 5000, "column 45: a number of 5000 characters; a number has at most 1000"),
+        ("0." + "0" * 5000, "a number of 5002 characters"),
+        ("9" * 1000, "9999... has more digits than a 64-bit decimal holds"),
+        ("DATE '2026-01-01' + INTERVAL " + "9" * 40 + " DAY", "INTERVAL"),
+    ],
+    ids=lambda text: text[:20],
+)
+def test_a_constant_that_no_type_holds_is_refused(value: str, message: str) -> None:
+    with pytest.raises(SqlError, match=message):
+        parse_script(f"CREATE MATERIALIZED VIEW v AS SELECT a + 0, {value} AS x FROM r", catalog())
+
+
+@pytest.mark.parametrize(
+    "query", [f"SELECT a FROM r ORDER BY a LIMIT {'9' * 5000}", f"SELECT a FROM r GROUP BY {'9' * 5000}"], ids=len
+)
+def test_a_number_of_5000_digits_is_refused_wherever_it_stands(query: str) -> None:
+    with pytest.raises(SqlError, match="a number of 5000 characters"):
+        parse_script(f"CREATE MATERIALIZED VIEW v AS {query}", catalog())
+
+
+def test_infinity_is_a_double_if_it_is_asked_for() -> None:
+    for value in ("CAST('1e400' AS DOUBLE)", "CAST('Infinity' AS FLOAT)", "CAST(1e39 AS FLOAT)", "1e308", "3.4e38F"):
+        assert parse_script(f"CREATE MATERIALIZED VIEW v AS SELECT a, {value} AS x FROM r", catalog())

@@ -127,6 +127,16 @@ def test_a_bad_row_is_named_with_its_reason(kind: SqlType, array: pa.Array, row:
     assert caught.value.row == row + 4
 
 
+def test_invalid_utf8_is_a_bad_row_unless_no_row_has_it() -> None:
+    bad = pa.StringArray.from_buffers(2, pa.py_buffer(np.array([0, 2, 3], np.int32)), pa.py_buffer(b"ab\xff"))
+    for array in (bad, bad.dictionary_encode(), bad.cast(pa.large_string()), pa.chunked_array([["x"], bad])):
+        with pytest.raises(BadValue, match="not valid UTF-8") as caught:
+            encode_arrow(STRING, array, Dictionary())
+        assert caught.value.row == len(array) - 1 and caught.value.value == b"\xff"
+    unused = pa.DictionaryArray.from_arrays(pa.array([0, 0]), bad)
+    assert encode_arrow(STRING, unused, Dictionary()).tolist() == [0, 0]
+
+
 @pytest.mark.parametrize(
     ("kind", "array"),
     [

@@ -60,6 +60,8 @@ def encode(kind: SqlType, value: Any) -> int:
         (MONEY, Decimal("12.300"), 1230),
         (MONEY, Decimal("-1E+3"), -100000),
         (MONEY, 5, 500),
+        (MONEY, Decimal("0E+100"), 0),
+        (MONEY, Decimal("-0E+999999"), 0),
         (WIDE, Decimal("92233720368547758.07"), 2**63 - 1),
         (STRING, "bob", 1),
         (STRING, np.str_("bob"), 1),
@@ -163,8 +165,17 @@ def test_a_value_comes_back_from_its_code(data: st.DataObject) -> None:
     assert literal_code(kind, literal_value(kind, code, dictionary), dictionary) == code
 
 
-def test_dates_that_python_cannot_hold_are_named() -> None:
-    with pytest.raises(OverflowError, match="2147483647"):
-        decode_value(DATE, 2**31 - 1, Dictionary())
-    with pytest.raises(OverflowError, match="9223372036854775807"):
-        decode_value(TIMESTAMP, 2**63 - 1, Dictionary())
+@pytest.mark.parametrize(
+    ("kind", "code", "value"),
+    [
+        (DATE, 2_932_897, np.datetime64("10000-01-01")),
+        (DATE, -719_163, np.datetime64("0000-12-31")),
+        (DATE, 2**31 - 1, np.datetime64(2**31 - 1, "D")),
+        (TIMESTAMP, 253_402_300_800_000_000, np.datetime64("10000-01-01T00:00:00.000000")),
+        (TIMESTAMP, 2**63 - 1, np.datetime64(2**63 - 1, "us")),
+    ],
+)
+def test_dates_that_python_cannot_hold_are_numpys(kind: SqlType, code: int, value: np.datetime64) -> None:
+    back = decode_value(kind, code, Dictionary())
+    assert isinstance(back, np.datetime64) and back == value
+    assert encode(kind, back) == code

@@ -40,9 +40,9 @@ def _given_row(encoded: Encoded, batch: CodeBatch, row: int) -> int | None:
 
 def row_text(relation: Relation, batch: CodeBatch, row: int) -> str:
     """`` for (a = 1, ...)``: the columns that the batch has, decoded."""
-    shown = [
-        f"{column.name} = {relation.decoder.value(column, int(batch.columns[column.name][row]))!r}"
+    texts = [
+        f"{column.name} = {relation.decoder.text(column, int(batch.columns[column.name][row]))}"
         for column in relation.definition.columns
         if column.name in batch.columns
     ]
-    return f" for ({', '.join(shown)})"
+    return f" for ({', '.join(texts)})"

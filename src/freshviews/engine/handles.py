@@ -20,7 +20,7 @@ from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.contents import not_readable
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.view_state import ViewState
-from freshviews.errors import CatalogError
+from freshviews.errors import CatalogError, shown
 from freshviews.types.values import encoder_for
 
 ROWS = 1 << 16
@@ -64,8 +64,12 @@ class Readable:
         return pa.Table.from_batches(list(self.to_batches()), self.schema)
 
     def to_pandas(self) -> Any:
-        """All rows as a pandas DataFrame."""
-        return self.to_arrow().to_pandas()
+        """All rows as a pandas DataFrame. Where a DATE is outside the years 1 to 9999, dates are ``datetime64``."""
+        rows = self.to_arrow()
+        try:
+            return rows.to_pandas()
+        except (ValueError, OverflowError):
+            return rows.to_pandas(date_as_object=False)
 
     def to_polars(self) -> Any:
         """All rows as a polars DataFrame."""
@@ -176,7 +180,7 @@ class View(Readable):
                 try:
                     code = encoder_for(kind, True, self._state.decoder.dictionary)(value)
                 except (TypeError, ValueError, OverflowError) as error:
-                    raise KeyError(f"{name} of view {self.name}: {value!r}: {error}") from None
+                    raise KeyError(f"{name} of view {self.name}: {shown(value)}: {error}") from None
             codes.append(code)
         return tuple(codes)
 

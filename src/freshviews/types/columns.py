@@ -114,7 +114,22 @@ def _strings(array: pa.Array, dictionary: Dictionary) -> Codes:
     kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
         raise TypeError(f"STRING accepts a column of strings, not of {array.type}")
-    return dictionary.encode_arrow(array)
+    try:
+        return dictionary.encode_arrow(array)
+    except UnicodeDecodeError:
+        if pa.types.is_dictionary(array.type):
+            # No row may have the invalid string.
+            return _strings(array.dictionary_decode(), dictionary)
+        row = next(i for i, value in enumerate(array) if not _is_text(value))
+        raise BadValue(row, array[row].as_buffer().to_pybytes(), "it is not valid UTF-8 text") from None
+
+
+def _is_text(value: pa.Scalar) -> bool:
+    try:
+        value.as_py()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _convert(kind: SqlType, array: pa.Array) -> tuple[Codes, Mask | None]:

@@ -30,6 +30,7 @@ from typing import Any
 
 import numpy as np
 
+from freshviews.errors import shown
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY, MICROS_PER_SECOND
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import NAN, NULL, SqlType
@@ -54,7 +55,7 @@ class BadValue(ValueError):
     """A refused value of a column: ``row`` (its position), ``value`` and ``reason``."""
 
     def __init__(self, row: int, value: object, reason: str) -> None:
-        super().__init__(f"row {row}: {value!r}: {reason}")
+        super().__init__(f"row {row}: {shown(value)}: {reason}")
         self.row = row
         self.value = value
         self.reason = reason
@@ -182,6 +183,9 @@ def _decimal_encoder(kind: SqlType, null: Callable[[], int]) -> Encoder:
             if not value.is_finite():
                 raise ValueError(f"{kind} accepts finite decimals only")
             # No type holds more than 40 digits before the point, and int() of the value could be enormous.
+            # A zero has an exponent too.
+            if not value:
+                return 0
             if value.adjusted() > 40:
                 raise OverflowError(_too_large(kind))
             try:
@@ -308,8 +312,8 @@ def _timestamp_encoder(null: Callable[[], int]) -> Encoder:
 def decode_value(kind: SqlType, code: int, dictionary: Dictionary) -> Any:
     """The Python value of a code, None for NULL.
 
-    bool, int, float, Decimal, str, date or datetime. ``OverflowError`` for dates outside the years 1 to 9999, which
-    Python cannot hold.
+    bool, int, float, Decimal, str, date or datetime; numpy.datetime64 for a date outside the years 1 to 9999, which
+    Python's date and datetime cannot hold.
     """
     return decoder_for(kind, dictionary)(code)
 
@@ -335,18 +339,18 @@ def _plain_decoder(kind: SqlType, dictionary: Dictionary) -> Decoder:
     return _decode_date if kind.name == "DATE" else _decode_timestamp
 
 
-def _decode_date(code: int) -> dt.date:
+def _decode_date(code: int) -> dt.date | np.datetime64:
     try:
         return dt.date.fromordinal(int(code) + _EPOCH_ORDINAL)
     except (ValueError, OverflowError):
-        raise OverflowError(f"day {code} from 1970 is outside Python's date") from None
+        return np.datetime64(int(code), "D")
 
 
-def _decode_timestamp(code: int) -> dt.datetime:
+def _decode_timestamp(code: int) -> dt.datetime | np.datetime64:
     try:
         return _EPOCH + dt.timedelta(microseconds=int(code))
     except OverflowError:
-        raise OverflowError(f"microsecond {code} from 1970 is outside Python's datetime") from None
+        return np.datetime64(int(code), "us")
 
 
 def literal_code(kind: SqlType, value: str | int | float | bool | None, dictionary: Dictionary) -> int:

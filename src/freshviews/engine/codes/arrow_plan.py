@@ -79,7 +79,10 @@ class ArrowPlan:
             if unknown < 0:
                 return None
             if unknown > 0:
-                self._name(batch, found[:, start : start + batch.num_rows], dictionary)
+                try:
+                    self._name(batch, found[:, start : start + batch.num_rows], dictionary)
+                except UnicodeDecodeError:
+                    return None
             start += batch.num_rows
         return found
 

@@ -11,8 +11,10 @@ import pyarrow as pa
 from freshviews.catalog.definitions import ColumnDef
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import MULTIPLICITY
+from freshviews.errors import shown
 from freshviews.types.columns import arrow_type, decode_array
 from freshviews.types.dictionary import Dictionary
+from freshviews.types.sqltype import NULL
 from freshviews.types.values import decode_value, decoder_for
 
 FEW = 4
@@ -56,14 +58,21 @@ class Decoder:
 
     def tuples(self, batch: CodeBatch) -> list[tuple[Any, ...]]:
         """The batch as tuples of Python values, each once."""
-        if len(batch) <= FEW:
-            codes = zip(*[batch.columns[column.name].tolist() for column in self._columns], strict=True)
-            return [self.row(row) for row in codes]
-        return list(zip(*[array.to_pylist() for array in self.arrays(batch)], strict=True))
+        if len(batch) > FEW:
+            try:
+                return list(zip(*[array.to_pylist() for array in self.arrays(batch)], strict=True))
+            except (OverflowError, ValueError):
+                pass  # Arrow makes no values of dates that Python's date cannot hold.
+        codes = zip(*[batch.columns[column.name].tolist() for column in self._columns], strict=True)
+        return [self.row(row) for row in codes]
 
     def value(self, column: ColumnDef, code: int) -> Any:
         """One value."""
         return decode_value(column.type, code, self.dictionary)
+
+    def text(self, column: ColumnDef, code: int) -> str:
+        """One value as a message shows it."""
+        return "None" if code == NULL else shown(self.value(column, code))
 
     def row(self, codes: Iterable[int]) -> tuple[Any, ...]:
         """One row, given as codes in the order of the columns."""

@@ -18,7 +18,7 @@ from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.arrow_plan import ArrowPlan, Wish, plan_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.string_codes import codes_of
-from freshviews.errors import BatchError, OutOfMemory
+from freshviews.errors import BatchError, OutOfMemory, shown
 from freshviews.types import BIGINT, NULL
 from freshviews.types.columns import encode_arrow
 from freshviews.types.dictionary import Dictionary
@@ -187,6 +187,7 @@ class TableEncoder:
                 rule="a row is a tuple, a list or a dict",
             )
         values: list[Any] = [None] * (len(self._columns) + (sign == 0))
+        given = set[int]()
         for name, value in row.items():
             if sign == 0 and name == MULTIPLICITY:
                 values[-1] = value
@@ -194,6 +195,9 @@ class TableEncoder:
                 place = self._places.get(name.lower()) if isinstance(name, str) else None
                 if place is None:
                     self._unknown_column(name, number)
+                if place in given:
+                    self._given_twice(name, number)
+                given.add(place)
                 values[place] = value
         return values
 
@@ -226,7 +230,7 @@ class TableEncoder:
             places.append(place)
             wishes.append(Wish(i, column, place == -1 or column.name in self.wanted))
         absent = [column for i, column in enumerate(self._columns) if i not in places]
-        if (signed and -1 not in places) or not all(column.nullable for column in absent):
+        if (signed and -1 not in places) or not all(column.nullable for column in absent) or len(places) == signed:
             return None
         plan = plan_of(schema, wishes)
         if plan is None:
@@ -255,19 +259,24 @@ class TableEncoder:
             if place is None:
                 self._unknown_column(name)
             if place in given:
-                self._refuse_whole(name, "a column is given once", f"column {name} is given twice")
+                self._given_twice(name)
             if from_pandas and place >= 0 and self._columns[place].type.is_integer:
                 column = _integers(column)
             given[place] = column
-        codes = [self._arrow_column(i, column, given.get(i), table.num_rows) for i, column in enumerate(self._columns)]
+        if table.num_rows and not given.keys() - {-1}:
+            names = ", ".join(column.name for column in self._columns)
+            rule = f"rows have a column of the table; its columns are {names}"
+            self._refuse_whole(None, rule, f"{table.num_rows} rows are given without a column; the columns are {names}")
+        size = table.num_rows
+        codes = [self._arrow_column(i, c, given.get(i), size) for i, c in enumerate(self._columns)]
         if sign:
-            multiplicities = _same(sign, table.num_rows)
+            multiplicities = _same(sign, size)
         elif -1 not in given:
             rule = f"apply needs a BIGINT column {MULTIPLICITY}"
             self._refuse_whole(MULTIPLICITY, rule, rule)
         else:
             column = ColumnDef(MULTIPLICITY, BIGINT, nullable=False)
-            multiplicities = self._arrow_column(-1, column, given[-1], table.num_rows)
+            multiplicities = self._arrow_column(-1, column, given[-1], size)
         return self._encoded(codes, multiplicities)
 
     def _arrow_column(self, place: int, column: ColumnDef, given: pa.ChunkedArray | None, rows: int) -> Codes:
@@ -302,7 +311,7 @@ class TableEncoder:
             name, kind = column.name, str(column.type) + ("" if column.nullable else " NOT NULL")
         where = f"table {self._table}, " + ("" if row is None else f"row {row}, ") + f"column {name}"
         raise BatchError(
-            f"{where}: {'NULL' if value is None else repr(value)}: {reason}",
+            f"{where}: {shown(value)}: {reason}",
             table=self._table,
             row=row,
             column=name,
@@ -310,7 +319,7 @@ class TableEncoder:
             rule=kind,
         ) from None
 
-    def _refuse_whole(self, column: str, rule: str, message: str) -> NoReturn:
+    def _refuse_whole(self, column: str | None, rule: str, message: str) -> NoReturn:
         raise BatchError(f"table {self._table}: {message}", table=self._table, column=column, rule=rule)
 
     def _wrong_arity(self, number: int, row: Sequence[Any], width: int) -> NoReturn:
@@ -324,6 +333,16 @@ class TableEncoder:
             row=number,
             value=row,
             rule=rule,
+        )
+
+    def _given_twice(self, name: str, row: int | None = None) -> NoReturn:
+        where = f"table {self._table}" + ("" if row is None else f", row {row}")
+        raise BatchError(
+            f"{where}: column {name} is given twice; names of columns are the same in any case",
+            table=self._table,
+            row=row,
+            column=name,
+            rule="a column is given once",
         )
 
     def _unknown_column(self, name: object, row: int | None = None) -> NoReturn:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from freshviews.errors import BatchError
+from freshviews.errors import BatchError, shown
 
 ACCEPTED = (
     "rows are a list (or any iterable) of tuples or dicts, a pyarrow Table, RecordBatch or "
@@ -27,7 +27,7 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
     home = type(rows).__module__.partition(".")[0]
     kind = type(rows).__name__
     if home == "pandas" and kind == "DataFrame":
-        return pa.Table.from_pandas(rows, preserve_index=False)
+        return _of_pandas(rows, table)
     if home == "polars" and kind == "DataFrame":
         return rows.to_arrow()
     if hasattr(rows, "__arrow_c_stream__"):
@@ -37,3 +37,49 @@ def accepted(rows: Any, table: str) -> list[Any] | pa.Table | pa.RecordBatch:
             f"table {table}: rows given as {kind}; {ACCEPTED}", table=table, rule="rows of an accepted shape"
         )
     return accepted(list(rows), table)
+
+
+_REFUSED = (pa.ArrowException, TypeError, ValueError, OverflowError)
+
+
+def _of_pandas(frame: Any, table: str) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except _REFUSED as error:
+        for place, name in enumerate(frame.columns):
+            column = frame.iloc[:, place]
+            try:
+                pa.Array.from_pandas(column)
+            except _REFUSED:
+                _refuse_column(table, str(name), column)
+        message = f"table {table}: the DataFrame cannot be read: {error}"
+        raise BatchError(message, table=table, rule="Arrow can read the DataFrame") from None
+
+
+def _refuse_column(table: str, name: str, column: Any) -> NoReturn:
+    """Name the first value of a pandas column that does not go with those before it."""
+    least, most = 0, len(column) - 1
+    while least < most:
+        middle = (least + most) // 2
+        try:
+            pa.Array.from_pandas(column.iloc[: middle + 1])
+        except _REFUSED:
+            most = middle
+        else:
+            least = middle + 1
+    value = column.iloc[least]
+    rule = "the values of a column have one type"
+    before = pa.Array.from_pandas(column.iloc[:least]).type
+    try:
+        pa.Array.from_pandas(column.iloc[least : least + 1])
+        reason = f"{rule}; those before it are {before}"
+    except _REFUSED as error:
+        reason = f"Arrow has no type for it: {error}"
+    raise BatchError(
+        f"table {table}, row {least}, column {name}: {shown(value)}: {reason}",
+        table=table,
+        row=least,
+        column=name,
+        value=value,
+        rule=rule,
+    ) from None

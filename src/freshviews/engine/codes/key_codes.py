@@ -10,7 +10,7 @@ import pyarrow as pa
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.codes.string_codes import codes_of
-from freshviews.errors import BatchError
+from freshviews.errors import BatchError, shown
 from freshviews.kernel.codes.string_search import search_codes
 from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.types.columns import encode_arrow
@@ -52,7 +52,7 @@ def _codes(table: str, column: ColumnDef, given: pa.Array | pa.ChunkedArray, dic
             return _strings(given, dictionary)
         return encode_arrow(column.type, given, dictionary)
     except BadValue as error:
-        row, value, reason = error.row, repr(error.value), error.reason
+        row, value, reason = error.row, shown(error.value), error.reason
     except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         reason = str(error)
     raise BatchError(

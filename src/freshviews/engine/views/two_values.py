@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.query.block import SET, Block
+from freshviews.errors import shown
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.sqltype import NULL, SqlType
+from freshviews.types.sqltype import SqlType
 from freshviews.types.values import decode_value
 
 
@@ -16,13 +17,13 @@ def two_values_of(block: Block, dictionary: Dictionary) -> Callable[[Codes], str
     """A function that words the error for raw rows of a block, one of which has two values."""
     types = {v: c.type for a in block.query.atoms for v, c in zip(a.variables, a.columns, strict=True)}
     places = {name: i for i, name in enumerate((*block.free, *(r.name for r in block.results)))}
-    shown = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}
+    columns = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}
     asked = [(output.name, pair) for output in block.outputs for pair in _pairs(output.expr)]
     if block.having is not None:
         asked += [("HAVING", pair) for pair in _pairs(block.having)]
 
     def text(kind: SqlType, code: int) -> str:
-        return "NULL" if code == NULL else repr(decode_value(kind, code, dictionary))
+        return shown(decode_value(kind, code, dictionary))
 
     def worded(raw: Codes) -> str:
         for name, (least, greatest) in asked:
@@ -31,7 +32,7 @@ def two_values_of(block: Block, dictionary: Dictionary) -> Callable[[Codes], str
                 row = different[0].tolist()
                 values = " and ".join(text(one.type, row[places[one.name]]) for one in (least, greatest))
                 grouped = block.sets[row[places[SET]]] if block.sets else block.query.free
-                group = [f"{shown.get(v, v)} = {text(types[v], row[places[v]])}" for v in grouped]
+                group = [f"{columns.get(v, v)} = {text(types[v], row[places[v]])}" for v in grouped]
                 where = f"for {', '.join(group)}, " if group else ""
                 return f"{where}{name} has two values, {values}; one is allowed"
         raise AssertionError("no row has two values")

@@ -33,6 +33,10 @@ class Interval:
     micros: int = 0
     whole_days: bool = True
 
+    def __post_init__(self) -> None:
+        if max(abs(self.months), abs(self.micros)) >= 2**63:
+            raise Fault("an INTERVAL has at most 2**63 - 1 months or microseconds")
+
     def times(self, factor: int) -> Interval:
         return Interval(self.months * factor, self.micros * factor, self.whole_days)
 

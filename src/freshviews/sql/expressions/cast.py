@@ -154,5 +154,5 @@ def literal_decimal(digits: str) -> Literal:
     scale = len(fraction)
     precision = max(len(str(unscaled)), scale)
     if precision > 38 or unscaled > _INT64:
-        raise Fault(f"{digits} has more digits than a 64-bit decimal holds")
+        raise Fault(f"{digits[:60]}{'...' * (len(digits) > 60)} has more digits than a 64-bit decimal holds")
     return Literal(unscaled, decimal(precision, scale))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isinf
 
 from sqlglot import exp
 
@@ -21,9 +22,12 @@ from freshviews.sql.expressions.functions import date_part, scalar, trimmed
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS
 from freshviews.sql.text.typenames import type_of
-from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, STRING
 
 Bound = Expr | Interval
+
+_GREATEST_FLOAT = 3.4028235677973366e38
+"""Half a unit above the greatest finite FLOAT: what is more rounds to infinity."""
 
 _COMPARISONS: dict[type[Node], str] = {
     exp.EQ: "=",
@@ -176,7 +180,10 @@ class Binder:
                 )
             if node.args.get("format"):
                 raise self.text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
-            return cast(self.bind(node.this), type_of(self.text, node.args["to"]))
+            to = type_of(self.text, node.args["to"])
+            if to == FLOAT and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "fF":
+                _check_float(node.this)
+            return cast(self.bind(node.this), to)
         if isinstance(node, exp.DPipe):
             parts = (cast(self.bind(node.this), STRING), cast(self.bind(node.expression), STRING))
             return call("concat", parts, STRING)
@@ -286,15 +293,24 @@ class Binder:
                 raise self.text.unsupported(side, *_REFUSED[type(side)])
 
 
+def _check_float(node: exp.Literal) -> None:
+    """Refuse a constant such as 1e39F, which would be infinity."""
+    if abs(float(node.name)) > _GREATEST_FLOAT:
+        raise Fault(f"{node.name}F is more than a FLOAT holds; CAST('Infinity' AS FLOAT) is infinity")
+
+
 def _literal(node: exp.Literal) -> Expr:
     digits = str(node.this)
     if node.is_string:
         return text(digits)
     if "e" in digits.lower():
-        return Literal(float(digits), DOUBLE)
+        value = float(digits)
+        if isinf(value):
+            raise Fault(f"{digits} is more than a DOUBLE holds; CAST('Infinity' AS DOUBLE) is infinity")
+        return Literal(value, DOUBLE)
     if "." in digits:
         return literal_decimal(digits)
-    value = int(digits)
-    if value < 2**31:
-        return Literal(value, INT)
-    return Literal(value, BIGINT) if value < 2**63 else literal_decimal(digits)
+    whole = int(digits)
+    if whole < 2**31:
+        return Literal(whole, INT)
+    return Literal(whole, BIGINT) if whole < 2**63 else literal_decimal(digits)

@@ -10,6 +10,7 @@ from sqlglot import exp
 from freshviews.catalog.catalog import Catalog, NameProblem, column_named, same, unknown
 from freshviews.catalog.definitions import ColumnDef, ForeignKey, TableDef
 from freshviews.catalog.window import window_of
+from freshviews.errors import SqlError
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.typenames import type_of
 
@@ -23,6 +24,7 @@ VIEW_PROPERTIES = (
     "freshviews.key_order",
 )
 
+_PROPERTY = "TBLPROPERTIES ('name' = 'value') is accepted"
 _CONSTRAINTS = "accepted are NOT NULL, PRIMARY KEY, UNIQUE, REFERENCES, FOREIGN KEY and COMMENT"
 
 
@@ -200,16 +202,29 @@ def properties_in(text: SqlText, parts: Iterable[Node], known: Sequence[str]) ->
         if isinstance(part, exp.SchemaCommentProperty):
             found["comment"] = part.this.name
             continue
+        if isinstance(part, list):
+            place = text.at(part[0]) if part else (0, 0)
+            raise SqlError(f"TBLPROPERTIES within TBLPROPERTIES; {_PROPERTY}", *place)
         if type(part) is not exp.Property:
-            raise text.unsupported(part, text.of(part), "TBLPROPERTIES ('name' = 'value') is accepted")
+            raise text.unsupported(part, text.of(part), _PROPERTY)
         name = part.this.name if isinstance(part.this, exp.Literal) else text.of(part.this)
-        value = part.args["value"].name
+        value = _property(text, name, part.args["value"])
         if name.lower().startswith("freshviews."):
             name = name.lower()
             if name not in known:
                 raise text.error(part, f"unknown property {name}; known are {', '.join(known)}")
+        if name in found:
+            raise text.error(part, f"property {name} stands twice; leave one of them out")
         found[name] = value
     return found
+
+
+def _property(text: SqlText, name: str, value: Node) -> str:
+    if isinstance(value, exp.Boolean):
+        return "true" if value.this else "false"
+    if not isinstance(value, exp.Literal):
+        raise text.error(value, f"the value of property {name} is no constant: {text.of(value)}; {_PROPERTY}")
+    return value.name
 
 
 def _check_rows(text: SqlText, node: Node, value: str) -> None:

@@ -27,6 +27,9 @@ from freshviews.errors import SqlError, UnsupportedSql
 
 Node = exp.Expr
 
+LONGEST_NUMBER = 1000
+"""Most characters of a number in a text; no type holds a longer one."""
+
 _SPAN = "freshviews_span"
 _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "SUBSTR")
 
@@ -157,7 +160,14 @@ def parse(sql: SqlText) -> list[Node]:
     dialect = Spark()
     parser = _Parser(dialect=dialect, error_level=ErrorLevel.IMMEDIATE)
     try:
-        trees = parser.parse(dialect.tokenize(sql.text), sql.text)
+        tokens = dialect.tokenize(sql.text)
+        for token in tokens:
+            if token.token_type == TokenType.NUMBER and len(token.text) > LONGEST_NUMBER:
+                raise SqlError(
+                    f"a number of {len(token.text)} characters; a number has at most {LONGEST_NUMBER}",
+                    *sql.place(token.start),
+                )
+        trees = parser.parse(tokens, sql.text)
     except TokenError as error:
         raise _token_error(sql, str(error.__cause__ or error)) from None
     except ParseError as error:
