@@ -255,6 +255,23 @@ SAME = [
     ("SELECT count_if(b > 1) AS n FROM r", "SELECT count(*) FILTER (WHERE b > 1) AS n FROM r"),
     ("WITH q AS (SELECT a FROM r) SELECT a FROM q", "SELECT a FROM (SELECT a FROM r) AS q"),
     ("WITH q (z) AS (SELECT a FROM r) SELECT z FROM q", "SELECT z FROM (SELECT a FROM r) AS q (z)"),
+    (
+        "WITH q AS (SELECT a, sum(b) AS z FROM r GROUP BY a), p AS (SELECT x.a FROM q AS x, q AS y), u AS (SELECT a "
+        "FROM q) SELECT y.z FROM (WITH o AS (SELECT z FROM q) SELECT b FROM r) AS x JOIN q AS y ON x.b = y.a",
+        "SELECT y.z FROM (SELECT b FROM r) AS x JOIN (SELECT a, sum(b) AS z FROM r GROUP BY a) AS y ON x.b = y.a",
+    ),
+    (
+        "SELECT id IS NOT NULL AS x, a AS y, count(*) AS n FROM k, r GROUP BY id IS NOT NULL, y",
+        "SELECT TRUE AS x, a AS y, count(*) AS n FROM k, r GROUP BY a",
+    ),
+    (
+        "SELECT coalesce(1, a) AS one, a + 1 + NULL AS y, count(*) AS n FROM r GROUP BY one, a, a + 1",
+        "SELECT 1 AS one, CAST(NULL AS INT) AS y, count(*) AS n FROM r GROUP BY a, a + 1",
+    ),
+    (
+        "SELECT date_add(YEAR, 1, d) AS z FROM r AS q GROUP BY d",
+        "SELECT date_add(YEAR, 1, q.d) AS z FROM (SELECT d, a AS year FROM r) AS q GROUP BY d",
+    ),
     ("SELECT a AS y, y + 1 AS z FROM r", "SELECT a AS y, a + 1 AS z FROM r"),
     ("SELECT a FROM r WHERE d > '2026-01-01'", "SELECT a FROM r WHERE d > DATE '2026-01-01'"),
     ("SELECT a FROM r WHERE NOT a IS NULL", "SELECT a FROM r WHERE a IS NOT NULL"),

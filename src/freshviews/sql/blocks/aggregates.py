@@ -7,7 +7,7 @@ included, which must be equal. Equal calls share one ``AggregateCall``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sqlglot import exp
@@ -19,9 +19,9 @@ from freshviews.sql.expressions import coerce, logic
 from freshviews.sql.expressions.build import VOID, Fault, key, null
 from freshviews.sql.expressions.build import call as expression
 from freshviews.sql.expressions.cast import cast
-from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.expressions.expression import Binder, is_unit
 from freshviews.sql.text.parse import Node
-from freshviews.sql.text.refuse import GROUPINGS
+from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
 
 _SYNONYMS = {"mean": "avg", "any": "max", "some": "max", "bool_or": "max", "every": "min", "bool_and": "min"}
@@ -110,6 +110,22 @@ class Collector:
 
     def _typed(self, argument: Expr) -> Expr:
         return null(INT) if argument.type == VOID else argument
+
+
+def columns_outside(node: Node) -> Iterator[exp.Column]:
+    """The names of columns in an expression, left to right, but for those in aggregate calls and in subqueries."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, exp.Column):
+            if not is_unit(one):
+                yield one
+        elif not isinstance(one, (exp.Filter, exp.Query)) and not _is_aggregate(one):
+            waiting += reversed(list(one.iter_expressions()))
+
+
+def _is_aggregate(node: Node) -> bool:
+    return isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES | GROUPINGS
 
 
 def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], Expr]) -> AggregateCall:

@@ -19,6 +19,7 @@ from freshviews.sql.expressions.build import Fault, renamed
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, name_of, table_scope
 from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.refuse import check_table
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class FromBinder:
         if isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier):
             if node.args.get("db") is not None:
                 raise self.text.error(node, f"{self.text.of(node)}: tables have one name, without a schema")
+            check_table(self.text, node)
             return self._named(node, self.relation(node), node.alias or node.name, before, taken)
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
             raise self.text.unsupported(node, "a join in parentheses", "write the joins one after the other")

@@ -5,7 +5,7 @@ A query is one SELECT, or several under set operations. Every clause is either b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -15,7 +15,7 @@ from freshviews.catalog.catalog import Catalog, NameProblem, unknown
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.sql.blocks.aggregates import Collector
+from freshviews.sql.blocks.aggregates import Collector, columns_outside
 from freshviews.sql.blocks.block import with_query_names
 from freshviews.sql.blocks.bound import (
     Bound,
@@ -46,7 +46,7 @@ from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.scope import Entry, Scope, Source, name_of
 from freshviews.sql.names.star import columns_of, is_star
 from freshviews.sql.text.parse import Node, SqlText, parse
-from freshviews.sql.text.refuse import check_select, check_set_operation
+from freshviews.sql.text.refuse import check_cte, check_select, check_set_operation
 
 _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 
@@ -60,6 +60,7 @@ class _Cte:
     outer: Mapping[str, _Cte]
     view: ViewDef | None = None
     text: SqlText | None = None
+    is_bound: bool = False
 
 
 @dataclass
@@ -76,6 +77,8 @@ class ViewBinder:
     """The tables and views that the query and its plain views name."""
     plain: dict[str, _Cte] = field(default_factory=dict)
     """The plain views that the query names."""
+    _with_view: list[_Cte] = field(default_factory=list)
+    """The WITH queries that have an internal view."""
 
     def bind(self, node: Node, ctes: Mapping[str, _Cte] | None = None, around: Names | None = None) -> Bound:
         """Return the SELECTs of a query.
@@ -83,7 +86,15 @@ class ViewBinder:
         ``around``: the names of the enclosing query, which WHERE may use. Raises SqlError or UnsupportedSql with the
         place.
         """
-        ctes = self._with(node, ctes or {})
+        outer = ctes or {}
+        known = self._with(node, outer)
+        bound = self._query(node, known, around)
+        if known is not outer:
+            self._bind_unused(node.args["with_"], known)
+        return bound
+
+    def _query(self, node: Node, ctes: Mapping[str, _Cte], around: Names | None) -> Bound:
+        """Bind a query whose WITH queries are known."""
         if isinstance(node, (exp.Subquery, exp.SetOperation)):
             check_set_operation(self.text, node)
             clause = clause_of(self.text, node)
@@ -125,9 +136,28 @@ class ViewBinder:
         if clause.args.get("recursive"):
             raise self.text.unsupported(clause, "WITH RECURSIVE", "WITH queries that do not refer to themselves")
         known = dict(outer)
+        seen: set[str] = set()
         for cte in clause.expressions:
-            known[cte.alias.lower()] = _Cte(cte, dict(known))
+            name = cte.alias.lower()
+            check_cte(self.text, cte)
+            if name in seen:
+                raise self.text.error(cte, f"{cte.alias} stands twice in WITH; give one of them another name")
+            seen.add(name)
+            known[name] = _Cte(cte, dict(known))
         return known
+
+    def _bind_unused(self, clause: exp.With, known: Mapping[str, _Cte]) -> None:
+        """Check the WITH queries that nothing reads: bind them, and drop the internal views that they would need."""
+        internal = len(self.internal)
+        # A later one may read an earlier one, which is then checked with it.
+        for cte in reversed([known[one.alias.lower()] for one in clause.expressions]):
+            if not cte.is_bound:
+                self._of_cte(cte)
+        dropped = self.internal[internal:]
+        del self.internal[internal:]
+        for one in self._with_view:
+            if one.view is not None and any(one.view is view for view in dropped):
+                one.view = None
 
     def _first_of(self, bound: Bound, clause: Clause, node: Node) -> Bound:
         """The first rows of a set operation or of a query in parentheses, ordered by its columns."""
@@ -220,6 +250,7 @@ class ViewBinder:
         return Source(table.name, found.name, found.columns)
 
     def _of_cte(self, cte: _Cte) -> Select | Source:
+        cte.is_bound = True
         if cte.view is not None:
             return self.source_of(cte.view)
         binder = self if cte.text is None else replace(self, text=cte.text)
@@ -235,6 +266,7 @@ class ViewBinder:
                 columns = tuple(replace(c, name=n) for c, n in zip(view.columns, names, strict=True))
                 view = self.internal[-1] = _with_names(view, columns)
             cte.view = view
+            self._with_view.append(cte)
             return self.source_of(view)
         if names:
             made = replace(made, items=tuple(replace(i, name=n) for i, n in zip(made.items, names, strict=True)))
@@ -278,7 +310,9 @@ class _SelectBinder:
         collector = self._collector(joined.scope, kind == "groups", _no_sets(text) if sets is None else sets.grouping)
         items, nodes = self._items(joined.scope, collector, sets)
         named = _aliases(items, nodes)
-        groups = self._groups(by, joined.scope, items, nodes) if sets is None else sets.groups
+        every = self._groups(by, joined.scope, items, nodes) if sets is None else ()
+        # A constant is the same in all rows.
+        groups = tuple(g for g in every if not isinstance(g.expr, Literal)) if sets is None else sets.groups
         # Grouping sets resolved their groups when the items were bound.
         known = groups if sets is None else ()
         columns = len(items)
@@ -297,6 +331,9 @@ class _SelectBinder:
         over = tuple(
             replace(item, expr=self._grouped(item.expr, known, one, joined.scope))
             for item, one in zip(items, nodes, strict=True)
+        )
+        self._refuse_ungrouped(
+            (*nodes[:columns], *([] if having is None else [having.this])), every, joined.scope, sets
         )
         calls = tuple(collector.calls)
         select = Select(kind, joined.sources, joined.conjuncts, over, groups, calls, test, joined.absent)
@@ -411,12 +448,11 @@ class _SelectBinder:
     def _groups(
         self, by: Written | None, scope: Scope, items: tuple[Item, ...], nodes: tuple[Node, ...]
     ) -> tuple[Item, ...]:
-        """The group expressions, each once. Constants are left out."""
+        """The group expressions, each once."""
         chosen: dict[tuple[object, ...], Item] = {}
         for item, node, _ in () if by is None else self._bound_groups(by, scope, items, nodes):
             check_group(self.views.text, item, node)
-            if not isinstance(item.expr, Literal):
-                chosen.setdefault(key(item.expr), item)
+            chosen.setdefault(key(item.expr), item)
         return tuple(chosen.values())
 
     def _bound_groups(
@@ -448,13 +484,37 @@ class _SelectBinder:
         loose = ungrouped(made)
         if loose is None:
             return made
+        raise _ungrouped(self.views.text, self._naming(loose, node, scope), name_of(loose.name))
+
+    def _refuse_ungrouped(
+        self, nodes: Iterable[Node], groups: tuple[Item, ...], scope: Scope, sets: GroupingSets | None
+    ) -> None:
+        """Raise SqlError for an ungrouped column that the bound expression lacks, since the value does not depend on
+        it: ``COALESCE(1, b)``. ``groups`` are all expressions of GROUP BY, constants included."""
         text = self.views.text
-        name = name_of(loose.name)
-        raise text.error(
-            self._naming(loose, node, scope),
-            f"column {name} is neither in GROUP BY nor inside an aggregate function; "
-            f"add it to GROUP BY, or take MIN({name})",
-        )
+        known = {key(group.expr) for group in groups}
+        binder = Binder(text, lambda c: scope.resolve(text, c), "SELECT")
+
+        def is_group(part: Node) -> bool:
+            if sets is not None:
+                return sets.of(part) is not None
+            try:
+                return key(binder.bind(part)) in known
+            except SqlError:
+                return False
+
+        for node in nodes:
+            # Columns that stand by themselves are in the bound expression.
+            for column in () if is_star(node) or isinstance(node.unalias(), exp.Column) else columns_outside(node):
+                found = scope.find(column)
+                # A name that is no column of FROM is an alias: of an expression that is checked where it stands.
+                if found is None or (sets is None and ungrouped(over_groups(found.expr, groups)) is None):
+                    continue
+                part: Node = column
+                while not is_group(part):
+                    if part is node or part.parent is None:
+                        raise _ungrouped(text, column, found.name)
+                    part = part.parent
 
     def _naming(self, column: Column, node: Node, scope: Scope) -> Node:
         """The part of the text that names the column."""
@@ -475,6 +535,14 @@ def _query_of(view: PlainView) -> tuple[exp.CTE, Mapping[str, _Cte], None, SqlTe
     names = node.this.expressions if isinstance(node.this, exp.Schema) else []
     alias = exp.TableAlias(this=exp.to_identifier(view.name), columns=names)
     return exp.CTE(this=node.args["expression"], alias=alias), {}, None, text
+
+
+def _ungrouped(text: SqlText, place: Node, name: str) -> SqlError:
+    return text.error(
+        place,
+        f"column {name} is neither in GROUP BY nor inside an aggregate function; "
+        f"add it to GROUP BY, or take MIN({name})",
+    )
 
 
 def _with_names(view: ViewDef, columns: tuple[ColumnDef, ...]) -> ViewDef:

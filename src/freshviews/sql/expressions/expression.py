@@ -73,6 +73,17 @@ _REFUSED: dict[type[Node], tuple[str, str]] = {
 }
 
 
+_WITH_UNIT = frozenset(("date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff"))
+
+
+def is_unit(node: Node) -> bool:
+    """Whether a bare word is a unit, as in ``timestampadd(MONTH, 1, t)``, and no column."""
+    call = node.parent
+    if not isinstance(node, exp.Column) or not isinstance(call, exp.Anonymous):
+        return False
+    return call.name.lower() in _WITH_UNIT and len(call.expressions) == 3 and call.expressions[0] is node
+
+
 @dataclass(frozen=True)
 class Binder:
     """Binds expressions of one clause, which ``clause`` names in errors. ``aggregate`` and ``subquery`` bind calls and
@@ -220,16 +231,7 @@ class Binder:
         for argument in inner.expressions:
             if isinstance(argument, exp.Distinct):
                 raise self.text.error(argument, f"DISTINCT stands in aggregate functions, which {name} is not")
-        return scalar(name, [self._argument(name, i, arg) for i, arg in enumerate(inner.expressions)])
-
-    def _argument(self, function: str, position: int, node: Node) -> Expr:
-        """An argument; the unit of ``timestampadd(MONTH, 1, t)`` and the like is a bare word."""
-        if function in ("date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff"):
-            parent = node.parent
-            three = parent is not None and len(parent.expressions) == 3
-            if three and position == 0 and isinstance(node, exp.Column):
-                return text(node.name)
-        return self.bind(node)
+        return scalar(name, [text(arg.name) if is_unit(arg) else self.bind(arg) for arg in inner.expressions])
 
     def _is(self, node: exp.Is) -> Expr:
         value, what = self.bind(node.this), node.expression

@@ -24,6 +24,9 @@ _CLAUSES: dict[str, tuple[str, str]] = {
     "by_name": ("BY NAME", "list the columns of each SELECT in one order"),
     "kind": ("SELECT AS STRUCT", "list the columns"),
     "totals": ("WITH TOTALS", "GROUP BY ... WITH ROLLUP has a row of the totals"),
+    "version": ("time travel (VERSION AS OF, TIMESTAMP AS OF)", "a view reads its tables as they are now"),
+    "hints": ("WITH (...) after a table", "leave it out"),
+    "materialized": ("AS [NOT] MATERIALIZED in a WITH query", "leave it out"),
 }
 
 _LIMIT = ("order", "limit", "offset")
@@ -32,6 +35,8 @@ _READ = {
     exp.SetOperation: ("this", "expression", "distinct", "with_", *_LIMIT),
     exp.Subquery: ("this", "alias", "with_", *_LIMIT),
     exp.Group: ("expressions", "all", "rollup", "cube", "grouping_sets"),
+    exp.Table: ("this", "db", "catalog", "alias", "joins"),
+    exp.CTE: ("this", "alias"),
 }
 
 AGGREGATES = frozenset(
@@ -105,6 +110,20 @@ def check_select(text: SqlText, node: exp.Select) -> None:
 def check_set_operation(text: SqlText, node: Node) -> None:
     """Raise UnsupportedSql for a refused clause of a UNION, EXCEPT, INTERSECT or query in parentheses."""
     _check(text, node, exp.SetOperation if isinstance(node, exp.SetOperation) else exp.Subquery)
+
+
+def check_table(text: SqlText, node: exp.Table) -> None:
+    """Raise UnsupportedSql for a refused clause after a table in FROM."""
+    _check(text, node, exp.Table)
+    alias = node.args.get("alias")
+    # sqlglot reads ``t@v1`` as a table and its alias ``@v1``.
+    if alias is not None and isinstance(alias.this, exp.Parameter):
+        raise text.unsupported(alias, "time travel (table@version)", _CLAUSES["version"][1])
+
+
+def check_cte(text: SqlText, node: exp.CTE) -> None:
+    """Raise UnsupportedSql for a refused clause of a WITH query."""
+    _check(text, node, exp.CTE)
 
 
 def _check(text: SqlText, node: Node, kind: type[Node]) -> None:
