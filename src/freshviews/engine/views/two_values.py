@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from freshviews.engine.codes.code_batch import Codes
+from freshviews.errors import shown
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.query.block import SET, Block
-from freshviews.errors import shown
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import SqlType
 from freshviews.types.values import decode_value
