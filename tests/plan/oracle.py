@@ -69,6 +69,7 @@ def _derivations(
 ) -> Iterator[tuple[dict[str, int], dict[Lift, int], int]]:
     """(variables, values of the lifts inside atoms, product of multiplicities), one for each choice of a
     row per atom."""
+    atoms = _in_order(atoms)
     stored = [list(_rows_of(query, atom, database[atom.relation], dictionary)) for atom in atoms]
     excluded = [
         (atom.variables, {tuple(values.values()) for values, _, _ in _rows_of(query, atom, found, dictionary)})
@@ -85,11 +86,34 @@ def _derivations(
             if all(evaluate(c, variables, dictionary) == 1 for c in query.conditions):
                 yield variables, lifts, multiplicity
             return
-        for values, inside, times in stored[i]:
+        given, rows = atoms[i].given, stored[i]
+        if given is not None:
+            rows = [row for row in rows if all(variables[v] == row[0][v] for v in given)]
+            rows = rows or [_default_row(query, atoms[i], variables)]
+        for values, inside, times in rows:
             if all(variables.get(v, code) == code for v, code in values.items()):
                 yield from choose(i + 1, {**variables, **values}, {**lifts, **inside}, multiplicity * times)
 
     return choose(0, {}, {}, 1)
+
+
+def _in_order(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+    """The atoms, optional ones after those that bind their given variables."""
+    order = [atom for atom in atoms if atom.given is None]
+    left = [atom for atom in atoms if atom.given is not None]
+    while left:
+        bound = {v for atom in order for v in atom.variables}
+        order.append(next(atom for atom in left if bound.issuperset(atom.given or ())))
+        left.remove(order[-1])
+    return tuple(order)
+
+
+def _default_row(
+    query: Query, atom: Atom, variables: Mapping[str, int]
+) -> tuple[dict[str, int], dict[Lift, int], int]:
+    """The row of an optional atom for given values that no row has."""
+    values = {v: variables[v] if v in (atom.given or ()) else NULL for v in atom.variables}
+    return values, {lift: 0 for a in query.aggregates for lift in a.lifts if lift.atom == atom.name}, 1
 
 
 def _rows_of(

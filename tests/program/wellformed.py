@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from freshviews.expr.nodes import columns_of
-from freshviews.program.payload import MULTIPLICITY, Component, ComponentOf, Monomial, Value
+from freshviews.program.payload import MULTIPLICITY, ZERO, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated, Held, Listed, SliceSource, Source, UnionSource
 from freshviews.program.statements import (
@@ -162,7 +162,8 @@ class _Check:
                 case If(condition, inner):
                     assert variables.issuperset(columns_of(condition)), statement
                     self.body(inner, variables, rows, open_views)
-                case Lookup(view, key, alias, inner, otherwise):
+                case Lookup(view, key, alias, inner, otherwise, optional):
+                    assert not (optional and otherwise)
                     assert variables.issuperset(key), f"{view}[{key}] is looked up with unbound variables"
                     self.row(alias, variables, rows)
                     components = self.view(view, key)
@@ -285,7 +286,7 @@ class _Check:
     def monomial(
         self, monomial: Monomial, ring: str, variables: set[str], rows: dict[str, tuple[Component, ...]]
     ) -> None:
-        assert monomial.coefficient != 0
+        assert monomial.coefficient != 0 or monomial == ZERO
         rings = []
         for factor in monomial.factors:
             match factor:

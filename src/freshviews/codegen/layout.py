@@ -1,7 +1,8 @@
 """Layouts in memory: the words of a program's state and of the rows of its views.
 
 State words: status, changes buffer, whether changes are wanted, constants, then a table per view, then a scratch block
-per real accumulator, then the balance of a program with partitions. Status words: error code, first row at fault,
+per real accumulator, then the balance of a program with partitions, then the default row of each view that is read as
+optional. Status words: error code, first row at fault,
 steps counted.
 """
 
@@ -9,12 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from freshviews.program.payload import Component
+from freshviews.program.payload import COUNT, Component
 from freshviews.program.program import Program
-from freshviews.program.statements import Sum
+from freshviews.program.statements import Body, Lookup, Loop, Sum
 from freshviews.program.structure import visit
 from freshviews.program.views import View
 from freshviews.ring import RINGS
+from freshviews.types import NULL
 
 STATUS = 0
 CHANGES = 1
@@ -72,11 +74,34 @@ def balance_word(program: Program) -> int:
     return table_word(program, program.views[-1].name) + 1 + len(set(real_scratch(program).values()))
 
 
+def default_word(program: Program, view: str) -> int:
+    """The state word that holds the address of the default row of a view."""
+    return balance_word(program) + 1 + default_views(program).index(view)
+
+
+def default_views(program: Program) -> list[str]:
+    """The views whose default rows are read."""
+    found = (s.view for body in _bodies(program) for s in visit(body) if isinstance(s, Lookup | Loop) and s.optional)
+    return list(dict.fromkeys(found))
+
+
+def default_row(view: View) -> list[int]:
+    """The words of the default row of a view: NULL in the key, a count of 1, 0 in all other components."""
+    layout = row_layout(view)
+    words = [NULL] * layout.key + [0] * layout.payload
+    words[layout.offsets[COUNT]] = 1
+    return words
+
+
+def _bodies(program: Program) -> tuple[Body, ...]:
+    return (*(trigger.body for trigger in program.triggers), *program.result.bodies, program.upkeep.statements)
+
+
 def real_scratch(program: Program) -> dict[tuple[str, str], int]:
     """State words of the scratch blocks: one per accumulator name and real component."""
     found: dict[tuple[str, str], int] = {}
     first = table_word(program, program.views[-1].name) + 1
-    for body in (*(trigger.body for trigger in program.triggers), *program.result.bodies, program.upkeep.statements):
+    for body in _bodies(program):
         for statement in visit(body):
             if isinstance(statement, Sum):
                 for component in statement.components:

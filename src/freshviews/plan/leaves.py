@@ -9,9 +9,10 @@ others: the product ring, without repeated components.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from freshviews.plan.naming import lift_names
-from freshviews.program.payload import COUNT, MULTIPLICITY, Component, ComponentOf, Monomial, Value
+from freshviews.program.payload import COUNT, MULTIPLICITY, ZERO, Component, ComponentOf, Monomial, Value
 from freshviews.program.program import Parameter, Trigger
 from freshviews.program.statements import Add, Let, Statement
 from freshviews.program.views import View
@@ -23,12 +24,15 @@ class Carrier:
     """A factor of a payload product: the row of a view, known by ``alias``, or the update (``alias`` None).
 
     ``components`` are the aggregates, besides the count, that the row stores. ``lifts`` are pairs of an aggregate and
-    the variable that holds its lift, for the update and for lifts across atoms.
+    the variable that holds its lift, for the update and for lifts across atoms. ``sign`` and ``zeros``, the aggregates
+    that it makes 0, are for a default row that comes or goes.
     """
 
     alias: str | None
     components: frozenset[str] = frozenset()
     lifts: tuple[tuple[str, Value], ...] = ()
+    sign: int = 1
+    zeros: frozenset[str] = frozenset()
 
 
 def lifted_in(query: Query, atoms: frozenset[str]) -> tuple[Aggregate, ...]:
@@ -58,8 +62,12 @@ def all_components(query: Query) -> tuple[Component, ...]:
 def product(components: tuple[Component, ...], carriers: tuple[Carrier, ...]) -> tuple[Monomial, ...]:
     """A monomial per component: the product of that component of each carrier, or of its count where the carrier lacks
     it."""
+    sign = prod(carrier.sign for carrier in carriers)
+    zeros = frozenset[str]().union(*(carrier.zeros for carrier in carriers))
     return tuple(
-        Monomial(tuple(f for carrier in carriers for f in _factors(component.name, carrier)))
+        ZERO
+        if component.name in zeros
+        else Monomial(tuple(f for carrier in carriers for f in _factors(component.name, carrier)), sign)
         for component in components
     )
 

@@ -37,7 +37,11 @@ MULTIPLICITY = Value("@m")
 
 @dataclass(frozen=True)
 class Monomial:
-    """``coefficient`` times the product of the factors; at most one of them is of ring ``real``."""
+    """``coefficient`` times the product of the factors; at most one of them is of ring ``real``. A coefficient of 0 has
+    no factors."""
 
     factors: tuple[ComponentOf | Value, ...]
     coefficient: int = 1
+
+
+ZERO = Monomial((), 0)

@@ -245,10 +245,12 @@ class _Printer:
                 yield f"let {_name(variable)} = {print_expression(expr)}"
             case If(condition, body):
                 yield from self.block(f"if {print_expression(condition)}:", body, rows)
-            case Lookup(view, key, alias, body, otherwise):
+            case Lookup(view, key, alias, body, otherwise, optional):
                 self.held[alias] = view
                 head = f"{alias} := {view}[{', '.join(key)}]"
-                if body:
+                if optional:
+                    yield from self.block(f"with {head} or default:", body, {**rows, alias: self.views[view]})
+                elif body:
                     yield from self.block(f"if {head}:", body, {**rows, alias: self.views[view]})
                 if otherwise:
                     yield from self.block("else:" if body else f"if no {head[head.index(':=') + 3:]}:", otherwise, rows)
@@ -330,7 +332,7 @@ class _Printer:
         bound = [name for i, name in enumerate(loop.key) if i not in loop.bound]
         self.held[loop.alias] = loop.view
         place = _slice(loop.view, loop.key, loop.bound, loop.among)
-        head = f"for {', '.join([*bound, loop.alias])} in {place}:"
+        head = f"for {', '.join([*bound, loop.alias])} in {place}{' or default' if loop.optional else ''}:"
         return self.block(head, loop.body, {**rows, loop.alias: self.views[loop.view]})
 
     def payload(

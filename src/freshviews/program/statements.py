@@ -39,13 +39,18 @@ class If:
 
 @dataclass(frozen=True)
 class Lookup:
-    """Looks up a row by its whole key. Runs the body with ``alias`` as the row, or ``otherwise`` if there is none."""
+    """Looks up a row by its whole key. Runs the body with ``alias`` as the row, or ``otherwise`` if there is none.
+
+    ``optional``: if there is none, the body runs with the default row of the view, which has a count of 1 and 0 in all
+    other components.
+    """
 
     view: str
     key: tuple[str, ...]
     alias: str
     body: tuple[Statement, ...]
     otherwise: tuple[Statement, ...] = ()
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,8 @@ class Loop:
 
     ``key`` names a variable per position; the loop binds those at the other positions. ``bound`` is empty for a scan of
     the whole view, else an index that the view declares. With ``among``, the loop visits the rows of that subset only,
-    and ``bound`` is an index of the subset, possibly the empty one.
+    and ``bound`` is an index of the subset, possibly the empty one. ``optional``: if there is no such row, the body
+    runs once, with the default row of the view and NULL for the variables that the loop binds.
     """
 
     view: str
@@ -63,6 +69,7 @@ class Loop:
     alias: str
     body: tuple[Statement, ...]
     among: str = ""
+    optional: bool = False
 
 
 @dataclass(frozen=True)

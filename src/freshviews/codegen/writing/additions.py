@@ -10,6 +10,7 @@ from __future__ import annotations
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.payloads import add_integer, add_real, integer, zero_test
+from freshviews.program.payload import ZERO
 from freshviews.program.statements import Add, Body, is_always
 from freshviews.program.views import View
 from freshviews.ring import RINGS
@@ -73,6 +74,8 @@ def _remove(context: Context, view: View, row: str) -> None:
 def _write_payload(context: Context, statement: Add, view: View, row: str) -> None:
     offsets = row_layout(view).offsets
     for name, monomial in zip(statement.components, statement.payload, strict=True):
+        if monomial == ZERO:
+            continue
         if RINGS[view.component(name).ring].words > 1:
             add_real(context, f"{row} + {8 * offsets[name]}", monomial)
         else:

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from freshviews.codegen.layout import balance_word, table_word
+from freshviews.codegen.layout import balance_word, default_word, table_word
 from freshviews.codegen.writer import Writer, tuple_of
 from freshviews.program.payload import MULTIPLICITY
 from freshviews.program.program import Program
@@ -145,6 +145,10 @@ class Context:
         for view in dict.fromkeys(views):
             if view not in self.scratch:
                 self.line(f"{self.table(view)} = {self.handle(view)}")
+
+    def default(self, view: str) -> str:
+        """The default row of a view, read off the state."""
+        return f"load(state, {default_word(self.program, view)})"
 
     def load_balance(self) -> None:
         self.line(f"{self.balance} = load(state, {balance_word(self.program)})")

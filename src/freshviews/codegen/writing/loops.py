@@ -29,6 +29,11 @@ def write_lookup(context: Context, statement: Lookup) -> Context:
     if view.journal:
         present += f" and not is_zero({context.table(view.name)}, {row})"
     inner = context.with_alias(statement.alias, view)
+    if statement.optional:
+        with context.block(f"if not ({present}):" if view.journal else f"if {row} == 0:"):
+            context.line(f"{row} = {context.default(view.name)}")
+        inner.body(statement.body)
+        return context
     with context.block(f"if {present}:"):
         inner.body(statement.body)
     if statement.otherwise:
@@ -80,8 +85,12 @@ def write_loop(context: Context, loop: Loop, group: str = "", other: str = "") -
     width, rows, at = (context.fresh(f"{loop.alias}_{word}") for word in ("bytes", "rows", "at"))
     if not (loop.bound or loop.among):
         _hoist(context, table, rows, width)
-        with context.block(f"for {at} in range(load({table}, USED)):"):
-            _write_turn(context, loop, f"{rows} + {at} * {width}")
+        turns, address = f"load({table}, USED)", f"{rows} + {at} * {width}"
+        if loop.optional:
+            turns = f"{turns} if load({table}, LIVE) > 0 else 1"
+            address = f"{address} if load({table}, LIVE) > 0 else {context.default(loop.view)}"
+        with context.block(f"for {at} in range({turns}):"):
+            _write_turn(context, loop, address)
         return
     group = group or context.slice(loop)
     numbers = context.fresh(f"{loop.alias}_numbers")
@@ -95,11 +104,15 @@ def write_loop(context: Context, loop: Loop, group: str = "", other: str = "") -
     here = _Slice(group, at, other, scanned)
     if not context.outlined:
         _prefetch(context, loop, here, address)
-    alone = len(loop.body) == 1 and len(context.program.result.emitted) == 1 and Emit not in context.instead
+    alone = not loop.optional and len(loop.body) == 1 and len(context.program.result.emitted) == 1 and Emit not in context.instead
     if not view.journal and alone and isinstance(loop.body[0], Emit):
         _write_emit_slice(context, loop, loop.body[0], here, address)
         return
-    with context.block(f"for {at} in range(slice_count({group})):"):
+    turns = f"slice_count({group})"
+    if loop.optional:
+        address = f"{address} if {turns} > 0 else {context.default(loop.view)}"
+        turns = f"max({turns}, 1)"
+    with context.block(f"for {at} in range({turns}):"):
         _write_turn(context, loop, address, here)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writing.context import Context
-from freshviews.program.payload import ComponentOf, Monomial, Value
+from freshviews.program.payload import ZERO, ComponentOf, Monomial, Value
 from freshviews.program.statements import Emit, Into, Sum
 from freshviews.program.views import View
 from freshviews.ring import RINGS
@@ -76,6 +76,8 @@ def write_into(context: Context, statement: Into) -> None:
     assert isinstance(total, Sum)
     for component, monomial in zip(total.components, statement.payload, strict=True):
         local = context.local(statement.alias, component.name)
+        if monomial == ZERO:
+            continue
         if component.ring == "real":
             add_real(context, local, monomial)
         else:

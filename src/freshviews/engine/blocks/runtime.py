@@ -15,6 +15,9 @@ from freshviews.codegen.layout import (
     FIRST_TABLE,
     STATUS_WORDS,
     balance_word,
+    default_row,
+    default_views,
+    default_word,
     emitted_integers,
     emitted_row,
     real_scratch,
@@ -63,7 +66,8 @@ class BlockState:
         self.width = width
         self._dictionary = dictionary
         scratch = len(set(real_scratch(program).values()))
-        self._state = np.zeros(FIRST_TABLE + len(program.views) + scratch + 1, np.int64)
+        self._defaults = [np.array(default_row(program.view(name)), np.int64) for name in default_views(program)]
+        self._state = np.zeros(FIRST_TABLE + len(program.views) + scratch + 1 + len(self._defaults), np.int64)
         self.status = np.zeros(STATUS_WORDS, np.int64)
         self._constants = np.array([dictionary.encode(text) for text in compiled.constants] or [0], np.int64)
         self._scratch = np.zeros((max(scratch, 1), REAL_WORDS), np.int64)
@@ -88,6 +92,8 @@ class BlockState:
         words = balances.FIRST_PARTITION + len(partitions) * balances.PARTITION_WORDS
         self._balance = np.zeros(words, np.int64)
         self._state[balance_word(program)] = address(self._balance)
+        for name, row in zip(default_views(program), self._defaults, strict=True):
+            self._state[default_word(program, name)] = address(row)
         self._updates = self._rows_read = 0
         self._reset_balance()
         self._calls = [call_of(trigger) for trigger in compiled.triggers]

@@ -44,13 +44,14 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
+from freshviews.plan.optional import OptionalView, optional_view, update_negated, update_optional
 from freshviews.plan.strategy import BagPlanner, Request, Strategy
 from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.rewrite import rename, scale
 from freshviews.program.statements import Add, If, Into, Let, Lookup, Loop, Smaller, Statement, Sum
-from freshviews.program.structure import visit
+from freshviews.program.structure import bodies, visit
 from freshviews.program.views import View
 from freshviews.query import variable_order
 from freshviews.query.dependencies import FD, closure
@@ -64,11 +65,19 @@ Keys = tuple[frozenset[int], ...]
 
 @dataclass(frozen=True)
 class Store:
-    """Atoms that share one stored view."""
+    """Atoms that share one stored view. An optional or a negated atom has a store of its own."""
 
     view: View
     atoms: tuple[Atom, ...]
     unique: Keys = ()
+    optional: OptionalView | None = None
+    negated: bool = False
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The view, and its indicator where it has one."""
+        indicator = None if self.optional is None else self.optional.indicator
+        return (self.view,) if indicator is None else (self.view, indicator)
 
 
 def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
@@ -78,7 +87,7 @@ def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
     indexes: Indexes = {}
     triggers = tuple(_trigger(query, store, stores, indexes, names) for store in stores)
     result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
-    stored = [] if len(query.atoms) == 1 else [store.view for store in stores]
+    stored = [] if len(stores) == 1 == len(query.atoms) else [view for store in stores for view in store.views]
     views = (*(replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in stored), result)
     worst = max(update_exponents(query, dependencies).values())
     update = "O(1)" if worst == 0 else "O(N)" if worst == 1 else f"O(N^{worst})"
@@ -140,17 +149,21 @@ def stores_of(query: Query, dependencies: tuple[FD, ...], names: Namer) -> tuple
     """The atoms, grouped by what is stored of them. A shared store has the name of the relation, another one that of
     the atom."""
     groups: dict[object, list[Atom]] = {}
-    for atom in query.atoms:
+    for atom in (*query.atoms, *query.negated):
         lifts = tuple(
             (a.name, lift.expr) for a in query.aggregates for lift in a.lifts if lift.atom == atom.name
         )
         # Lifts differ by occurrence, so only atoms without lifts share.
-        kind: object = (atom.relation, atom.columns, frozenset(atom.filters)) if not lifts else atom.name
+        alone = lifts or atom.given is not None or atom in query.negated
+        kind: object = atom.name if alone else (atom.relation, atom.columns, frozenset(atom.filters))
         groups.setdefault(kind, []).append(atom)
     stores = []
     for atoms in groups.values():
         name = names.view(atoms[0].name if len(atoms) == 1 else atoms[0].relation)
-        stores.append(Store(leaf_view(query, atoms[0], name), tuple(atoms), _unique(atoms[0], dependencies)))
+        first, view = atoms[0], leaf_view(query, atoms[0], name)
+        optional = None if first.given is None else optional_view(view, first.given, names)
+        unique = _unique(first, dependencies)
+        stores.append(Store(view, tuple(atoms), unique, optional, first in query.negated))
     return tuple(stores)
 
 
@@ -168,6 +181,8 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Ind
     if shared:
         parameters = namer.columns(parameters)
     names = tuple(p.name for p in parameters)
+    if store.optional is not None or store.negated:
+        return Trigger(first.relation, parameters, first.filters, _alone(query, store, stores, indexes, namer))
     terms: dict[tuple[Statement, ...], int] = {}
     for updated in non_empty_subsets(store.atoms):
         body = term(query, updated, names, stores, indexes, namer)
@@ -175,12 +190,27 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Ind
             body = canonical(body, frozenset(names), namer)
         terms[body] = terms.get(body, 0) + 1
     body = tuple(s for term, times in terms.items() for s in scale(term, times))
-    if len(query.atoms) > 1:
+    if len(stores) > 1 or len(query.atoms) > 1:
         key = names[: len(first.variables)]
         components = store.view.components
         payload = product(components, (update_carrier(query, first),))
         body += (Add(store.view.name, key, tuple(c.name for c in components), payload),)
     return Trigger(first.relation, parameters, first.filters, body)
+
+
+def _alone(
+    query: Query, store: Store, stores: tuple[Store, ...], indexes: Indexes, namer: Namer
+) -> tuple[Statement, ...]:
+    """The trigger of an optional or negated atom."""
+    (atom,) = store.atoms
+    update = (update_carrier(query, atom),)
+
+    def delta(carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+        return term(query, (atom,), atom.variables, stores, indexes, namer, carriers)
+
+    if store.optional is None:
+        return update_negated(store.view, update, delta)
+    return update_optional(store.optional, update, delta, namer)
 
 
 def non_empty_subsets(atoms: tuple[Atom, ...]) -> Iterator[tuple[Atom, ...]]:
@@ -195,9 +225,10 @@ def term(
     stores: tuple[Store, ...],
     indexes: Indexes,
     namer: Namer,
+    carriers: tuple[Carrier, ...] = (),
 ) -> tuple[Statement, ...]:
     """The delta term in which the atoms of ``updated`` take the update, whose variables are ``names``. The indexes that
-    loops need are added to ``indexes``."""
+    loops need are added to ``indexes``. ``carriers``: the change, where it is another one than the update."""
     mapping: dict[str, str] = {}
     equalities: list[Expr] = []
     for atom in updated:
@@ -217,20 +248,22 @@ def term(
     )
     held = {atom.name: store for store in stores for atom in store.atoms}
     steps = []
-    for atom in query.atoms:
+    for atom in (*query.atoms, *query.negated):
         if atom not in updated:
             store, alias = held[atom.name], namer.row(atom.name)
             key = tuple(mapping.get(v, v) for v in atom.variables)
-            steps.append(Step(store.view.name, key, alias, row_carrier(alias, store.view), store.unique))
+            carrier = None if store.negated else row_carrier(alias, store.view)
+            given = None if atom.given is None else tuple(mapping.get(v, v) for v in atom.given)
+            steps.append(Step(store.view.name, key, alias, carrier, store.unique, given, store.negated))
     free = tuple(mapping.get(v, v) for v in query.free)
-    update = update_carrier(query, updated[0])
+    change = carriers or (update_carrier(query, updated[0]),)
     once_more = Carrier(None, frozenset(), tuple((a.name, MULTIPLICITY) for a in query.aggregates))
     again = (once_more,) * (len(updated) - 1)
     bound = frozenset(mapping.values())
     keys = [(tuple(mapping.get(v, v) for v in a.variables), held[a.name].unique) for a in query.atoms]
     rules = tuple(FD(tuple(key[i] for i in sorted(one)), key) for key, unique in keys for one in unique)
     ordered = tuple(sorted(steps, key=lambda s: (s.view, tuple(v if v in bound else "~" for v in s.key))))
-    join = Join(bound, (update, *again), ordered, Pending(conditions, lifts), rules)
+    join = Join(bound, (*change, *again), ordered, Pending(conditions, lifts), rules)
     components = all_components(query)
     component_names = tuple(c.name for c in components)
     loops = any(not bound.issuperset(step.key) for step in steps)
@@ -279,8 +312,8 @@ def _rows(body: tuple[Statement, ...], unique: Mapping[str, Keys], loops: tuple[
             case Smaller(left=left, right=right):
                 # The smaller slice is at most as long as either slice.
                 worst = max(worst, min(_rows((side,), unique, loops) for side in (left, right)))
-            case If(body=inner) | Sum(body=inner) | Lookup(body=inner):
-                worst = max(worst, _rows(inner, unique, loops))
+            case If() | Sum() | Lookup() | Add():
+                worst = max(worst, *(_rows(inner, unique, loops) for inner in bodies(statement)))
     return worst
 
 

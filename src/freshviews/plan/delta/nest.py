@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from freshviews.errors import PlanError
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.plan.leaves import Carrier
 from freshviews.program.payload import Value
@@ -24,13 +25,30 @@ from freshviews.query.dependencies import FD, closure
 class Step:
     """A stored view to join with: its name, the variables of its key, the alias of its row, and the row as a factor of
     payloads. ``carrier`` is None if the payload is not multiplied in. ``unique``: sets of positions of the key; no two
-    rows agree on all positions of a set."""
+    rows agree on all positions of a set.
+
+    ``given``: the given variables of an optional view, whose default row is seen where they are bound and no row has
+    their values. ``negated``: the join goes on where the view has no row.
+    """
 
     view: str
     key: tuple[str, ...]
     alias: str
     carrier: Carrier | None
     unique: tuple[frozenset[int], ...] = ()
+    given: tuple[str, ...] | None = None
+    negated: bool = False
+
+    def is_optional(self, bound: frozenset[str]) -> bool:
+        """True if the default row can be seen. Where another variable is bound as well, to a value that is not NULL, no
+        default row has it."""
+        return self.given is not None and bound.intersection(self.key) == frozenset(self.given)
+
+    def can_be_looped_over(self, bound: frozenset[str]) -> bool:
+        """False as long as the join could have default rows for values of which it does not know yet."""
+        if self.negated:
+            return False
+        return self.given is None or self.is_optional(bound) or not bound.intersection(self.key) <= {*self.given}
 
 
 @dataclass(frozen=True)
@@ -101,7 +119,10 @@ def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> 
         return finish(join)
     for step in join.steps:
         if join.bound.issuperset(step.key):
-            return (Lookup(step.view, step.key, step.alias, nest(_take(join, step), finish, indexes, smaller)),)
+            body = nest(_take(join, step), finish, indexes, smaller)
+            if step.negated:
+                return (Lookup(step.view, step.key, step.alias, (), body),)
+            return (Lookup(step.view, step.key, step.alias, body, optional=step.is_optional(join.bound)),)
     step, twin = _choose(join)
     left = _loop(join, step, finish, indexes, smaller)
     if twin is None or not smaller:
@@ -125,11 +146,18 @@ def _determined(join: Join, step: Step) -> int:
 
 def _choose(join: Join) -> tuple[Step, Step | None]:
     """The view to loop over next, and one that binds the same variables, if there is one."""
-    touching = [s for s in join.steps if join.bound.intersection(s.key)] or list(join.steps)
+    steps = [s for s in join.steps if s.can_be_looped_over(join.bound)]
+    if not steps:
+        raise PlanError("the given variables of an optional view are bound by none of the views it is joined with")
+    touching = [s for s in steps if join.bound.intersection(s.key)] or steps
     step = min(touching, key=lambda s: (not _is_one_row(join, s), -_determined(join, s), len(_unbound(join, s))))
     if _is_one_row(join, step):
         return step, None
-    twins = [s for s in touching if s is not step and _unbound(join, s) == _unbound(join, step)]
+    if step.given is not None:
+        return step, None
+    twins = [
+        s for s in touching if s is not step and s.given is None and _unbound(join, s) == _unbound(join, step)
+    ]
     twin = next((s for s in twins if join.bound.intersection(s.key)), None)
     return step, twin
 
@@ -145,4 +173,4 @@ def _loop(join: Join, step: Step, finish: Finish, indexes: Indexes, smaller: boo
     if bound:
         indexes.setdefault(step.view, set()).add(bound)
     body = nest(_take(join, step), finish, indexes, smaller)
-    return Loop(step.view, step.key, bound, step.alias, body)
+    return Loop(step.view, step.key, bound, step.alias, body, optional=step.is_optional(join.bound))

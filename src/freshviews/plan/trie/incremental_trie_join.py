@@ -76,7 +76,7 @@ def plan(
     body = replace(query, aggregates=(Aggregate(COUNT, "integer"),))
     chosen = _placed(query, order) if order else best_key_order(body, dependencies, sizes)
     names = Namer(query)
-    stores = stores_of(replace(body, atoms=(*body.atoms, *query.negated)), (), names)
+    stores = stores_of(replace(body, atoms=(*body.atoms, *query.negated), negated=()), (), names)
     placed = tuple(c for c in query.conditions if columns_of(c))
     head = first_order.plan(_head(query, tuple(c for c in query.conditions if c not in placed or may_fail(c))))
     edits = []

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from freshviews.program.payload import MULTIPLICITY
+from freshviews.program.payload import COUNT, MULTIPLICITY
 from freshviews.program.reference.balances import Balances
 from freshviews.program.reference.listing import listed
 from freshviews.program.reference.ordered_rows import scanned, window
@@ -53,6 +53,8 @@ from freshviews.program.statements import (
 )
 from freshviews.program.upkeep import Evaluated
 from freshviews.program.views import View
+from freshviews.ring import RINGS
+from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 
 Level = dict[Key, list[int]]
@@ -215,9 +217,11 @@ class State(Tables):
                 case If(condition, inner):
                     if evaluate(condition, scope.variables, self.dictionary) == 1:
                         self.run(inner, scope)
-                case Lookup(name, key, alias, inner, otherwise):
+                case Lookup(name, key, alias, inner, otherwise, optional):
                     self.steps += 1
                     payload = self.views[name].get(scope.values(key))
+                    if payload is None and optional:
+                        payload = _default(self.program.view(name))
                     if payload is None:
                         self.run(otherwise, scope)
                     else:
@@ -331,6 +335,11 @@ class State(Tables):
             scope.rows[loop.alias] = (components, self.views[loop.view][key])
             scope.places[loop.alias] = (loop.view, key)
             self.run(loop.body, scope)
+        if loop.optional and not self.slice(loop, scope.variables):
+            self.steps += 1
+            scope.variables.update((v, NULL) for i, v in enumerate(loop.key) if i not in loop.bound)
+            scope.rows[loop.alias] = (components, _default(self.program.view(loop.view)))
+            self.run(loop.body, scope)
 
     def _leap(self, leap: Leap, scope: Scope) -> None:
         found = [self.tries[c.trie][len(c.key) - 1].get(scope.values(c.key[:-1]), []) for c in leap.cursors]
@@ -414,6 +423,11 @@ def _absent(view: View, payload: Payload) -> bool:
     """True if a row with this payload is absent. A tally does not count."""
     components = view.components[:-1] if view.tally else view.components
     return ring_of(components).is_zero(payload[: len(components)])
+
+
+def _default(view: View) -> Payload:
+    """The payload of the default row: a count of 1, and 0 in all other components."""
+    return tuple(1 if c.name == COUNT else RINGS[c.ring].zero for c in view.components)
 
 
 def _no_row(row: Key, payload: Payload) -> None:

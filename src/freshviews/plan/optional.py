@@ -1,0 +1,110 @@
+"""Optional and negated atoms: what an update of them is, for every strategy that joins views.
+
+An *optional view* has the rows of one optional atom, or of several where one hangs from another. Where it has no row
+with the values of its given variables, whoever reads it sees the default row. So when the first row with some values
+appears, the default row goes, and when the last one vanishes, it comes back. An update of ``S`` in ``R(x, k)
+S?(k, y)``, grouped by x::
+
+    on S(k, y) += m:                  and for SUM(y), where no variable but k is read:
+        for x, r in R[k]:                 on S(k) += m:
+            Q[x, y] += m * r                  d = sum:
+        S[k, y] += m                              d += (count: m, sum: m * y)
+            appears:                              S[k] += (count: m, sum: m * y)
+                E_S[k] += 1                           appears:  d += (count: -1, sum: 0)
+                    appears:                          vanishes: d += (count: 1, sum: 0)
+                        for x, r in R[k]:         if d:
+                            Q[x, NULL] -= r           for x, r in R[k]:
+            vanishes: the other way round                 Q[x] += r * d
+
+An update that neither brings the first row of some values nor takes the last one away costs what it costs in an inner
+join. The view of a *negated atom* has the rows that exclude others. It is joined where it has no row.
+
+Source: the indicator projections of F-IVM (Nikolic and Olteanu, SIGMOD 2018, section 6) and the domain maintenance of
+DBToaster (Koch et al., VLDB Journal 23(2), 2014, section 6) keep the same supports; the default row is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from freshviews.expr.nodes import Literal
+from freshviews.plan.leaves import Carrier, add_to, product
+from freshviews.plan.naming import Namer
+from freshviews.program.payload import COUNT, ZERO, Component, Monomial
+from freshviews.program.rewrite import rename
+from freshviews.program.statements import Add, Body, Into, Let, Sum
+from freshviews.program.views import View
+from freshviews.types import BIGINT
+
+Delta = Callable[[tuple[Carrier, ...]], Body]
+"""Writes what follows from the change of a view, given as the product of carriers."""
+
+
+@dataclass(frozen=True)
+class OptionalView:
+    """A view with its given variables, and its indicator: the values of these, each with the number of rows that have
+    it. The view is its own indicator if its whole key is given."""
+
+    view: View
+    given: tuple[str, ...]
+    indicator: View | None
+
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """The variables that are NULL in the default row."""
+        return tuple(v for v in self.view.key if v not in self.given)
+
+
+def optional_view(view: View, given: tuple[str, ...], names: Namer) -> OptionalView:
+    """The optional view, with a name for its indicator."""
+    own = tuple(v for v in view.key if v in given)
+    if own == view.key:
+        return OptionalView(view, own, None)
+    name = names.of(("indicator", view.name), f"E_{view.name}")
+    what = f"the values of {', '.join(own) or '()'} in {view.name}, with the number of rows of each"
+    return OptionalView(view, own, View(name, own, (Component(COUNT, "integer"),), definition=what))
+
+
+def update_optional(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, names: Namer) -> Body:
+    """Add a change, the product of carriers, to an optional view, and do what follows: for the change of its rows, and
+    for a default row that goes or comes back."""
+    return _summed(one, carriers, delta, names) if one.indicator is None else _by_row(one, carriers, delta, names)
+
+
+def _summed(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, names: Namer) -> Body:
+    """The default row has the key of the row that changes: both changes are one sum."""
+    components = one.view.components
+    total = names.of(("change", one.view.name), f"d_{one.view.name.lower()}")
+
+    def default(sign: int) -> Body:
+        return (Into(total, tuple(Monomial((), sign) if c.name == COUNT else ZERO for c in components)),)
+
+    add = replace(add_to(one.view, carriers), appear=default(-1), vanish=default(1))
+    carrier = Carrier(total, frozenset(c.name for c in components if c.name != COUNT))
+    return (Sum(total, components, (Into(total, product(components, carriers)), add), delta((carrier,))),)
+
+
+def _by_row(one: OptionalView, carriers: tuple[Carrier, ...], delta: Delta, names: Namer) -> Body:
+    assert one.indicator is not None
+    nulls = {v: names.of(("null", one.view.name, v), f"no_{v}") for v in one.opened}
+    zeros = frozenset(c.name for c in one.view.components if c.name != COUNT)
+
+    def default(sign: int) -> Body:
+        body = rename(delta((Carrier(None, sign=sign, zeros=zeros),)), nulls, {})
+        return (*(Let(name, Literal(None, BIGINT)) for name in nulls.values()), *body)
+
+    counted = Add(one.indicator.name, one.given, (COUNT,), (Monomial(()),), appear=default(-1))
+    uncounted = Add(one.indicator.name, one.given, (COUNT,), (Monomial((), -1),), vanish=default(1))
+    return (*delta(carriers), replace(add_to(one.view, carriers), appear=(counted,), vanish=(uncounted,)))
+
+
+def update_negated(view: View, carriers: tuple[Carrier, ...], delta: Delta) -> Body:
+    """Add a change to the view of a negated atom, and do what follows where a row appears or vanishes."""
+    return (
+        replace(
+            add_to(view, carriers),
+            appear=delta((Carrier(None, sign=-1),)),
+            vanish=delta((Carrier(None, sign=1),)),
+        ),
+    )
