@@ -85,13 +85,21 @@ def _named(request: Request) -> Plan | None:
     if name not in STRATEGIES:
         known = ", ".join(sorted(STRATEGIES))
         raise PlanError(f"view {view.name}: there is no strategy '{name}'; 'freshviews.strategy' takes {known}")
+    _check_kinds(request, STRATEGIES[name])
     return _plan(request, STRATEGIES[name], NAMED)
+
+
+def _check_kinds(request: Request, strategy: Strategy) -> None:
+    """Raise PlanError where the named strategy does not join some kind of the query's atoms."""
+    for kind in sorted(request.kinds - strategy.kinds):
+        others = ", ".join(name for name, one in STRATEGIES.items() if kind in one.kinds)
+        raise PlanError(f"view {request.view.name}: strategy {strategy.name} has no {kind}; name {others}, or none")
 
 
 def _preferred(request: Request) -> Plan:
     """The plan by the first preference whose condition holds."""
     for one in PREFERENCES:
-        reason = one.condition(request)
+        reason = one.condition(request) if request.kinds <= one.strategy.kinds else None
         if reason is not None:
             plan = _plan(request, one.strategy, reason)
             bounds = (*plan.program.bounds, *one.note(request.query))

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from freshviews.plan.assemble import assembled
 from freshviews.plan.delta import first_order
-from freshviews.plan.strategy import Strategy
+from freshviews.plan.strategy import EVERY_KIND, Strategy
 from freshviews.program.program import Program
 from freshviews.program.upkeep import Recomputed
 from freshviews.query.query import Query
@@ -27,4 +27,4 @@ def plan(query: Query) -> Program:
     return replace(first_order.plan(query), strategy="recompute", bounds=bounds, upkeep=Recomputed())
 
 
-STRATEGY = Strategy("recompute", assembled(plan), plan)
+STRATEGY = Strategy("recompute", assembled(plan), plan, kinds=EVERY_KIND)

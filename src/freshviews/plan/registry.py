@@ -49,15 +49,7 @@ def _other_strategies(query: Query) -> tuple[tuple[str, str], ...]:
 
 _BY_TRACE = "= 'incremental_trie_join': an update takes what it changes of a trace, which is held"
 
-NECESSITIES = (
-    Necessity(top_k.is_limited, top_k.STRATEGY),
-    Necessity(
-        incremental_trie_join.has_negated_atoms,
-        incremental_trie_join.STRATEGY,
-        "NOT EXISTS is kept by 'incremental_trie_join', not by {other}; name that or none, or write EXCEPT of distinct "
-        "rows",
-    ),
-)
+NECESSITIES = (Necessity(top_k.is_limited, top_k.STRATEGY),)
 """Kinds of blocks that one strategy alone can maintain."""
 
 PREFERENCES = (

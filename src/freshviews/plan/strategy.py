@@ -17,6 +17,10 @@ from freshviews.query.dependencies import FD
 from freshviews.query.query import Query
 from freshviews.query.query_class import QueryClass
 
+OPTIONAL, NEGATED = "outer joins", "NOT EXISTS"
+"""Kinds of atoms, as a user knows them."""
+EVERY_KIND = frozenset({OPTIONAL, NEGATED})
+
 
 @dataclass(frozen=True)
 class Request:
@@ -51,6 +55,12 @@ class Request:
     def joins_negative(self) -> bool:
         """True if rows of a relation of the main query may have a negative multiplicity."""
         return any(atom.relation in self.negative for atom in self.query.atoms)
+
+    @property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of atoms of the query, beside ordinary ones."""
+        optional = any(atom.given is not None for atom in self.query.atoms)
+        return frozenset([*([OPTIONAL] if optional else []), *([NEGATED] if self.query.negated else [])])
 
     @property
     def needs_held_groups(self) -> bool:
@@ -109,6 +119,8 @@ class Strategy:
     hints: frozenset[str] = frozenset()
     check: Callable[[Request], None] = _accept
     stores_rows: bool = False
+    kinds: frozenset[str] = frozenset()
+    """The kinds of atoms that it joins, beside ordinary ones."""
     inner: str = ""
     """The option that names a strategy below this one, whose properties this one reads too."""
 

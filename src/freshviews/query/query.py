@@ -98,6 +98,7 @@ class Query:
 
     @property
     def factors(self) -> tuple[tuple[str, ...], ...]:
-        """Variable sets of the factors: conditions and lifts that span atoms."""
+        """Variable sets of the factors: conditions, lifts that span atoms, and negated atoms, in this order."""
         spanning = [lift.expr for a in self.aggregates for lift in a.lifts if lift.atom is None]
-        return tuple(columns_of(expr) for expr in (*self.conditions, *spanning))
+        negated = [atom.variables for atom in self.negated]
+        return (*(columns_of(expr) for expr in (*self.conditions, *spanning)), *negated)

@@ -104,8 +104,8 @@ def write_loop(context: Context, loop: Loop, group: str = "", other: str = "") -
     here = _Slice(group, at, other, scanned)
     if not context.outlined:
         _prefetch(context, loop, here, address)
-    alone = not loop.optional and len(loop.body) == 1 and len(context.program.result.emitted) == 1 and Emit not in context.instead
-    if not view.journal and alone and isinstance(loop.body[0], Emit):
+    alone = len(loop.body) == 1 and len(context.program.result.emitted) == 1 and Emit not in context.instead
+    if not view.journal and not loop.optional and alone and isinstance(loop.body[0], Emit):
         _write_emit_slice(context, loop, loop.body[0], here, address)
         return
     turns = f"slice_count({group})"

@@ -27,6 +27,7 @@ from freshviews.expr.nodes import columns_of
 from freshviews.plan.assemble import assembled
 from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
+    Carrier,
     add_to,
     all_components,
     components_over,
@@ -37,7 +38,8 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
-from freshviews.plan.strategy import BagPlanner, Strategy
+from freshviews.plan.optional import optional_view, update_negated, update_optional
+from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Strategy
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.statements import Loop, Statement
@@ -53,15 +55,17 @@ def plan(query: Query) -> Program:
 
 def join_order(query: Query) -> tuple[Atom, ...]:
     """The atoms in join order: the first of the query, then always an atom that is connected to those before it, if
-    there is one."""
+    there is one. An optional atom comes after those that bind its given variables, a negated one at the end."""
     left = list(query.atoms)
-    order = [left.pop(0)]
+    order = [next(atom for atom in left if atom.given is None)]
+    left.remove(order[0])
     while left:
         bound = {v for atom in order for v in atom.variables}
-        best = max(left, key=lambda atom: (bool(bound.intersection(atom.variables)), -left.index(atom)))
+        ready = [atom for atom in left if bound.issuperset(atom.given or ())]
+        best = max(ready, key=lambda atom: (bool(bound.intersection(atom.variables)), -left.index(atom)))
         left.remove(best)
         order.append(best)
-    return tuple(order)
+    return (*order, *query.negated)
 
 
 class _LeftDeep:
@@ -74,6 +78,11 @@ class _LeftDeep:
         self.names = Namer(query)
         self.pending = self._pending()
         self.leaves = tuple(leaf_view(query, atom, self.names.view(atom.name)) for atom in self.atoms)
+        self.optional = {
+            leaf.name: optional_view(leaf, atom.given, self.names)
+            for leaf, atom in zip(self.leaves, self.atoms, strict=True)
+            if atom.given is not None
+        }
         self.results = tuple(self._result(k) for k in range(len(self.atoms)))
 
     def _bound(self, k: int) -> frozenset[str]:
@@ -119,7 +128,8 @@ class _LeftDeep:
         triggers = tuple(self._trigger(k, indexes) for k in range(len(self.atoms)))
         kept = [self.results[0]]
         for leaf, result in zip(self.leaves[1:], self.results[1:], strict=True):
-            kept += [leaf, result]
+            indicator = self.optional[leaf.name].indicator if leaf.name in self.optional else None
+            kept += [leaf, result] if indicator is None else [leaf, indicator, result]
         views = tuple(replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in kept)
         query = self.query
         loops = any(isinstance(s, Loop) for t in triggers for s in visit(t.body))
@@ -135,30 +145,41 @@ class _LeftDeep:
     def _trigger(self, k: int, indexes: Indexes) -> Trigger:
         atom = self.atoms[k]
         bound = frozenset(atom.variables)
+        leaf, update = self.leaves[k], (update_carrier(self.query, atom),)
         steps = () if k == 0 else (self._step(self.results[k - 1]),)
-        join = Join(bound, (update_carrier(self.query, atom),), steps, self.pending[k])
 
         def go_on(join: Join, j: int) -> tuple[Statement, ...]:
             """The change of result j is bound: add it, and join it with the next atom."""
             add = add_to(self.results[j], join.carriers)
             if j + 1 == len(self.atoms):
                 return (add,)
-            step = self._step(self.leaves[j + 1])
+            step = self._step(self.leaves[j + 1], self.atoms[j + 1])
             further = Join(join.bound, join.carriers, (step,), self.pending[j + 1])
             return (add, *nest(further, lambda done: go_on(done, j + 1), indexes))
 
-        body = nest(join, lambda done: go_on(done, k), indexes)
-        if k > 0:
-            body += (add_to(self.leaves[k], join.carriers),)
+        def delta(carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+            return nest(Join(bound, carriers, steps, self.pending[k]), lambda done: go_on(done, k), indexes)
+
+        if leaf.name in self.optional:
+            body = update_optional(self.optional[leaf.name], update, delta, self.names)
+        elif atom in self.query.negated:
+            body = update_negated(leaf, update, delta)
+        else:
+            body = delta(update) + ((add_to(leaf, update),) if k > 0 else ())
         return trigger(self.query, atom, body)
 
-    def _step(self, view: View) -> Step:
+    def _step(self, view: View, atom: Atom | None = None) -> Step:
+        """The view as one to join with; ``atom`` where it is the leaf of one."""
         alias = self.names.alias(view.name)
-        return Step(view.name, view.key, alias, row_carrier(alias, view))
+        if atom is not None and atom in self.query.negated:
+            return Step(view.name, view.key, alias, None, negated=True)
+        return Step(view.name, view.key, alias, row_carrier(alias, view), given=None if atom is None else atom.given)
 
 
 def _first_in(names: tuple[str, ...], before: frozenset[str], here: frozenset[str], k: int) -> bool:
     return here.issuperset(names) and (k == 0 or not before.issuperset(names))
 
 
-STRATEGY = Strategy("change_propagation", assembled(plan), plan, bags=lambda request: BagPlanner(plan))
+STRATEGY = Strategy(
+    "change_propagation", assembled(plan), plan, bags=lambda request: BagPlanner(plan), kinds=EVERY_KIND
+)

@@ -45,7 +45,7 @@ from freshviews.plan.leaves import (
 )
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.optional import OptionalView, optional_view, update_negated, update_optional
-from freshviews.plan.strategy import BagPlanner, Request, Strategy
+from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy
 from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
@@ -133,6 +133,8 @@ def shares_lookups(request: Request) -> str | None:
 
 def takes_cyclic(request: Request) -> str | None:
     """Any query: first-order deltas need no more than the base relations."""
+    if request.kind.acyclic:
+        return "deltas over the base relations join what no view tree joins"
     return "cyclic: deltas over the base relations take linear space and the smaller side's time"
 
 
@@ -336,5 +338,10 @@ def _plan(request: Request) -> Program:
 
 
 STRATEGY = Strategy(
-    "first_order", _plan, plan, bags=lambda request: BagPlanner(plan, widened=True), stores_rows=True
+    "first_order",
+    _plan,
+    plan,
+    bags=lambda request: BagPlanner(plan, widened=True),
+    stores_rows=True,
+    kinds=EVERY_KIND,
 )

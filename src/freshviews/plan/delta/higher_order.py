@@ -10,7 +10,9 @@ Departures. Programs are made from the join structure, not by rewriting AGCA exp
 nothing but components. The lecture stores V_RT(a, b, c) for updates of S in the example below; with a, c, e fixed it
 consists of R and V_T, which the trigger joins. A condition or lift across atoms is applied in a component that has all
 its variables, else in the trigger; then the components export what it needs. Occurrences of one relation are updated
-one after the other, each with its own first-order delta, not by one delta with all products.
+one after the other, each with its own first-order delta, not by one delta with all products. A component of optional
+atoms alone is an optional view (``plan.optional``); conditions on its variables are for the trigger, as its rows must
+say whether there are any. Negated atoms belong to no component: the result's triggers look them up.
 
 The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), with the views that an update of each relation is joined with::
 
@@ -30,13 +32,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import columns_of
 from freshviews.plan.assemble import assembled
 from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
+    Carrier,
     all_components,
+    leaf_view,
     product,
     row_carrier,
     spanning_lifts,
@@ -44,7 +49,8 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
-from freshviews.plan.strategy import BagPlanner, Strategy
+from freshviews.plan.optional import Delta, OptionalView, optional_view, update_negated, update_optional
+from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Strategy
 from freshviews.program.payload import COUNT, ComponentOf, Monomial
 from freshviews.program.program import Program
 from freshviews.program.results import Held
@@ -82,7 +88,8 @@ def rest_of(query: Query, atom: Atom, order: tuple[str, ...]) -> Rest:
         """The component that applies a condition or lift over these variables; None if there is none."""
         if fixed.issuperset(names):
             return None
-        return next((i for i, group in enumerate(groups) if _variables(group).issuperset(names)), None)
+        ordinary = (i for i, group in enumerate(groups) if not _is_optional(group))
+        return next((i for i in ordinary if _variables(groups[i]).issuperset(names)), None)
 
     lifts = spanning_lifts(query)
     pending = Pending(
@@ -91,6 +98,7 @@ def rest_of(query: Query, atom: Atom, order: tuple[str, ...]) -> Rest:
     )
     needed = fixed.union(query.free, *(columns_of(c) for c in pending.conditions))
     needed = needed.union(*(columns_of(let.expr) for _, let, _ in pending.lifts))
+    needed = needed.union(*(negated.variables for negated in query.negated))
     parts = []
     for i, group in enumerate(groups):
         atoms = {a.name for a in group}
@@ -114,6 +122,18 @@ def rest_of(query: Query, atom: Atom, order: tuple[str, ...]) -> Rest:
             )
         )
     return Rest(tuple(parts), pending)
+
+
+def _is_optional(atoms: tuple[Atom, ...]) -> bool:
+    return all(atom.given is not None for atom in atoms)
+
+
+def _given(atoms: tuple[Atom, ...]) -> tuple[str, ...] | None:
+    """The given variables of the view of some atoms; None if it is no optional view."""
+    if not _is_optional(atoms):
+        return None
+    opened = {v for atom in atoms for v in atom.opened}
+    return tuple(dict.fromkeys(v for atom in atoms for v in atom.given or () if v not in opened))
 
 
 def _exported(atoms: tuple[Atom, ...], needed: frozenset[str], order: tuple[str, ...]) -> tuple[str, ...]:
@@ -148,17 +168,25 @@ class _Recursion:
         self.lets = {(name, let.expr): (let, value) for name, let, value in spanning_lifts(query)}
         self.views: dict[Query, View] = {}
         self.indexes: Indexes = {}
-        self.bodies: dict[str, list[Statement]] = {atom.name: [] for atom in query.atoms}
+        self.deltas: dict[str, list[Delta]] = {atom.name: [] for atom in (*query.atoms, *query.negated)}
+        self.negated = {atom.name: leaf_view(query, atom, self.names.view(atom.name)) for atom in query.negated}
+        self.optional: dict[str, OptionalView] = {}
+        self.loading: dict[str, list[Delta]] = {atom.name: [] for atom in query.atoms}
+        """What adds to optional views: it has no default rows."""
+        for atom in query.atoms:
+            if atom.given is not None:
+                self.optional[atom.name] = optional_view(self._leaf(atom), atom.given, self.names)
 
     def program(self) -> Program:
         query = self.query
         components = all_components(query)
         result = View(RESULT, query.free, components, journal=True, definition="the result")
         self._maintain(query, result)
-        triggers = tuple(trigger(query, atom, fused(self.bodies[atom.name])) for atom in query.atoms)
+        triggers = tuple(trigger(query, atom, self._body(atom)) for atom in (*query.atoms, *query.negated))
+        indicators = (one.indicator for one in self.optional.values() if one.indicator is not None)
         views = tuple(
             replace(view, indexes=tuple(sorted(self.indexes.get(view.name, ()))))
-            for view in (*self.views.values(), result)
+            for view in (*self.views.values(), *indicators, *self.negated.values(), result)
         )
         loops = any(isinstance(s, Loop) for t in triggers for s in visit(t.body))
         bounds = (
@@ -169,6 +197,33 @@ class _Recursion:
         return Program(
             query.name, query.free, views, triggers, Held(RESULT), strategy="higher_order", bounds=bounds
         )
+
+    def _body(self, atom: Atom) -> tuple[Statement, ...]:
+        """The trigger of an atom."""
+        update = (update_carrier(self.query, atom),)
+
+        def delta(carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+            return fused(s for write in self.deltas[atom.name] for s in write(carriers))
+
+        if atom.name in self.negated:
+            return update_negated(self.negated[atom.name], update, delta)
+        if atom.name in self.optional:
+            loaded = fused(s for write in self.loading[atom.name] for s in write(update))
+            return (*loaded, *update_optional(self.optional[atom.name], update, delta, self.names))
+        return delta(update)
+
+    def _leaf(self, atom: Atom) -> View:
+        """The view of an optional atom by all its variables. The atom's trigger adds to it."""
+        name = self.names.view(atom.name)
+        view = leaf_view(self.query, atom, name)
+        aggregates = tuple(
+            replace(a, lifts=inside)
+            for a in self.query.aggregates
+            for inside in [tuple(lift for lift in a.lifts if lift.atom == atom.name)]
+            if inside or a.name == COUNT
+        )
+        self.views[Query("", atom.variables, (atom,), aggregates)] = view
+        return view
 
     def _view(self, part: Query) -> View:
         """The view of a component; it is made and maintained if it is new."""
@@ -189,22 +244,37 @@ class _Recursion:
 
     def _maintain(self, query: Query, view: View) -> None:
         """Write the statements that maintain a view, for an update of each atom in its query."""
-        for atom in query.atoms:
+        given = _given(query.atoms)
+        for atom in (*query.atoms, *query.negated):
             rest = rest_of(query, atom, self.query.variables)
-            steps = tuple(self._step(self._view(part)) for part in rest.parts)
-            self.bodies[atom.name] += self._delta(query, atom, view, steps, rest.pending)
+            steps = [self._step(self._view(part), _given(part.atoms)) for part in rest.parts]
+            steps += [self._negated(other) for other in query.negated if other is not atom]
+            loads = given is not None and atom.given is not None and {*given}.issuperset(atom.given)
+            writers = self.loading if loads else self.deltas
+            writers[atom.name].append(partial(self._delta, query, atom, view, tuple(steps), rest.pending))
 
-    def _step(self, view: View) -> Step:
+    def _step(self, view: View, given: tuple[str, ...] | None) -> Step:
         alias = self.names.alias(view.name)
-        return Step(view.name, view.key, alias, row_carrier(alias, view))
+        return Step(view.name, view.key, alias, row_carrier(alias, view), given=given)
+
+    def _negated(self, atom: Atom) -> Step:
+        view = self.negated[atom.name]
+        return Step(view.name, view.key, self.names.alias(view.name), None, negated=True)
 
     def _delta(
-        self, query: Query, atom: Atom, view: View, steps: tuple[Step, ...], pending: Pending
+        self,
+        query: Query,
+        atom: Atom,
+        view: View,
+        steps: tuple[Step, ...],
+        pending: Pending,
+        carriers: tuple[Carrier, ...],
     ) -> tuple[Statement, ...]:
-        """Statements that add to a view the change caused by an update of an atom, which is joined with the steps."""
+        """Statements that add to a view what a change of an atom, the product of carriers, changes of it: the change
+        is joined with the steps."""
         bound = frozenset(atom.variables)
         lifts = tuple((name, *self.lets[name, let.expr]) for name, let, _ in pending.lifts)
-        join = Join(bound, (update_carrier(self.query, atom),), steps, Pending(pending.conditions, lifts))
+        join = Join(bound, carriers, steps, Pending(pending.conditions, lifts))
         names = tuple(c.name for c in view.components)
         loops = any(not bound.issuperset(step.key) for step in steps)
         summed = loops and bound.issuperset(view.key)
@@ -250,4 +320,6 @@ def _definition(query: Query) -> str:
     return f"SUM {', '.join(query.bound)}: {atoms}" if query.bound else atoms
 
 
-STRATEGY = Strategy("higher_order", assembled(plan), plan, bags=lambda request: BagPlanner(plan))
+STRATEGY = Strategy(
+    "higher_order", assembled(plan), plan, bags=lambda request: BagPlanner(plan), kinds=EVERY_KIND
+)

@@ -9,7 +9,8 @@ Two forms. ``plan`` holds the result in a view by its free variables, which are 
 needs an order with the free variables on top. Its result stays factorised over the tree and is enumerated top-down;
 every row of W_X leads to a row of the result.
 
-Departures. A view is stored only if the update of a sibling or the enumeration reads it. A delta climbs tuple by tuple.
+Departures. Subtrees of optional atoms have optional views (``plan.optional``); negated atoms are placed as conditions
+are. A view is stored only if the update of a sibling or the enumeration reads it. A delta climbs tuple by tuple.
 If a join at X loops and the variables of the loop are summed out at once, the sum climbs on. Conditions and lifts
 across atoms are computed at the first node that has their variables. In a factorised tree, a chain of free variables is
 bound by one loop over the lowest join.
@@ -30,8 +31,9 @@ The plan of Q(a, b, c) = R(a, b) S(a, c, e) T(a, c, d), order a -> {b, c -> {d, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
+from freshviews.errors import PlanError
 from freshviews.plan.assemble import assemble
 from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
@@ -47,7 +49,8 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
-from freshviews.plan.strategy import BagPlanner, Request, Strategy
+from freshviews.plan.optional import OptionalView, optional_view, update_negated, update_optional
+from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy
 from freshviews.program.payload import COUNT, Component, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated, Held
@@ -62,13 +65,20 @@ from freshviews.query.variable_order import OrderNode, VariableOrder, best_order
 class Branch:
     """A child of a join: the leaf of an atom, or the tree below a variable. ``view`` is what the join reads.
 
-    ``open``: the enumeration has to bind free variables below ``view``.
+    ``open``: the enumeration has to bind free variables below ``view``. ``optional``: all atoms below are optional, and
+    the view is their optional view. ``negated``: the leaf of a negated atom.
     """
 
     view: View
     atom: Atom | None
     tree: Tree | None
     open: bool
+    optional: OptionalView | None = None
+    negated: bool = False
+
+    @property
+    def given(self) -> tuple[str, ...] | None:
+        return None if self.optional is None else self.optional.given
 
 
 @dataclass(frozen=True)
@@ -122,10 +132,21 @@ def serves_acyclic(request: Request) -> str | None:
     """An acyclic join, or one relation."""
     if not request.kind.acyclic and len(request.query.atoms) > 1:
         return None
+    if request.kinds and not _places_all(request):
+        return None
     reason = "acyclic: one view tree serves all updates"
     if request.block.kind == "bag" and request.negative:
         reason += f"; the result is held, for multiplicities of {', '.join(request.negative)} may be negative"
     return reason
+
+
+def _places_all(request: Request) -> bool:
+    """True if the view tree can join the optional and negated atoms of the query."""
+    try:
+        plan(request.query, request.dependencies)
+    except PlanError:
+        return False
+    return True
 
 
 def _joins_blindly(query: Query, node: OrderNode) -> bool:
@@ -142,7 +163,8 @@ def _program(
     names = Namer(query)
     top = _Builder(query, factorised, names).top(order)
     indexes: Indexes = {}
-    triggers = tuple(_trigger(query, top, atom, indexes, factorised, names) for atom in query.atoms)
+    atoms = (*query.atoms, *query.negated)
+    triggers = tuple(_trigger(query, top, atom, indexes, factorised, names) for atom in atoms)
     result: Held | Enumerated = Held(RESULT)
     if factorised:
         start = Join(frozenset(), (), tuple(_open_steps(top, names)), Pending())
@@ -186,22 +208,32 @@ class _Builder:
 
     def pending(self, places: tuple[int, ...]) -> Pending:
         conditions = self.query.conditions
+        lifts = range(len(conditions), len(conditions) + len(self.lifts))
         return Pending(
             tuple(conditions[p] for p in places if p < len(conditions)),
-            tuple(self.lifts[p - len(conditions)] for p in places if p >= len(conditions)),
+            tuple(self.lifts[p - len(conditions)] for p in places if p in lifts),
         )
 
     def leaf(self, atom: Atom) -> Branch:
-        return Branch(leaf_view(self.query, atom, self.names.view(atom.name)), atom, None, False)
+        view = leaf_view(self.query, atom, self.names.view(atom.name))
+        optional = None if atom.given is None else optional_view(view, atom.given, self.names)
+        return Branch(view, atom, None, False, optional, atom in self.query.negated)
+
+    def negated(self, places: tuple[int, ...]) -> list[Branch]:
+        """The leaves of the negated atoms among factors."""
+        first = len(self.query.conditions) + len(self.lifts)
+        return [self.leaf(self.query.negated[p - first]) for p in places if p >= first]
 
     def top(self, order: VariableOrder) -> Tree:
         branches = [self.node(root) for root in order.roots]
         branches += [self.leaf(self.query.atom(name)) for name in order.ground]
+        branches += self.negated(order.constants)
         return Tree(None, (), tuple(branches), self.pending(order.constants), None)
 
     def node(self, node: OrderNode) -> Branch:
         branches = [self.node(child) for child in node.children]
         branches += [self.leaf(self.query.atom(name)) for name in node.atoms]
+        branches += self.negated(node.factors)
         free_below = {v for v in node.variables if v in self.query.free}
         extra = set(node.carried) | (set() if self.factorised else free_below)
         key = (*node.keys, *(v for v in node.variables if v in extra and v not in node.keys))
@@ -218,11 +250,22 @@ class _Builder:
             # In a chain, the rows below bind this variable, too. No view is needed between.
             tree = replace(only, key=key)
         view = View(self.names.view(f"V_{node.variable}"), key, components, definition=f"{node.variable} summed out")
-        return Branch(view, None, tree, is_open)
+        return Branch(view, None, tree, is_open, self._optional(view, branches, node.factors))
+
+    def _optional(self, view: View, branches: list[Branch], factors: tuple[int, ...]) -> OptionalView | None:
+        """The optional view of a node below which all atoms are optional; None for other nodes."""
+        atoms = [atom for branch in branches if not branch.negated for atom in _atoms(branch)]
+        if any(atom.given is None for atom in atoms):
+            return None
+        opened = {v for atom in atoms for v in atom.opened}
+        given = tuple(dict.fromkeys(v for atom in atoms for v in atom.given or () if v not in opened))
+        if factors or not set(view.key).issuperset(given):
+            raise PlanError(f"{self.query.name}: view_tree has no rows for {view.name}; first_order joins such atoms")
+        return optional_view(view, given, self.names)
 
     def _spanning_below(self, node: OrderNode) -> list[str]:
         first = len(self.query.conditions)
-        names = [self.lifts[p - first][0] for p in node.factors if p >= first]
+        names = [self.lifts[p - first][0] for p in node.factors if first <= p < first + len(self.lifts)]
         return names + [name for child in node.children for name in self._spanning_below(child)]
 
     def _joined(self, node: OrderNode, branches: tuple[Branch, ...], components: tuple[Component, ...]) -> View:
@@ -248,6 +291,8 @@ def _stored(tree: Tree) -> list[View]:
             found += _stored(branch.tree)
         if len(tree.branches) > 1 or (tree.joined is not None and tree.joined is branch.view):
             found.append(branch.view)
+            if branch.optional is not None and branch.optional.indicator is not None:
+                found.append(branch.optional.indicator)
     if tree.joined is not None and all(tree.joined is not b.view for b in tree.branches):
         found.append(tree.joined)
     return found
@@ -283,11 +328,22 @@ class _Climb:
         """The delta of the branch at ``level`` of the path is bound: store it, emit the change, go on."""
         tree, branch = self.path[level]
         body: list[Statement] = []
+        if branch.negated:
+            return update_negated(branch.view, carriers, partial(self._join, level, bound))
+        if branch.optional is not None and not self._goes_on(level):
+            return update_optional(branch.optional, carriers, partial(self._join, level, bound), self.names)
         if len(tree.branches) > 1 or tree.joined is branch.view:
             body.append(add_to(branch.view, carriers))
         if self.factorised and not branch.open and (tree.joined is not None or tree.variable is None):
             body.append(Changed(self._change(level, bound, carriers)))
         return (*body, *self._join(level, bound, carriers))
+
+    def _goes_on(self, level: int) -> bool:
+        """True if the optional view of a branch is part of the one above it, which has the default rows for both."""
+        if level + 1 == len(self.path):
+            return False
+        own, above = self.path[level][1].given, self.path[level + 1][1].given
+        return own is not None and above is not None and set(own) <= set(above)
 
     def _join(self, level: int, bound: frozenset[str], carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
         """Join the delta with the siblings, sum the variable out, arrive one level up."""
@@ -348,7 +404,8 @@ class _Climb:
 
 def _step(branch: Branch, names: Namer) -> Step:
     alias = names.row(branch.view.name)
-    return Step(branch.view.name, branch.view.key, alias, row_carrier(alias, branch.view))
+    carrier = None if branch.negated else row_carrier(alias, branch.view)
+    return Step(branch.view.name, branch.view.key, alias, carrier, given=branch.given, negated=branch.negated)
 
 
 def _open_steps(tree: Tree, names: Namer) -> list[Step]:
@@ -389,6 +446,6 @@ def _plan_factorised(request: Request) -> Program:
     return program
 
 
-STRATEGY = Strategy("view_tree", _plan, plan, bags=lambda request: BagPlanner(plan))
-FACTORISED = replace(STRATEGY, plan=_plan_factorised)
+STRATEGY = Strategy("view_tree", _plan, plan, bags=lambda request: BagPlanner(plan), kinds=EVERY_KIND)
+FACTORISED = replace(STRATEGY, plan=_plan_factorised, kinds=frozenset())
 """The same strategy with a result that stays factorised, which the planner takes where ``stays_factorised`` holds."""

@@ -49,7 +49,7 @@ from freshviews.plan.delta import first_order
 from freshviews.plan.delta.first_order import stores_of
 from freshviews.plan.leaves import parameters_of
 from freshviews.plan.naming import Namer
-from freshviews.plan.strategy import BagPlanner, Request, Strategy
+from freshviews.plan.strategy import NEGATED, BagPlanner, Request, Strategy
 from freshviews.plan.trie.key_order import PROPERTY, best_key_order, named_order
 from freshviews.program.payload import COUNT, MULTIPLICITY, Monomial
 from freshviews.program.program import Program, Trigger
@@ -114,11 +114,6 @@ def plan(
         ),
         upkeep=Traced((traced,)),
     )
-
-
-def has_negated_atoms(request: Request) -> str | None:
-    """The query has negated atoms."""
-    return "negated atoms are part of a trace; no other strategy has them" if request.query.negated else None
 
 
 def _plan(request: Request) -> Program:
@@ -187,4 +182,11 @@ def _placed(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(found)
 
 
-STRATEGY = Strategy("incremental_trie_join", _plan, plan, bags=_bags, properties=frozenset({PROPERTY}))
+STRATEGY = Strategy(
+    "incremental_trie_join",
+    _plan,
+    plan,
+    bags=_bags,
+    properties=frozenset({PROPERTY}),
+    kinds=frozenset({NEGATED}),
+)
