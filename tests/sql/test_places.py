@@ -106,9 +106,12 @@ WRONG = [
     ("SELECT a FROM r EXCEPT §SELECT d FROM r", "column 1 of EXCEPT: INT and DATE have no common type"),
     ("SELECT a FROM r INTERSECT §SELECT a, b FROM r", "INTERSECT joins queries of as many columns"),
     ("§SELECT NULL AS n FROM r EXCEPT SELECT NULL FROM s", "column n is NULL without a type"),
-    ("SELECT a FROM r EXCEPT SELECT a FROM s §ORDER BY a", "ORDER BY without LIMIT"),
+    ("SELECT a FROM r EXCEPT SELECT a FROM s ORDER BY §zz", "unknown column zz"),
     # the first rows
     ("SELECT a FROM r ORDER BY §zz LIMIT 3", "unknown column zz"),
+    ("SELECT a FROM r ORDER BY a, §zz", "unknown column zz"),
+    ("SELECT a FROM (SELECT a FROM r ORDER BY §zz) AS q", "unknown column zz"),
+    ("SELECT DISTINCT a FROM r ORDER BY §b", "SELECT DISTINCT is ordered by columns of its list"),
     ("SELECT a FROM r ORDER BY §2 LIMIT 3", "ORDER BY 2: the list has columns 1 to 1"),
     ("SELECT a FROM r ORDER BY a LIMIT §b", "LIMIT takes a whole number from 0 to 2147483647"),
     ("SELECT a FROM r ORDER BY a LIMIT §2147483648", "LIMIT takes a whole number"),
@@ -161,8 +164,6 @@ UNSUPPORTED = [
     ("SELECT a FROM r WHERE a IN (§SELECT DISTINCT a FROM s WHERE NOT EXISTS"
      " (SELECT 1 FROM s AS q WHERE q.a = s.a AND q.b = r.b))", "groups or is a set operation"),
     ("SELECT a FROM r WHERE a > §ALL (SELECT a FROM s)", "ALL (subquery)"),
-    ("SELECT a FROM r §ORDER BY a", "ORDER BY without LIMIT"),
-    ("SELECT a FROM (SELECT a FROM r §ORDER BY a) AS q", "ORDER BY without LIMIT"),
     ("SELECT a FROM r §LIMIT 3", "LIMIT without ORDER BY"),
     ("SELECT a FROM r §OFFSET 3", "OFFSET without LIMIT"),
     ("SELECT a FROM r ORDER BY a §LIMIT 10 PERCENT", "this LIMIT"),

@@ -66,6 +66,27 @@ SetTerm = int | SetOperation
 
 
 @dataclass(frozen=True)
+class SortPlace:
+    """A column of ORDER BY: its position in the list, and the direction."""
+
+    column: int
+    descending: bool
+    nulls_last: bool
+
+
+@dataclass(frozen=True)
+class ReadOrder:
+    """The order in which the rows of a view are read; rows that are equal in it are in the order of all columns.
+
+    ``places``: None for the order of the view's LIMIT. ``relation``: where ORDER BY has columns that the view does not
+    show, the internal view that has them after the view's own.
+    """
+
+    places: tuple[SortPlace, ...] | None
+    relation: str = ""
+
+
+@dataclass(frozen=True)
 class ViewDef:
     """A view, or an internal view (``internal``; its name has a ``#``) made for a nested SELECT.
 
@@ -82,6 +103,7 @@ class ViewDef:
     combined: SetOperation | None = field(default=None, repr=False)
     expanded: tuple[str, ...] = field(default=(), repr=False)
     """The plain views that its query names."""
+    order: ReadOrder | None = field(default=None, repr=False)
 
     @property
     def inputs(self) -> tuple[str, ...]:

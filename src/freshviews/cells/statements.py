@@ -141,7 +141,8 @@ def _kept_of(view: ViewDef, plan: CellPlan, catalog: Catalog) -> _Kept:
             name = view.name if alone else f"{view.name}@{len(found) + 1}"
             table = tables.setdefault((part.block, place), name)
             rebased = _rebased(piece, part.reads, name)
-            made = replace(view, name=name, columns=columns, blocks=(rebased,), internal=False, combined=None)
+            made = replace(view, name=name, columns=columns, blocks=(rebased,), internal=False)
+            made = replace(made, combined=None, order=None)
             copies = () if place else tuple(_copied(copy, catalog) for copy in part.copies)
             found.append(_CellView(name, table, part, (*copies, made)))
     return _Kept(view, tuple(found))
@@ -156,7 +157,7 @@ def _copied(copy: Copy, catalog: Catalog) -> ViewDef:
         _rebased(block, reads, f"{copy.name}.{i + 1}" if numbered else copy.name)
         for i, (block, reads) in enumerate(zip(view.blocks, copy.reads, strict=True))
     )
-    return replace(view, name=copy.name, blocks=blocks, internal=True)
+    return replace(view, name=copy.name, blocks=blocks, internal=True, order=None)
 
 
 def _rebased(block: Block, reads: Reads, name: str) -> Block:

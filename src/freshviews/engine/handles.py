@@ -84,7 +84,7 @@ class Readable:
 
     def __len__(self) -> int:
         """The number of rows, each as often as it is there; counted by reading them."""
-        return sum(int(np.maximum(batch.multiplicities, 0).sum()) for batch in self._read(ROWS))
+        return sum(int(np.maximum(batch.multiplicities, 0).sum()) for batch in Readable._read(self, ROWS))
 
     def _read(self, rows: int) -> Iterator[CodeBatch]:
         state = self._state
@@ -126,7 +126,7 @@ class Table(Readable):
 
 
 class View(Readable):
-    """A view, maintained at every commit."""
+    """A view, maintained at every commit. If its query has an ORDER BY, its rows come in that order."""
 
     _state: ViewState
 
@@ -139,6 +139,14 @@ class View(Readable):
     def state(self) -> ViewState:
         """What the engine knows of the view."""
         return self._state
+
+    def _read(self, rows: int) -> Iterator[CodeBatch]:
+        state = self._state
+        with self._guard(state) as lock:
+            reader = Reader(lambda: state.ordered(rows), state.readers, lock)
+            if state.ordered_from is not None:
+                state.ordered_from.readers.add(reader)
+            return reader
 
     def __getitem__(self, key: Any) -> tuple[Any, ...]:
         """The row of a group, as a tuple of Python values.

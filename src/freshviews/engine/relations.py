@@ -56,6 +56,8 @@ class Relations:
         views = list(self.views.values())
         for view in views:
             view.dependents = tuple(v for v in views if _reads(v, view.name))
+            order = view.definition.order
+            view.ordered_from = None if order is None else self.views.get((order.relation or view.name).lower())
             view.want_change()
         links = [link for table in self.tables.values() for link in table.foreign]
         for table in self.tables.values():

@@ -39,6 +39,7 @@ __all__ = [
     "columns",
     "decimal",
     "dictionary",
+    "sorting",
     "sqltype",
     "values",
 ]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
+from freshviews.catalog.definitions import ReadOrder
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.maintained import MaintainedView
@@ -16,6 +19,19 @@ def contents_of(maintained: MaintainedView, rows: int) -> Iterator[CodeBatch]:
         yield from maintained.contents(rows)
     except Failed as failed:
         raise not_readable(maintained.view.name, failed.failure) from None
+
+
+def in_order(view: MaintainedView, source: MaintainedView, order: ReadOrder, rows: int) -> Iterator[CodeBatch]:
+    """The contents of a view in the order in which they are read, from ``source``: the view, or the internal view
+    that has the columns of the order. All rows are sorted in memory. Errors as ``contents_of``."""
+    try:
+        found = source.in_order(order)
+    except Failed as failed:
+        raise not_readable(view.view.name, failed.failure) from None
+    columns = len(view.view.columns)
+    for start in range(0, len(found), rows):
+        piece = found[start : start + rows]
+        yield view.batch_of(piece if source is view else np.column_stack([piece[:, :columns], piece[:, -1]]))
 
 
 def not_readable(name: str, failure: Failure) -> FreshviewsError:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.definitions import ReadOrder, TableDef, ViewDef
 from freshviews.engine.blocks.at_once import hand_over, state_at_once, walked
 from freshviews.engine.blocks.passes import relations_to_feed
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
@@ -23,7 +23,10 @@ from freshviews.expr.ops import may_fail
 from freshviews.plan.explain import explain
 from freshviews.plan.planner import may_be_negative
 from freshviews.plan.strategy import Plan
+from freshviews.types import SqlType
+from freshviews.types.columns import decode_array
 from freshviews.types.dictionary import Dictionary
+from freshviews.types.sorting import sorted_rows
 
 
 class MaintainedView:
@@ -195,6 +198,30 @@ class MaintainedView:
             yield from (self.batch_of(merged[at : at + rows]) for at in range(0, len(merged), rows))
             return
         yield from (self.batch_of(found) for found in self.blocks.rows(rows) if len(found))
+
+    def in_order(self, order: ReadOrder) -> Codes:
+        """All rows, shape (n, columns + 1), in the order in which they are read. Raises Failed."""
+        self._upkeep.settle()
+        limit = self.view.blocks[0].limit
+        if order.places is None and limit is not None:
+            # The raw rows have what ORDER BY names, also if the view does not show it.
+            (block,) = self.blocks
+            raw = np.concatenate([*block.state.rows(1 << 16)])
+            names = {name: i for i, name in enumerate(self.view.blocks[0].free)}
+            keys = [(raw[:, names[c.variable]], c.type, c.descending, c.nulls_last) for c in limit.order]
+            return block.project(self._sorted(raw, keys))
+        batches = [np.column_stack([*b.columns.values(), b.multiplicities]) for b in self.contents(1 << 16)]
+        rows = np.concatenate([self.blocks.empty(), *batches])
+        columns = self.view.columns
+        listed = [(p.column, p.descending, p.nulls_last) for p in order.places or ()]
+        listed += [(i, False, False) for i in range(len(columns))]
+        return self._sorted(rows, [(rows[:, i], columns[i].type, down, last) for i, down, last in listed])
+
+    def _sorted(self, rows: Codes, keys: Sequence[tuple[Codes, SqlType, bool, bool]]) -> Codes:
+        """Rows sorted by keys: the codes, their type, whether they descend, whether NULL is last."""
+        arrays = [(decode_array(of, codes, self._dictionary, True), down, last) for codes, of, down, last in keys]
+        found: Codes = rows[sorted_rows(arrays)]
+        return found
 
     @property
     def group_columns(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from freshviews.engine.change import Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.reading import Reader
-from freshviews.engine.views.contents import contents_of
+from freshviews.engine.views.contents import contents_of, in_order
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.errors import EvaluationError
 
@@ -26,6 +26,8 @@ class ViewState:
     decoder: Decoder
     dependents: tuple[ViewState, ...] = ()
     """Views that read this one."""
+    ordered_from: ViewState | None = None
+    """The view that has the columns of its ORDER BY: it, or an internal one; None where it has no order."""
     is_stored: bool = True
     wants_change: bool = False
     """Whether the change of each version is taken: a view or a subscriber reads it, or it may be what fails."""
@@ -45,6 +47,14 @@ class ViewState:
     def batches(self, rows: int) -> Iterator[CodeBatch]:
         """The contents with multiplicities. EvaluationError where an output column cannot be computed."""
         return contents_of(self.maintained, rows)
+
+    def ordered(self, rows: int) -> Iterator[CodeBatch]:
+        """As ``batches``, in the order of the view's ORDER BY if it has one."""
+        order = self.definition.order
+        source = self.ordered_from
+        if order is None or source is None:
+            return self.batches(rows)
+        return in_order(self.maintained, source.maintained, order, rows)
 
     def want_change(self) -> None:
         """Set ``wants_change``, after what reads the view is another."""

@@ -22,6 +22,7 @@ from freshviews.spark.state.arrow_files import read_change
 from freshviews.spark.state.cell import EMPTY, load_cell
 from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.types.columns import arrow_type
+from freshviews.types.sorting import sorted_rows
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,10 @@ def view_schema(manifest: Manifest, view: str) -> tuple[str, pa.Schema]:
 
 
 def contents(root: Path, manifest: Manifest, view: str) -> pa.Table:
-    """The contents of a view at a version. Loads its cells, so the cost grows with the state."""
+    """The contents of a view at a version. Loads its cells, so the cost grows with the state.
+
+    They are in the order of the view's ORDER BY if it shows the columns of the order, or one database holds the view.
+    """
     name, schema = view_schema(manifest, view)
     layout = layout_of(manifest)
     output = layout.outputs[name]
@@ -85,7 +89,12 @@ def contents(root: Path, manifest: Manifest, view: str) -> pa.Table:
             parts += [cell.database.view(part).to_arrow() for part in output.views if part in cell.database.views]
         finally:
             cell.database.close()
-    return pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
+    rows = pa.concat_tables(parts).cast(schema) if parts else schema.empty_table()
+    order = views_of(_script(manifest))[name].order
+    if len(parts) < 2 or order is None or order.places is None or order.relation:
+        return rows
+    keys = [(rows.column(p.column), p.descending, p.nulls_last) for p in order.places]
+    return rows.take(sorted_rows([*keys, *((column, False, False) for column in rows.columns)]))
 
 
 def changes(root: Path, manifest: Manifest, view: str) -> pa.Table | None:

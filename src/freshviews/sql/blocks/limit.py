@@ -1,4 +1,4 @@
-"""``ORDER BY ... LIMIT``: read the clause, and make the SELECT that holds the first rows.
+"""``ORDER BY`` and ``LIMIT``: read the clause, and make the SELECT that holds the first rows.
 
 Ties in the columns of ORDER BY are broken by all columns of the list, from left to right, so that the rows of the view
 depend on the tables alone. An ORDER BY expression that is not in the list becomes a hidden column. Where the query is
@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from freshviews.catalog.definitions import SortPlace
 from freshviews.expr.nodes import Literal
 from freshviews.sql.blocks.bound import Bound, Item, Limited, Select, Sort
 from freshviews.sql.expressions.build import key
@@ -21,36 +22,24 @@ from freshviews.sql.text.parse import Node, SqlText
 MOST = 2**31 - 1
 """The largest LIMIT or OFFSET, as in Spark."""
 _PARTS = ("order", "limit", "offset")
-_ADVICE = "a view is a bag without order; order what you read from it, or keep the first rows with LIMIT"
 
 
 @dataclass(frozen=True)
 class Clause:
-    """ORDER BY, LIMIT and OFFSET as written."""
+    """ORDER BY, LIMIT and OFFSET as written; ``limit`` is None where there is none."""
 
     order: tuple[exp.Ordered, ...]
-    limit: int
+    limit: int | None
     offset: int
-
-
-@dataclass(frozen=True)
-class SortPlace:
-    """A column of ORDER BY: its position in the list, and the direction."""
-
-    column: int
-    descending: bool
-    nulls_last: bool
 
 
 def clause_of(text: SqlText, node: Node) -> Clause | None:
     """The clause of a query; None if it has none. Raises UnsupportedSql where a part is missing or out of order."""
     order, limit, offset = (node.args.get(name) for name in _PARTS)
     if limit is None:
-        if order is not None:
-            raise text.unsupported(order, "ORDER BY without LIMIT", _ADVICE)
         if offset is not None:
             raise text.unsupported(offset, "OFFSET without LIMIT", "ORDER BY ... LIMIT n OFFSET m is accepted")
-        return None
+        return None if order is None else Clause(tuple(order.expressions), None, 0)
     if order is None:
         raise text.unsupported(
             limit, "LIMIT without ORDER BY", "the rows it keeps must be determined; ORDER BY ... LIMIT n is accepted"
@@ -125,6 +114,7 @@ def places_of(
 
 def limited(select: Select, clause: Clause, places: tuple[SortPlace, ...], columns: int) -> Bound:
     """The first rows of a bag over one source; only the first ``columns`` columns are visible."""
+    assert clause.limit is not None
     order = tuple(Sort(select.items[p.column].expr, p.descending, p.nulls_last) for p in places)
     made = Limited(order, clause.limit, clause.offset)
     return Bound((replace(select, items=select.items[:columns], limit=made),))

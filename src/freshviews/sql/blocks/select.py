@@ -12,7 +12,7 @@ from functools import partial
 from sqlglot import exp
 
 from freshviews.catalog.catalog import Catalog, NameProblem, unknown
-from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
+from freshviews.catalog.definitions import ColumnDef, PlainView, ReadOrder, SortPlace, TableDef, ViewDef
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.sql.blocks.aggregates import Collector, columns_outside
@@ -37,7 +37,7 @@ from freshviews.sql.blocks.grouping_sets import (
     grouping_sets,
     written,
 )
-from freshviews.sql.blocks.limit import Clause, SortPlace, check_operand, clause_of, limited, places_of
+from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limited, places_of
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
 from freshviews.sql.blocks.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
 from freshviews.sql.expressions import logic
@@ -79,6 +79,16 @@ class ViewBinder:
     """The plain views that the query names."""
     _with_view: list[_Cte] = field(default_factory=list)
     """The WITH queries that have an internal view."""
+    outermost: Node | None = None
+    """The query, out of its parentheses: its ORDER BY is the order in which the view is read."""
+    order: ReadOrder | None = None
+
+    def whole_query(self, node: Node) -> Bound:
+        """Return the SELECTs of the view's query; ``order`` is then the order in which its rows are read."""
+        self.outermost = node
+        while isinstance(self.outermost, exp.Subquery) and clause_of(self.text, self.outermost) is None:
+            self.outermost = self.outermost.this
+        return self.bind(node)
 
     def bind(self, node: Node, ctes: Mapping[str, _Cte] | None = None, around: Names | None = None) -> Bound:
         """Return the SELECTs of a query.
@@ -102,12 +112,16 @@ class ViewBinder:
                 bound = self.bind(node.this, ctes, around)
             else:
                 bound = self._set_operation(node, ctes, around)
+            if clause is not None and clause.limit is None:
+                return self._ordered_rows(bound, clause, node)
             return bound if clause is None else self._first_of(bound, clause, node)
         if isinstance(node, exp.Select):
             check_select(self.text, node)
             clause = clause_of(self.text, node)
             select, places, columns = _SelectBinder(self, node, ctes, around).bind(clause)
             bound = Bound((select,))
+            if clause is not None and clause.limit is None:
+                return self._in_order(bound, places, columns, node)
             return bound if clause is None else self._limited(bound, clause, places, columns, node)
         what = type(node).__name__.upper()
         raise self.text.unsupported(node, what, "SELECT and UNION [ALL], EXCEPT and INTERSECT of SELECTs are accepted")
@@ -162,12 +176,43 @@ class ViewBinder:
     def _first_of(self, bound: Bound, clause: Clause, node: Node) -> Bound:
         """The first rows of a set operation or of a query in parentheses, ordered by its columns."""
         whole = self._whole(bound, node)
-        entries = tuple(Entry("", item.name, item.expr) for item in whole.items)
-        scope = Scope(entries, entries)
-        binder = Binder(self.text, lambda c: scope.resolve(self.text, c), "ORDER BY")
-        places, added, _ = places_of(clause, whole.items, binder, lambda n: self.position(n, whole.items, "ORDER BY"))
+        places, added = self._places_of(clause, whole.items)
         made = Bound((replace(whole, items=(*whole.items, *added)),))
         return self._limited(made, clause, places, len(whole.items), node)
+
+    def _places_of(self, clause: Clause, items: tuple[Item, ...]) -> tuple[tuple[SortPlace, ...], tuple[Item, ...]]:
+        """The places of an ORDER BY over these columns alone, and the columns that it adds to them."""
+        entries = tuple(Entry("", item.name, item.expr) for item in items)
+        scope = Scope(entries, entries)
+        binder = Binder(self.text, lambda c: scope.resolve(self.text, c), "ORDER BY")
+        places, added, _ = places_of(clause, items, binder, lambda n: self.position(n, items, "ORDER BY"))
+        return places, added
+
+    def _ordered_rows(self, bound: Bound, clause: Clause, node: Node) -> Bound:
+        """A set operation or a query in parentheses with ORDER BY, and no LIMIT."""
+        shown = tuple(Item(one.name, Column(f"{i}", one.type, one.nullable)) for i, one in enumerate(bound.columns))
+        places, added = self._places_of(clause, shown)
+        if added and node is self.outermost:
+            whole = self._whole(bound, node)
+            places, added = self._places_of(clause, whole.items)
+            bound = Bound((replace(whole, items=(*whole.items, *added)),))
+        return self._in_order(bound, places, len(shown), node)
+
+    def _in_order(self, bound: Bound, places: tuple[SortPlace, ...], columns: int, node: Node) -> Bound:
+        """A query with ORDER BY and no LIMIT. The order is that of reading the view; in a subquery it has no effect.
+
+        Columns after the first ``columns`` are for the order alone.
+        """
+        hidden = len(bound.columns) > columns
+        relation = ""
+        if hidden and node is self.outermost:
+            bound = Bound((self._whole(bound, node),))
+            relation = self.internal[-1].name
+        if hidden:
+            bound = Bound(tuple(replace(select, items=select.items[:columns]) for select in bound.selects))
+        if node is self.outermost and places:
+            self.order = ReadOrder(places, relation)
+        return bound
 
     def _limited(self, bound: Bound, clause: Clause, places: tuple[SortPlace, ...], columns: int, node: Node) -> Bound:
         """The first rows of a query: of one relation, or of an internal view that holds all rows.
@@ -181,6 +226,8 @@ class ViewBinder:
         direct = select.is_plain and not select.absent and len(bound.selects) == len(select.sources) == 1
         if not direct or (self.named and "#" not in select.sources[0].relation):
             select = self._whole(bound, node)
+        if node is self.outermost:
+            self.order = ReadOrder(None)
         return limited(select, clause, places, columns)
 
     def _whole(self, bound: Bound, node: Node) -> Select:

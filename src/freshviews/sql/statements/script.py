@@ -130,7 +130,7 @@ def _bound(
     """The query of a CREATE VIEW, and the columns of the view."""
     if node.expression is None:
         raise text.error(node, f"view {target.name} needs AS SELECT ...")
-    bound = binder.bind(node.expression)
+    bound = binder.whole_query(node.expression)
     binder.check_types(bound, node.expression)
     columns = bound.columns
     if not columns:
@@ -172,8 +172,16 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
         sql=text.whole(node).strip(),
         combined=bound.combined,
         expanded=tuple(binder.plain),
+        order=binder.order,
     )
     internal = binder.internal
+    if own and binder.order is not None and binder.order.relation:
+        # So do they to the internal view that has the columns of ORDER BY.
+        kept = tuple(one for one in view.properties if not one[0].startswith("freshviews."))
+        wanted = binder.order.relation
+        how = partial(replace, strategy=view.strategy, properties=view.properties)
+        internal = [how(one) if one.name == wanted else one for one in internal]
+        view = replace(view, strategy=None, properties=kept)
     if own and blocks[0].limit is not None:
         # The view's properties also apply to the internal views whose rows it orders.
         how = partial(replace, strategy=view.strategy, properties=view.properties)
@@ -199,8 +207,10 @@ def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
     if view is None or view.internal:
         raise NameProblem(unknown("view", node.this.name, catalog.names), *text.at(node.this))
     given = properties_in(text, clauses[0].expressions, VIEW_PROPERTIES)
-    if view.blocks[0].limit is not None and any(name.startswith("freshviews.") for name in given):
-        what = f"another freshviews property for view {view.name}, which has a LIMIT,"
+    apart = view.blocks[0].limit is not None or (view.order is not None and view.order.relation)
+    if apart and any(name.startswith("freshviews.") for name in given):
+        has = "a LIMIT" if view.blocks[0].limit is not None else "an ORDER BY of columns that it does not show"
+        what = f"another freshviews property for view {view.name}, which has {has},"
         raise text.unsupported(node, what, "DROP the view and CREATE it with the property")
     properties = dict(view.properties) | given
     kept = tuple((name, value) for name, value in properties.items() if value)

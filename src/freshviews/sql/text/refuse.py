@@ -11,7 +11,7 @@ from sqlglot import exp
 from freshviews.sql.text.parse import Node, SqlText
 
 _CLAUSES: dict[str, tuple[str, str]] = {
-    "sort": ("SORT BY in a view", "a view is a bag without order; order what you read from it"),
+    "sort": ("SORT BY in a view", "ORDER BY is accepted: the order in which the view is read"),
     "qualify": ("QUALIFY", "filter groups with HAVING"),
     "windows": ("WINDOW", "aggregate with GROUP BY in a subquery and join it back"),
     "laterals": ("LATERAL VIEW", "FROM takes tables, views and subqueries"),
