@@ -27,6 +27,7 @@ from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Uninterrupted
 from freshviews.engine.commit.notices import Notices
 from freshviews.engine.draft import Draft
+from freshviews.engine.durable.children import call_in_children
 from freshviews.engine.durable.database_image import read_database, write_database
 from freshviews.engine.durable.durability import batch_payload, snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
@@ -59,7 +60,8 @@ class Database:
 
     ``Database()`` lives in memory; ``Database(path)`` keeps a directory: a batch is in the log, synced, before
     it counts, and opening the directory again gives exactly the committed versions. Every method may be
-    called from any thread; one at a time runs. Ctrl-C takes effect before a commit or after it.
+    called from any thread; one at a time runs. Ctrl-C takes effect before a commit or after it. A directory belongs to
+    the process that opened it: every call in a forked child is refused.
 
     A batch is one version: it is in whole, for all tables and views, or refused with the state as before.
     """
@@ -67,7 +69,7 @@ class Database:
     def __init__(self, path: str | os.PathLike[str] | None = None, *, snapshot_bytes: int = SNAPSHOT_BYTES) -> None:
         """Open or make a database. ``snapshot_bytes``: growth of the log after which a snapshot is written.
 
-        Raises StoreError where the directory is open elsewhere, corrupt, or of another format.
+        Raises StoreError where the directory is open elsewhere, corrupt, incomplete, or of another format.
         """
         self._lock = RLock()
         self._dictionary = Dictionary()
@@ -88,6 +90,7 @@ class Database:
                 directory.close()
                 raise
             self._directory = directory
+            call_in_children(self._leave_to_parent)
             self._relations, self._scripts = found.relations, found.scripts
             self._version, self.recovery = found.report.version, found.report
 
@@ -183,6 +186,7 @@ class Database:
     def tables(self) -> tuple[str, ...]:
         """Names of the base tables, in order of creation."""
         with self._lock:
+            self._check_usable()
             return tuple(table.name for table in self._relations.tables.values())
 
     @property
@@ -195,6 +199,7 @@ class Database:
     def views(self) -> tuple[str, ...]:
         """Names of the maintained views, in order of creation."""
         with self._lock:
+            self._check_usable()
             return tuple(v.name for v in self._relations.views.values() if not v.definition.internal)
 
     def view(self, name: str) -> View:
@@ -474,6 +479,17 @@ class Database:
             views = sum(v.maintained.bytes() for key, v in held if key == wanted or key.startswith(f"{wanted}#"))
             table = self._relations.tables.get(wanted)
             return views + (table.stored.bytes if table is not None and table.stored is not None else 0)
+
+    def _leave_to_parent(self) -> None:
+        """In a forked child: refuse every call from now on. Only the parent may write the directory."""
+        assert self._directory is not None
+        # A thread of the parent that does not run here may hold the lock.
+        self._lock._at_fork_reinit()  # type: ignore[attr-defined]
+        self._directory.leave()
+        self._unusable = (
+            f"{self._directory.path} is open in process {os.getppid()}, and this is a child forked from it; use the "
+            "database in that process, or open it after the fork, in one process"
+        )
 
     def close(self) -> None:
         """Give memory and files back. Readers that are open keep the rows of their version."""

@@ -27,6 +27,7 @@ SNAPSHOT = (
     "snapshot renamed",
     "snapshot in directory",
     "segment begun",
+    "segment recorded",
     "segments deleted",
 )
 """Steps of a snapshot, in order."""

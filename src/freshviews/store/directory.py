@@ -2,7 +2,7 @@
 
 ::
 
-    meta.json                   the format version
+    meta.json                   the format version, and the sequence number of the newest segment
     lock                        locked while a process has the directory open; holds the process id
     log-<sequence>.fvlog        segments of the log
     snapshot-<sequence>.fvsnap  the newest snapshot
@@ -24,8 +24,8 @@ from typing import BinaryIO
 from freshviews.errors import StoreError
 from freshviews.store import snapshot as snapshots
 from freshviews.store.crash_points import reach
-from freshviews.store.files import TEMPORARY, lock, sync_directory, write_whole
-from freshviews.store.log import Log
+from freshviews.store.files import TEMPORARY, is_at, lock, sync_directory, unlock, write_whole
+from freshviews.store.log import Log, segment_name
 from freshviews.store.record import FORMAT, Record
 
 _LOGGER = logging.getLogger("freshviews.store")
@@ -40,7 +40,7 @@ class Directory:
     """
 
     def __init__(self, path: str | os.PathLike[str], snapshot_bytes: int) -> None:
-        self.path = Path(path)
+        self.path = Path(path).absolute()
         self._snapshot_bytes = snapshot_bytes
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -48,35 +48,42 @@ class Directory:
             raise StoreError(f"{self.path}: not a directory, and none can be made: {error}") from error
         self._lock: BinaryIO | None = lock(self.path / _LOCK)
         try:
-            self._check_format()
+            recorded = self._check_format()
             for leftover in self.path.glob(f"*{TEMPORARY}"):
                 leftover.unlink()
             self.snapshot = snapshots.latest(self.path)
             snapshots.delete_states(self.path, self.snapshot)
             self.log = Log(self.path)
-            self._check_complete()
+            self._check_complete(recorded)
         except BaseException:
             self.close()
             raise
         self._since_snapshot = 0
         self._snapshot_size = 0 if self.snapshot is None else self.snapshot.bytes
 
-    def _check_format(self) -> None:
+    def _check_format(self) -> int:
+        """The newest segment of the log by meta.json, 0 where it names none."""
         meta = self.path / _META
         if not meta.exists():
             others = [p.name for p in self.path.iterdir() if p.name != _LOCK and p.suffix != TEMPORARY]
             if others:
                 raise StoreError(f"{self.path} is not empty and has no {_META}: it is no freshviews database")
             write_whole(meta, json.dumps({"format": FORMAT}).encode())
-            return
+            return 0
         try:
-            found = json.loads(meta.read_bytes())["format"]
+            read = json.loads(meta.read_bytes())
+            found, recorded = read["format"], int(read.get("log", 0))
         except (ValueError, KeyError, TypeError):
             raise StoreError(f'{meta}, offset 0: the file is corrupt; it should be {{"format": {FORMAT}}}') from None
         if found != FORMAT:
             raise StoreError(f"{self.path} is a database of format {found}; this freshviews reads {FORMAT}")
+        return recorded
 
-    def _check_complete(self) -> None:
+    def _check_complete(self, recorded: int) -> None:
+        if (self.log.last_segment or 0) < recorded:
+            raise StoreError(
+                f"{self.path}: {segment_name(recorded)}, the newest file of the log, is missing; restore it from a copy"
+            )
         needed = 1 if self.snapshot is None else self.snapshot.sequence + 1
         first = self.log.first_sequence
         if first is not None and first > needed:
@@ -100,8 +107,29 @@ class Directory:
 
     def append(self, kind: int, version: int, payload: bytes) -> None:
         """Make a record durable; errors as ``Log.append``."""
+        self._check_there()
+        if self.log.last_segment is None:
+            self._begin_segment(self.log.sequence + 1)
         self.log.append(Record(kind, self.log.sequence + 1, version, payload))
         self._since_snapshot += len(payload)
+
+    def _check_there(self) -> None:
+        """Raise StoreError if the files are no longer where the directory was opened."""
+        if self._lock is None or not is_at(self._lock, self.path / _LOCK):
+            raise StoreError(
+                f"{self.path} was removed, moved or replaced while it was open, so nothing is written; what is in "
+                "memory can still be read"
+            )
+
+    def _begin_segment(self, sequence: int) -> None:
+        """Start a segment of the log, and record that there is one, so that opening notices if it is gone."""
+        try:
+            self.log.begin_segment(sequence)
+            reach("segment begun")
+            write_whole(self.path / _META, json.dumps({"format": FORMAT, "log": sequence}).encode())
+            reach("segment recorded")
+        except OSError as error:
+            raise StoreError(f"{self.path}: no segment of the log could be begun: {error}") from error
 
     @property
     def snapshot_due(self) -> bool:
@@ -123,6 +151,7 @@ class Directory:
 
         ``write_state`` writes the images of the views into a folder. Raises StoreError.
         """
+        self._check_there()
         sequence = self.log.sequence
         state = snapshots.state_folder(self.path, sequence)
         made = (Record(kind, sequence, version, payload) for kind, payload in records)
@@ -139,14 +168,19 @@ class Directory:
             raise
         self._snapshot_size = self.snapshot.bytes
         self._since_snapshot = 0
-        self.log.begin_segment(sequence + 1)
-        reach("segment begun")
+        self._begin_segment(sequence + 1)
         snapshots.delete_before(self.path, self.snapshot)
         self.log.delete_before(sequence + 1)
         reach("segments deleted")
 
     def close(self) -> None:
         """Close the files and unlock the directory."""
+        if self._lock is not None:
+            unlock(self._lock)
+        self.leave()
+
+    def leave(self) -> None:
+        """Close the files in a forked child; the directory stays locked by the parent."""
         if getattr(self, "log", None) is not None:
             self.log.close()
         if self._lock is not None:

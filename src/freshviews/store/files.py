@@ -37,7 +37,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def lock(path: Path) -> BinaryIO:
-    """Lock a directory by its lock file, until the returned file is closed or the process ends.
+    """Lock a directory by its lock file, until ``unlock``, or until the file is closed here and in forked children.
 
     Raises StoreError that names the process that holds the lock.
     """
@@ -61,3 +61,16 @@ def lock(path: Path) -> BinaryIO:
     file.write(str(os.getpid()).encode())
     file.flush()
     return file
+
+
+def unlock(file: BinaryIO) -> None:
+    """Give up a lock, also where a forked child still has the file open."""
+    fcntl.flock(file, fcntl.LOCK_UN)
+
+
+def is_at(file: BinaryIO, path: Path) -> bool:
+    """Whether a path still leads to an open file: False if it was removed, or another one has its place."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file.fileno()))
+    except OSError:
+        return False

@@ -22,7 +22,8 @@ class LogUncertain(StoreError):
 
 
 class Log:
-    """The segments of one directory. The caller reads ``records`` to its end before it appends."""
+    """The segments of one directory. The caller reads ``records`` to its end, and begins a first segment where there is
+    none, before it appends."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -39,6 +40,11 @@ class Log:
     def first_sequence(self) -> int | None:
         """Sequence number of the first record of the first segment; None without segments."""
         return _sequence_of(self._segments[0]) if self._segments else None
+
+    @property
+    def last_segment(self) -> int | None:
+        """Sequence number after which the last segment is named; None without segments."""
+        return _sequence_of(self._segments[-1]) if self._segments else None
 
     @property
     def bytes(self) -> int:
@@ -93,8 +99,10 @@ class Log:
         After StoreError the log does not contain it; after LogUncertain that is unknown.
         """
         if self._file is None:
-            self._open_last(record.sequence)
+            self._open_last()
         assert self._file is not None
+        if os.fstat(self._file).st_nlink == 0:
+            raise StoreError(f"{self._segments[-1]} was deleted while the database was open, so nothing is written")
         data = memoryview(record.to_bytes())
         half = len(data) // 2
         try:
@@ -121,17 +129,17 @@ class Log:
                 "open the database again to see whether it is in"
             ) from error
 
-    def _open_last(self, sequence: int) -> None:
-        """Open the last segment for appending, or a first one."""
-        if not self._segments:
-            self.begin_segment(sequence)
-            return
-        self._file = os.open(self._segments[-1], os.O_WRONLY | os.O_APPEND)
+    def _open_last(self) -> None:
+        """Open the last segment for appending."""
+        try:
+            self._file = os.open(self._segments[-1], os.O_WRONLY | os.O_APPEND)
+        except OSError as error:
+            raise StoreError(f"{self._segments[-1]} cannot be opened for writing: {error}") from error
         self._size = os.fstat(self._file).st_size
 
     def begin_segment(self, sequence: int) -> None:
         """Start a new segment, whose first record will have this sequence number."""
-        path = self._directory / f"log-{sequence:012}.fvlog"
+        path = self._directory / segment_name(sequence)
         # A segment without records has the same name.
         number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         sync_directory(self._directory)
@@ -150,6 +158,11 @@ class Log:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+def segment_name(sequence: int) -> str:
+    """The file name of the segment whose first record has a sequence number."""
+    return f"log-{sequence:012}.fvlog"
 
 
 def _sequence_of(path: Path) -> int:

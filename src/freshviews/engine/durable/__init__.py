@@ -1,3 +1,3 @@
 """Durability: what is logged, images of the state, and recovery."""
 
-__all__ = ["database_image", "durability", "recovery"]
+__all__ = ["children", "database_image", "durability", "recovery"]
