@@ -22,7 +22,7 @@ def slopes(shape: str, strategy: str) -> tuple[float, float]:
     return eps_steps.slope(time), eps_steps.slope(space)
 
 
-@pytest.mark.sample(6)
+@pytest.mark.full
 @pytest.mark.parametrize("shape", eps_steps.SHAPES)
 @pytest.mark.parametrize("name", ["ivm_eps, eps = 1/2", "ivm_eps_linear, eps = 1/2"])
 def test_at_one_half_steps_grow_with_the_root_at_most(name: str, shape: str) -> None:

@@ -17,7 +17,7 @@ from benchmarks.timing import single_edits, tree_load, trie
 from benchmarks.workloads import graph, kept_listing
 from benchmarks.workloads.graphs import chung_lu
 
-pytestmark = pytest.mark.compiled(5)
+pytestmark = pytest.mark.compiled(100)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from benchmarks.timing import enclosure, windowed_graph
 from benchmarks.workloads.graphs import chung_lu
 from freshviews.advice.enclosure import of_stream, of_tree
 
-pytestmark = pytest.mark.compiled(3)
+pytestmark = pytest.mark.compiled(100)
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def small_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> int:
     return len(edges)
 
 
-@pytest.mark.parametrize("case", ["3-hop projected, deltas", "star, COUNT"])
+@pytest.mark.parametrize("case", ["star, COUNT", "3-hop projected, deltas"])
 def test_all_have_the_same_sizes_at_ten_points(case: str, small_graph: int) -> None:
     found = {name: windowed_graph.measure(case, name) for name in (PLANNED, "first_order", "DuckDB")}
     ours = {"workload": "windowed_graph", "case": case, "strategy": PLANNED, **found[PLANNED]}

@@ -125,7 +125,7 @@ def test_invalid_utf8_is_refused_in_the_same_words(kind: pa.DataType) -> None:
 
 
 @settings(max_examples=30)
-@given(st.lists(st.lists(st.one_of(st.none(), st.text(max_size=20)), max_size=8), max_size=8))
+@given(st.lists(st.lists(st.one_of(st.none(), st.text("a\0é漢🙂'", max_size=20)), max_size=8), max_size=8))
 def test_strings_keep_their_codes_from_batch_to_batch(batches: list[list[str | None]]) -> None:
     made, dictionary = encoder(STRING)
     for texts in batches:

@@ -73,7 +73,7 @@ def test_a_strategy_without_negated_atoms_is_refused_by_name() -> None:
     absent = "SELECT src FROM edge r WHERE NOT EXISTS (SELECT 1 FROM edge s WHERE s.src = r.dst)"
     with fv.Database() as db:
         db.execute(TABLES)
-        for properties in ("'freshviews.strategy' = 'crown'", "'freshviews.epsilon' = '0.5'"):
+        for properties in ("'freshviews.strategy' = 'crown'", "'freshviews.strategy' = 'ivm_eps'"):
             with pytest.raises(fv.PlanError, match=r"has no NOT EXISTS; name .*first_order.*, or none"):
                 db.execute(f"CREATE MATERIALIZED VIEW v TBLPROPERTIES ({properties}) AS {absent}")
         assert db.stats()["views"] == {}

@@ -58,7 +58,7 @@ def test_views_are_those_of_one_engine_and_views_come_and_go(spark: Any, tmp_pat
 def test_rows_are_counted_once_however_often_they_are_copied(spark: Any, tmp_path: Path) -> None:
     world = World(tmp_path)
     world.write(50)
-    run(spark, tmp_path, ["triangles", "reached"], 8)
+    run(spark, tmp_path, ["paths", "reached"], 8)
     assert latest(tmp_path / "script.checkpoint").totals["rows"] == {"edges": 50, "sales": 50}
 
 
