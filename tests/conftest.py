@@ -34,8 +34,8 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 GOLDEN = Path(__file__).parent / "golden"
 PLAIN_PYTHON = os.environ.get("FRESHVIEWS_PURE_PYTHON") == "1"
 
-settings.register_profile("fixed", derandomize=True, print_blob=False)
-settings.register_profile("fuzz", database=None, print_blob=False)
+settings.register_profile("fixed", derandomize=True, print_blob=False, deadline=None)
+settings.register_profile("fuzz", database=None, print_blob=False, deadline=None)
 settings.load_profile("fuzz" if FUZZ else "fixed")
 
 

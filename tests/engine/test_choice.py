@@ -56,7 +56,7 @@ CHOICES = {
     ),
     "edges without a way back": (
         "SELECT src, dst FROM edge r WHERE NOT EXISTS (SELECT 1 FROM edge s WHERE s.src = r.dst AND s.dst = r.src)",
-        "incremental_trie_join",
+        "first_order",
     ),
 }
 
