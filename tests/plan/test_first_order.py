@@ -8,8 +8,12 @@ from freshviews.catalog.catalog import Catalog
 from freshviews.plan.delta import first_order
 from freshviews.plan.planner import plan_block
 from freshviews.program.program import Program
+from freshviews.program.statements import Smaller
+from freshviews.program.structure import bodies
 from freshviews.query.dependencies import from_keys
 from freshviews.sql.statements.script import parse_script
+from tests.plan.streams import Stream, relations_of
+from tests.plan.test_strategies import assert_maintained
 from tests.query.notation import query
 
 STAR = "Q(x, y, z) = F(a, b, c), A(a, x), B(b, y), C(c, z)"
@@ -73,3 +77,31 @@ def test_a_fact_that_determines_its_dimensions_is_joined_by_lookups(select, prop
         assert reason == "from a row of sales all other relations are looked up by their keys"
         assert dict(program.bounds)["update"] == "O(N)"
         assert [view.name for view in program.views] == ["sales", "customers", "parts", "Q"]
+
+
+PATH = "Q(a, h) = " + ", ".join(f"E({one}, {other})" for one, other in zip("abcdefg", "bcdefgh", strict=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [PATH, "Q() = E(a, b), E(b, c), E(c, d), E(d, a), E(a, c), E(b, d), E(d, c), R(a, c)"],
+)
+def test_many_occurrences_take_an_update_one_after_the_other(text):
+    made = query(text)
+    program = first_order.plan(made)
+    edges = [view.name for view in program.views if view.key[:2] == program.views[0].key[:2] and "E" in view.name]
+    assert edges == ["E_after", "E"]
+    assert dict(program.bounds)["deltas"] == "7 occurrences of E take an update one after the other; it is held twice"
+    assert_maintained(program, made, Stream(relations_of(made), 5, values=3), batches=12)
+
+
+def choices(body) -> int:
+    return max((isinstance(s, Smaller) + max(map(choices, bodies(s)), default=0) for s in body), default=0)
+
+
+def test_the_choices_between_two_slices_are_limited():
+    corners = "abcdefgh"
+    edges = ", ".join(f"R{a}{b}({a}, {b})" for a in corners for b in corners if a < b)
+    program = first_order.plan(query(f"Q() = {edges}"))
+    assert max(choices(trigger.body) for trigger in program.triggers) == 4
+    assert dict(program.bounds)["loops"].startswith("greedy: ")

@@ -194,7 +194,7 @@ def test_the_view_tree_over_an_order_computes_the_query(data: st.DataObject) -> 
         parts += [(of.atom(name).variables, rows[name]) for name in node.atoms]
         schema, joined = join(parts)
         below = frozenset(node.variables)
-        assert set(schema) == bag(graph, node.variable, below, False) | (graph.free & below)
+        assert set(schema) == bag(graph, node.here, below, False) | (graph.free & below)
         for position in node.factors:
             left, right = (schema.index(v) for v in of.factors[position])
             joined = {row: m for row, m in joined.items() if row[left] < row[right]}

@@ -12,7 +12,7 @@ from freshviews.engine.relations import Relations
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.view_state import ViewState
 from freshviews.plan.crown.tree_choice import NAMED, better_updates, may_be_measured
-from freshviews.plan.planner import plan_block
+from freshviews.plan.planner import strategy_of
 
 ADVISED_FROM = 10_000
 """Updates of a view's tables from which on ``advice`` says whether to replan."""
@@ -33,7 +33,7 @@ def better_for(
     definitions = {name: one.definition for name, one in tables.items()}
     if len(tables) < len(view.inputs) or not may_be_measured(view, definitions):
         return None
-    if all(NAMED not in plan_block(view, block, definitions).by.hints for block in view.blocks):
+    if all(NAMED not in strategy_of(view, block, definitions).hints for block in view.blocks):
         return None
     rows = {name: size for name, (size, _) in (held or {}).items()}
     rows |= {name: one.stored.rows for name, one in tables.items() if one.stored is not None}

@@ -5,7 +5,7 @@ The strategies and their order are in ``plan.registry``; this module knows none 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from freshviews.catalog.definitions import TableDef, ViewDef
@@ -15,6 +15,7 @@ from freshviews.plan.strategy import Plan, Request, Strategy
 from freshviews.plan.trie.key_order import ROWS
 from freshviews.query.block import Block
 from freshviews.query.dependencies import from_keys
+from freshviews.query.query import Query
 from freshviews.query.query_class import classify
 
 NAMED = "named by the user"
@@ -27,6 +28,24 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     named strategy does not take the block.
     """
     request = request_of(view, block, inputs)
+    strategy, reason, note = _choice(request)
+    program = strategy.plan(request)
+    if note is not None:
+        program = replace(program, bounds=(*program.bounds, *note(request.query)))
+    return Plan(program, request.kind, strategy, reason)
+
+
+def strategy_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Strategy:
+    """The strategy of the plan of a block. See ``plan_block``."""
+    strategy, _, _ = _choice(request_of(view, block, inputs))
+    return strategy
+
+
+Choice = tuple[Strategy, str, Callable[[Query], tuple[tuple[str, str], ...]] | None]
+"""A strategy, the reason for it, and what EXPLAIN notes about the query beside the bounds."""
+
+
+def _choice(request: Request) -> Choice:
     for strategy in STRATEGIES.values():
         strategy.check(request)
     return _necessary(request) or _named(request) or _preferred(request)
@@ -48,8 +67,8 @@ def request_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     )
 
 
-def _necessary(request: Request) -> Plan | None:
-    """The plan of a block that one strategy alone can maintain; None for other blocks."""
+def _necessary(request: Request) -> Choice | None:
+    """The strategy of a block that it alone can maintain; None for other blocks."""
     for one in NECESSITIES:
         reason = one.condition(request)
         if reason is not None:
@@ -57,7 +76,7 @@ def _necessary(request: Request) -> Plan | None:
             if one.refusal and other is not None:
                 raise PlanError(f"view {request.view.name}: {one.refusal.format(other=other)}")
             reason = NAMED if request.view.strategy == one.strategy.name else reason
-            return _plan(request, one.strategy, reason)
+            return one.strategy, reason, None
     return None
 
 
@@ -70,8 +89,8 @@ def _other_than(strategy: Strategy, request: Request) -> str | None:
     return f"a strategy that reads '{unread[0]}'" if unread else None
 
 
-def _named(request: Request) -> Plan | None:
-    """The plan by the strategy that the view names, by its name or by a property; None where it names none."""
+def _named(request: Request) -> Choice | None:
+    """The strategy that the view names, by its name or by a property; None where it names none."""
     view, name = request.view, request.view.strategy
     for owner in STRATEGIES.values():
         given = sorted(owner.owns.intersection(request.options))
@@ -86,7 +105,7 @@ def _named(request: Request) -> Plan | None:
         known = ", ".join(sorted(STRATEGIES))
         raise PlanError(f"view {view.name}: there is no strategy '{name}'; 'freshviews.strategy' takes {known}")
     _check_kinds(request, STRATEGIES[name])
-    return _plan(request, STRATEGIES[name], NAMED)
+    return STRATEGIES[name], NAMED, None
 
 
 def _check_kinds(request: Request, strategy: Strategy) -> None:
@@ -96,19 +115,13 @@ def _check_kinds(request: Request, strategy: Strategy) -> None:
         raise PlanError(f"view {request.view.name}: strategy {strategy.name} has no {kind}; name {others}, or none")
 
 
-def _preferred(request: Request) -> Plan:
-    """The plan by the first preference whose condition holds."""
+def _preferred(request: Request) -> Choice:
+    """The strategy of the first preference whose condition holds."""
     for one in PREFERENCES:
         reason = one.condition(request) if request.kinds <= one.strategy.kinds else None
         if reason is not None:
-            plan = _plan(request, one.strategy, reason)
-            bounds = (*plan.program.bounds, *one.note(request.query))
-            return replace(plan, program=replace(plan.program, bounds=bounds))
+            return one.strategy, reason, one.note
     raise AssertionError("the last preference takes every query")
-
-
-def _plan(request: Request, strategy: Strategy, reason: str) -> Plan:
-    return Plan(strategy.plan(request), request.kind, strategy, reason)
 
 
 def _rows(relation: TableDef | ViewDef) -> float:

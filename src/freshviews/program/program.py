@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from freshviews.expr.nodes import Expr
 from freshviews.program.heavy_light import Balancing
 from freshviews.program.results import Result
 from freshviews.program.statements import Body
+from freshviews.program.structure import views_in, visit
 from freshviews.program.upkeep import BY_TRIGGERS, Upkeep
 from freshviews.program.views import View
 
@@ -58,4 +62,17 @@ class Program:
         return (*self.views, *self.upkeep.scratch)
 
     def view(self, name: str) -> View:
-        return next(view for view in self.stores if view.name == name)
+        return self._by_name[name]
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, View]:
+        return {view.name: view for view in self.stores}
+
+    @cached_property
+    def mentions(self) -> Mapping[str, Mapping[str, int]]:
+        """By relation, how often its triggers read or change each view."""
+        found: dict[str, Counter[str]] = {}
+        for trigger in self.triggers:
+            counts = found.setdefault(trigger.relation, Counter())
+            counts.update(view for statement in visit(trigger.body) for view in views_in(statement))
+        return found

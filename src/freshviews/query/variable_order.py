@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from freshviews.query import order_search
 from freshviews.query.dependencies import FD, closure
@@ -126,6 +126,7 @@ class VariableOrder:
         return "\n".join(lines + [f"() {name}" for name in self.ground])
 
 
+@lru_cache(maxsize=16)
 def best_order(query: Query, free_top: bool, dependencies: tuple[FD, ...] = ()) -> VariableOrder:
     """An order of least dynamic width, then of least static width, then with least work summed over views and updates.
     Ties are broken by the order of the variables in the query.

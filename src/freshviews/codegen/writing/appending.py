@@ -33,9 +33,7 @@ def appended(program: Program, trigger: Trigger) -> tuple[str, ...]:
     waiting = [add.view for add in adds if _may_wait(program, program.view(add.view))]
     if not waiting:
         return ()
-    of_relation = [one for one in program.triggers if one.relation == trigger.relation]
-    mentions = [view for one in of_relation for s in visit(one.body) for view in views_in(s)]
-    return tuple(view for view in waiting if mentions.count(view) == 1)
+    return tuple(view for view in waiting if program.mentions[trigger.relation][view] == 1)
 
 
 def entered(program: Program, trigger: Trigger) -> tuple[str, ...]:

@@ -28,11 +28,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import combinations
 
 from freshviews.expr.nodes import Call, Column, Expr, substitute
 from freshviews.plan.assemble import assemble
-from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
+from freshviews.plan.delta.nest import CHOICES, Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
@@ -63,21 +64,42 @@ Keys = tuple[frozenset[int], ...]
 """Sets of positions of a view's key: no two rows agree on all positions of a set."""
 
 
+MOST_TOGETHER = 6
+"""Most atoms that share a store and take an update together, in a term for each set of them. More atoms take it one
+after the other, in a term each. For that the store is held twice: before and after the update."""
+
+_ALL_LOOPS = 8
+"""Most nested loops of which the fewest that determine all rows are found exactly; of more, greedily."""
+
+
 @dataclass(frozen=True)
 class Store:
-    """Atoms that share one stored view. An optional or a negated atom has a store of its own."""
+    """Atoms that share one stored view. An optional or a negated atom has a store of its own. ``after``: the view that
+    has the update already, if the atoms are many."""
 
     view: View
     atoms: tuple[Atom, ...]
     unique: Keys = ()
     optional: OptionalView | None = None
     negated: bool = False
+    after: View | None = None
+
+    def seen_by(self, atom: Atom, updated: tuple[Atom, ...]) -> View:
+        """The view that another atom reads: atoms before the updated one have taken the update."""
+        if self.after is None or updated[0] not in self.atoms:
+            return self.view
+        return self.after if self.atoms.index(atom) < self.atoms.index(updated[0]) else self.view
+
+    @property
+    def rows(self) -> tuple[View, ...]:
+        """The views that have the rows."""
+        return (self.view,) if self.after is None else (self.after, self.view)
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The view, and its indicator where it has one."""
+        """The views of the rows, and the indicator where there is one."""
         indicator = None if self.optional is None else self.optional.indicator
-        return (self.view,) if indicator is None else (self.view, indicator)
+        return self.rows if indicator is None else (*self.rows, indicator)
 
 
 def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
@@ -91,8 +113,28 @@ def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
     views = (*(replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in stored), result)
     worst = max(update_exponents(query, dependencies).values())
     update = "O(1)" if worst == 0 else "O(N)" if worst == 1 else f"O(N^{worst})"
-    bounds = (("update", update), ("delay", "O(1)"), ("space", "O(N + |result|)"))
+    bounds = (("update", update), ("delay", "O(1)"), ("space", "O(N + |result|)"), *_limits(stores, triggers))
     return Program(query.name, query.free, views, triggers, Held(RESULT), strategy="first_order", bounds=bounds)
+
+
+def _limits(stores: tuple[Store, ...], triggers: tuple[Trigger, ...]) -> tuple[tuple[str, str], ...]:
+    """What EXPLAIN says where limits of planning matter."""
+    found = []
+    if any(_choices(trigger.body) == CHOICES for trigger in triggers):
+        found.append(("loops", f"greedy: the smaller of two slices is chosen in at most {CHOICES} nested places"))
+    for store in stores:
+        if store.after is not None:
+            many = f"{len(store.atoms)} occurrences of {store.view.name}"
+            found.append(("deltas", f"{many} take an update one after the other; it is held twice"))
+    return tuple(found)
+
+
+def _choices(body: tuple[Statement, ...]) -> int:
+    """The most nested choices between two slices."""
+    return max(
+        (isinstance(s, Smaller) + max(map(_choices, bodies(s)), default=0) for s in body),
+        default=0,
+    )
 
 
 MOST_SHARING = 5
@@ -138,11 +180,12 @@ def takes_cyclic(request: Request) -> str | None:
     return "cyclic: deltas over the base relations take linear space and the smaller side's time"
 
 
+@lru_cache(maxsize=16)
 def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[str, int]:
     """By atom, the exponent of the time of a one-row update."""
     names = Namer(query)
     stores = stores_of(query, dependencies, names)
-    unique = {store.view.name: store.unique for store in stores}
+    unique = {view.name: store.unique for store in stores for view in store.rows}
     triggers = [(store, _trigger(query, store, stores, {}, names)) for store in stores]
     return {atom.name: _rows(trigger.body, unique) for store, trigger in triggers for atom in store.atoms}
 
@@ -164,8 +207,11 @@ def stores_of(query: Query, dependencies: tuple[FD, ...], names: Namer) -> tuple
         name = names.view(atoms[0].name if len(atoms) == 1 else atoms[0].relation)
         first, view = atoms[0], leaf_view(query, atoms[0], name)
         optional = None if first.given is None else optional_view(view, first.given, names)
+        after = None
+        if len(atoms) > MOST_TOGETHER:
+            after = replace(view, name=names.view(f"{name}_after"), definition=f"{name} and the update")
         unique = _unique(first, dependencies)
-        stores.append(Store(view, tuple(atoms), unique, optional, first in query.negated))
+        stores.append(Store(view, tuple(atoms), unique, optional, first in query.negated, after))
     return tuple(stores)
 
 
@@ -186,7 +232,7 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Ind
     if store.optional is not None or store.negated:
         return Trigger(first.relation, parameters, first.filters, _alone(query, store, stores, indexes, namer))
     terms: dict[tuple[Statement, ...], int] = {}
-    for updated in non_empty_subsets(store.atoms):
+    for updated in non_empty_subsets(store.atoms) if store.after is None else ((atom,) for atom in store.atoms):
         body = term(query, updated, names, stores, indexes, namer)
         if shared:
             body = canonical(body, frozenset(names), namer)
@@ -196,7 +242,8 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Ind
         key = names[: len(first.variables)]
         components = store.view.components
         payload = product(components, (update_carrier(query, first),))
-        body += (Add(store.view.name, key, tuple(c.name for c in components), payload),)
+        adds = [Add(view.name, key, tuple(c.name for c in components), payload) for view in store.rows]
+        body = (*adds[:-1], *body, adds[-1])
     return Trigger(first.relation, parameters, first.filters, body)
 
 
@@ -254,9 +301,10 @@ def term(
         if atom not in updated:
             store, alias = held[atom.name], namer.row(atom.name)
             key = tuple(mapping.get(v, v) for v in atom.variables)
-            carrier = None if store.negated else row_carrier(alias, store.view)
+            view = store.seen_by(atom, updated)
+            carrier = None if store.negated else row_carrier(alias, view)
             given = None if atom.given is None else tuple(mapping.get(v, v) for v in atom.given)
-            steps.append(Step(store.view.name, key, alias, carrier, store.unique, given, store.negated))
+            steps.append(Step(view.name, key, alias, carrier, store.unique, given, store.negated))
     free = tuple(mapping.get(v, v) for v in query.free)
     change = carriers or (update_carrier(query, updated[0]),)
     once_more = Carrier(None, frozenset(), tuple((a.name, MULTIPLICITY) for a in query.aggregates))
@@ -320,17 +368,28 @@ def _rows(body: tuple[Statement, ...], unique: Mapping[str, Keys], loops: tuple[
 
 
 def _cover(loops: tuple[Loop, ...], unique: Mapping[str, Keys]) -> int:
-    """The least number of loops whose rows, with the update, determine those of all loops."""
+    """The number of loops whose rows, with the update, determine those of all loops: the least, or that of the loops
+    that determine most, one after the other."""
     free = {loop.key[i] for loop in loops for i in range(len(loop.key)) if i not in loop.bound}
     given = {v for loop in loops for v in loop.key} - free
     rules = [
         FD(tuple(loop.key[i] for i in sorted(positions)), loop.key) for loop in loops for positions in unique[loop.view]
     ]
+    if len(loops) > _ALL_LOOPS:
+        return _greedy_cover([loop.key for loop in loops], free, given, rules)
     for count in range(len(loops)):
         for chosen in combinations(loops, count):
             if closure(given.union(*(loop.key for loop in chosen)), rules).issuperset(free):
                 return count
     return len(loops)
+
+
+def _greedy_cover(keys: list[tuple[str, ...]], free: set[str], given: set[str], rules: list[FD]) -> int:
+    known, count = closure(given, rules), 0
+    while not known.issuperset(free):
+        known = max((closure(known.union(key), rules) for key in keys), key=len)
+        count += 1
+    return count
 
 
 def _plan(request: Request) -> Program:

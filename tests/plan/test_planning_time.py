@@ -1,0 +1,106 @@
+"""Planning stays fast: parsing, planning and writing the source of large views, in counted calls.
+
+A call of a function of freshviews is counted where Python enters it, so the counts are the same on every machine. A
+second is about six million of them.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import combinations, pairwise
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from freshviews import Database
+
+SECOND = 6_000_000
+pytestmark = pytest.mark.plain_python
+
+
+class Counted:
+    """Counts the calls of Python functions of freshviews while it is open; the run ends where they are too many."""
+
+    def __init__(self, most: float) -> None:
+        self.most, self.calls = most, 0
+
+    def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
+        if event == "call":
+            self.calls += 1
+            if self.calls > self.most:
+                raise AssertionError(f"more than {self.most:,.0f} calls")
+
+    def __enter__(self) -> None:
+        sys.setprofile(self)
+
+    def __exit__(self, *failure: object) -> None:
+        sys.setprofile(None)
+
+
+def plan(tables: list[str], select: str, seconds: float) -> str:
+    """EXPLAIN of the view, planned within a number of seconds."""
+    db = Database()
+    db.execute(";".join(f"CREATE TABLE {table}" for table in tables))
+    with Counted(seconds * SECOND):
+        db.execute(f"CREATE MATERIALIZED VIEW v AS {select}")
+    return db.view("v").explain()
+
+
+def equalities(edges: list[tuple[int, int]]) -> str:
+    """The condition that joins edges of a graph, each a table ``e0(s, d)``, at their ends."""
+    ends: dict[int, list[str]] = {}
+    for i, (source, target) in enumerate(edges):
+        ends.setdefault(source, []).append(f"e{i}.s")
+        ends.setdefault(target, []).append(f"e{i}.d")
+    return " AND ".join(f"{one} = {other}" for same in ends.values() for one, other in pairwise(same))
+
+
+def grid(rows: int, columns: int) -> list[tuple[int, int]]:
+    places = [(i, j) for i in range(rows) for j in range(columns)]
+    near = [(a, b) for a, b in combinations(places, 2) if abs(a[0] - b[0]) + abs(a[1] - b[1]) == 1]
+    return [(places.index(a), places.index(b)) for a, b in near]
+
+
+@pytest.mark.parametrize(
+    ("edges", "seconds"),
+    [
+        pytest.param([(i, (i + 1) % 20) for i in range(20)], 1, id="cycle of 20"),
+        pytest.param(list(combinations(range(6), 2)), 1, id="clique of 6"),
+        pytest.param(grid(3, 4), 1, id="grid of 17"),
+    ],
+)
+def test_cyclic_joins_are_planned_in_a_second(edges: list[tuple[int, int]], seconds: float) -> None:
+    tables = [f"e{i}(s BIGINT, d BIGINT)" for i in range(len(edges))]
+    names = ", ".join(f"e{i}" for i in range(len(edges)))
+    plan(tables, f"SELECT COUNT(*) AS n FROM {names} WHERE {equalities(edges)}", seconds)
+
+
+def test_a_clique_over_one_table_is_planned_in_a_second() -> None:
+    edges = list(combinations(range(6), 2))
+    names = ", ".join(f"e AS e{i}" for i in range(len(edges)))
+    explained = plan(["e(s BIGINT, d BIGINT)"], f"SELECT COUNT(*) AS n FROM {names} WHERE {equalities(edges)}", 1)
+    assert "15 occurrences of e take an update one after the other" in explained
+
+
+DEMOGRAPHICS = """
+SELECT SUM(quantity) AS quantity FROM sales, stores, people, places, days
+WHERE sales.store = stores.store AND sales.day = days.day AND year = 2000
+AND ((people.person = sales.person AND married = 1 AND degree = 4 AND price BETWEEN 100 AND 150)
+ OR (people.person = sales.person AND married = 2 AND degree = 2 AND price BETWEEN 50 AND 100)
+ OR (people.person = sales.person AND married = 3 AND degree = 1 AND price BETWEEN 150 AND 200))
+AND ((sales.place = places.place AND state IN (1, 2, 3) AND profit BETWEEN 0 AND 2000)
+ OR (sales.place = places.place AND state IN (4, 5, 6) AND profit BETWEEN 150 AND 3000)
+ OR (sales.place = places.place AND state IN (7, 8, 9) AND profit BETWEEN 50 AND 25000))
+"""
+
+
+def test_conditions_over_many_columns_are_planned_in_a_second() -> None:
+    tables = [
+        "sales(store INT, day INT, person INT, place INT, quantity INT, price INT, profit INT)",
+        "stores(store INT, name STRING)",
+        "people(person INT, married INT, degree INT)",
+        "places(place INT, country STRING, state INT)",
+        "days(day INT, year INT)",
+    ]
+    plan(tables, DEMOGRAPHICS, 1)
