@@ -130,11 +130,7 @@ def test_a_wrong_query_is_refused_where_it_is_wrong(marked: str, message: str) -
 
 
 UNSUPPORTED = [
-    ("SELECT r.a FROM r §LEFT JOIN s ON r.a = s.a", "LEFT OUTER JOIN"),
-    ("SELECT r.a FROM r\n §RIGHT OUTER JOIN s ON r.a = s.a", "RIGHT OUTER JOIN"),
-    ("SELECT r.a FROM r §FULL JOIN s ON r.a = s.a", "FULL OUTER JOIN"),
-    ("SELECT a FROM r §LEFT SEMI JOIN s ON r.a = s.a", "SEMI JOIN"),
-    ("SELECT a FROM r §ANTI JOIN s ON r.a = s.a", "ANTI JOIN"),
+    ("SELECT r.a FROM r §RIGHT SEMI JOIN s ON r.a = s.a", "RIGHT SEMI JOIN"),
     ("SELECT a, §rank() OVER (ORDER BY b) AS x FROM r", "window function"),
     ("SELECT a, §sum(b) FILTER (WHERE a > 1) OVER () AS x FROM r", "window function"),
     ("SELECT a FROM r WHERE NOT (b > 1 AND §a IN (SELECT a FROM s))", "IN (subquery) here"),

@@ -47,7 +47,7 @@ from freshviews.sql.expressions.build import (
     retyped,
     sharpened,
 )
-from freshviews.sql.names.scope import Source, aliases_in, name_of
+from freshviews.sql.names.scope import Source, name_of
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 
@@ -81,7 +81,7 @@ def with_query_names(blocks: Sequence[Block], view: str) -> tuple[Block, ...]:
 
 def _over_inner(select: Select, views: Views) -> Select:
     """The SELECT rewritten over one internal view that joins its sources."""
-    join = joined(select.sources, select.conjuncts)
+    join = joined(select.sources, select.conjuncts, select.optional)
     scratch = Variables(join)
     outer = [c for c in join.conditions if has_host(scratch.over(c))]
     kept = tuple(c for c in select.conjuncts if c not in outer)
@@ -103,7 +103,8 @@ def _over_inner(select: Select, views: Views) -> Select:
         if same not in items:
             items[same] = Item(free_name(name_of(name), [item.name for item in items.values()]), column)
         place[name] = list(items).index(same)
-    view = views.internal_view(Bound((Select("bag", select.sources, kept, tuple(items.values())),)))
+    inner = Select("bag", select.sources, kept, tuple(items.values()), optional=select.optional)
+    view = views.internal_view(Bound((inner,)))
     source = views.source_of(view)
 
     def moved(expr: Expr) -> Expr:
@@ -112,6 +113,7 @@ def _over_inner(select: Select, views: Views) -> Select:
     return replace(
         select,
         sources=(source,),
+        optional=(),
         conjuncts=tuple(map(moved, outer)),
         groups=tuple(replace(group, expr=moved(group.expr)) for group in select.groups),
         aggregates=tuple(replace(a, args=tuple(map(moved, a.args))) for a in select.aggregates),
@@ -135,7 +137,7 @@ class _Builder:
     values: list[Expr] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.join = joined(self.select.sources, self.select.conjuncts)
+        self.join = joined(self.select.sources, self.select.conjuncts, self.select.optional)
         self.variables = Variables(self.join)
         self._component("integer", Lifts(()), "count")
 
@@ -184,7 +186,7 @@ class _Builder:
         filters = [*absent.filters]
         for value, around in absent.pairs:
             other = localised(around, self.join.shared)
-            if len(aliases_in(other)) > 1:
+            if not self.join.in_atom(other):
                 raise AcrossWithHost
             first = own.setdefault(self.variables.of(other).name, value)
             if first is not value:
@@ -235,7 +237,7 @@ class _Builder:
         for i, (group, expr) in enumerate(zip(self.select.groups, exprs, strict=True)):
             if isinstance(expr, Literal):
                 made[i] = expr
-            elif len(aliases_in(expr)) <= 1:
+            elif self.join.in_atom(expr):
                 known = self.variables.find(group.expr)
                 wish = "" if isinstance(expr, Column) else group.name
                 made[i] = known or self.variables.of(expr, wish)
@@ -328,7 +330,7 @@ class _Builder:
     def _distinct(self, kind: str, call_: AggregateCall) -> str:
         """Register a distinct aggregate and return its name. ``_counting`` completes its query."""
         args = [localised(arg, self.join.shared) for arg in call_.args]
-        if any(len(aliases_in(arg)) > 1 for arg in args):
+        if not all(map(self.join.in_atom, args)):
             raise AcrossWithHost
         real = kind == "sum" and args[0].type.is_float
         args = [retyped(arg, DOUBLE) if real else arg for arg in args]
@@ -361,6 +363,9 @@ class _Builder:
         extra: dict[str, tuple[Expr, ...]] = {}
         for variable in query.free if one.by is None else query.free[:1]:
             alias, expr = self.variables.member(variable)
+            if alias in self.join.optional:
+                # A default row has NULL here: the source is required.
+                extra.setdefault(alias, ())
             filters = (*self.join.filters[alias], *extra.get(alias, ()))
             if sharpened(expr, frozenset[str]().union(*map(rejects_null, filters))).nullable:
                 extra[alias] = (*extra.get(alias, ()), call("is_not_null", (expr,), BOOLEAN))
@@ -407,7 +412,14 @@ def _named_limit(limit: Limit, name: Callable[[str], str]) -> Limit:
 
 def _named_query(query: Query, name: Callable[[str], str]) -> Query:
     def named(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
-        return tuple(replace(atom, variables=tuple(map(name, atom.variables))) for atom in atoms)
+        return tuple(
+            replace(
+                atom,
+                variables=tuple(map(name, atom.variables)),
+                given=None if atom.given is None else tuple(map(name, atom.given)),
+            )
+            for atom in atoms
+        )
 
     return replace(
         query,

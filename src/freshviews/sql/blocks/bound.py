@@ -66,6 +66,17 @@ class Absent:
 
 
 @dataclass(frozen=True)
+class OptionalSource:
+    """A source on the right of an outer join: where no row of it has ``on``, its columns are NULL.
+
+    ``alias``: that of the source in ``Select.sources``. ``on``: predicates that ``blocks.optional.keyed`` accepts.
+    """
+
+    alias: str
+    on: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
 class Sort:
     """An ORDER BY expression."""
 
@@ -85,7 +96,11 @@ class Limited:
 
 @dataclass(frozen=True)
 class Select:
-    """One SELECT: ``kind`` as in ``freshviews.query.block``."""
+    """One SELECT: ``kind`` as in ``freshviews.query.block``.
+
+    ``optional``: the sources of outer joins, in an order in which each is joined with sources before it. The first of
+    ``sources`` is not optional.
+    """
 
     kind: str
     sources: tuple[Source, ...]
@@ -98,6 +113,7 @@ class Select:
     limit: Limited | None = None
     sets: tuple[tuple[int, ...], ...] = ()
     """Grouping sets, each as positions in ``groups``; empty where the SELECT has a single grouping."""
+    optional: tuple[OptionalSource, ...] = ()
 
     @property
     def is_plain(self) -> bool:

@@ -1,19 +1,32 @@
 """FROM to a join of sources and a scope of columns.
 
-Accepts inner, cross and comma joins, with ON, USING or NATURAL. A subquery that only selects, projects and joins
-dissolves into the enclosing join; any other becomes an internal view.
+Accepts inner, cross and comma joins, LEFT, RIGHT and FULL joins, SEMI and ANTI joins, with ON, USING or NATURAL, and
+joins in parentheses. A subquery that only selects, projects and joins dissolves into the enclosing join; any other
+becomes an internal view.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from freshviews.catalog.catalog import near, same
 from freshviews.expr.nodes import Expr
-from freshviews.sql.blocks.bound import Absent, Select
+from freshviews.sql.blocks.block import Views
+from freshviews.sql.blocks.bound import Select
+from freshviews.sql.blocks.outer_join import (
+    FullJoin,
+    Joined,
+    LeftJoin,
+    anti_join,
+    as_source,
+    free_alias,
+    is_plain,
+    loosened,
+    semi_join,
+)
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import Fault, renamed
 from freshviews.sql.expressions.expression import Binder
@@ -21,62 +34,114 @@ from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, name_of, 
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import check_table
 
-
-@dataclass(frozen=True)
-class Joined:
-    """A join under construction: its sources, predicates, scope, and the sources that NOT EXISTS names."""
-
-    sources: tuple[Source, ...] = ()
-    conjuncts: tuple[Expr, ...] = ()
-    scope: Scope = field(default_factory=Scope)
-    absent: tuple[Absent, ...] = ()
-
-
 Relation = Callable[[exp.Table], "Select | Source"]
 """Resolves a table name in FROM: a relation, or a CTE bound as a bag."""
 
 Subquery = Callable[[Node], "Select | Source"]
 """Binds a subquery in FROM: a bag to dissolve, or the internal view made for it."""
 
+_KINDS = {"": "inner", "INNER": "inner", "CROSS": "inner", "OUTER": "full", "SEMI": "semi", "ANTI": "anti"}
+
 
 @dataclass(frozen=True)
 class FromBinder:
-    """Binds one FROM clause."""
+    """Binds one FROM clause.
+
+    ``names``: the columns that the SELECT reads, in lower case; None for all.
+    """
 
     text: SqlText
     relation: Relation
     subquery: Subquery
+    views: Views
+    names: Collection[str] | None
+    _taken: list[str] = field(default_factory=list)
+    """Aliases that the user wrote, and those that were made; a made alias avoids them."""
+    _used: list[str] = field(default_factory=list)
+    """The aliases of the sources so far."""
 
     def bind(self, select: exp.Select) -> Joined:
         """The join of a SELECT. Raises SqlError where it has no FROM."""
         first = select.args.get("from_")
         if first is None:
             raise self.text.unsupported(select, "SELECT without FROM", "a view reads at least one table or view")
-        taken = _written_aliases(select)
-        joined = self._item(first.this, Joined(), taken)
-        for join in (*(first.this.args.get("joins") or ()), *(select.args.get("joins") or ())):
-            joined = self._join(joined, join, taken)
+        joins = select.args.get("joins") or ()
+        self._taken.extend(_written_aliases([first.this, *(join.this for join in joins)]))
+        joined = self._item(first.this)
+        for group in self._comma_groups(joins):
+            if len(group) == 1:
+                joined = self._join(joined, group[0])
+                continue
+            right = self._item(group[0].this)
+            for join in group[1:]:
+                right = self._join(right, join)
+            joined = joined.beside(right, joined.scope.beside(right.scope))
         return joined
 
-    def _join(self, left: Joined, join: exp.Join, taken: list[str]) -> Joined:
-        self._refuse_outer(join)
-        right = self._item(join.this, left, taken)
-        both = Joined((*left.sources, *right.sources), (*left.conjuncts, *right.conjuncts))
-        for nested in join.this.args.get("joins") or ():
-            raise self.text.unsupported(nested, "a join nested in a join", "write the joins one after the other")
+    def _comma_groups(self, joins: Sequence[exp.Join]) -> list[list[exp.Join]]:
+        """The joins, each by itself; but a comma and the joins up to the next one together, if one of them is a RIGHT
+        or FULL join: such a join is not with what stands before the comma."""
+        groups: list[list[exp.Join]] = []
+        for join in joins:
+            if self.text.follows(join.this, ",") or not groups:
+                groups.append([join])
+            else:
+                groups[-1].append(join)
+        made = []
+        for group in groups:
+            bound = any(_kind(join) in ("right", "full") for join in group[1:])
+            made += [group] if bound and self.text.follows(group[0].this, ",") else [[join] for join in group]
+        return made
+
+    def _join(self, left: Joined, join: exp.Join) -> Joined:
+        kind = self._checked_kind(join)
+        right = self._item(join.this)
+        twice = next((t for t in right.scope.tables if any(same(t, own) for own in left.scope.tables)), None)
+        if twice is not None:
+            raise self.text.error(join.this, f"{twice} stands twice in FROM; give one of them another alias with AS")
+        if kind in ("right", "full"):
+            left = self._side(left)
+        if kind in ("left", "full"):
+            right = self._side(right)
+        on, shared = self._condition(join, left.scope, right.scope)
+        sides = (
+            loosened(left.scope) if kind in ("right", "full") else left.scope,
+            loosened(right.scope) if kind in ("left", "full") else right.scope,
+        )
+        scope = self._scope(kind, shared, *sides)
+        match kind:
+            case "left":
+                return replace(left, left=(*left.left, LeftJoin(right, on)), scope=scope)
+            case "right":
+                return replace(right, left=(*right.left, LeftJoin(left, on)), scope=scope)
+            case "full":
+                return Joined(full=(FullJoin(left, right, on),), scope=scope)
+            case "semi" | "anti":
+                made = (semi_join if kind == "semi" else anti_join)(left, right, on, self.views, self._taken)
+                return replace(made, scope=scope)
+            case _:
+                return left.beside(right, scope, on)
+
+    def _side(self, joined: Joined) -> Joined:
+        """A side of an outer join that may have no partner: an internal view where it computes values of NULLs."""
+        if is_plain(joined.scope):
+            return joined
+        return as_source(joined, self.views, self.names, self._taken)
+
+    def _condition(self, join: exp.Join, left: Scope, right: Scope) -> tuple[tuple[Expr, ...], tuple[str, ...]]:
+        """The predicates of ON, USING or NATURAL, and the names of the columns that the last two join by."""
         names = [column.name for column in join.args.get("using") or ()]
         if (join.method or "").upper() == "NATURAL":
-            names = [e.name for e in left.scope.visible if any(same(e.name, r.name) for r in right.scope.visible)]
-        if names or (join.method or "").upper() == "NATURAL":
-            equal = tuple(self._shared(join, name, left.scope, right.scope) for name in dict.fromkeys(names))
-            scope = left.scope.merging(right.scope, dict.fromkeys(names))
-            return replace(both, conjuncts=(*both.conjuncts, *equal), scope=scope)
-        scope = left.scope.beside(right.scope)
+            names = [e.name for e in left.visible if any(same(e.name, r.name) for r in right.visible)]
+        if names:
+            shared = tuple(dict.fromkeys(names))
+            return tuple(self._shared(join, name, left, right) for name in shared), shared
         on = join.args.get("on")
         if on is None:
-            return replace(both, scope=scope)
+            return (), ()
+        scope = left.beside(right)
         condition = Binder(self.text, lambda c: scope.resolve(self.text, c), "ON").condition(on)
-        return replace(both, conjuncts=(*both.conjuncts, *logic.conjuncts_of(condition)), scope=scope)
+        return logic.conjuncts_of(condition), ()
 
     def _shared(self, join: exp.Join, name: str, left: Scope, right: Scope) -> Expr:
         sides = []
@@ -92,17 +157,40 @@ class FromBinder:
         except Fault as fault:
             raise self.text.error(join, f"{name}: {fault}") from None
 
-    def _refuse_outer(self, join: exp.Join) -> None:
-        side, kind = (join.side or "").upper(), (join.kind or "").upper()
-        instead = "INNER, CROSS, NATURAL and comma joins are accepted"
-        if kind in ("SEMI", "ANTI"):
-            raise self.text.unsupported(join, f"{kind} JOIN", instead + "; a SEMI JOIN is a join with SELECT DISTINCT")
-        if side in ("LEFT", "RIGHT", "FULL") or kind == "OUTER":
-            raise self.text.unsupported(join, f"{side or 'FULL'} OUTER JOIN", instead)
-        if kind not in ("", "INNER", "CROSS") or (join.method or "").upper() not in ("", "NATURAL"):
-            raise self.text.unsupported(join, f"{join.method} {kind} JOIN".strip(), instead)
+    def _scope(self, kind: str, names: Sequence[str], left: Scope, right: Scope) -> Scope:
+        """The columns of a join; those of USING and NATURAL once, in front, with the value of the side that is there.
+        """
 
-    def _item(self, node: Node, before: Joined, taken: list[str]) -> Joined:
+        def entry(scope: Scope, name: str) -> Entry:
+            return next(e for e in scope.visible if same(e.name, name))
+
+        def merged(name: str) -> Entry:
+            if kind == "full":
+                either = logic.first_of((entry(left, name).expr, entry(right, name).expr))
+                return Entry("", entry(left, name).name, either)
+            return entry(right if kind == "right" else left, name)
+
+        if kind in ("semi", "anti"):
+            return left.merging(Scope(), map(merged, names))
+        return left.merging(right, map(merged, names)) if names else left.beside(right)
+
+    def _checked_kind(self, join: exp.Join) -> str:
+        side, kind, method = (str(word or "").upper() for word in (join.side, join.kind, join.method))
+        found = _kind(join)
+        known = found is not None and method in ("", "NATURAL")
+        if not known or found is None or (kind in ("SEMI", "ANTI") and side not in ("", "LEFT")):
+            instead = "INNER, CROSS, LEFT, RIGHT, FULL, LEFT SEMI, LEFT ANTI, NATURAL and comma joins are accepted"
+            raise self.text.unsupported(join, " ".join(filter(None, (method, side, kind, "JOIN"))), instead)
+        return found
+
+    def _item(self, node: Node) -> Joined:
+        """An item of FROM with the joins that are nested in it."""
+        joined = self._alone(node)
+        for join in node.args.get("joins") or ():
+            joined = self._join(joined, join)
+        return joined
+
+    def _alone(self, node: Node) -> Joined:
         if node.args.get("sample") is not None:
             raise self.text.unsupported(node, "TABLESAMPLE", "name the whole table")
         if node.args.get("pivots"):
@@ -111,26 +199,41 @@ class FromBinder:
             if node.args.get("db") is not None:
                 raise self.text.error(node, f"{self.text.of(node)}: tables have one name, without a schema")
             check_table(self.text, node)
-            return self._named(node, self.relation(node), node.alias or node.name, before, taken)
-        if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
-            raise self.text.unsupported(node, "a join in parentheses", "write the joins one after the other")
+            return self._named(node, self.relation(node), node.alias or node.name)
+        if isinstance(node, exp.Subquery) and _is_nest(node.this):
+            return self._renamed(node, self._item(node.this))
         if isinstance(node, exp.Subquery):
-            return self._named(node, self.subquery(node), node.alias, before, taken)
+            return self._named(node, self.subquery(node), node.alias)
         names: dict[type[Node], str] = {exp.Values: "VALUES in FROM", exp.Lateral: "LATERAL"}
         what = names.get(type(node), f"{self.text.of(node)} in FROM")
         raise self.text.unsupported(node, what, "FROM takes tables, views and subqueries")
 
-    def _named(self, node: Node, bound: Select | Source, alias: str, before: Joined, taken: list[str]) -> Joined:
-        if alias and any(same(alias, entry.alias) for entry in before.scope.entries):
-            raise self.text.error(node, f"{alias} stands twice in FROM; give one of them another alias with AS")
-        names = self._column_names(node, bound)
-        if isinstance(bound, Source):
-            own = alias or _free("q", taken)
-            return Joined((replace(bound, alias=own),), (), table_scope(replace(bound, alias=own), names))
-        return _dissolved(bound, alias, names, taken)
+    def _renamed(self, node: Node, nest: Joined) -> Joined:
+        """A join in parentheses; with an alias its columns have that alias only."""
+        if not node.alias:
+            return nest
+        visible = nest.scope.visible
+        names = self._column_names(node, tuple(entry.name for entry in visible))
+        entries = tuple(Entry(node.alias, name, entry.expr) for name, entry in zip(names, visible, strict=True))
+        return replace(nest, scope=Scope(entries, entries))
 
-    def _column_names(self, node: Node, bound: Select | Source) -> tuple[str, ...]:
-        own = tuple(column.name for column in bound.columns)
+    def _named(self, node: Node, bound: Select | Source, alias: str) -> Joined:
+        names = self._column_names(node, tuple(column.name for column in bound.columns))
+        if isinstance(bound, Source):
+            source = replace(bound, alias=self._alias(alias or "q", bool(alias)))
+            entries = table_scope(source, names).entries
+            entries = tuple(replace(entry, alias=alias or source.alias) for entry in entries)
+            return Joined((source,), scope=Scope(entries, entries))
+        return self._dissolved(bound, alias, names)
+
+    def _alias(self, wanted: str, written: bool) -> str:
+        """An alias for a source: the written one, unless a source in parentheses has it."""
+        free = written and not any(same(wanted, one) for one in self._used)
+        made = wanted if free else free_alias(wanted, self._taken)
+        self._used.append(made)
+        return made
+
+    def _column_names(self, node: Node, own: tuple[str, ...]) -> tuple[str, ...]:
         alias = node.args.get("alias")
         listed = tuple(column.name for column in alias.columns) if alias is not None else ()
         if alias is not None and listed and len(listed) != len(own):
@@ -139,42 +242,61 @@ class FromBinder:
             )
         return listed or own
 
-
-def _dissolved(inner: Select, alias: str, names: tuple[str, ...], taken: list[str]) -> Joined:
-    """Dissolve a subquery: its sources get aliases that are free here, its items become columns of ``alias``."""
-    fresh: dict[str, str] = {}
-    for source in inner.sources:
-        wanted = source.alias
-        if alias:
-            wanted = alias if len(inner.sources) == 1 else f"{alias}_{source.alias}"
-        single = len(inner.sources) == 1 and alias
-        fresh[source.alias] = wanted if single else _free(wanted, taken)
-
-    def moved(expr: Expr) -> Expr:
-        sources = {old: replace(s, alias=fresh[old]) for old, s in by_alias.items()}
+    def _dissolved(self, inner: Select, alias: str, names: tuple[str, ...]) -> Joined:
+        """Dissolve a subquery: its sources get aliases that are free here, its items become columns of ``alias``."""
+        single = len(inner.sources) == 1 and bool(alias)
+        fresh: dict[str, str] = {}
+        for source in inner.sources:
+            wanted = alias if single else f"{alias}_{source.alias}" if alias else source.alias
+            fresh[source.alias] = self._alias(wanted, single)
+        sources = {source.alias: replace(source, alias=fresh[source.alias]) for source in inner.sources}
 
         def to(column: str) -> str:
             source = sources[alias_of(column)]
-            definition = next(c for c in source.columns if c.name == name_of(column))
-            return source.column(definition).name
+            return source.column(next(c for c in source.columns if c.name == name_of(column))).name
 
-        return renamed(expr, to)
+        def moved(exprs: Sequence[Expr]) -> tuple[Expr, ...]:
+            return tuple(renamed(expr, to) for expr in exprs)
 
-    by_alias = {source.alias: source for source in inner.sources}
-    entries = tuple(Entry(alias, name, moved(item.expr)) for name, item in zip(names, inner.items, strict=True))
-    sources = tuple(replace(source, alias=fresh[source.alias]) for source in inner.sources)
-    return Joined(sources, tuple(moved(c) for c in inner.conjuncts), Scope(entries, entries))
+        items = zip(names, moved([item.expr for item in inner.items]), strict=True)
+        entries = tuple(Entry(alias, name, expr) for name, expr in items)
+        left = tuple(LeftJoin(Joined((sources[one.alias],)), moved(one.on)) for one in inner.optional)
+        optional = {one.alias for one in inner.optional}
+        required = tuple(source for old, source in sources.items() if old not in optional)
+        return Joined(required, moved(inner.conjuncts), Scope(entries, entries), left=left)
 
 
-def _written_aliases(select: exp.Select) -> list[str]:
+def _kind(join: exp.Join) -> str | None:
+    """One of inner, left, right, full, semi and anti; None if it is another join."""
+    side, kind = (join.side or "").upper(), (join.kind or "").upper()
+    found = _KINDS.get(kind)
+    return side.lower() if found in ("inner", "full") and side in ("LEFT", "RIGHT", "FULL") else found
+
+
+def _is_nest(node: Node) -> bool:
+    """True for a join or a table in parentheses; False for a query."""
+    if isinstance(node, exp.Subquery):
+        return bool(node.alias or node.args.get("joins")) or _is_nest(node.this)
+    return isinstance(node, exp.Table)
+
+
+def _written_aliases(items: Sequence[Node]) -> list[str]:
     """The aliases that the user wrote in this FROM; generated aliases avoid them."""
-    items = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
-    return [item.alias or item.name for item in items if item.alias or isinstance(item, exp.Table)]
+    found: list[str] = []
+    for item in items:
+        if item.alias or isinstance(item, exp.Table):
+            found.append(item.alias or item.name)
+        nested = [item.this] if isinstance(item, exp.Subquery) and _is_nest(item.this) else []
+        found += _written_aliases([*nested, *(join.this for join in item.args.get("joins") or ())])
+    return found
 
 
-def _free(wanted: str, taken: list[str]) -> str:
-    name, number = wanted, 2
-    while any(same(name, one) for one in taken):
-        name, number = f"{wanted}_{number}", number + 1
-    taken.append(name)
-    return name
+def columns_read(select: exp.Select) -> frozenset[str] | None:
+    """The names of the columns that a SELECT mentions, in lower case; None if it reads all."""
+    if any(not isinstance(star.parent, exp.Count) for star in select.find_all(exp.Star)):
+        return None
+    joins = list(select.find_all(exp.Join))
+    if any((join.method or "").upper() == "NATURAL" for join in joins):
+        return None
+    using = {name.name.lower() for join in joins for name in join.args.get("using") or ()}
+    return frozenset(column.name.lower() for column in select.find_all(exp.Column)) | using

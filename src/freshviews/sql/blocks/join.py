@@ -7,14 +7,19 @@
 
 A filter on a joined column is repeated on every source that has the column, so that each source stores only rows that
 can have a partner.
+
+The equalities of an outer join have a direction: they do not join classes, and filters are repeated from the rows so
+far to the optional source only. A predicate over an optional source filters rows of the join, so it is a condition.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.sql.blocks.bound import OptionalSource
+from freshviews.sql.blocks.optional import EQUALITIES, Keyed, keyed
 from freshviews.sql.expressions.build import (
     TRUE,
     call,
@@ -26,6 +31,7 @@ from freshviews.sql.expressions.build import (
     replaced,
     sharpened,
 )
+from freshviews.sql.expressions.nulls import is_null_at, where_null
 from freshviews.sql.names.scope import Source, alias_of, aliases_in
 from freshviews.types import BOOLEAN
 
@@ -49,28 +55,50 @@ class Shared:
 
 @dataclass(frozen=True)
 class Join:
-    """A join with its predicates placed: filters by alias, shared variables, conditions across sources."""
+    """A join with its predicates placed: filters by alias, shared variables, conditions across sources.
+
+    ``optional``: by alias the keys of the sources of outer joins.
+    """
 
     sources: tuple[Source, ...]
     filters: Mapping[str, tuple[Expr, ...]]
     shared: tuple[Shared, ...]
     conditions: tuple[Expr, ...]
+    optional: Mapping[str, Keyed] = field(default_factory=dict)
 
-    def never_null(self, alias: str) -> frozenset[str]:
-        """The columns of a source that its filters prove not NULL."""
-        return frozenset[str]().union(*map(rejects_null, self.filters[alias]))
+    def in_atom(self, expr: Expr) -> bool:
+        """True if one atom can compute the expression from its row; an optional one, if it is NULL in its default row.
+        """
+        aliases = aliases_in(expr)
+        if not aliases & self.optional.keys():
+            return len(aliases) <= 1
+        return len(aliases) == 1 and is_null_at(expr, lambda name: True)
+
+    def lifted_in_atom(self, factor: Expr) -> bool:
+        """True if one atom can compute a factor of an aggregate; an optional one, if it is 0 in its default row."""
+        aliases = aliases_in(factor)
+        if not aliases & self.optional.keys():
+            return len(aliases) <= 1
+        default = where_null(factor, lambda name: True)
+        return len(aliases) == 1 and isinstance(default, Literal) and default.value == 0
 
 
-def joined(sources: tuple[Source, ...], conjuncts: Iterable[Expr]) -> Join:
+def joined(sources: tuple[Source, ...], conjuncts: Iterable[Expr], optional: Sequence[OptionalSource] = ()) -> Join:
     """Place every conjunct of WHERE and ON."""
+    keys = keys_of(optional)
     filters: dict[str, list[Expr]] = {source.alias: [] for source in sources}
+    for alias, found in keys.items():
+        filters[alias] += found.filters
     equalities: list[Call] = []
     across: list[Expr] = []
+    later: list[Expr] = []
     for conjunct in conjuncts:
         aliases = aliases_in(conjunct)
         if conjunct == TRUE:
             continue
-        if len(aliases) <= 1:
+        if aliases & keys.keys():
+            later.append(conjunct)
+        elif len(aliases) <= 1:
             # A constant condition becomes a filter of the first source.
             filters[next(iter(aliases), sources[0].alias)].append(conjunct)
         elif isinstance(conjunct, Call) and _joins(conjunct):
@@ -86,18 +114,33 @@ def joined(sources: tuple[Source, ...], conjuncts: Iterable[Expr]) -> Join:
             filters[next(iter(aliases))].append(made)
         else:
             conditions.append(conjunct)
+    conditions += later
     _repeat_filters(filters, shared)
+    for alias, found in keys.items():
+        _repeat_inward(filters, alias, found, shared)
     for condition in conditions:
         # A leaf computes its expressions before the condition is tested, so it must not see NULLs that the rest of the
         # query may assume away.
         rejected = rejects_null(condition)
         for node in nodes_of(condition):
-            if isinstance(node, Column) and node.name in rejected:
+            if isinstance(node, Column) and node.name in rejected and alias_of(node.name) not in keys:
                 _keep_known(filters[alias_of(node.name)], node)
     for one in _strict(equalities, shared):
         for alias, term in one.members.items():
             _keep_known(filters[alias], term)
-    return Join(sources, {alias: tuple(found) for alias, found in filters.items()}, shared, tuple(conditions))
+    placed = {alias: tuple(found) for alias, found in filters.items()}
+    return Join(sources, placed, shared, tuple(conditions), keys)
+
+
+def keys_of(optional: Sequence[OptionalSource]) -> dict[str, Keyed]:
+    """The keys of optional sources by alias."""
+    names = [one.alias for one in optional]
+    keys: dict[str, Keyed] = {}
+    for one in optional:
+        found = keyed(one.on, one.alias, names)
+        assert found is not None
+        keys[one.alias] = found
+    return keys
 
 
 def _keep_known(filters: list[Expr], term: Expr) -> None:
@@ -108,7 +151,7 @@ def _keep_known(filters: list[Expr], term: Expr) -> None:
 
 
 def _joins(conjunct: Call) -> bool:
-    if conjunct.op not in ("eq", "eq_float", "null_safe_eq"):
+    if conjunct.op not in EQUALITIES:
         return False
     left, right = map(aliases_in, conjunct.args)
     return len(left) == 1 and len(right) == 1
@@ -184,15 +227,31 @@ def _moved(expr: Expr, target: str, shared: tuple[Shared, ...]) -> Expr | None:
 
 
 def _repeat_filters(filters: dict[str, list[Expr]], shared: tuple[Shared, ...]) -> None:
-    original = {alias: tuple(found) for alias, found in filters.items()}
+    original = {alias: tuple(filter(_is_repeated, found)) for alias, found in filters.items()}
     for alias, found in original.items():
         for one in found:
-            if isinstance(one, Literal) or _is_presence(one) or has_host(one) or is_guarded(one) or not aliases_in(one):
-                continue
             for target in filters:
                 made = _moved(one, target, shared) if target != alias else None
                 if made is not None and key(made) not in map(key, filters[target]):
                     filters[target].append(made)
+
+
+def _repeat_inward(filters: dict[str, list[Expr]], alias: str, keys: Keyed, shared: tuple[Shared, ...]) -> None:
+    """Repeat filters of the rows so far on the key of an optional source."""
+    known = []
+    for own, other in keys.pairs:
+        equal = next((one.terms for one in shared if key(other) in map(key, one.terms)), (other,))
+        known.append(Shared({alias: own}, equal))
+    for one in [term for source, found in filters.items() if source != alias for term in filter(_is_repeated, found)]:
+        made = _moved(one, alias, tuple(known))
+        if made is not None and key(made) not in map(key, filters[alias]):
+            filters[alias].append(made)
+
+
+def _is_repeated(one: Expr) -> bool:
+    return not (
+        isinstance(one, Literal) or _is_presence(one) or has_host(one) or is_guarded(one) or not aliases_in(one)
+    )
 
 
 def _is_presence(condition: Expr) -> bool:

@@ -47,9 +47,8 @@ def of_real_sum(argument: Expr, variables: Variables) -> Lifts:
     argument = localised(argument, variables.join.shared)
     double = retyped(argument, DOUBLE)
     value = call("coalesce", (double, Literal(0.0, DOUBLE)), DOUBLE) if double.nullable else double
-    aliases = aliases_in(value)
-    if len(aliases) <= 1:
-        return Lifts((Lift(next(iter(aliases), variables.join.sources[0].alias), at_leaf(value)),))
+    if variables.join.lifted_in_atom(value):
+        return Lifts((Lift(next(iter(aliases_in(value)), variables.join.sources[0].alias), at_leaf(value)),))
     return Lifts((Lift(None, _compiled(value, variables)),))
 
 
@@ -76,7 +75,7 @@ def _placed(factors: Sequence[Expr], variables: Variables) -> Lifts:
         aliases = aliases_in(factor)
         if not aliases:
             constant = factor if constant is None else _times(constant, factor)
-        elif len(aliases) == 1:
+        elif variables.join.lifted_in_atom(factor):
             (alias,) = aliases
             by_alias[alias] = factor if alias not in by_alias else _times(by_alias[alias], factor)
         else:

@@ -27,7 +27,7 @@ from freshviews.sql.blocks.bound import (
     over_groups,
     ungrouped,
 )
-from freshviews.sql.blocks.from_clause import FromBinder, Joined
+from freshviews.sql.blocks.from_clause import FromBinder, columns_read
 from freshviews.sql.blocks.grouping_sets import (
     GroupingSets,
     Written,
@@ -38,6 +38,7 @@ from freshviews.sql.blocks.grouping_sets import (
     written,
 )
 from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limited, places_of
+from freshviews.sql.blocks.outer_join import Joined, lowered
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
 from freshviews.sql.blocks.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
 from freshviews.sql.expressions import logic
@@ -372,8 +373,9 @@ class _SelectBinder:
             whole = None if sets is None else sets.of
             binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind, group=whole)
             test = self._grouped(binder.condition(having.this), known, having.this, scope)
+        join = joined.sources, joined.conjuncts
         if not (collector.calls or group is not None or having is not None):
-            select = Select("bag", joined.sources, joined.conjuncts, items, absent=joined.absent)
+            select = Select("bag", *join, items, absent=joined.absent, optional=joined.optional)
             return distinct_over(select) if node.args.get("distinct") else select, places, columns
         over = tuple(
             replace(item, expr=self._grouped(item.expr, known, one, joined.scope))
@@ -383,7 +385,7 @@ class _SelectBinder:
             (*nodes[:columns], *([] if having is None else [having.this])), every, joined.scope, sets
         )
         calls = tuple(collector.calls)
-        select = Select(kind, joined.sources, joined.conjuncts, over, groups, calls, test, joined.absent)
+        select = Select(kind, *join, over, groups, calls, test, joined.absent, optional=joined.optional)
         if sets is not None and kind == "groups":
             select = replace(select, sets=sets.sets)
         if not node.args.get("distinct"):
@@ -423,15 +425,19 @@ class _SelectBinder:
         return places, (*items, *added), (*nodes, *more)
 
     def _from(self) -> Joined:
+        names = columns_read(self.node)
         binder = FromBinder(
             self.views.text,
             lambda table: self.views.relation(table, self.ctes),
             lambda query: self.views.subquery(query, self.ctes),
+            self.views,
+            names,
         )
         joined = binder.bind(self.node)
         where = self.node.args.get("where")
         if where is not None:
             joined = self._where(joined, where.this)
+        joined = lowered(joined, self.views, names)
         never_null = frozenset[str]().union(*map(rejects_null, joined.conjuncts))
         return replace(joined, scope=joined.scope.knowing(never_null))
 

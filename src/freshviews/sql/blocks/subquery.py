@@ -25,7 +25,7 @@ from freshviews.catalog.catalog import same
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.sql.blocks.block import Views
 from freshviews.sql.blocks.bound import Absent, Bound, Item, Select, distinct_over, group_ref
-from freshviews.sql.blocks.from_clause import Joined
+from freshviews.sql.blocks.outer_join import Joined
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import Fault, call, key, rejects_null, renamed, sharpened
@@ -196,7 +196,7 @@ class SubqueryBinder:
 
     def _free_alias(self, wish: str) -> str:
         """An alias that no source and no absent source has."""
-        taken = [source.alias for source in (*self.joined.sources, *(one.source for one in self.joined.absent))]
+        taken = [*self.joined.aliases, *(one.source.alias for one in self.joined.absent)]
         stem, number = wish.rstrip("0123456789").rstrip("_"), 2
         while any(same(wish, alias) for alias in taken):
             wish, number = f"{stem}_{number}", number + 1
@@ -314,7 +314,7 @@ class SubqueryBinder:
 
 def _over(select: Select, conjuncts: tuple[Expr, ...], items: Sequence[Item]) -> Select:
     """The join of a bag with other columns and predicates."""
-    return Select("bag", select.sources, conjuncts, tuple(items), absent=select.absent)
+    return Select("bag", select.sources, conjuncts, tuple(items), absent=select.absent, optional=select.optional)
 
 
 def names_around(bound: Bound) -> list[str]:

@@ -14,8 +14,19 @@ from dataclasses import dataclass, replace
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.query.query import Atom
 from freshviews.sql.blocks.join import Join
-from freshviews.sql.expressions.build import has_host, is_guarded, key, nodes_of, renamed
-from freshviews.sql.names.scope import aliases_in, name_of
+from freshviews.sql.blocks.optional import Keyed
+from freshviews.sql.expressions.build import (
+    call,
+    has_host,
+    is_guarded,
+    key,
+    nodes_of,
+    rejects_null,
+    renamed,
+    sharpened,
+)
+from freshviews.sql.names.scope import Source, aliases_in, name_of
+from freshviews.types import BOOLEAN
 
 _NUMBER = "\x1c"
 _LONGEST = 32
@@ -40,6 +51,20 @@ class Variables:
             place = self._add(Variable(shared.members, _wish(next(iter(shared.members.values())))))
             for term in shared.terms:
                 self._by_key[key(term)] = place
+        self._given: dict[str, dict[int, Expr]] = {}
+        self._equal: dict[str, tuple[Expr, ...]] = {}
+        for alias, keys in join.optional.items():
+            self._give(alias, keys)
+
+    def _give(self, alias: str, keys: Keyed) -> None:
+        """Make the variables by which an optional source is looked up; where two of its values are equal to one
+        variable, a filter makes them equal."""
+        given = self._given[alias] = dict[int, Expr]()
+        for own, other in keys.pairs:
+            variable = self.of(other)
+            first = given.setdefault(_place(variable.name), own)
+            if first is not own:
+                self._equal[alias] = (*self._equal.get(alias, ()), call("null_safe_eq", (first, own), BOOLEAN))
 
     def of(self, expr: Expr, wish: str = "") -> Column:
         """The variable for an expression that reads at most one source; made if missing."""
@@ -69,7 +94,7 @@ class Variables:
             return self.of(expr)
         aliases = aliases_in(expr)
         known = all(self.find(n) for n in nodes_of(expr) if isinstance(n, Column)) and not has_host(expr)
-        if len(aliases) == 1 and not known and not (lazily and is_guarded(expr)):
+        if len(aliases) == 1 and not known and not (lazily and is_guarded(expr)) and self.join.in_atom(expr):
             return self.of(expr, wish)
         args = tuple(self.over(arg, lazily or _is_lazy(expr.op, i)) for i, arg in enumerate(expr.args))
         return replace(expr, args=args)
@@ -83,39 +108,54 @@ class Variables:
         return next(iter(aliases_in(expr)), self.join.sources[0].alias)
 
     def atoms(self, needed: Collection[str], extra: Mapping[str, tuple[Expr, ...]] | None = None) -> tuple[Atom, ...]:
-        """One atom per source, with its shared variables and those in ``needed``, in the order of the relation's
-        columns.
+        """One atom per source, with its shared and given variables and those in ``needed``, in the order of the
+        relation's columns.
 
-        ``extra``: further filters by alias.
+        ``extra``: further filters by alias. They make an optional source required, and those that it is looked up by.
         """
-        return tuple(self._atom(source.alias, needed, extra or {}) for source in self.join.sources)
+        extra = dict(extra or {})
+        optional = dict(self.join.optional)
+        for alias, keys in reversed([*self.join.optional.items()]):
+            if alias in extra:
+                del optional[alias]
+                known = frozenset[str]().union(*map(rejects_null, self.join.filters[alias]))
+                for own, other in keys.pairs:
+                    if other.nullable and aliases_in(other) and not sharpened(own, known).nullable:
+                        (home,) = aliases_in(other)
+                        extra[home] = (*extra.get(home, ()), call("is_not_null", (other,), BOOLEAN))
+        return tuple(self._atom(source, needed, extra, source.alias in optional) for source in self.join.sources)
 
-    def _atom(self, alias: str, needed: Collection[str], extra: Mapping[str, tuple[Expr, ...]]) -> Atom:
-        source = next(s for s in self.join.sources if s.alias == alias)
+    def _atom(
+        self, source: Source, needed: Collection[str], extra: Mapping[str, tuple[Expr, ...]], optional: bool
+    ) -> Atom:
+        alias = source.alias
         order = [source.column(column).name for column in source.columns]
-        places = [
-            place
+        given = self._given.get(alias, {})
+        shared = {place for other in self._given.values() for place in other}
+        members = {
+            place: variable.members[alias]
             for place, variable in enumerate(self._made)
-            if alias in variable.members and (len(variable.members) > 1 or _id(place) in needed)
-        ]
+            if alias in variable.members and (len(variable.members) > 1 or place in shared or _id(place) in needed)
+        } | given
 
         def first_column(place: int) -> int:
-            names = (n.name for n in nodes_of(self._made[place].members[alias]) if isinstance(n, Column))
+            names = (n.name for n in nodes_of(members[place]) if isinstance(n, Column))
             return min((order.index(name) for name in names), default=len(order))
 
-        places.sort(key=first_column)
-        filters = (*self.join.filters[alias], *extra.get(alias, ()))
+        places = sorted(sorted(members), key=first_column)
+        filters = (*self.join.filters[alias], *self._equal.get(alias, ()), *extra.get(alias, ()))
         return Atom(
             alias,
             source.relation,
             tuple(_id(place) for place in places),
-            tuple(at_leaf(self._made[place].members[alias]) for place in places),
+            tuple(at_leaf(members[place]) for place in places),
             tuple(at_leaf(one) for one in filters),
+            tuple(_id(place) for place in places if place in given) if optional else None,
         )
 
     def member(self, variable: str) -> tuple[str, Expr]:
         """An alias and the variable's expression over that source."""
-        return next(iter(self._made[int(variable[len(_NUMBER) :])].members.items()))
+        return next(iter(self._made[_place(variable)].members.items()))
 
     def naming(self) -> Callable[[str], str]:
         """A function that maps numbers to final names and leaves other names alone."""
@@ -147,6 +187,10 @@ def at_leaf(expr: Expr) -> Expr:
 
 def _id(place: int) -> str:
     return f"{_NUMBER}{place}"
+
+
+def _place(name: str) -> int:
+    return int(name[len(_NUMBER) :])
 
 
 def _reference(place: int, expr: Expr) -> Column:

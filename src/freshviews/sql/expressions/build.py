@@ -61,7 +61,7 @@ def call(op: str, args: tuple[Expr, ...], result: SqlType) -> Expr:
         compute = how.host or FOLDS.get(op)
         if compute is not None and (None not in values or op in FOLDS):
             return Literal(_computed(compute, values), result)
-    return Call(op, args, result, _nullable(op, args))
+    return Call(op, args, result, nullable_call(op, args))
 
 
 def _computed(compute: Callable[..., Any], values: list[Any]) -> Any:
@@ -71,7 +71,8 @@ def _computed(compute: Callable[..., Any], values: list[Any]) -> Any:
         raise Fault(str(error)) from None
 
 
-def _nullable(op: str, args: tuple[Expr, ...]) -> bool:
+def nullable_call(op: str, args: tuple[Expr, ...]) -> bool:
+    """True if the operation may give NULL for these arguments."""
     null = OPS[op].null
     if null == "never":
         return False
@@ -193,4 +194,4 @@ def sharpened(expr: Expr, never_null: frozenset[str]) -> Expr:
     if isinstance(expr, Literal):
         return expr
     args = tuple(sharpened(arg, never_null) for arg in expr.args)
-    return replace(expr, args=args, nullable=_nullable(expr.op, args))
+    return replace(expr, args=args, nullable=nullable_call(expr.op, args))

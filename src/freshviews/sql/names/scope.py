@@ -6,7 +6,7 @@ name. For a dissolved subquery it is the expression in its SELECT list, so subqu
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -76,10 +76,10 @@ class Scope:
     def beside(self, other: Scope) -> Scope:
         return Scope((*self.entries, *other.entries), (*self.visible, *other.visible))
 
-    def merging(self, other: Scope, names: Iterable[str]) -> Scope:
-        """The scope of a join USING these names: each name once, in front."""
-        shared = {name.lower() for name in names}
-        first = [e for name in names for e in self.visible if same(e.name, name)]
+    def merging(self, other: Scope, first: Iterable[Entry]) -> Scope:
+        """The scope of a join USING the names of ``first``: each name once, in front."""
+        first = tuple(first)
+        shared = {entry.name.lower() for entry in first}
         left = [e for e in self.visible if e.name.lower() not in shared]
         right = [e for e in other.visible if e.name.lower() not in shared]
         return Scope((*self.entries, *other.entries), (*first, *left, *right))
@@ -90,10 +90,15 @@ class Scope:
     def knowing(self, never_null: frozenset[str]) -> Scope:
         """The scope after WHERE and ON have excluded NULL from some columns."""
 
-        def sharp(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-            return tuple(replace(e, expr=sharpened(e.expr, never_null)) for e in entries)
+        return self.mapped(lambda expr: sharpened(expr, never_null))
 
-        return Scope(sharp(self.entries), sharp(self.visible), self.aliases)
+    def mapped(self, to: Callable[[Expr], Expr]) -> Scope:
+        """The scope with another expression for each column."""
+
+        def now(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+            return tuple(replace(e, expr=to(e.expr)) for e in entries)
+
+        return Scope(now(self.entries), now(self.visible), self.aliases)
 
     def find(self, node: exp.Column) -> Entry | None:
         """The column of FROM that a name denotes; None if there is none or several."""

@@ -123,6 +123,10 @@ class SqlText:
         found = self.text.upper().rfind(word, 0, offset)
         return self.place(found if found >= 0 else offset)
 
+    def follows(self, node: Node, sign: str) -> bool:
+        """True if the sign stands before the node."""
+        return self.text[: _start(node) or 0].rstrip().endswith(sign)
+
     def of(self, node: Node) -> str:
         """The node's source text, white space collapsed to single spaces."""
         span = node.meta.get(_SPAN)

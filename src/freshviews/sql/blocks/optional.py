@@ -1,0 +1,79 @@
+"""ON of an outer join, as a lookup.
+
+A plan looks an optional source up by a key: values of the rows so far, each equal to an expression of the source. This
+module splits ON into that key and filters of the source, or says that ON has another form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from freshviews.expr.nodes import Call, Column, Expr, Literal
+from freshviews.sql.expressions import logic
+from freshviews.sql.expressions.build import TRUE, call, null, rejects_null, sharpened
+from freshviews.sql.names.scope import aliases_in
+from freshviews.types import BOOLEAN, INT
+
+EQUALITIES = ("eq", "eq_float", "null_safe_eq")
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """The partners of a row: the source's rows that pass ``filters`` and are equal to it in every pair (the source's
+    expression, the row's expression). NULL equals NULL; where it must not, a filter excludes it."""
+
+    filters: tuple[Expr, ...]
+    pairs: tuple[tuple[Expr, Expr], ...]
+
+
+def keyed(on: Iterable[Expr], alias: str, optional: Collection[str] = ()) -> Keyed | None:
+    """Split ON of a join with the source ``alias``; None where it has another form.
+
+    Each equality is between the source and one source before it. Of an ``optional`` one only a column is accepted, in
+    an equality that NULL does not pass. A predicate over a source before it alone decides whether the key is NULL.
+    """
+    filters: list[Expr] = []
+    pairs: list[tuple[Expr, Expr, bool]] = []
+    before: dict[str, list[Expr]] = {}
+    for term in on:
+        aliases = aliases_in(term)
+        if term == TRUE:
+            continue
+        if aliases <= {alias}:
+            filters.append(term)
+        elif alias not in aliases:
+            (first, *more) = aliases
+            if more or first in optional:
+                return None
+            before.setdefault(first, []).append(term)
+        else:
+            pair = _pair(term, alias, optional)
+            if pair is None:
+                return None
+            pairs.append(pair)
+    for first, terms in before.items():
+        test = logic.all_of(terms)
+        found = (i for i, (_, other, strict) in enumerate(pairs) if strict and aliases_in(other) == {first})
+        place = next(found, None)
+        one = Literal(1, INT)
+        own, other, _ = pairs.pop(place) if place is not None else (one, one, True)
+        pairs.append((own, call("case", (test, other, null(other.type)), other.type), True))
+    known = frozenset[str]().union(*map(rejects_null, filters))
+    filters += [call("is_not_null", (o,), BOOLEAN) for o, _, strict in pairs if strict and sharpened(o, known).nullable]
+    # Without an equality all rows have one key.
+    chosen = [(own, other) for own, other, _ in pairs] or [(Literal(1, INT), Literal(1, INT))]
+    return Keyed(tuple(filters), tuple(chosen))
+
+
+def _pair(term: Expr, alias: str, optional: Collection[str]) -> tuple[Expr, Expr, bool] | None:
+    """An equality as (the source's side, the other side, NULL does not pass); None where it is no such equality."""
+    if not isinstance(term, Call) or term.op not in EQUALITIES:
+        return None
+    strict = term.op != "null_safe_eq"
+    for own, other in (term.args, term.args[::-1]):
+        around = aliases_in(other)
+        if aliases_in(own) == {alias} and len(around) == 1 and alias not in around:
+            plain = strict and isinstance(other, Column)
+            return (own, other, strict) if plain or not around & set(optional) else None
+    return None

@@ -1,0 +1,474 @@
+"""Outer joins: the tree of a FROM clause, and its lowering to sources with a key.
+
+``simplified`` turns outer joins into inner ones where a predicate drops the rows without a partner. ``lowered`` then
+makes every LEFT JOIN a source that is looked up by a key (``blocks.optional``), by internal views where SQL allows
+more::
+
+    l LEFT JOIN (r JOIN s ON ..) ON ..   the right side is an internal view
+    l LEFT JOIN r ON l.x < r.y           r is a view of pairs: (SELECT DISTINCT x FROM l) AS k JOIN r ON k.x < r.y,
+                                         looked up by x
+    l FULL JOIN r ON ..                  a view of l LEFT JOIN r, and of the rows of r without a partner
+
+A column of a source that became part of a view is replaced by the view's column in all expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from freshviews.catalog.catalog import same
+from freshviews.expr.nodes import Column, Expr, Literal, columns_of
+from freshviews.sql.blocks.block import Views
+from freshviews.sql.blocks.bound import Absent, Bound, Item, OptionalSource, Select, distinct_over
+from freshviews.sql.blocks.optional import keyed
+from freshviews.sql.blocks.set_operation import uniquely_named
+from freshviews.sql.expressions.build import call, null, rejects_null, replaced, sharpened
+from freshviews.sql.expressions.nulls import is_null_at, rejects, with_nullability
+from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, aliases_in
+from freshviews.types import BOOLEAN, INT
+
+
+@dataclass(frozen=True)
+class Joined:
+    """A join under construction.
+
+    ``sources`` and ``conjuncts``: its inner joins. ``absent``: the sources that NOT EXISTS and ANTI JOIN name.
+    ``left``: its LEFT JOINs, in order. ``full``: joins that are a source of this one. After ``lowered`` these two are
+    empty, and ``optional`` has the sources of outer joins.
+    """
+
+    sources: tuple[Source, ...] = ()
+    conjuncts: tuple[Expr, ...] = ()
+    scope: Scope = field(default_factory=Scope)
+    absent: tuple[Absent, ...] = ()
+    left: tuple[LeftJoin, ...] = ()
+    full: tuple[FullJoin, ...] = ()
+    optional: tuple[OptionalSource, ...] = ()
+
+    @property
+    def aliases(self) -> frozenset[str]:
+        """The aliases of all sources, those of outer joins included."""
+        parts = [*(one.right for one in self.left), *(side for one in self.full for side in (one.left, one.right))]
+        return frozenset(source.alias for source in self.sources).union(*(part.aliases for part in parts))
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The aliases of sources that have a row in every row of the join."""
+        return frozenset(s.alias for s in self.sources) - {one.alias for one in self.optional}
+
+    def beside(self, other: Joined, scope: Scope, on: Iterable[Expr] = ()) -> Joined:
+        """The inner join of both."""
+        return Joined(
+            (*self.sources, *other.sources),
+            (*self.conjuncts, *other.conjuncts, *on),
+            scope,
+            (*self.absent, *other.absent),
+            (*self.left, *other.left),
+            (*self.full, *other.full),
+        )
+
+
+@dataclass(frozen=True)
+class LeftJoin:
+    """The right side of a LEFT JOIN with the rest of a ``Joined``."""
+
+    right: Joined
+    on: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class FullJoin:
+    left: Joined
+    right: Joined
+    on: tuple[Expr, ...]
+
+
+def loosened(scope: Scope) -> Scope:
+    """The scope of a side of an outer join that may have no partner: its columns may be NULL."""
+    return scope.mapped(lambda expr: with_nullability(expr, dict.fromkeys(columns_of(expr), True)))
+
+
+def simplified(joined: Joined, also: tuple[Expr, ...] = ()) -> Joined:
+    """Turn outer joins into inner ones, and FULL into LEFT, where a predicate is not TRUE for a row without a partner.
+
+    ``also``: predicates that the rows must pass besides those of ``joined``.
+    """
+    found = _one_simplified(joined, (*joined.conjuncts, *also))
+    while found is not None:
+        joined = found
+        found = _one_simplified(joined, (*joined.conjuncts, *also))
+    return replace(
+        joined,
+        left=tuple(replace(one, right=simplified(one.right, one.on)) for one in joined.left),
+        full=tuple(replace(f, left=simplified(f.left), right=simplified(f.right)) for f in joined.full),
+    )
+
+
+def _one_simplified(joined: Joined, conjuncts: tuple[Expr, ...]) -> Joined | None:
+    def rejected(part: Joined) -> bool:
+        aliases = part.aliases
+        return any(rejects(one, lambda name: alias_of(name) in aliases) for one in conjuncts)
+
+    for i, one in enumerate(joined.left):
+        if rejected(one.right):
+            before, after = replace(joined, left=joined.left[:i]), joined.left[i + 1 :]
+            made = before.beside(one.right, joined.scope, one.on)
+            return replace(made, left=(*made.left, *after))
+    for i, full in enumerate(joined.full):
+        right, left = rejected(full.right), rejected(full.left)
+        if right or left:
+            rest = replace(joined, full=(*joined.full[:i], *joined.full[i + 1 :]), left=())
+            if right and left:
+                made = full.left.beside(full.right, joined.scope, full.on)
+            else:
+                row, partner = (full.right, full.left) if right else (full.left, full.right)
+                made = replace(row, left=(*row.left, LeftJoin(partner, full.on)))
+            made = rest.beside(made, joined.scope)
+            return replace(made, left=(*made.left, *joined.left))
+    return None
+
+
+def lowered(joined: Joined, views: Views, names: Collection[str] | None) -> Joined:
+    """The join with every outer join as an optional source.
+
+    ``names``: lower-case names of the columns that the SELECT reads, so that internal views have no others; None for
+    all.
+    """
+    if not joined.left and not joined.full:
+        return joined
+    work = Lowering(views, sorted(joined.aliases | {one.source.alias for one in joined.absent}), names)
+    work.read(joined)
+    return work.finished(work.flat(simplified(joined)), joined.scope)
+
+
+def as_source(joined: Joined, views: Views, names: Collection[str] | None, taken: list[str]) -> Joined:
+    """The join as one internal view. Its columns are those of the scope, so they are plain."""
+    flat = lowered(joined, views, names)
+    work = Lowering(views, taken, names)
+    entries = dict.fromkeys((*flat.scope.entries, *flat.scope.visible))
+    items = {e: Item(e.name, e.expr) for e in entries if names is None or e.name.lower() in names}
+    chosen = tuple(items.values()) or (_ONE,)
+    source = work.source(Bound((_select(flat, chosen),)), "_".join(flat.scope.tables[:2]) or "q")
+    columns = {e: source.column(c) for e, c in zip(items, source.columns, strict=False)}
+
+    def now(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        return tuple(replace(e, expr=columns[e]) for e in entries if e in columns)
+
+    return Joined((source,), (), Scope(now(flat.scope.entries), now(flat.scope.visible)))
+
+
+def semi_join(row: Joined, right: Joined, on: tuple[Expr, ...], views: Views, taken: list[str]) -> Joined:
+    """The rows that have a partner: an inner join with the distinct keys of the partners."""
+    partner = _partner(row, right, on, views, taken, True)
+    equal = []
+    for own, other in partner.pairs:
+        op = "null_safe_eq" if own.nullable else "eq_float" if own.type.is_float else "eq"
+        equal.append(call(op, (other, own), BOOLEAN))
+    return replace(row, sources=(*row.sources, partner.source), conjuncts=(*row.conjuncts, *equal))
+
+
+def anti_join(row: Joined, right: Joined, on: tuple[Expr, ...], views: Views, taken: list[str]) -> Joined:
+    """The rows that have no partner."""
+    partner = _partner(row, right, on, views, taken, False)
+    return replace(row, absent=(*row.absent, partner))
+
+
+def _partner(
+    row: Joined, right: Joined, on: tuple[Expr, ...], views: Views, taken: list[str], distinct: bool
+) -> Absent:
+    work = Lowering(views, taken, ())
+    work.read(replace(right, conjuncts=(*right.conjuncts, *on)))
+    work.read(row)
+    side = work.single(work.flat(simplified(right, on)))
+    terms = tuple(map(work.now, (*on, *side.conjuncts)))
+    (source,) = side.sources
+    return work.partner(row, source, terms, distinct)
+
+
+_ONE = Item("one", Literal(1, INT))
+_KEY = "keys"
+
+
+def _select(flat: Joined, items: tuple[Item, ...]) -> Select:
+    return Select("bag", flat.sources, flat.conjuncts, items, absent=flat.absent, optional=flat.optional)
+
+
+@dataclass
+class Lowering:
+    """Makes the internal views of outer joins.
+
+    ``taken``: aliases in use. ``names``: as in ``lowered``. ``kept``: the columns that something reads. ``moved``: for
+    columns of sources that became part of a view, the view's column.
+    """
+
+    views: Views
+    taken: list[str]
+    names: Collection[str] | None
+    kept: set[str] = field(default_factory=set)
+    moved: dict[str, Column] = field(default_factory=dict)
+
+    def read(self, joined: Joined) -> None:
+        """Keep the columns that the join reads, and those of its scope that the SELECT reads."""
+        entries = joined.scope.entries + joined.scope.visible
+        exprs = [e.expr for e in entries if self.names is None or e.name.lower() in self.names]
+        self.kept.update(name for expr in (*exprs, *_exprs(joined)) for name in columns_of(expr))
+
+    def now(self, expr: Expr) -> Expr:
+        """The expression over the sources as they are."""
+        while any(name in self.moved for name in columns_of(expr)):
+            expr = replaced(expr, lambda part: self._moved(part))
+        return expr
+
+    def _moved(self, part: Expr) -> Expr | None:
+        found = self.moved.get(part.name) if isinstance(part, Column) else None
+        return None if found is None or not isinstance(part, Column) else replace(found, nullable=part.nullable)
+
+    def finished(self, flat: Joined, scope: Scope) -> Joined:
+        """The join over its final sources, with the nullability that it gives its columns."""
+        flat = self._current(flat)
+        declared = {s.column(c).name: c.nullable for s in flat.sources for c in s.columns}
+        optional = {one.alias for one in flat.optional}
+        nullable = {name: null or alias_of(name) in optional for name, null in declared.items()}
+
+        def settled(expr: Expr) -> Expr:
+            return with_nullability(expr, nullable)
+
+        def on(one: OptionalSource) -> OptionalSource:
+            own = {name: null for name, null in declared.items() if alias_of(name) == one.alias}
+            return replace(one, on=tuple(with_nullability(term, nullable | own) for term in one.on))
+
+        return replace(
+            flat,
+            conjuncts=tuple(map(settled, flat.conjuncts)),
+            scope=scope.mapped(lambda expr: settled(self.now(expr))),
+            optional=tuple(map(on, flat.optional)),
+        )
+
+    def _current(self, flat: Joined) -> Joined:
+        return replace(
+            flat,
+            conjuncts=tuple(map(self.now, flat.conjuncts)),
+            absent=tuple(_mapped_absent(one, self.now) for one in flat.absent),
+            optional=tuple(replace(one, on=tuple(map(self.now, one.on))) for one in flat.optional),
+        )
+
+    def flat(self, joined: Joined) -> Joined:
+        """The join without outer joins of its own."""
+        sources = (*joined.sources, *map(self._full, joined.full))
+        flat = Joined(sources, joined.conjuncts, absent=joined.absent)
+        for one in joined.left:
+            flat = self._left(flat, self.flat(one.right), one.on)
+        return self._current(flat)
+
+    def single(self, flat: Joined) -> Joined:
+        """The join as one source and predicates over it: itself, or an internal view."""
+        return flat if len(flat.sources) == 1 and not flat.absent else self._view(flat)
+
+    def source(self, bound: Bound, wish: str) -> Source:
+        """An internal view as a source."""
+        made = self.views.source_of(self.views.internal_view(uniquely_named(bound)))
+        return replace(made, alias=free_alias(wish, self.taken))
+
+    def _view(self, flat: Joined) -> Joined:
+        """The join as an internal view, with the columns that something reads. Predicates over an enclosing query stay
+        outside."""
+        flat = self._current(flat)
+        own = tuple(one for one in flat.conjuncts if aliases_in(one) <= flat.aliases)
+        items = [item for source in flat.sources for item in self._items(source, flat)]
+        select = _select(replace(flat, conjuncts=own), tuple(items) or (_ONE,))
+        source = self.source(Bound((select,)), "_".join(s.alias for s in flat.sources[:2]))
+        self._move(items, source, 0)
+        return Joined((source,), tuple(self.now(one) for one in flat.conjuncts if one not in own))
+
+    def _items(self, source: Source, flat: Joined) -> list[Item]:
+        optional = source.alias not in flat.required
+        never_null = frozenset[str]().union(*map(rejects_null, flat.conjuncts))
+        columns = [(c, source.column(c)) for c in source.columns]
+        return [
+            Item(c.name, replace(column, nullable=(c.nullable or optional) and column.name not in never_null))
+            for c, column in columns
+            if column.name in self.kept
+        ]
+
+    def _move(self, items: list[Item], source: Source, first: int) -> None:
+        for item, column in zip(items, source.columns[first:], strict=False):
+            assert isinstance(item.expr, Column)
+            made = self.moved[item.expr.name] = source.column(column)
+            self.kept.add(made.name)
+
+    def _left(self, flat: Joined, right: Joined, on: tuple[Expr, ...]) -> Joined:
+        """The LEFT JOIN of two joins without outer joins of their own."""
+        on = tuple(map(self.now, on))
+        if right.optional and self._is_chain(flat, right, on):
+            first, *more = right.sources
+            optional = (OptionalSource(first.alias, (*on, *right.conjuncts)), *right.optional)
+            return replace(flat, sources=(*flat.sources, first, *more), optional=(*flat.optional, *optional))
+        (source,) = (side := self.single(right)).sources
+        terms = tuple(map(self.now, (*on, *side.conjuncts)))
+        if keyed(terms, source.alias, flat.aliases - flat.required) is None:
+            flat, source, terms = self._matched(flat, source, terms)
+        optional = (*flat.optional, OptionalSource(source.alias, terms))
+        return replace(flat, sources=(*flat.sources, source), optional=optional)
+
+    def _is_chain(self, flat: Joined, right: Joined, on: tuple[Expr, ...]) -> bool:
+        """True if l LEFT JOIN (r LEFT JOIN s) is (l LEFT JOIN r) LEFT JOIN s: s finds no partner for NULLs of r."""
+        first = right.sources[0].alias
+        if right.absent or len(right.required) > 1 or any(aliases_in(one) & (right.aliases - {first}) for one in on):
+            return False
+        optional = (flat.aliases - flat.required) | right.aliases
+        if keyed((*on, *right.conjuncts), first, optional - {first}) is None:
+            return False
+        for one in right.optional:
+            others = right.aliases - {one.alias}
+            if not any(_rejected(term, others) for term in one.on) or keyed(one.on, one.alias, optional) is None:
+                return False
+        return True
+
+    def _matched(
+        self, flat: Joined, source: Source, terms: tuple[Expr, ...]
+    ) -> tuple[Joined, Source, tuple[Expr, ...]]:
+        """A LEFT JOIN without a key: the right side becomes a view of its rows beside the values that ON compares them
+        with."""
+        columns = _columns_around(terms, source.alias)
+        proven = frozenset[str]().union(*map(rejects_null, terms))
+        if any(alias_of(name) not in flat.required and name not in proven for name in columns):
+            # NULL of an outer join's column may find a partner: only a stored join tells which rows have it.
+            flat = self._view(flat)
+            terms = tuple(map(self.now, terms))
+            if keyed(terms, source.alias) is not None:
+                return flat, source, terms
+            columns = _columns_around(terms, source.alias)
+            proven = frozenset[str]().union(*map(rejects_null, terms))
+        keys = self.source(Bound((distinct_over(self._owning(flat, columns)),)), _KEY)
+        to = {name: keys.column(c) for name, c in zip(columns, keys.columns, strict=True)}
+        inner = tuple(
+            replaced(term, lambda part: to.get(part.name) if isinstance(part, Column) else None) for term in terms
+        )
+        own = self._items(source, Joined((source,)))
+        values = [Item(c.name, to[name]) for name, c in zip(columns, keys.columns, strict=True)]
+        made = self.source(Bound((Select("bag", (keys, source), inner, (*values, *own)),)), source.alias)
+        self._move(own, made, len(values))
+        equal = []
+        for (name, column), c in zip(columns.items(), made.columns, strict=False):
+            op = "null_safe_eq" if name not in proven else "eq_float" if column.type.is_float else "eq"
+            equal.append(call(op, (column, made.column(c)), BOOLEAN))
+        return flat, made, tuple(equal)
+
+    def _owning(self, flat: Joined, columns: dict[str, Column]) -> Select:
+        """The columns as a bag: of the one source that has them, or of the join."""
+        aliases = {alias_of(name) for name in columns}
+        declared = {s.column(c).name: s.column(c) for s in flat.sources for c in s.columns}
+        exprs = [replace(declared[name], nullable=column.nullable) for name, column in columns.items()]
+        items = tuple(Item(f"k{i}", expr) for i, expr in enumerate(exprs, 1))
+        within = aliases if len(aliases) == 1 else flat.aliases
+        conjuncts = tuple(one for one in flat.conjuncts if aliases_in(one) <= within)
+        if len(aliases) > 1:
+            return replace(_select(flat, items), conjuncts=conjuncts, absent=())
+        return Select("bag", tuple(s for s in flat.sources if s.alias in aliases), conjuncts, items)
+
+    def _full(self, full: FullJoin) -> Source:
+        """An internal view of a FULL JOIN: the rows of the left side with partners or NULLs, and those of the right
+        side without a partner."""
+        left, right = (self.single(self.flat(side)) for side in (full.left, full.right))
+        on = tuple(map(self.now, full.on))
+        (first,), (second,) = left.sources, right.sources
+        own, other = self._items(first, left), self._items(second, right)
+        around = (*on, *right.conjuncts)
+        if keyed(around, second.alias) is not None:
+            optional = (OptionalSource(second.alias, around),)
+            both = (*own, *_nullable(other)) or (_ONE,)
+            selects = [Select("bag", (first, second), left.conjuncts, both, optional=optional)]
+        else:
+            pairs = Select("bag", (first, second), (*left.conjuncts, *around), (*own, *other) or (_ONE,))
+            alone = Select("bag", (first,), left.conjuncts, (*own, *_nulls(other)) or (_ONE,))
+            selects = [pairs, replace(alone, absent=(self.partner(left, second, around, False),))]
+        rest = Select("bag", (second,), right.conjuncts, (*_nulls(own), *other) or (_ONE,))
+        selects.append(replace(rest, absent=(self.partner(right, first, (*on, *left.conjuncts), False),)))
+        source = self.source(Bound(tuple(selects)), f"{first.alias}_{second.alias}")
+        self._move([*own, *other], source, 0)
+        return source
+
+    def partner(self, row: Joined, source: Source, terms: tuple[Expr, ...], distinct: bool) -> Absent:
+        """The source that has a row's partners, and the pairs that find them.
+
+        ``distinct``: each key once, so that an inner join keeps the multiplicity of the row.
+        """
+        found = keyed(terms, source.alias, row.aliases - row.required)
+        if found is None:
+            columns = _columns_around(terms, source.alias)
+            others: list[Expr] = [*columns.values()]
+            if row.left or row.full:
+                row = self.flat(simplified(row))
+                terms = tuple(map(self.now, terms))
+                columns = _columns_around(terms, source.alias)
+            bag = self._owning(row, columns)
+            proven = frozenset[str]().union(*map(rejects_null, terms))
+            items = tuple(replace(item, expr=sharpened(item.expr, proven)) for item in bag.items)
+            bag = replace(bag, sources=(*bag.sources, source), conjuncts=(*bag.conjuncts, *terms), items=items)
+        elif not distinct and self.views.is_positive(source):
+            return Absent(source, found.filters, found.pairs)
+        else:
+            never_null = frozenset[str]().union(*map(rejects_null, found.filters))
+            items = tuple(Item(f"k{i}", sharpened(own, never_null)) for i, (own, _) in enumerate(found.pairs, 1))
+            bag = Select("bag", (source,), found.filters, items)
+            others = [other for _, other in found.pairs]
+        made = self.source(Bound((distinct_over(bag),)), _KEY)
+        return Absent(made, (), tuple((made.column(c), other) for c, other in zip(made.columns, others, strict=True)))
+
+
+def _rejected(term: Expr, aliases: Collection[str]) -> bool:
+    return rejects(term, lambda name: alias_of(name) in aliases)
+
+
+def _columns_around(terms: tuple[Expr, ...], alias: str) -> dict[str, Column]:
+    """The columns of ON that are not of this source, by key."""
+    around = dict.fromkeys(name for term in terms for name in columns_of(term) if alias_of(name) != alias)
+    nodes = {node.name: node for term in terms for node in _columns(term)}
+    return {name: nodes[name] for name in around}
+
+
+def _columns(expr: Expr) -> Iterator[Column]:
+    if isinstance(expr, Column):
+        yield expr
+    elif not isinstance(expr, Literal):
+        for arg in expr.args:
+            yield from _columns(arg)
+
+
+def _exprs(joined: Joined) -> Iterator[Expr]:
+    yield from joined.conjuncts
+    yield from (other for absent in joined.absent for _, other in absent.pairs)
+    for one in joined.left:
+        yield from one.on
+        yield from _exprs(one.right)
+    for full in joined.full:
+        yield from full.on
+        yield from _exprs(full.left)
+        yield from _exprs(full.right)
+
+
+def _mapped_absent(absent: Absent, to: Callable[[Expr], Expr]) -> Absent:
+    return replace(absent, pairs=tuple((own, to(other)) for own, other in absent.pairs))
+
+
+def _nullable(items: Iterable[Item]) -> tuple[Item, ...]:
+    return tuple(replace(i, expr=with_nullability(i.expr, dict.fromkeys(columns_of(i.expr), True))) for i in items)
+
+
+def _nulls(items: Iterable[Item]) -> tuple[Item, ...]:
+    return tuple(replace(item, expr=null(item.expr.type)) for item in items)
+
+
+def is_plain(scope: Scope) -> bool:
+    """True if every column is NULL in a row without a partner, so that the join can be a side of an outer join."""
+    return all(is_null_at(entry.expr, lambda name: True) for entry in (*scope.entries, *scope.visible))
+
+
+def free_alias(wanted: str, taken: list[str]) -> str:
+    """An alias that is not taken; it then is."""
+    name, number = wanted, 2
+    while any(same(name, one) for one in taken):
+        name, number = f"{wanted}_{number}", number + 1
+    taken.append(name)
+    return name
