@@ -27,8 +27,6 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     ``inputs`` are the relations that the view reads, by name. PlanError where an option cannot be read, or where the
     named strategy does not take the block.
     """
-    if any(atom.given is not None for one in (block.query, *(d.query for d in block.distinct)) for atom in one.atoms):
-        raise PlanError(f"view {view.name}: no strategy takes an outer join; an inner join is accepted")
     request = request_of(view, block, inputs)
     strategy, reason, note = _choice(request)
     program = strategy.plan(request)
