@@ -137,7 +137,7 @@ def _check_get(engine: Engine, definitions: Definitions, view: str, rows: Rows) 
     names = [c.name for c in definitions.relations[view].columns]
     places = [names.index(name) for name in maintained.group_columns]
     for row in rows:
-        assert maintained.get(tuple(row[i] for i in places)) == [(row, 1)], f"{view}: get of {row}"
+        assert maintained.get(tuple(row[i] for i in places)) == [(row, rows[row])], f"{view}: get of {row}"
     absent = tuple(-(2**40) for _ in places)
     assert maintained.get(absent) == []
 

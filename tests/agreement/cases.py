@@ -234,6 +234,15 @@ FOUND: dict[str, Scenario] = {
         "SELECT p.a, q.b FROM r AS p JOIN r AS q ON p.b = q.a INTERSECT SELECT b, a FROM v1",
         "SELECT w, x FROM r UNION ALL (SELECT w, x FROM s EXCEPT SELECT w, MAX(x) FROM r GROUP BY w)",
     ),
+    "rows below EXCEPT ALL and INTERSECT ALL are there as often as they came": _scenario(
+        R,
+        S,
+        "SELECT a, b FROM r EXCEPT ALL SELECT b, c FROM s",
+        "(SELECT r.a FROM r JOIN s USING (b) UNION ALL SELECT a FROM r) EXCEPT ALL SELECT c FROM s",
+        "SELECT w, x FROM r INTERSECT ALL (SELECT w, x FROM s EXCEPT ALL SELECT w, MAX(x) FROM r GROUP BY w)",
+        "SELECT COUNT(*) AS n FROM r GROUP BY a EXCEPT ALL SELECT COUNT(*) FROM s GROUP BY b",
+        "SELECT w FROM r UNION (SELECT w FROM s EXCEPT ALL SELECT w FROM r)",
+    ),
     "values that many rows share are handed out once, below two joins": _scenario(
         R,
         T,

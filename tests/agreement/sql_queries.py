@@ -62,7 +62,7 @@ def _query(
     text, columns = _select(choose, relations, preferred, 4, None)
     if choose.chance(12):
         other, more = _select(choose, relations, preferred, 2, [c.kind for c in columns])
-        union = choose.pick(("UNION ALL", "UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT"))
+        union = choose.pick(("UNION ALL", "UNION ALL", "UNION ALL", "UNION", "EXCEPT", "INTERSECT", "EXCEPT ALL"))
         text = Text(f"{text.spark} {union} {other.spark}", f"{text.duck} {union} {other.duck}")
         digits = [
             (max(a.precision - a.scale, b.precision - b.scale), max(a.scale, b.scale))

@@ -28,7 +28,7 @@ _PAIRS = (
     "SELECT MAX(a), COUNT(b) FROM r",
 )
 _ONES = ("SELECT a FROM r", "SELECT c FROM s", "SELECT r.b FROM r JOIN s ON r.b = s.b", "SELECT SUM(d) FROM t")
-_KINDS = ("UNION", "EXCEPT", "INTERSECT", "UNION ALL", "UNION", "EXCEPT")
+_KINDS = ("UNION", "EXCEPT", "INTERSECT", "UNION ALL", "UNION", "EXCEPT", "EXCEPT ALL", "EXCEPT ALL", "INTERSECT ALL")
 
 
 def set_scenario(choose: Choices) -> Scenario:

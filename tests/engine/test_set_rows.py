@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshviews import Database
-from freshviews.catalog.definitions import SetOperation, SetTerm
+from freshviews.catalog.definitions import SetOperation, SetTerm, looked_up_blocks
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.durable import recovery
-from freshviews.engine.views.set_rows import Flags, change_of, has, rows_of
+from freshviews.engine.views.set_rows import change_of, counts, has, rows_of
 
 pytestmark = pytest.mark.compiled(5)
 
@@ -28,60 +28,92 @@ SECOND = "SELECT r.a, r.b, t.c FROM r JOIN t ON r.b = t.b"
 
 
 class Listed:
-    """An operand whose rows are listed; it counts what is asked of it."""
+    """An operand whose rows are listed, with how often each is there; it counts what is asked of it."""
 
-    def __init__(self, before: set[int], after: set[int], counts: Counter[str]) -> None:
-        self.before = before
-        self.after = after
-        self.counts = counts
+    def __init__(self, before: Counter[int], after: Counter[int], asked: Counter[str], counted: bool = False) -> None:
+        self.counted = counted
+        self.before = before if counted else Counter(set(before))
+        self.after = after if counted else Counter(set(after))
+        self.asked = asked
 
     def rows(self, limit: int) -> Iterator[Codes]:
-        found = np.array([[value, 1] for value in sorted(self.after)], np.int64).reshape(-1, 2)
+        found = np.array([[value, self.after[value]] for value in sorted(self.after)], np.int64).reshape(-1, 2)
         for start in range(0, len(found), limit):
-            self.counts["rows"] += len(found[start : start + limit])
+            self.asked["rows"] += len(found[start : start + limit])
             yield found[start : start + limit]
 
-    def has(self, rows: Codes) -> Flags:
-        self.counts["lookups"] += len(rows)
-        return np.array([int(value) in self.after for value in rows[:, 0]], np.bool_)
+    def counts(self, rows: Codes) -> Codes:
+        self.asked["lookups"] += len(rows)
+        return np.array([self.after[int(value)] for value in rows[:, 0]], np.int64)
 
     def change(self) -> Codes:
-        came, went = self.after - self.before, self.before - self.after
-        return np.array([*([v, 1] for v in came), *([v, -1] for v in went)], np.int64).reshape(-1, 2)
+        values = {*self.before, *self.after}
+        found = [[v, self.after[v] - self.before[v]] for v in values if self.after[v] != self.before[v]]
+        return np.array(found, np.int64).reshape(-1, 2)
 
 
-def evaluated(term: SetTerm, sets: list[set[int]]) -> set[int]:
+def evaluated(term: SetTerm, bags: list[Counter[int]]) -> Counter[int]:
     if isinstance(term, int):
-        return sets[term]
-    left, right = evaluated(term.left, sets), evaluated(term.right, sets)
-    return {"union": left | right, "except": left - right, "intersect": left & right}[term.kind]
+        return bags[term]
+    left, right = evaluated(term.left, bags), evaluated(term.right, bags)
+    match term.kind:
+        case "all":
+            return left + right
+        case "except_all":
+            return left - right
+        case "intersect_all":
+            return left & right
+        case "union":
+            return Counter({*left, *right})
+        case "intersect":
+            return Counter({*left} & {*right})
+    return Counter({*left} - {*right})
 
 
-OPERANDS = 4
+OPERANDS = 6
+KINDS = ("union", "except", "intersect", "all", "except_all", "intersect_all")
 terms = st.recursive(
-    st.integers(0, OPERANDS - 1),
-    lambda inner: st.builds(SetOperation, st.sampled_from(("union", "except", "intersect")), inner, inner),
-    max_leaves=6,
+    st.just(0), lambda inner: st.builds(SetOperation, st.sampled_from(KINDS), inner, inner), max_leaves=OPERANDS
 ).filter(lambda term: isinstance(term, SetOperation))
-sets = st.lists(st.sets(st.integers(0, 12)), min_size=OPERANDS, max_size=OPERANDS)
+bags = st.lists(
+    st.dictionaries(st.integers(0, 9), st.sampled_from((1, 1, 2, 3, 1 << 33))).map(Counter),
+    min_size=OPERANDS,
+    max_size=OPERANDS,
+)
+
+
+def numbered(term: SetTerm, numbers: Iterator[int]) -> SetTerm:
+    """The term with operands 0, 1, ... from left to right."""
+    if isinstance(term, int):
+        return next(numbers)
+    return SetOperation(term.kind, numbered(term.left, numbers), numbered(term.right, numbers))
 
 
 @settings(deadline=None)
-@given(terms, sets, sets, st.integers(1, 5))
+@given(terms, bags, bags, st.integers(1, 5))
 def test_rows_lookups_and_changes_of_random_terms(
-    term: SetOperation, before: list[set[int]], after: list[set[int]], limit: int
+    written: SetTerm, before: list[Counter[int]], after: list[Counter[int]], limit: int
 ) -> None:
-    operands = [Listed(b, a, Counter()) for b, a in zip(before, after, strict=True)]
-    expected = evaluated(term, after)
+    term = numbered(written, iter(range(OPERANDS)))
+    assert isinstance(term, SetOperation)
+    looked_up = looked_up_blocks(term)
+    # Blocks that are below UNION ALLs alone are bags, too.
+    operands = [
+        Listed(b, a, Counter(), looked_up.get(i, True)) for i, (b, a) in enumerate(zip(before, after, strict=True))
+    ]
+    was, expected = (evaluated(term, [getattr(one, name) for one in operands]) for name in ("before", "after"))
     batches = list(rows_of(term, operands, limit))
     assert all(len(batch) <= limit for batch in batches)
-    rows = [int(value) for batch in batches for value in batch[:, 0]]
-    assert len(rows) == len(set(rows)) and set(rows) == expected
-    every = np.array([[value, 1] for value in range(13)], np.int64)
-    assert {value for value, there in enumerate(has(term, operands, every)) if there} == expected
-    change = {(int(row[0]), int(row[1])) for row in change_of(term, operands)}
-    was = evaluated(term, before)
-    assert change == {(v, 1) for v in expected - was} | {(v, -1) for v in was - expected}
+    found: Counter[int] = Counter()
+    for value, multiplicity in (row for batch in batches for row in batch.tolist()):
+        assert multiplicity > 0 and (value not in found or term.kind == "all")
+        found[value] += multiplicity
+    assert found == expected
+    every = np.array([[value, 1] for value in range(10)], np.int64)
+    assert dict(enumerate(counts(term, operands, every).tolist())) == {value: expected[value] for value in range(10)}
+    assert has(term, operands, every).tolist() == [expected[value] > 0 for value in range(10)]
+    change = dict(change_of(term, operands).tolist())
+    assert change == {v: expected[v] - was[v] for v in {*was, *expected} if expected[v] != was[v]}
 
 
 @pytest.mark.parametrize("shared", [0, 1, 500, 1000])
@@ -92,14 +124,15 @@ def test_the_delay_of_a_union_is_constant(shared: int) -> None:
         (SetOperation("union", SetOperation("union", 0, 1), 2), 5),
         (SetOperation("union", 0, SetOperation("union", 1, 2)), 6),
     ):
-        counts: Counter[str] = Counter()
-        operands = [Listed(set(), set(range(at, at + 1000)), counts) for at in (0, 1000 - shared, 1000 - shared)]
+        asked: Counter[str] = Counter()
+        starts = (0, 1000 - shared, 1000 - shared)
+        operands = [Listed(Counter(), Counter(range(at, at + 1000)), asked) for at in starts]
         delays = []
         total = 0
         for batch in rows_of(term, operands, 1):
             assert len(batch) == 1
-            delays.append(counts.total() - total)
-            total = counts.total()
+            delays.append(asked.total() - total)
+            total = asked.total()
         assert len(delays) == 2000 - shared
         assert max(delays) <= most
 

@@ -10,19 +10,20 @@ import operator
 import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import cmp_to_key, reduce
 from typing import Any
 
-from freshviews.catalog.definitions import SetTerm, ViewDef
+from freshviews.catalog.definitions import SetTerm, ViewDef, looked_up_blocks
+from freshviews.expr.nodes import Column
 from freshviews.program.reference.scalars import NAN, encode, evaluate, rank
-from freshviews.query.block import SCANNED, Block, DistinctAggregate, Result
+from freshviews.query.block import SCANNED, Block, DistinctAggregate, Output, Result
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import Real
-from freshviews.types import DOUBLE, NULL
+from freshviews.types import BIGINT, DOUBLE, NULL
 from freshviews.types.dictionary import Dictionary
 
 Key = tuple[int, ...]
@@ -207,6 +208,12 @@ def evaluate_view(view: ViewDef, database: Database, dictionary: Dictionary | No
     """The rows of a view: those of its blocks together, or as its set operations say."""
     blocks = [evaluate_block(block, database, dictionary) for block in view.blocks]
     if view.combined is not None:
+        for i, counted in looked_up_blocks(view.combined).items():
+            block = view.blocks[i]
+            if counted and block.results:
+                number = Output("number", Column(block.results[0].name, BIGINT, False))
+                with_number = evaluate_block(replace(block, outputs=(*block.outputs, number)), database, dictionary)
+                blocks[i] = Counter({row[:-1]: row[-1] for row in with_number})
         return _combine(view.combined, blocks)
     rows = Counter[Key]()
     for found in blocks:
@@ -223,6 +230,10 @@ def _combine(term: SetTerm, blocks: list[Counter[Key]]) -> Counter[Key]:
             both = Counter(left)
             both.update(right)
             return Counter({row: times for row, times in both.items() if times})
+        case "except_all":
+            return left - right
+        case "intersect_all":
+            return left & right
         case "union":
             return Counter(dict.fromkeys((*left, *right), 1))
         case "except":

@@ -103,6 +103,7 @@ WRONG = [
     # sets
     ("SELECT a FROM r UNION ALL §SELECT a, b FROM r", "here they have 1 and 2"),
     ("SELECT a FROM r UNION ALL §SELECT d FROM r", "INT and DATE have no common type"),
+    ("SELECT a FROM r EXCEPT ALL §SELECT d FROM r", "column 1 of EXCEPT ALL: INT and DATE have no common type"),
     ("SELECT a FROM r EXCEPT §SELECT d FROM r", "column 1 of EXCEPT: INT and DATE have no common type"),
     ("SELECT a FROM r INTERSECT §SELECT a, b FROM r", "INTERSECT joins queries of as many columns"),
     ("§SELECT NULL AS n FROM r EXCEPT SELECT NULL FROM s", "column n is NULL without a type"),
@@ -173,8 +174,6 @@ UNSUPPORTED = [
     ("SELECT a FROM r §LIMIT 3 UNION ALL SELECT a FROM s", "LIMIT in a SELECT of UNION, without parentheses,"),
     ("SELECT a FROM r UNION SELECT a FROM s §ORDER BY a LIMIT 2 EXCEPT SELECT a FROM r", "put that SELECT in parenth"),
     ("SELECT a FROM r WHERE EXISTS (§SELECT 1 FROM s WHERE s.a = r.a ORDER BY b LIMIT 1)", "LIMIT in a subquery that"),
-    ("SELECT a FROM r §EXCEPT ALL SELECT a FROM s", "EXCEPT ALL"),
-    ("SELECT a FROM r §INTERSECT ALL SELECT a FROM s", "INTERSECT ALL"),
     ("SELECT a FROM r §GROUP BY a WITH TOTALS", "WITH TOTALS is not supported; GROUP BY ... WITH ROLLUP has a row"),
     ("SELECT a FROM r §GROUP BY DISTINCT ROLLUP (a)", "GROUP BY DISTINCT is not supported; leave DISTINCT out"),
     ("SELECT a FROM r GROUP BY §(a, b), ROLLUP (a)", "TUPLE, as in (a, b),"),

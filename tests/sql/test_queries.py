@@ -164,6 +164,32 @@ v: a INT
   1 EXCEPT 2""",
     ),
     (
+        "below EXCEPT ALL and INTERSECT ALL rows are counted, where they are not distinct anyway",
+        "SELECT a FROM r EXCEPT ALL (SELECT b FROM s INTERSECT ALL SELECT a FROM s GROUP BY a)",
+        """v: a INT
+  groups v.1(a) = r(a)
+  count = count(count) BIGINT
+  -> a
+  groups v.2(b) = s(b)
+  count = count(count) BIGINT
+  -> a=b
+  groups v.3(a) = s(a)
+  -> a
+  1 EXCEPT ALL (2 INTERSECT ALL 3)""",
+    ),
+    (
+        "a set operation drops the counts below it",
+        "SELECT a FROM r INTERSECT (SELECT b FROM s INTERSECT ALL SELECT a FROM s)",
+        """v: a INT
+  groups v.1(a) = r(a)
+  -> a
+  groups v.2(b) = s(b)
+  -> a=b
+  groups v.3(a) = s(a)
+  -> a
+  1 INTERSECT (2 INTERSECT 3)""",
+    ),
+    (
         "what is cast after a set operation may be equal though it was not before",
         "(SELECT c FROM r EXCEPT SELECT b FROM s) UNION SELECT x FROM r",
         """v#1: c BIGINT

@@ -5,6 +5,7 @@ The rows of a view are the UNION ALL of its blocks (in most cases there is one),
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from freshviews.query.block import Block
@@ -46,8 +47,8 @@ class TableDef:
 class SetOperation:
     """How the rows of blocks are combined.
 
-    ``kind``: ``union``, ``except`` or ``intersect`` of terms with distinct rows, or ``all``: the rows of both terms.
-    ``all`` is never below one of the others.
+    ``kind``: ``union``, ``except`` or ``intersect``, which read and make distinct rows, or one that counts equal rows:
+    ``all`` (UNION ALL, l + r of them), ``except_all`` (max(0, l - r)), ``intersect_all`` (min(l, r)).
     """
 
     kind: str
@@ -55,14 +56,36 @@ class SetOperation:
     right: SetTerm
 
     def __str__(self) -> str:
-        words = {"all": "UNION ALL"}.get(self.kind, self.kind.upper())
+        words = "UNION ALL" if self.kind == "all" else self.kind.upper().replace("_", " ")
         left, right = (f"({t})" if isinstance(t, SetOperation) else str(t + 1) for t in (self.left, self.right))
         return f"{left} {words} {right}"
 
 
 SetTerm = int | SetOperation
-"""A block, by its position in the view, or an operation. A block below a set operation has distinct rows: its kind is
-``groups`` and all its free variables are outputs."""
+"""A block, by its position in the view, or an operation.
+
+A block that is not below UNION ALLs alone has distinct rows: its kind is ``groups`` and all its free variables are
+outputs. Where its rows are counted (``looked_up_blocks``), its one result is how often each row is there; without a
+result each is there once.
+"""
+
+
+def looked_up_blocks(term: SetTerm) -> dict[int, bool]:
+    """The blocks whose rows are looked up: those that are not below UNION ALLs alone. True where they are counted."""
+    return dict(_looked_up(term, False, True))
+
+
+def _looked_up(term: SetTerm, inside: bool, counted: bool) -> Iterator[tuple[int, bool]]:
+    if isinstance(term, SetOperation):
+        if term.kind in ("union", "except", "intersect"):
+            counted = False
+        elif term.kind == "except_all":
+            counted = True
+        inside = inside or term.kind != "all"
+        yield from _looked_up(term.left, inside, counted)
+        yield from _looked_up(term.right, inside, counted)
+    elif inside:
+        yield term, counted
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,7 @@ def _combined(term: SetOperation, plans: list[Plan]) -> list[str]:
     what = "no row of the result is stored"
     if held:
         what += f", but for those of block{'s' if len(held) > 1 else ''} {', '.join(held)}"
-    skipping = _kinds(term) & {"except", "intersect"}
+    skipping = {kind.replace("_", " ") for kind in _kinds(term) if kind.startswith(("except", "intersect"))}
     delay = "that of the blocks and O(1)"
     if skipping:
         delay += f"; no bound where {' or '.join(sorted(skipping)).upper()} passes rows over"

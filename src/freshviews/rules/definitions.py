@@ -93,7 +93,7 @@ def _known(relation: TableDef | ViewDef) -> Known:
 def _is_set(view: ViewDef) -> bool:
     """True if the definition of a view proves that each row occurs once."""
     if isinstance(view.combined, SetOperation):
-        return view.combined.kind != "all"
+        return view.combined.kind in ("union", "except", "intersect")
     (block, *more) = view.blocks
     shown = {str(output.expr) for output in block.outputs}
     return not more and (block.kind == "global" or (block.kind == "groups" and shown.issuperset(block.free)))

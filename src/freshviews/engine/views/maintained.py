@@ -15,7 +15,7 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.image import read_image, write_image
 from freshviews.engine.views.output import consolidate
-from freshviews.engine.views.set_rows import has
+from freshviews.engine.views.set_rows import counts
 from freshviews.engine.views.upkeep import Recomputed, Upkeep, upkeep_of
 from freshviews.engine.views.view_block import ViewBlocks, blocks_of
 from freshviews.expr.nodes import Column
@@ -240,8 +240,8 @@ class MaintainedView:
         """Rows of the group with the key's codes, with multiplicities: one or none. Raises Failed."""
         self._upkeep.settle()
         if self.view.combined is not None:
-            found = has(self.view.combined, self.blocks.blocks, np.array([[*key, 1]], np.int64))
-            return [(key, 1)] if found[0] else []
+            (found,) = counts(self.view.combined, self.blocks.blocks, np.array([[*key, 1]], np.int64)).tolist()
+            return [(key, found)] if found else []
         (block,) = self.blocks
         rows = block.project(block.state.group(key))
         return [(tuple(map(int, row[:-1])), int(row[-1])) for row in rows]

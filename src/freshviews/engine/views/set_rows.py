@@ -3,11 +3,11 @@
 Each block of the term is an *operand*: it enumerates its rows, and looks up a row in constant time.
 
 - ``l EXCEPT r``, ``l INTERSECT r``: the rows of l that are not, or are, in r; any number of others may be skipped
-  between two of them.
+  between two of them. With ALL, how often a row is there follows from how often it is in l and in r.
 - ``l UNION r``: a row of l that r lacks is emitted; for a row of l that r has, the next row of r is emitted instead; at
   the end, the rest of r. So every row is emitted once, with constant delay (Durand, Strozecki, Enumeration Complexity
   of Logical Query Problems with Second-order Variables, CSL 2011). The same is done with batches for rows.
-- the change: a row may change only where an operand changed. Whether it was and is in the result follows from the
+- the change: a row may change only where an operand changed. How often it was and is in the result follows from the
   present rows of the operands and their changes.
 """
 
@@ -25,16 +25,24 @@ from freshviews.engine.views.output import consolidate
 
 Flags = NDArray[np.bool_]
 
+_HALF = 1 << 31
+
 
 class Operand(Protocol):
-    """The rows of a block, shape (n, columns + 1) with the multiplicity last. They come once each, but under ALL."""
+    """The rows of a block, shape (n, columns + 1) with the multiplicity last. They come once each, but under ALL.
+
+    ``counted``: multiplicities count; else they are 1, but under ALL.
+    """
+
+    @property
+    def counted(self) -> bool: ...
 
     def rows(self, limit: int) -> Iterator[Codes]:
         """All rows, at most ``limit`` at a time."""
         ...
 
-    def has(self, rows: Codes) -> Flags:
-        """Which of these are among its rows."""
+    def counts(self, rows: Codes) -> Codes:
+        """How often each of these is there."""
         ...
 
     def change(self) -> Codes:
@@ -46,24 +54,53 @@ def rows_of(term: SetTerm, operands: Sequence[Operand], limit: int) -> Iterator[
     """All rows, at most ``limit`` at a time; the operands must not change meanwhile."""
     if isinstance(term, int):
         yield from operands[term].rows(limit)
-        return
-    left = rows_of(term.left, operands, limit)
-    if term.kind == "all":
-        yield from left
+    elif term.kind == "all":
+        yield from rows_of(term.left, operands, limit)
         yield from rows_of(term.right, operands, limit)
+    elif term.kind in ("except_all", "intersect_all"):
+        for rows in _distinct_rows(term.left, operands, limit):
+            yield from _those(rows, counts(term, operands, rows))
+    else:
+        yield from _distinct_rows(term, operands, limit)
+
+
+def _distinct_rows(term: SetTerm, operands: Sequence[Operand], limit: int) -> Iterator[Codes]:
+    """All rows, each once, with multiplicity 1."""
+    if isinstance(term, int):
+        once = operands[term].rows(limit)
+        yield from map(_once, once) if operands[term].counted else once
         return
-    if term.kind == "union":
-        others = _Taken(rows_of(term.right, operands, limit))
+    left = _distinct_rows(term.left, operands, limit)
+    if term.kind in ("all", "union"):
+        others = _Taken(_distinct_rows(term.right, operands, limit))
         for rows in left:
             found = has(term.right, operands, rows)
             yield np.concatenate([rows[~found], *others.take(int(found.sum()))])
         yield from others.rest()
         return
     for rows in left:
+        if term.kind == "except_all":
+            yield from _those(rows, (counts(term, operands, rows) > 0).astype(np.int64))
+            continue
         found = has(term.right, operands, rows)
-        wanted = rows[found if term.kind == "intersect" else ~found]
+        wanted = rows[~found if term.kind == "except" else found]
         if len(wanted):
             yield wanted
+
+
+def _once(rows: Codes) -> Codes:
+    made = rows.copy()
+    made[:, -1] = 1
+    return made
+
+
+def _those(rows: Codes, multiplicities: Codes) -> Iterator[Codes]:
+    """The rows that are there, with their multiplicities."""
+    there = multiplicities > 0
+    if there.any():
+        made: Codes = rows[there]
+        made[:, -1] = multiplicities[there]
+        yield made
 
 
 class _Taken:
@@ -90,14 +127,35 @@ class _Taken:
 
 def has(term: SetTerm, operands: Sequence[Operand], rows: Codes) -> Flags:
     """Which of these rows there are; each is looked up in every operand once at most."""
-    if isinstance(term, int):
-        return operands[term].has(rows)
+    if isinstance(term, int) or term.kind == "except_all":
+        there: Flags = counts(term, operands, rows) > 0
+        return there
     found = has(term.left, operands, rows)
-    asked = ~found if term.kind == "union" else found.copy()
+    asked = ~found if term.kind in ("all", "union") else found.copy()
     if asked.any():
         right = has(term.right, operands, rows[asked])
         found[asked] = ~right if term.kind == "except" else right
     return found
+
+
+def counts(term: SetTerm, operands: Sequence[Operand], rows: Codes) -> Codes:
+    """How often each of these rows is there; each is looked up in every operand once at most."""
+    if isinstance(term, int):
+        return operands[term].counts(rows)
+    if not _is_counted(term, operands):
+        return has(term, operands, rows).astype(np.int64)
+    left = counts(term.left, operands, rows)
+    asked = left > 0 if term.kind != "all" else np.ones(len(rows), np.bool_)
+    if asked.any():
+        left[asked] = _put(term.kind, left[asked], counts(term.right, operands, rows[asked]))
+    return left
+
+
+def _is_counted(term: SetTerm, operands: Sequence[Operand]) -> bool:
+    """True if a row may be there more than once."""
+    if isinstance(term, int):
+        return operands[term].counted
+    return term.kind in ("all", "except_all", "intersect_all")
 
 
 def change_of(term: SetOperation, operands: Sequence[Operand]) -> Codes:
@@ -111,27 +169,53 @@ def _change(term: SetTerm, operands: Sequence[Operand], changes: Sequence[Codes]
     left, right = (_change(side, operands, changes) for side in (term.left, term.right))
     if term.kind == "all":
         return consolidate(np.concatenate([left, right]))
-    # Both changes of a row in one number: -1, 0 or 1 of the left one, and as many threes of the right one.
-    rows = consolidate(np.concatenate([left, np.column_stack([right[:, :-1], 3 * right[:, -1]])]))
-    of_right = (rows[:, -1] + 4) // 3 - 1
-    of_left = rows[:, -1] - 3 * of_right
+    rows, of_left, of_right = _side_by_side(left, right)
     now = [_after(side, operands, rows, of) for side, of in ((term.left, of_left), (term.right, of_right))]
-    before = [is_there ^ (of != 0) for is_there, of in zip(now, (of_left, of_right), strict=True)]
-    rows[:, -1] = _put(term.kind, *now).astype(np.int64) - _put(term.kind, *before)
+    rows[:, -1] = _put(term.kind, *now) - _put(term.kind, now[0] - of_left, now[1] - of_right)
     changed: Codes = rows[rows[:, -1] != 0]
     return changed
 
 
-def _after(term: SetTerm, operands: Sequence[Operand], rows: Codes, change: Codes) -> Flags:
-    """Which rows there are now; only those that did not change are looked up."""
-    found = change > 0
+def _side_by_side(left: Codes, right: Codes) -> tuple[Codes, Codes, Codes]:
+    """The rows of two changes, each once, and the change of each in both."""
+    if max(np.abs(left[:, -1]).max(initial=0), np.abs(right[:, -1]).max(initial=0)) < _HALF:
+        # Both in one number: the lower half of its bits for the left one, the upper half for the right one.
+        shifted = np.column_stack([right[:, :-1], right[:, -1] << 32])
+        rows = consolidate(np.concatenate([left, shifted]))
+        of_left = ((rows[:, -1] + _HALF) & (2 * _HALF - 1)) - _HALF
+        return rows, of_left, (rows[:, -1] - of_left) >> 32
+    every = np.concatenate([left, right])
+    keys, places = np.unique(every[:, :-1], axis=0, return_inverse=True)
+    sides = np.zeros((2, len(keys)), np.int64)
+    np.add.at(sides, (np.repeat([0, 1], [len(left), len(right)]), places.reshape(-1)), every[:, -1])
+    return np.column_stack([keys, np.zeros(len(keys), np.int64)]), sides[0], sides[1]
+
+
+def _after(term: SetTerm, operands: Sequence[Operand], rows: Codes, change: Codes) -> Codes:
+    """How often each row is there now; where it is there at most once, only those that did not change are looked up."""
+    if _is_counted(term, operands):
+        return counts(term, operands, rows)
+    found = (change > 0).astype(np.int64)
     same = change == 0
     if same.any():
         found[same] = has(term, operands, rows[same])
     return found
 
 
-def _put(kind: str, left: Flags, right: Flags) -> Flags:
-    if kind == "union":
-        return left | right
-    return left & right if kind == "intersect" else left & ~right
+def _put(kind: str, left: Codes, right: Codes) -> Codes:
+    """How often a row is in the result that is in the operands so often."""
+    made: Codes
+    match kind:
+        case "all":
+            made = left + right
+        case "except_all":
+            made = np.maximum(left - right, 0)
+        case "intersect_all":
+            made = np.minimum(left, right)
+        case "union":
+            made = ((left > 0) | (right > 0)).astype(np.int64)
+        case "intersect":
+            made = ((left > 0) & (right > 0)).astype(np.int64)
+        case _:
+            made = ((left > 0) & (right <= 0)).astype(np.int64)
+    return made

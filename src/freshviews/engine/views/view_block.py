@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.definitions import TableDef, ViewDef, looked_up_blocks
 from freshviews.codegen.block import CompiledBlock, compile_block
 from freshviews.engine.blocks.host_columns import HostColumns, evaluate_columns, lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.output import Projection, consolidate, project, projection_of, two_values
-from freshviews.engine.views.set_rows import Flags, change_of, rows_of
+from freshviews.engine.views.set_rows import change_of, rows_of
 from freshviews.expr.host_evaluation import Evaluator, HostFailure
 from freshviews.expr.nodes import Column
 from freshviews.kernel.scalar.failure import ERRORS, TWO_VALUES
@@ -43,6 +43,8 @@ class ViewBlock:
     """By relation, the columns that triggers read."""
     keys: tuple[int, ...]
     """Positions of the free variables among the outputs, in a block whose rows are looked up."""
+    counted: bool = False
+    """Whether the one result of its groups is how often a row is there."""
     fed: BlockState | None = None
     """The state that takes the rows of a backfill in the place of ``state``; see ``engine.blocks.at_once``."""
 
@@ -76,18 +78,25 @@ class ViewBlock:
 
     def rows(self, limit: int) -> Iterator[Codes]:
         """The output rows, at most ``limit`` at a time. Raises Failed."""
-        return map(self.project, self.state.rows(limit))
+        return map(self._rows, self.state.rows(limit))
 
-    def has(self, rows: Codes) -> Flags:
-        """Which output rows are among the rows of the block."""
+    def _rows(self, raw: Codes) -> Codes:
+        """The output rows of raw rows, as often as they are there."""
+        rows = self.project(raw)
+        return np.column_stack([rows[:, :-1], rows[:, -1] * raw[:, -2]]) if self.counted else rows
+
+    def counts(self, rows: Codes) -> Codes:
+        """How often each of these rows is there, in a block whose rows are looked up."""
         found, raw = self.state.groups([rows[:, i] for i in self.keys], len(rows))
+        made = self._rows(raw)
+        counts = np.zeros(len(rows), np.int64)
         # A constant in the output must agree, too.
-        found[found] = (self.project(raw)[:, :-1] == rows[found, :-1]).all(axis=1)
-        return found
+        counts[found] = np.where((made[:, :-1] == rows[found, :-1]).all(axis=1), made[:, -1], 0)
+        return counts
 
     def change(self) -> Codes:
         """The change since the last call, consolidated."""
-        return consolidate(self.project(self.state.take_changes()))
+        return consolidate(self._rows(self.state.take_changes()))
 
 
 class ViewBlocks:
@@ -198,7 +207,8 @@ def blocks_of(
     Raises PlanError where the named strategy cannot maintain the view.
     """
     made = []
-    for block in view.blocks:
+    looked_up = {} if view.combined is None else looked_up_blocks(view.combined)
+    for number, block in enumerate(view.blocks):
         plan = plan_block(view, block, definitions)
         projection = projection_of(block, dictionary)
         program, host = lift_program(plan.program)
@@ -213,7 +223,8 @@ def blocks_of(
             needed.setdefault(trigger.relation, {}).update(dict.fromkeys(trigger.columns))
         names = {relation: tuple(columns) for relation, columns in needed.items()}
         evaluators = {name: h.evaluators(dictionary) for name, h in host.items() if h.found}
-        made.append(ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or ()))
+        counted = looked_up.get(number, False) and bool(block.results)
+        made.append(ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or (), counted))
     return made
 
 

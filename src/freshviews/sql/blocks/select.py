@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from freshviews.catalog.catalog import Catalog, NameProblem, unknown
 from freshviews.catalog.definitions import ColumnDef, PlainView, ReadOrder, SortPlace, TableDef, ViewDef
-from freshviews.errors import SqlError, UnsupportedSql
+from freshviews.errors import SqlError
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.sql.blocks.aggregates import Collector, columns_outside
 from freshviews.sql.blocks.block import with_query_names
@@ -253,8 +253,9 @@ class ViewBinder:
             check_own(self.text, one, node)
         distinct = bool(node.args.get("distinct"))
         if not distinct and kind != "union":
-            place = self.text.before(node.expression, word)
-            raise UnsupportedSql(f"{word} ALL is not supported; {word}, of distinct rows, is accepted", *place)
+            kind, word = f"{kind}_all", f"{word} ALL"
+        elif not distinct:
+            kind = ALL
         counts = len(left.columns), len(right.columns)
         if counts[0] != counts[1]:
             raise self.text.error(
@@ -262,10 +263,10 @@ class ViewBinder:
                 f"{word} joins queries of as many columns; here they have {counts[0]} and {counts[1]}",
             )
         try:
-            made = set_operation(kind if distinct else ALL, left, right, self)
+            made = set_operation(kind, left, right, self)
         except Fault as fault:
             raise self.text.error(node.expression, str(fault)) from None
-        if distinct:
+        if kind != ALL:
             self.check_types(made, node)
         return made
 

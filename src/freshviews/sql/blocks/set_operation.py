@@ -1,24 +1,24 @@
-"""UNION, EXCEPT and INTERSECT: every SELECT below them becomes the distinct rows of a join.
+"""UNION, EXCEPT and INTERSECT: every SELECT below them becomes the distinct rows of a join, counted where ALL needs it.
 
-An operation on sets reads distinct rows, so a UNION ALL below it is a UNION. A SELECT stays as it is where its rows are
-distinct and can be looked up by their values. Other SELECTs become SELECT DISTINCT; one that is grouped, or computes
-values that do not determine its row, goes through an internal view.
+An operation on sets reads distinct rows, so UNION ALL and INTERSECT ALL below it are without ALL. A SELECT stays as it
+is where its rows are distinct and can be looked up by their values. Other SELECTs become SELECT DISTINCT, below EXCEPT
+ALL and INTERSECT ALL with COUNT(*); one that is grouped, or computes values that do not determine its row, goes through
+an internal view.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
-from freshviews.catalog.definitions import SetOperation, SetTerm
+from freshviews.catalog.definitions import SetOperation, SetTerm, looked_up_blocks
 from freshviews.expr.nodes import Column
 from freshviews.query.block import Block
 from freshviews.sql.blocks.block import Views, block_of
-from freshviews.sql.blocks.bound import Bound, Item, Select, distinct_over, group_index
+from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, distinct_over, group_index
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.names.scope import Source
-from freshviews.types import SqlType
+from freshviews.types import BIGINT, SqlType
 
 ALL = "all"
 
@@ -29,7 +29,7 @@ def set_operation(kind: str, left: Bound, right: Bound, views: Views) -> Bound:
     Raises Fault where columns have no common type.
     """
     selects = (*left.selects, *right.selects)
-    word = "UNION" if kind == ALL else kind.upper()
+    word = "UNION" if kind == ALL else kind.upper().replace("_", " ")
     types = [
         logic.common_type([select.items[i].expr for select in selects], f"column {i + 1} of {word}")
         for i in range(len(left.columns))
@@ -37,18 +37,13 @@ def set_operation(kind: str, left: Bound, right: Bound, views: Views) -> Bound:
     left, right = _cast(left, types, views), _cast(right, types, views)
     if kind == ALL and left.combined is None and right.combined is None:
         return Bound((*left.selects, *right.selects))
-    if kind != ALL:
-        left, right = _as_set(left, views), _as_set(right, views)
     combined = SetOperation(kind, _term(left, kind), _shifted(_term(right, kind), len(left.selects)))
     return Bound((*left.selects, *right.selects), combined)
 
 
 def distinct_rows(bound: Bound, views: Views) -> Select:
     """SELECT DISTINCT * over an internal view of the query, with the query's column names."""
-    names = [column.name for column in bound.columns]
-    source = views.source_of(views.internal_view(uniquely_named(bound)))
-    items = tuple(Item(name, source.column(c)) for name, c in zip(names, source.columns, strict=True))
-    return distinct_over(Select("bag", (source,), (), items))
+    return distinct_over(everything(views.source_of(views.internal_view(uniquely_named(bound))), bound))
 
 
 def uniquely_named(bound: Bound) -> Bound:
@@ -67,24 +62,17 @@ def uniquely_named(bound: Bound) -> Bound:
 
 
 def blocks_of(bound: Bound, views: Views) -> list[Block]:
-    """The block of each SELECT. Below an operation on sets, every row can be looked up by its values."""
-    sets = set(_below_sets(bound.combined)) if bound.combined is not None else set()
+    """The block of each SELECT. Below an operation other than UNION ALL, every row can be looked up by its values."""
+    looked_up = looked_up_blocks(bound.combined) if bound.combined is not None else {}
     blocks = []
     for i, select in enumerate(bound.selects):
-        block = block_of(select, views)
-        if i in sets and not block.found_by_row:
-            block = block_of(distinct_rows(Bound((select,)), views), views)
+        counted = looked_up.get(i)
+        made = select if counted is None else _distinct(select, views, counted)
+        block = block_of(made, views)
+        if counted is not None and not block.found_by_row:
+            block = block_of(_of_internal_view(select, views, counted), views)
         blocks.append(block)
     return blocks
-
-
-def _below_sets(term: SetTerm, inside: bool = False) -> Iterator[int]:
-    """The SELECTs below an operation on sets."""
-    if isinstance(term, SetOperation):
-        yield from _below_sets(term.left, inside or term.kind != ALL)
-        yield from _below_sets(term.right, inside or term.kind != ALL)
-    elif inside:
-        yield term
 
 
 def _cast(bound: Bound, types: list[SqlType], views: Views) -> Bound:
@@ -111,19 +99,23 @@ def _cast_items(select: Select, types: list[SqlType]) -> Select:
     return replace(select, items=tuple(replace(item, expr=cast(item.expr, to)) for item, to in items))
 
 
-def _as_set(bound: Bound, views: Views) -> Bound:
-    """The query with each SELECT reduced to its distinct rows."""
-    return replace(bound, selects=tuple(_distinct(select, views) for select in bound.selects))
-
-
-def _distinct(select: Select, views: Views) -> Select:
+def _distinct(select: Select, views: Views, counted: bool) -> Select:
+    """The distinct rows of a SELECT; ``counted``: with how often they are there."""
     if select.kind == "bag":
-        return distinct_over(select)
+        made = distinct_over(select)
+        return replace(made, aggregates=(AggregateCall("count", (), False, BIGINT),)) if counted else made
     groups = {group_index(item.expr.name) for item in select.items if isinstance(item.expr, Column)}
     plain = select.kind == "groups" and not (select.aggregates or select.sets) and select.having is None
     if plain and groups.issuperset(range(len(select.groups))):
         return select
-    return distinct_rows(Bound((select,)), views)
+    return _of_internal_view(select, views, counted)
+
+
+def _of_internal_view(select: Select, views: Views, counted: bool) -> Select:
+    """The distinct rows of an internal view of a SELECT."""
+    bound = Bound((select,))
+    whole = everything(views.source_of(views.internal_view(uniquely_named(bound))), bound)
+    return _distinct(whole, views, counted)
 
 
 def _term(bound: Bound, kind: str) -> SetTerm:
@@ -135,13 +127,14 @@ def _term(bound: Bound, kind: str) -> SetTerm:
         below = 0
         for i in range(1, len(bound.selects)):
             below = SetOperation(ALL, below, i)
-    return below if kind == ALL else _of_sets(below)
+    return _of_sets(below) if kind in ("union", "except", "intersect") else below
 
 
 def _of_sets(term: SetTerm) -> SetTerm:
-    if isinstance(term, int):
+    """The term where only its distinct rows count."""
+    if isinstance(term, int) or term.kind == "except_all":
         return term
-    kind = "union" if term.kind == ALL else term.kind
+    kind = {ALL: "union", "intersect_all": "intersect"}.get(term.kind, term.kind)
     return SetOperation(kind, _of_sets(term.left), _of_sets(term.right))
 
 
