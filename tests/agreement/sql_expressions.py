@@ -265,8 +265,12 @@ class Expressions:
         if choice == "like":
             # DuckDB 2.0 takes CASE ... END LIKE '%b' for TRUE where the CASE is NULL.
             a = self.leaf("string")
-            sign = self.choose.pick(("LIKE", "LIKE", "NOT LIKE"))
-            return made("bool", f"({{0}} {sign} '{self.choose.pick(('a%', '%b', '_', '%'))}')", a)
+            sign = self.choose.pick(("LIKE", "LIKE", "NOT LIKE", "RLIKE"))
+            if sign == "RLIKE":
+                pattern = self.choose.pick(("^a", "b$", "^.$", "(a|b)b*", "^[^b]?$"))
+                return made("bool", f"({{0}} RLIKE '{pattern}')", a, duck=f"regexp_matches({{0}}, '{pattern}')")
+            pattern = self.choose.pick(("a%", "%b", "_", "%", "%a%b%", "_%_", "%_%a"))
+            return made("bool", f"({{0}} {sign} '{pattern}')", a)
         if choice == "in":
             negated = self.choose.pick(("", "NOT "))
             return made("bool", f"({{0}} {negated}IN ({{1}}, {{2}}))", a, constant(self.choose, of), self.leaf(of))

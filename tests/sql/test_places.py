@@ -49,6 +49,10 @@ WRONG = [
     ("SELECT §substring(s) AS x FROM r", "substring takes 2 or more arguments, not 1"),
     ("SELECT §date_format(d, 'QQ') AS x FROM r", "date pattern"),
     ("§SELECT NULL AS x FROM r", "CAST(NULL AS INT)"),
+    # patterns
+    ("SELECT a FROM r WHERE §s LIKE '!' ESCAPE '!'", "must stand before"),
+    ("SELECT a FROM r WHERE §s RLIKE '(a'", "has a ( without its )"),
+    ("SELECT §regexp_like(s, '(?=a)') AS x FROM r", "looking ahead is not supported in the regular expression"),
     # grouping
     ("SELECT §a FROM r GROUP BY b", "column a is neither in GROUP BY nor inside an aggregate"),
     ("SELECT a, a + §b AS x\nFROM r GROUP BY a", "column b is neither"),

@@ -68,7 +68,7 @@ greatest_float least_float (a, b)                  NULLs are skipped; NaN is the
 sign_int (x), sign_float (x)                       -1, 0, 1 as the code of an int; as a DOUBLE
 lt_string le_string gt_string ge_string (a, b)     by UTF-8 bytes
 like ilike (s, pattern[, escape])                  escape is one character, backslash if absent
-rlike (s, pattern)                                 found anywhere; the pattern is Python's ``re``
+rlike (s, pattern)                                 found anywhere; the pattern is Java's
 concat (s, ...), concat_ws (sep, s, ...)           concat_ws skips NULL strings
 length (s), ascii (s)                              INT; characters (code points), first code point or 0
 substring (s, pos[, len])                          1-based; from the end where pos < 0

@@ -6,8 +6,9 @@ Arguments are never None unless the function says so. ``ValueError`` has the rea
 from __future__ import annotations
 
 import operator
-import re
-from functools import lru_cache
+
+from freshviews.expr.like import matcher
+from freshviews.expr.regular_expressions import searcher
 
 # Order by code points is order by UTF-8 bytes.
 less = operator.lt
@@ -34,51 +35,19 @@ def least(a: str | None, b: str | None) -> str | None:
     return min(a, b)
 
 
-@lru_cache(maxsize=1024)
-def _like_pattern(pattern: str, escape: str) -> re.Pattern[str]:
-    """A LIKE pattern as a regular expression; the escape must stand before ``%``, ``_`` or itself."""
-    if len(escape) != 1:
-        raise ValueError(f"the escape of LIKE must be one character, not {escape!r}")
-    parts = []
-    characters = iter(pattern)
-    for character in characters:
-        if character == escape:
-            following = next(characters, None)
-            if following is None or following not in ("%", "_", escape):
-                raise ValueError(
-                    f"in the LIKE pattern {pattern!r} the escape {escape!r} must stand before %, _ or itself"
-                )
-            parts.append(re.escape(following))
-        elif character == "%":
-            parts.append(".*")
-        elif character == "_":
-            parts.append(".")
-        else:
-            parts.append(re.escape(character))
-    return re.compile("".join(parts), re.DOTALL)
-
-
 def like(text: str, pattern: str, escape: str = "\\") -> bool:
     """SQL's LIKE: ``%`` is any text, ``_`` any one character."""
-    return _like_pattern(pattern, escape).fullmatch(text) is not None
+    return matcher(pattern, escape)(text)
 
 
 def ilike(text: str, pattern: str, escape: str = "\\") -> bool:
     """LIKE without regard to case."""
-    return _like_pattern(pattern.lower(), escape.lower()).fullmatch(text.lower()) is not None
-
-
-@lru_cache(maxsize=1024)
-def _regular_expression(pattern: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None
+    return matcher(pattern.lower(), escape.lower())(text.lower())
 
 
 def rlike(text: str, pattern: str) -> bool:
-    """Whether the pattern, a regular expression of Python's ``re``, matches anywhere in the text."""
-    return _regular_expression(pattern).search(text) is not None
+    """Whether the pattern, a regular expression of Java, occurs in the text."""
+    return searcher(pattern)(text)
 
 
 def concat(*parts: str) -> str:

@@ -61,7 +61,13 @@ def call(op: str, args: tuple[Expr, ...], result: SqlType) -> Expr:
         compute = how.host or FOLDS.get(op)
         if compute is not None and (None not in values or op in FOLDS):
             return Literal(_computed(compute, values), result)
+    if op in _PATTERNS and how.host is not None and all(isinstance(a, Literal) for a in args[1:]):
+        # A pattern that is wrong is refused at CREATE, not with the first batch.
+        _computed(how.host, ["", *(a.value for a in args[1:] if isinstance(a, Literal))])
     return Call(op, args, result, nullable_call(op, args))
+
+
+_PATTERNS = ("like", "ilike", "rlike")
 
 
 def _computed(compute: Callable[..., Any], values: list[Any]) -> Any:
@@ -147,7 +153,7 @@ def is_guarded(expr: Expr) -> bool:
         return False
     if any(is_guarded(arg) for arg in expr.args):
         return True
-    if not OPS[expr.op].fallible or expr.op in _OVERFLOWING or expr.op in ("like", "ilike", "rlike"):
+    if not OPS[expr.op].fallible or expr.op in _OVERFLOWING or expr.op in _PATTERNS:
         return False
     if expr.op == "check_range":
         inner = expr.args[0]
