@@ -148,16 +148,16 @@ def _names(block: Block, results: Sequence[Result]) -> list[str]:
 
 
 def _group_columns(query: Query) -> list[ColumnDef]:
-    """A column per free variable, of its type."""
+    """A column per free variable, of its type. A variable of a default row may be NULL whatever its column."""
     found = []
     for i, variable in enumerate(query.free):
         exprs = [
-            expr
+            (expr, expr.nullable or variable in atom.opened)
             for atom in query.atoms
             for name, expr in zip(atom.variables, atom.columns, strict=True)
             if name == variable
         ]
-        found.append(ColumnDef(f"g{i + 1}", exprs[0].type, all(expr.nullable for expr in exprs)))
+        found.append(ColumnDef(f"g{i + 1}", exprs[0][0].type, all(nullable for _, nullable in exprs)))
     return found
 
 

@@ -78,12 +78,6 @@ def _refuse(catalog: Catalog) -> None:
                 f"table {table.name} has a window, which would be one of its own in each cell, over the rows that come "
                 "there; delete what is old by the stream, or use 1 cell"
             )
-    for view in catalog.views.values():
-        if any(block.query.negated for block in view.blocks):
-            raise PlanError(
-                f"view {view.name.split('#')[0]} has NOT EXISTS, of rows that would have to be absent from all cells, "
-                "which is not supported; write EXCEPT of distinct rows, or use 1 cell"
-            )
     for name in (*catalog.tables, *catalog.views):
         if "@" in name:
             raise PlanError(f"the name {name} has an @, which names of cells use; give it another name, or use 1 cell")
@@ -142,7 +136,7 @@ class _Planner:
         fresh = [v for v in needed if not self.plan.parts_of(v.name) and not reads_views_alone(v, self.catalog)]
         for view in sorted(fresh, key=lambda v: -sum(self.sizes[t] for t in tables_read(v, self.catalog))):
             for number, block in enumerate(view.blocks):
-                if all(self.catalog.table(atom.relation) is not None for atom in block.query.atoms):
+                if all(self.catalog.table(atom.relation) is not None for atom in block.query.occurrences):
                     self._plan_block(view, number, block)
                 else:
                     self._plan_with_copies(view, number, block)
@@ -170,7 +164,7 @@ class _Planner:
         made: list[tuple[Part, bool]] = []
         for flags in product((False, True), repeat=len(heavy)):
             pattern = dict(zip(heavy, flags, strict=True))
-            filters = {atom.name: self._filters(block, atom.name, pattern, heavy) for atom in block.query.atoms}
+            filters = {atom.name: self._filters(block, atom.name, pattern, heavy) for atom in block.query.occurrences}
             splitting, layout = self._search(block, pattern, filters)
             if layout.offset is None:
                 layout = replace(layout, offset=self._offset(layout.span, loads_of(splitting, layout)[0] / 2))
@@ -192,7 +186,7 @@ class _Planner:
         self, block: Block, pattern: Mapping[str, bool], filters: Mapping[str, tuple[Values, ...]]
     ) -> tuple[Splitting, Layout]:
         """The best layout of a block for a pattern of heavy variables."""
-        tables = {atom.name: self._table(atom.relation).name for atom in block.query.atoms}
+        tables = {atom.name: self._table(atom.relation).name for atom in block.query.occurrences}
         sizes = {
             atom: rows_taken(table, filters.get(atom, ()), self.sizes, self.plan.heavy)
             for atom, table in tables.items()
@@ -249,7 +243,7 @@ class _Planner:
             if kind is None or not allowed or not rows:
                 continue
             whole_groups = block.kind == "groups" and variable in in_each(block)
-            if not whole_groups and not mergeable(block, (self._table(a.relation) for a in block.query.atoms)):
+            if not whole_groups and not mergeable(block, (self._table(a.relation) for a in block.query.occurrences)):
                 continue
             found[variable] = HeavyValues("", variable, kind, tuple(rows), tuple(rows.values()))
         most = sorted(found.values(), key=lambda one: -sum(one.rows))[:MOST_HEAVY]

@@ -3,6 +3,9 @@
 A variable splits an atom that binds it by a plain column. An atom that binds it by an expression, or not at all, is
 copied along that dimension: every derivation is then found where the split atoms are. A table with keys is split only
 by columns of each of its keys, so that equal keys meet in one cell.
+
+An optional or negated atom is split only by variables that others bind, where these split an ordinary atom as well:
+whoever asks for rows with some values is where all such rows are. Along other dimensions it is copied.
 """
 
 from __future__ import annotations
@@ -76,13 +79,16 @@ def private_column(table: TableDef, taken: Iterable[str]) -> ColumnDef | None:
 
 
 def plain_columns(block: Block, variable: str) -> dict[str, str]:
-    """The atoms that bind a variable by a plain column, and that column."""
+    """The atoms that have a variable by a plain column and may be split by it, and that column."""
     found = {}
-    for atom in block.query.atoms:
+    query = block.query
+    for atom in query.occurrences:
+        if variable in atom.opened:
+            continue
         for name, expr in zip(atom.variables, atom.columns, strict=True):
             if name == variable and isinstance(expr, Column):
                 found[atom.name] = expr.name
-    return found
+    return found if any(query.is_ordinary(query.atom(name)) for name in found) else {}
 
 
 def mergeable(block: Block, tables: Iterable[TableDef]) -> bool:
@@ -108,20 +114,23 @@ def splitting_of(
     nothing. ``used``: columns that already split roles of a table, which can be reused.
     """
     query = block.query
-    tables = {atom.name: _table(catalog, atom) for atom in query.atoms}
+    tables = {atom.name: _table(catalog, atom) for atom in query.occurrences}
     allowed = {name: {c.name for c in splitting_columns(table)} for name, table in tables.items()}
-    columns: dict[str, dict[str, str]] = {atom.name: {} for atom in query.atoms}
+    columns: dict[str, dict[str, str]] = {atom.name: {} for atom in query.occurrences}
+    ordinary = [atom for atom in query.atoms if query.is_ordinary(atom)]
     kinds: dict[str, str] = {}
     for variable in query.variables:
         plain = plain_columns(block, variable)
         kind = kind_of(_type(tables[name], column) for name, column in plain.items())
         if kind is None or not light.get(variable, True):
             continue
+        if not any(plain.get(atom.name) in allowed[atom.name] for atom in ordinary):
+            continue
         for name, plain_column in plain.items():
             if plain_column in allowed[name]:
                 columns[name][variable] = plain_column
                 kinds[variable] = kind
-    for atom in query.atoms:
+    for atom in ordinary:
         table = tables[atom.name]
         bound = [e.name for v, e in zip(atom.variables, atom.columns, strict=True) if isinstance(e, Column)]
         own = [c for c in splitting_columns(table) if c.name in used.get(table.name, ()) and c.name not in bound]
@@ -132,7 +141,7 @@ def splitting_of(
             label = f"{atom.name}.{column.name}"
             columns[atom.name][label] = column.name
             kinds[label] = str(kind_of((column.type,)))
-    atoms = tuple(SplitAtom(a.name, tables[a.name].name, sizes[a.name], columns[a.name]) for a in query.atoms)
+    atoms = tuple(SplitAtom(a.name, tables[a.name].name, sizes[a.name], columns[a.name]) for a in query.occurrences)
     free = in_each(block)
     whole = all(variable in free for variable in light)
     grouped = block.kind != "bag"

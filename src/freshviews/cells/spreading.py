@@ -32,10 +32,11 @@ def spread_block(block: Block, variable: str | None, catalog: Catalog) -> tuple[
     every relation is whole."""
     plain = plain_columns(block, variable) if variable is not None else {}
     found = []
-    for atom in block.query.atoms:
+    for atom in block.query.occurrences:
         parts = _by_column(atom.relation, plain[atom.name], catalog) if atom.name in plain else None
         found.append((atom.name, parts or _whole(atom.relation, catalog)))
-    if variable is not None and all(one.column is None for _, one in found):
+    ordinary = [one for name, one in found if block.query.is_ordinary(block.query.atom(name))]
+    if variable is not None and all(one.column is None for one in ordinary):
         return None
     return tuple(found)
 

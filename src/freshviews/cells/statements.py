@@ -10,7 +10,7 @@ from freshviews.cells.cell_plan import CellPlan, Copy, Output, Part, Reads
 from freshviews.cells.needed import needed_views, reads_views_alone
 from freshviews.cells.partial import merged, passed_on, pieces_of
 from freshviews.query.block import Block
-from freshviews.query.query import Query
+from freshviews.query.query import Atom, Query
 
 
 def cell_statements(plan: CellPlan, catalog: Catalog, cell: int) -> tuple[Statement, ...]:
@@ -165,8 +165,10 @@ def _rebased(block: Block, reads: Reads, name: str) -> Block:
     relations = dict(reads)
 
     def over(query: Query, named: str) -> Query:
-        atoms = tuple(replace(atom, relation=relations[atom.name]) for atom in query.atoms)
-        return replace(query, name=named, atoms=atoms)
+        def moved(atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+            return tuple(replace(atom, relation=relations[atom.name]) for atom in atoms)
+
+        return replace(query, name=named, atoms=moved(query.atoms), negated=moved(query.negated))
 
     distinct = tuple(replace(one, query=over(one.query, f"{name}.{one.name}")) for one in block.distinct)
     return replace(block, query=over(block.query, name), distinct=distinct)

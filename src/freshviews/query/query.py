@@ -86,6 +86,11 @@ class Query:
     negated: tuple[Atom, ...] = ()
 
     @property
+    def occurrences(self) -> tuple[Atom, ...]:
+        """All occurrences of relations: the atoms and the negated ones."""
+        return (*self.atoms, *self.negated)
+
+    @property
     def variables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(v for atom in self.atoms for v in atom.variables))
 
@@ -94,7 +99,12 @@ class Query:
         return tuple(v for v in self.variables if v not in self.free)
 
     def atom(self, name: str) -> Atom:
-        return next(atom for atom in self.atoms if atom.name == name)
+        """The occurrence with this name."""
+        return next(atom for atom in self.occurrences if atom.name == name)
+
+    def is_ordinary(self, atom: Atom) -> bool:
+        """True if the atom is neither optional nor negated."""
+        return atom.given is None and atom not in self.negated
 
     @property
     def factors(self) -> tuple[tuple[str, ...], ...]:
