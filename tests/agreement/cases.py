@@ -102,6 +102,10 @@ def shaped(shape: str, *payloads: str) -> Scenario:
     return Scenario(source.tables, views)
 
 
+def _keyed(name: str, key: str, *others: str) -> BaseTable:
+    return BaseTable(name, (TableColumn(key, "BIGINT", False), *(TableColumn(c, "BIGINT") for c in others)), (key,))
+
+
 def _scenario(*definitions: BaseTable | str) -> Scenario:
     """Tables and the queries of views v1, v2, ... over them."""
     tables = tuple(one for one in definitions if isinstance(one, BaseTable))
@@ -117,6 +121,15 @@ _TWO_TRIANGLES = (
 FOUND: dict[str, Scenario] = {
     "a sum at a leaf never meets the NULLs that a condition across tables keeps out": _scenario(
         R, S, "SELECT SUM(abs(r.a)) AS c1, COUNT(*) AS c2 FROM r, s WHERE r.a < s.b"
+    ),
+    "rows of a star of keys, whose arms have keys of their own": _scenario(
+        _keyed("ti", "k", "oid", "pid", "q"),
+        _keyed("tp", "pid", "sid", "name"),
+        _keyed("ts", "sid", "sname"),
+        _keyed("tor", "oid", "uid", "st"),
+        _keyed("tc", "uid", "tier"),
+        "SELECT i.k, i.oid, i.pid, p.sid, o.uid FROM ti i JOIN tp p ON i.pid = p.pid JOIN ts s ON p.sid = s.sid"
+        " JOIN tor o ON i.oid = o.oid JOIN tc c ON o.uid = c.uid",
     ),
     "a column may be called like a function of a kernel": _scenario(
         BaseTable("k", tuple(TableColumn(name, "BIGINT") for name in ("find", "load", "range", "abs_int"))),

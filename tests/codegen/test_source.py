@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import random
 import symtable
 
 import pytest
@@ -49,6 +50,37 @@ def test_every_name_is_defined(strategy: str, text: str) -> None:
     for counted in (False, True):
         source, _ = generate(program, block_of(made), (), (), None, counted)
         assert not undefined(source)
+
+
+@pytest.mark.seeds(30)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_name_is_defined_in_long_triggers(strategy: str, seed: int) -> None:
+    """Triggers over five or more atoms have functions of repeated bodies, which load what they read themselves. Found:
+    ``crown`` over I(k, o, p), P(p, s), S(s), O(o, u), C(u) with all variables in the output."""
+    made = tree_of_atoms(random.Random(seed))
+    try:
+        program = STRATEGIES[strategy].of_query(made)
+    except PlanError:
+        return
+    source, _ = generate(program, block_of(made), (), (), None)
+    assert not undefined(source)
+
+
+def tree_of_atoms(chance: random.Random) -> Query:
+    """Four to six atoms that a join tree connects, most of them with all variables in the output."""
+    atoms = [["x0", "x1"]]
+    count = 2
+    for _ in range(chance.randint(3, 5)):
+        above = chance.choice(atoms)
+        key = chance.sample(above, chance.randint(1, min(2, len(above))))
+        new = [f"x{count + i}" for i in range(chance.randint(0, 2))]
+        count += len(new)
+        atoms.append(key + new)
+    relations = [chance.choice("RSTUVW") + str(len(variables)) for variables in atoms]
+    variables = [f"x{i}" for i in range(count)]
+    free = variables if chance.random() < 0.5 else [v for v in variables if chance.random() < 0.8]
+    body = ", ".join(f"{name}({', '.join(one)})" for name, one in zip(relations, atoms, strict=True))
+    return query(f"Q({', '.join(free)}) = {body}")
 
 
 def block_of(made: Query) -> Block:
