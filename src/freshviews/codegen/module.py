@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from freshviews.kernel.cache import cache_folder
+from freshviews.kernel.cache import SYMBOL_PREFIX, cache_folder, symbols
 from freshviews.kernel.memory import mem
 
 Function = Callable[..., int]
@@ -54,6 +54,20 @@ def build(source: str, signatures: Mapping[str, str]) -> dict[str, Function]:
                 if not function.signatures:
                     function.compile(signature)
     return functions
+
+
+def compile_ahead(*functions: Callable[..., int | None]) -> None:
+    """Compile functions of words now, so that no commit compiles them: kernels, and functions that ``build`` loaded."""
+    if mem.PURE_PYTHON:
+        return
+    with _no_collection():
+        for function in functions:
+            compiled: Any = function
+            if not hasattr(compiled, "signatures"):
+                # A kernel that is called by name, see ``kernel.memory.outside``.
+                symbols[SYMBOL_PREFIX + compiled.__name__]()
+            elif not compiled.signatures:
+                compiled.compile(f"({'int64,' * compiled.py_func.__code__.co_argcount})")
 
 
 def _renamed(source: str, names: list[str], digest: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from freshviews.catalog.definitions import TableDef
+from freshviews.codegen.module import compile_ahead
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.kernel.hash import base_reads
 from freshviews.kernel.hash import base_store as kernel
@@ -52,6 +53,9 @@ class BaseTable:
         self.columns = tuple(column.name for column in definition.columns)
         words = len(self.columns)
         self._words = words
+        compile_ahead(kernel.add_rows, kernel.settle_base, kernel.undo_base, base_reads.beyond)
+        if definition.foreign_keys:
+            compile_ahead(base_reads.orphan, base_reads.deserted)
         self._rows = new_table(words, 1, 0, 0, 1)
         kernel.start_journal(self._rows)
         whole_rows = not any(column.nullable for column in definition.columns)

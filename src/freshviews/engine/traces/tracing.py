@@ -11,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freshviews.codegen.layout import STATUS_ERROR, STATUS_ROW, STATUS_STEPS
+from freshviews.codegen.module import compile_ahead
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address, words_in
 from freshviews.engine.traces.traced import TracedRule
 from freshviews.errors import OutOfMemory
+from freshviews.kernel.btree.load import edit_in_order
 from freshviews.kernel.hash import renew, table
 from freshviews.kernel.memory import mem
+from freshviews.kernel.trace.maintain import maintain
+from freshviews.kernel.trace.oracle import keep_version
 from freshviews.program.traced import TracedJoin
 from freshviews.types.dictionary import Dictionary
 
@@ -32,6 +36,8 @@ class Tracing:
         self._dictionary = dictionary
         self._rules = [TracedRule(one.rule, dictionary) for one in traced]
         self.lost = False
+        if traced:
+            compile_ahead(keep_version, edit_in_order, maintain, renew.reset_table)
 
     def run(self, status: Codes, tables: Mapping[str, int], run: Run) -> None:
         """Apply the recorded edits, and run the triggers of the derivations that these erase and insert. Operations of

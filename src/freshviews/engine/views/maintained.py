@@ -97,6 +97,8 @@ class MaintainedView:
         if wanted != self._wants_change:
             self.discard_change()
             self._wants_change = wanted
+            if wanted:
+                self.blocks.compile_change()
             for block in self.blocks:
                 block.state.want_changes(wanted)
 

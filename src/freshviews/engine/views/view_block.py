@@ -9,6 +9,7 @@ import numpy as np
 
 from freshviews.catalog.definitions import TableDef, ViewDef, looked_up_blocks
 from freshviews.codegen.block import CompiledBlock, compile_block
+from freshviews.codegen.module import compile_ahead
 from freshviews.engine.blocks.host_columns import HostColumns, evaluate_columns, lift_program
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
@@ -17,11 +18,14 @@ from freshviews.engine.views.output import Projection, consolidate, project, pro
 from freshviews.engine.views.set_rows import change_of, rows_of
 from freshviews.expr.host_evaluation import Evaluator, HostFailure
 from freshviews.expr.nodes import Column
+from freshviews.kernel.output import buffer as buffers
+from freshviews.kernel.output.drain import append_rows
 from freshviews.kernel.scalar.failure import ERRORS, TWO_VALUES
 from freshviews.kernel.scalar.payload import PAYLOAD_ERRORS
 from freshviews.plan.planner import plan_block
 from freshviews.plan.strategy import Plan
 from freshviews.program.results import Held
+from freshviews.program.upkeep import Evaluated, Recomputed
 from freshviews.query.block import Block
 from freshviews.types.dictionary import Dictionary
 
@@ -94,6 +98,15 @@ class ViewBlock:
         counts[found] = np.where((made[:, :-1] == rows[found, :-1]).all(axis=1), made[:, -1], 0)
         return counts
 
+    def compile_change(self, reads_rows: bool, looks_up: bool) -> None:
+        """Compile what reads the change, before a commit does so. ``reads_rows``: the change is the difference of the
+        rows before and after. ``looks_up``: it is that of a set operation, which looks rows up in the other blocks."""
+        made = self.compiled
+        readers = [made.project, made.read_change, made.awake]
+        readers += [made.read_rows, made.read_listed, made.close_listed, made.enumerate] if reads_rows else []
+        readers += [made.read_group, made.read_groups] if looks_up else []
+        compile_ahead(*(reader for reader in readers if reader is not None))
+
     def change(self) -> Codes:
         """The change since the last call, consolidated."""
         return consolidate(self._rows(self.state.take_changes()))
@@ -121,6 +134,13 @@ class ViewBlocks:
 
     def __getitem__(self, number: int) -> ViewBlock:
         return self.blocks[number]
+
+    def compile_change(self) -> None:
+        """Compile what reads the change, before a commit does so."""
+        compile_ahead(append_rows, buffers.consolidate, buffers.clear_buffer)
+        for block in self.blocks:
+            upkeep = block.plan.program.upkeep
+            block.compile_change(isinstance(upkeep, Evaluated | Recomputed), self.view.combined is not None)
 
     def run(self, batch: CodeBatch) -> None:
         """Run the triggers of a batch's relation in all blocks; in none of them if Failed is raised."""
