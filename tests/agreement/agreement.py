@@ -150,7 +150,7 @@ def _check_interpreter(engine: Engine, definitions: Definitions, steps: list[Ste
         for block, plan in zip(view.blocks, engine.views[view.name].plans, strict=True)
     ]
     before: dict[str, Rows] = {name: Counter() for name in definitions.relations}
-    if any(block.kind == "global" for view in definitions.views for block in view.blocks):
+    if any(view.constants or any(block.kind == "global" for block in view.blocks) for view in definitions.views):
         oracle = Oracle(definitions)
         oracle.apply({})
         start = {view.name: oracle.relations[view.name].rows for view in definitions.views}

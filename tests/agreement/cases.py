@@ -256,6 +256,15 @@ FOUND: dict[str, Scenario] = {
         "SELECT COUNT(*) AS n FROM r GROUP BY a EXCEPT ALL SELECT COUNT(*) FROM s GROUP BY b",
         "SELECT w FROM r UNION (SELECT w FROM s EXCEPT ALL SELECT w FROM r)",
     ),
+    "constants beside tables, and alone": _scenario(
+        R,
+        S,
+        "SELECT r.a, k.y FROM r JOIN (VALUES (1, 2), (2, NULL), (1, 2)) AS k(x, y) ON r.b = k.x",
+        "SELECT k.x, COUNT(*) AS n, SUM(s.c) AS c FROM (VALUES (0), (1)) AS k(x) JOIN s ON s.b = k.x GROUP BY k.x",
+        "SELECT 1 AS one, 'x' AS x WHERE 1 < 2",
+        "SELECT a FROM r EXCEPT SELECT 1",
+        "SELECT v1.y, r.a FROM v1 JOIN r ON r.b = v1.y JOIN (SELECT 2 AS two) AS k ON k.two = v1.y",
+    ),
     "values that many rows share are handed out once, below two joins": _scenario(
         R,
         T,

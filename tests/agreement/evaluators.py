@@ -53,7 +53,7 @@ class Engine:
         for view in definitions.views:
             maintained = MaintainedView(view, definitions.inputs(view), definitions.dictionary)
             maintained.prepare()
-            # A view of aggregates without GROUP BY has its one row from the start.
+            # Aggregates without GROUP BY have their one row from the start, and constants theirs.
             for name in maintained.inputs:
                 if name in self.views:
                     for batch in self.views[name].contents(1 << 16):

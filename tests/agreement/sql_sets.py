@@ -26,6 +26,9 @@ _PAIRS = (
     "SELECT b, 1 FROM s",
     "SELECT r.a, t.d FROM r, t WHERE r.a = t.c + 0 OR r.b = t.d",
     "SELECT MAX(a), COUNT(b) FROM r",
+    "SELECT k.x, k.y FROM (VALUES (1, 2), (1, 2), (0, NULL)) AS k(x, y)",
+    "SELECT r.a, k.y FROM r JOIN (VALUES (1, 2), (2, 0), (1, 2)) AS k(x, y) ON r.b = k.x",
+    "SELECT k.x, s.c FROM (SELECT 1 AS x) AS k JOIN s ON s.b = k.x",
 )
 _ONES = ("SELECT a FROM r", "SELECT c FROM s", "SELECT r.b FROM r JOIN s ON r.b = s.b", "SELECT SUM(d) FROM t")
 _KINDS = ("UNION", "EXCEPT", "INTERSECT", "UNION ALL", "UNION", "EXCEPT", "EXCEPT ALL", "EXCEPT ALL", "INTERSECT ALL")

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
 from functools import cmp_to_key, reduce
+from itertools import repeat
 from typing import Any
 
 from freshviews.catalog.definitions import SetTerm, ViewDef, looked_up_blocks
@@ -25,6 +26,7 @@ from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.ring import Real
 from freshviews.types import BIGINT, DOUBLE, NULL
 from freshviews.types.dictionary import Dictionary
+from freshviews.types.values import literal_code
 
 Key = tuple[int, ...]
 
@@ -206,6 +208,10 @@ def first_rows(
 
 def evaluate_view(view: ViewDef, database: Database, dictionary: Dictionary | None = None) -> Counter[Key]:
     """The rows of a view: those of its blocks together, or as its set operations say."""
+    if view.constants:
+        assert dictionary is not None
+        types = [column.type for column in view.columns]
+        return Counter(tuple(map(literal_code, types, row, repeat(dictionary))) for row in view.constants)
     blocks = [evaluate_block(block, database, dictionary) for block in view.blocks]
     if view.combined is not None:
         for i, counted in looked_up_blocks(view.combined).items():

@@ -109,6 +109,10 @@ class ReadOrder:
     relation: str = ""
 
 
+ConstantRow = tuple[str | int | float | bool | None, ...]
+"""A row of constants, as values of ``expr.nodes.Literal``."""
+
+
 @dataclass(frozen=True)
 class ViewDef:
     """A view, or an internal view (``internal``; its name has a ``#``) made for a nested SELECT.
@@ -127,6 +131,9 @@ class ViewDef:
     expanded: tuple[str, ...] = field(default=(), repr=False)
     """The plain views that its query names."""
     order: ReadOrder | None = field(default=None, repr=False)
+    constants: tuple[ConstantRow, ...] = ()
+    """The rows of an internal view that never changes: of VALUES, or the one row of a SELECT without FROM. It has no
+    blocks then."""
 
     @property
     def inputs(self) -> tuple[str, ...]:

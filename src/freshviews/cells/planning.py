@@ -259,7 +259,7 @@ class _Planner:
         taken = {copy.name for part in self.parts for copy in part.copies}
 
         def name_of(spread: Spread) -> str:
-            if spread not in names and spread.blocks:
+            if spread not in names and spread.is_view:
                 reads = tuple(tuple((atom, name_of(one)) for atom, one in atoms) for atoms in spread.blocks)
                 name = free_name(f"{spread.relation}@{view.name}", taken)
                 taken.add(name)

@@ -19,12 +19,14 @@ from freshviews.query.block import Block
 class Spread:
     """A relation in cells. ``column``: the column that splits its rows; None: every cell has all rows.
 
-    ``blocks``: for a view, the relations that the atoms of each block read.
+    ``blocks``: for a view, the relations that the atoms of each block read. ``is_view``: a view of constant rows has no
+    blocks.
     """
 
     relation: str
     column: str | None
     blocks: tuple[tuple[tuple[str, Spread], ...], ...] = ()
+    is_view: bool = False
 
 
 def spread_block(block: Block, variable: str | None, catalog: Catalog) -> tuple[tuple[str, Spread], ...] | None:
@@ -42,7 +44,7 @@ def spread_block(block: Block, variable: str | None, catalog: Catalog) -> tuple[
 
 
 def tables_of(atoms: tuple[tuple[str, Spread], ...]) -> dict[tuple[str, str | None], None]:
-    """The tables that are read, with their splitting columns, each once."""
+    """The tables that are read, with their splitting columns, each once. Constant views read none."""
     return dict.fromkeys((one.relation, one.column) for _, spread in atoms for one in _leaves(spread))
 
 
@@ -58,7 +60,7 @@ def common_kind(tables: Mapping[tuple[str, str | None], object], catalog: Catalo
 
 
 def _leaves(spread: Spread) -> Iterator[Spread]:
-    if not spread.blocks:
+    if not spread.is_view:
         yield spread
     for atoms in spread.blocks:
         for _, one in atoms:
@@ -69,7 +71,7 @@ def _whole(relation: str, catalog: Catalog) -> Spread:
     view = catalog.view(relation)
     if view is None:
         return Spread(relation, None)
-    return Spread(relation, None, tuple(spread_block(block, None, catalog) or () for block in view.blocks))
+    return Spread(relation, None, tuple(spread_block(block, None, catalog) or () for block in view.blocks), True)
 
 
 def _by_column(relation: str, column: str, catalog: Catalog) -> Spread | None:
@@ -79,6 +81,8 @@ def _by_column(relation: str, column: str, catalog: Catalog) -> Spread | None:
         return Spread(relation, column) if any(c.name == column for c in splitting_columns(table)) else None
     view = catalog.view(relation)
     assert view is not None
+    if not view.blocks:
+        return None
     place = next(i for i, c in enumerate(view.columns) if same(c.name, column))
     blocks = []
     for block in view.blocks:
@@ -90,4 +94,4 @@ def _by_column(relation: str, column: str, catalog: Catalog) -> Spread | None:
         if atoms is None:
             return None
         blocks.append(atoms)
-    return Spread(relation, column, tuple(blocks))
+    return Spread(relation, column, tuple(blocks), True)

@@ -48,7 +48,7 @@ def explain(
     """The text of EXPLAIN. ``sizes`` are rows and bytes by stored view, empty before anything is stored. ``traces`` are
     texts about the traces."""
     lines = [f"view {view.name}({', '.join(f'{c.name} {c.type}' for c in view.columns)})"]
-    lines.append(f"reads {', '.join(view.inputs)}")
+    lines.append(f"reads {', '.join(view.inputs)}" if view.blocks else f"rows  constants: {len(view.constants):,}")
     chosen = list(plans)
     for i, (plan, block) in enumerate(zip(chosen, view.blocks, strict=True)):
         if len(chosen) > 1:

@@ -54,7 +54,7 @@ class MaintainedView:
         start = time.perf_counter()
         signed = any(may_be_negative(relation) for relation in self._definitions.values())
         made = blocks_of(self.view, self._definitions, self._dictionary)
-        self.blocks = ViewBlocks(self.view, made, signed)
+        self.blocks = ViewBlocks(self.view, made, signed, self._dictionary)
         self._upkeep = upkeep_of(self.blocks, {name: tuple(sorted(self.needed(name))) for name in self.inputs})
         self.planning_seconds = time.perf_counter() - start
 

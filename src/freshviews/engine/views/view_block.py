@@ -28,6 +28,7 @@ from freshviews.program.results import Held
 from freshviews.program.upkeep import Evaluated, Recomputed
 from freshviews.query.block import Block
 from freshviews.types.dictionary import Dictionary
+from freshviews.types.values import literal_code
 
 _MESSAGES = {**ERRORS, **PAYLOAD_ERRORS}
 
@@ -115,11 +116,16 @@ class ViewBlock:
 class ViewBlocks:
     """All blocks of a view, in order, and how their rows are put together.
 
-    ``signed``: an input may have negative multiplicities.
+    ``signed``: an input may have negative multiplicities. A view without blocks has constant rows.
     """
 
-    def __init__(self, view: ViewDef, blocks: Sequence[ViewBlock], signed: bool) -> None:
+    def __init__(self, view: ViewDef, blocks: Sequence[ViewBlock], signed: bool, dictionary: Dictionary) -> None:
         self.view = view
+        codes = [
+            [*(literal_code(c.type, value, dictionary) for c, value in zip(view.columns, row, strict=True)), 1]
+            for row in view.constants
+        ]
+        self._constants = np.array(codes, np.int64).reshape(-1, len(view.columns) + 1)
         self.blocks = tuple(blocks)
         apart = len(blocks) == 1 and blocks[0].projection.injective
         self.cancels = signed and not apart and any(block.kind == "bag" for block in view.blocks)
@@ -186,6 +192,8 @@ class ViewBlocks:
         if self.view.combined is not None:
             yield from rows_of(self.view.combined, self.blocks, limit)
             return
+        for start in range(0, len(self._constants), limit):
+            yield self._constants[start : start + limit].copy()
         for block in self.blocks:
             yield from block.rows(limit)
 
@@ -197,6 +205,8 @@ class ViewBlocks:
         """The change of the output since the last call, consolidated. Raises Failed."""
         if self.view.combined is not None:
             return change_of(self.view.combined, self.blocks)
+        if not self.blocks:
+            return self.empty()
         pieces = [block.project(block.state.take_changes()) for block in self.blocks]
         rows = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         return rows if self._consolidated else consolidate(rows)

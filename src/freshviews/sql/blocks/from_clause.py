@@ -61,10 +61,10 @@ class FromBinder:
     """The aliases of the sources so far."""
 
     def bind(self, select: exp.Select) -> Joined:
-        """The join of a SELECT. Raises SqlError where it has no FROM."""
+        """The join of a SELECT; without FROM, one row without columns."""
         first = select.args.get("from_")
         if first is None:
-            raise self.text.unsupported(select, "SELECT without FROM", "a view reads at least one table or view")
+            return Joined((self.views.one_row(),))
         joins = select.args.get("joins") or ()
         self._taken.extend(_written_aliases([first.this, *(join.this for join in joins)]))
         joined = self._item(first.this)
@@ -202,9 +202,9 @@ class FromBinder:
             return self._named(node, self.relation(node), node.alias or node.name)
         if isinstance(node, exp.Subquery) and _is_nest(node.this):
             return self._renamed(node, self._item(node.this))
-        if isinstance(node, exp.Subquery):
+        if isinstance(node, (exp.Subquery, exp.Values)):
             return self._named(node, self.subquery(node), node.alias)
-        names: dict[type[Node], str] = {exp.Values: "VALUES in FROM", exp.Lateral: "LATERAL"}
+        names: dict[type[Node], str] = {exp.Lateral: "LATERAL"}
         what = names.get(type(node), f"{self.text.of(node)} in FROM")
         raise self.text.unsupported(node, what, "FROM takes tables, views and subqueries")
 

@@ -12,7 +12,7 @@ from functools import partial
 from sqlglot import exp
 
 from freshviews.catalog.catalog import Catalog, NameProblem, unknown
-from freshviews.catalog.definitions import ColumnDef, PlainView, ReadOrder, SortPlace, TableDef, ViewDef
+from freshviews.catalog.definitions import ColumnDef, ConstantRow, PlainView, ReadOrder, SortPlace, TableDef, ViewDef
 from freshviews.errors import SqlError
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.sql.blocks.aggregates import Collector, columns_outside
@@ -27,6 +27,7 @@ from freshviews.sql.blocks.bound import (
     over_groups,
     ungrouped,
 )
+from freshviews.sql.blocks.constants import constant_rows
 from freshviews.sql.blocks.from_clause import FromBinder, columns_read
 from freshviews.sql.blocks.grouping_sets import (
     GroupingSets,
@@ -48,6 +49,7 @@ from freshviews.sql.names.scope import Entry, Scope, Source, name_of
 from freshviews.sql.names.star import columns_of, is_star
 from freshviews.sql.text.parse import Node, SqlText, parse
 from freshviews.sql.text.refuse import check_cte, check_select, check_set_operation
+from freshviews.types import INT
 
 _SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
 
@@ -124,8 +126,12 @@ class ViewBinder:
             if clause is not None and clause.limit is None:
                 return self._in_order(bound, places, columns, node)
             return bound if clause is None else self._limited(bound, clause, places, columns, node)
+        if isinstance(node, exp.Values):
+            source = self.source_of(self.constant_view(*constant_rows(self.text, node)))
+            return Bound((Select("bag", (source,), (), tuple(Item(c.name, source.column(c)) for c in source.columns)),))
         what = type(node).__name__.upper()
-        raise self.text.unsupported(node, what, "SELECT and UNION [ALL], EXCEPT and INTERSECT of SELECTs are accepted")
+        instead = "SELECT, VALUES and UNION [ALL], EXCEPT and INTERSECT of SELECTs are accepted"
+        raise self.text.unsupported(node, what, instead)
 
     def internal_view(self, bound: Bound) -> ViewDef:
         """Make an internal view of the query."""
@@ -134,6 +140,19 @@ class ViewBinder:
         view = ViewDef(name, bound.columns, with_query_names(blocks, name), internal=True, combined=bound.combined)
         self.internal.append(view)
         return view
+
+    def constant_view(self, columns: tuple[ColumnDef, ...], rows: tuple[ConstantRow, ...]) -> ViewDef:
+        """Make an internal view of constant rows, or return one that there is."""
+        for known in self.internal:
+            if known.constants == rows and known.columns == columns:
+                return known
+        view = ViewDef(f"{self.view}#{len(self.internal) + 1}", columns, (), internal=True, constants=rows)
+        self.internal.append(view)
+        return view
+
+    def one_row(self) -> Source:
+        """A source with one row, for a SELECT without FROM."""
+        return replace(self.source_of(self.constant_view((ColumnDef("one", INT, False),), ((1,),))), alias="one")
 
     def source_of(self, view: ViewDef) -> Source:
         """Return an internal view as a source. Callers replace the alias."""
