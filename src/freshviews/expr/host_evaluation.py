@@ -5,6 +5,9 @@ has a memo from the codes of its arguments to that of its result, for the life o
 of ``case``, ``coalesce``, ``and`` and ``or`` are evaluated only for the rows that need them, and an operation only for
 the rows that reach it.
 
+Host operations over many values are what takes long in a commit, and nothing has changed while they run: so they can be
+interrupted, see ``Interruption``.
+
 Compiled operations are called from ``freshviews.kernel.scalar.operations``, which imports only types: the one import of
 this package from the kernel.
 """
@@ -12,6 +15,7 @@ this package from the kernel.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from threading import get_ident
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +33,27 @@ Evaluator = Callable[[Mapping[str, Codes]], Codes]
 
 LARGEST_MEMO = 1 << 18
 """Most entries of the memo of an operation; then it is emptied."""
+
+
+class Interruption:
+    """Whether Ctrl-C was pressed, and whether evaluation may end by KeyboardInterrupt.
+
+    ``asked``: the thread that received SIGINT; ``allowed``: the thread whose evaluation may end; 0 for none.
+    """
+
+    __slots__ = ("allowed", "asked")
+
+    def __init__(self) -> None:
+        self.asked = self.allowed = 0
+
+    def raise_if_allowed(self) -> None:
+        """Raise KeyboardInterrupt, once, where it was asked for in this thread and is allowed."""
+        if self.asked == self.allowed == get_ident():
+            self.asked = self.allowed = 0
+            raise KeyboardInterrupt
+
+
+INTERRUPTION = Interruption()
 
 
 class HostFailure(ValueError):
@@ -149,6 +174,8 @@ def _strict(call: Call, args: list[_Node], apply: Callable[..., int]) -> _Node:
             memo.clear()
         for place, key in enumerate(keys):
             if key not in memo:
+                if INTERRUPTION.asked:
+                    INTERRUPTION.raise_if_allowed()
                 try:
                     memo[key] = apply(*key)
                 except _Failed as error:

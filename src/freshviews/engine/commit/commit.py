@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from threading import get_ident
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from freshviews.engine.views.failing_row import with_row
 from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.view_state import ViewState
 from freshviews.errors import OutOfMemory
+from freshviews.expr.host_evaluation import INTERRUPTION
 
 _NO_ROWS = CodeBatch("", {}, np.empty(0, np.int64))
 
@@ -106,16 +108,27 @@ def run_view(
         if view.readers:
             drain_all(view.readers)
         applied.append((view, batch))
-        failure = maintained.apply(batch, left > 0)
+        INTERRUPTION.allowed = get_ident()
+        try:
+            failure = maintained.apply(batch, left > 0)
+        except KeyboardInterrupt:
+            # Nothing of the batch ran in this view.
+            applied.pop()
+            raise
+        finally:
+            INTERRUPTION.allowed = 0
         if failure is not None:
             raise refusal(view, failure, name, batch, changes, relations)
         view.updates += len(batch)
     change = None
     if view.wants_change:
+        INTERRUPTION.allowed = get_ident()
         try:
             change = maintained.take_change()
         except Failed as failed:
             raise _refusal_of_change(view, failed.failure) from None
+        finally:
+            INTERRUPTION.allowed = 0
     view.seconds += time.perf_counter() - start
     return change
 

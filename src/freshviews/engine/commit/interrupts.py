@@ -1,4 +1,4 @@
-"""Ctrl-C waits until a step that must be whole has ended."""
+"""Ctrl-C waits until a step that must be whole has ended, or until the step can be taken back."""
 
 from __future__ import annotations
 
@@ -8,14 +8,18 @@ from _signal import signal as set_handler  # type: ignore[import-not-found]
 from types import FrameType, TracebackType
 from typing import Any
 
+from freshviews.expr.host_evaluation import INTERRUPTION
+
 _SIGINT = int(signal.SIGINT)
 
 
 class Uninterrupted:
     """A context in which SIGINT, in the main thread, is put off until the end.
 
-    At the end the handler that was there before is called, which mostly raises KeyboardInterrupt. Other
-    threads never receive signals, so there it does nothing. Not for nesting.
+    At the end the handler that was there before is called, which mostly raises KeyboardInterrupt. If it is
+    Python's own, a long evaluation inside may end earlier, where a commit allows it
+    (``expr.host_evaluation.Interruption``). Other threads never receive signals, so there it does nothing.
+    Not for nesting.
     """
 
     __slots__ = ("_before", "_installed", "_pending")
@@ -26,9 +30,12 @@ class Uninterrupted:
         if self._installed:
             # As signal.signal, which spends more than a small batch does on looking for enumerations.
             self._before: Any = set_handler(_SIGINT, self._put_off)
+            INTERRUPTION.asked = 0
 
     def _put_off(self, number: int, frame: FrameType | None) -> None:
         self._pending = (number, frame)
+        if self._before is signal.default_int_handler:
+            INTERRUPTION.asked = threading.get_ident()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -37,6 +44,7 @@ class Uninterrupted:
             # None: the handler was not installed from Python, so it cannot be put back by name.
             before = signal.SIG_DFL if self._before is None else self._before
             set_handler(_SIGINT, before)
+            INTERRUPTION.asked = 0
             if self._pending is not None:
                 if callable(before):
                     before(*self._pending)

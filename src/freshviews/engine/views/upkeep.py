@@ -30,7 +30,8 @@ class Upkeep(Protocol):
     """What a way does. Rows have the shape (n, columns + 1), their multiplicities last."""
 
     def apply(self, batch: CodeBatch, more: bool, wanted: bool) -> None:
-        """Run a batch of an input. Raises Failed if nothing ran; other failures are in ``ViewBlocks.failure``.
+        """Run a batch of an input. Raises Failed or KeyboardInterrupt if nothing ran; other failures are in
+        ``ViewBlocks.failure``.
 
         ``more``: another batch of the version follows, so work that is done once per version waits. ``wanted``: the
         change is taken afterwards.
@@ -187,12 +188,23 @@ class Recomputed(_Compared):
     def apply(self, batch: CodeBatch, more: bool, wanted: bool) -> None:
         if wanted:
             self._note_before()
+        try:
+            self._run_with(batch)
+        except KeyboardInterrupt:
+            # Interruption is asked for once: this runs to its end.
+            self._run_with(batch.negated())
+            if wanted:
+                self.blocks.forget_changes()
+            raise
+        if wanted:
+            self.blocks.forget_changes()
+
+    def _run_with(self, batch: CodeBatch) -> None:
+        """Store a batch, and run all stored rows."""
         self._stored.add(batch)
         self.blocks.clear()
         for every in self._stored.batches():
             self._run_stored(every, batch)
-        if wanted:
-            self.blocks.forget_changes()
 
     def _run_stored(self, every: CodeBatch, batch: CodeBatch) -> None:
         """Run all rows of a relation. Raises Failed, with the row of ``batch`` at fault where it is one of it."""

@@ -1,0 +1,100 @@
+"""Ctrl-C ends a long evaluation of strings within a commit, and the batch is refused as a whole."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import freshviews as fv
+from freshviews.expr import host_evaluation
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(3)]
+
+SCRIPT = """
+CREATE TABLE r (a BIGINT, w STRING);
+CREATE TABLE s (w STRING, c BIGINT);
+CREATE MATERIALIZED VIEW joined AS SELECT r.a, upper(r.w) AS u, s.c FROM r JOIN s ON r.w = s.w WHERE r.w LIKE '%1%';
+CREATE MATERIALIZED VIEW grouped AS SELECT lower(w) AS l, COUNT(*) AS n FROM r GROUP BY lower(w);
+CREATE MATERIALIZED VIEW above AS SELECT COUNT(*) AS n FROM grouped WHERE l RLIKE '1$';
+CREATE MATERIALIZED VIEW again TBLPROPERTIES ('freshviews.strategy' = 'recompute')
+    AS SELECT DISTINCT reverse(w) AS w FROM r WHERE w RLIKE '[02468]$';
+CREATE MATERIALIZED VIEW without AS SELECT upper(w) AS w FROM r EXCEPT SELECT w FROM s;
+"""
+
+R = [(i, f"w{i}") for i in range(40)]
+S = [(f"w{i}", i) for i in range(0, 60, 2)]
+
+
+def contents(db: fv.Database) -> dict[str, list[Any]]:
+    found = {view: sorted(db.view(view)) for view in db.views}
+    return found | {name: sorted(db.table(name)) for name in db.tables}
+
+
+def batch(db: fv.Database) -> None:
+    with db.batch() as both:
+        both.insert("r", [(i, f"w{i}") for i in range(40, 80)])
+        both.delete("r", R[:5])
+        both.insert("s", [("w41", 1), ("w43", 2)])
+
+
+def interrupting(monkeypatch: pytest.MonkeyPatch, number: int) -> list[int]:
+    """Have the evaluation of the host operation of this number press Ctrl-C; returns the list of what was evaluated."""
+    code_of, seen = host_evaluation.literal_code, []
+
+    def pressing(*arguments: Any) -> int:
+        seen.append(len(seen))
+        if len(seen) == number:
+            signal.raise_signal(signal.SIGINT)
+        return code_of(*arguments)
+
+    monkeypatch.setattr(host_evaluation, "literal_code", pressing)
+    return seen
+
+
+def database() -> fv.Database:
+    db = fv.Database()
+    db.execute(SCRIPT)
+    db.view("above").subscribe(lambda change: None)
+    db.view("again").subscribe(lambda change: None)
+    db.insert("r", R)
+    db.insert("s", S)
+    return db
+
+
+@pytest.mark.parametrize("number", [1, 30, 70, 110, 150, 190])
+def test_a_commit_is_taken_back_where_its_evaluation_is_interrupted(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, other = database(), database()
+    before, version = contents(db), db.version
+    seen = interrupting(monkeypatch, number)
+    with pytest.raises(KeyboardInterrupt):
+        batch(db)
+    monkeypatch.undo()
+    # What ran after it took the batch back.
+    assert len(seen) <= number + 80
+    assert contents(db) == before and db.version == version
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    batch(db)
+    batch(other)
+    assert contents(db) == contents(other)
+
+
+def test_a_handler_of_the_user_is_called_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    db = database()
+    version = db.version
+    called: list[int] = []
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        called.append(db.version)
+
+    previous = signal.signal(signal.SIGINT, handle)
+    try:
+        interrupting(monkeypatch, 30)
+        batch(db)
+    finally:
+        signal.signal(signal.SIGINT, previous)
+    assert called == [version + 1] == [db.version]
