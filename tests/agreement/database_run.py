@@ -54,7 +54,7 @@ def check_database(
 
 
 def _create_views(database: Database, scenario: Scenario, sums: dict[str, Counter[Row]]) -> None:
-    database.execute(";\n".join(view.text.spark for view in scenario.views))
+    database.execute(";\n".join(view.text.spark for view in (*scenario.plain, *scenario.views)))
     for view in scenario.views:
         sums[view.name] = Counter(map(exact, database.view(view.name)))
     _subscribe(database, scenario, sums)

@@ -28,7 +28,7 @@ class DuckDb:
         self._connection = _connection()
         self._scenario = scenario
         self._connection.execute("DROP SCHEMA IF EXISTS scenario CASCADE; CREATE SCHEMA scenario; USE scenario")
-        for one in (*scenario.tables, *scenario.views):
+        for one in (*scenario.tables, *scenario.plain, *scenario.views):
             self._connection.execute(one.text.duck)
 
     def fill(self, table: str, rows: Mapping[Row, int]) -> None:

@@ -58,13 +58,16 @@ class BaseTable:
 
 @dataclass(frozen=True)
 class NamedView:
+    """``plain``: the view is not materialised; DuckDB's never are."""
+
     name: str
     query: Text
+    plain: bool = False
 
     @property
     def text(self) -> Text:
         return Text(
-            f"CREATE MATERIALIZED VIEW {self.name} AS {self.query.spark}",
+            f"CREATE {'' if self.plain else 'MATERIALIZED '}VIEW {self.name} AS {self.query.spark}",
             f"CREATE VIEW {self.name} AS {self.query.duck}",
         )
 
@@ -73,6 +76,7 @@ class NamedView:
 class Scenario:
     """Tables, views over them and over earlier views, and versions to run through.
 
+    ``plain``: views that are not materialised, over the tables; the other views may read them.
     ``duckdb``: whether DuckDB computes the same on these values; it does not where sums of doubles depend on
     the order of the rows.
     """
@@ -81,6 +85,7 @@ class Scenario:
     views: tuple[NamedView, ...]
     versions: tuple[Version, ...] = field(default=(), repr=False)
     duckdb: bool = True
+    plain: tuple[NamedView, ...] = ()
 
     def table(self, name: str) -> BaseTable:
         return next(table for table in self.tables if table.name == name)
@@ -88,7 +93,7 @@ class Scenario:
     @property
     def script(self) -> str:
         """The statements as freshviews reads them."""
-        return ";\n".join(one.text.spark for one in (*self.tables, *self.views)) + ";"
+        return ";\n".join(one.text.spark for one in (*self.tables, *self.plain, *self.views)) + ";"
 
     def __str__(self) -> str:
         lines = [self.script]

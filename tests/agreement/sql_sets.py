@@ -39,6 +39,11 @@ def set_scenario(choose: Choices) -> Scenario:
     wide = choose.chance(80)
     selects = list(_PAIRS if wide else _ONES)
     names = ["x", "y"] if wide else ["x"]
+    plain = []
+    if choose.chance(30):
+        plain.append(NamedView("p", Text.same(_aliased(_term(choose, selects, choose.between(0, 2)), names)), True))
+        of_plain = ["SELECT x, y FROM p", "SELECT p.x, s.c FROM p JOIN s ON p.y = s.b"] if wide else ["SELECT x FROM p"]
+        selects += of_plain * 3
     views = [NamedView("v1", Text.same(_aliased(_term(choose, selects, choose.between(1, 3)), names)))]
     if choose.chance(40):
         if wide:
@@ -46,7 +51,7 @@ def set_scenario(choose: Choices) -> Scenario:
         else:
             selects += ["SELECT x FROM v1"] * 3
         views.append(NamedView("v2", Text.same(_aliased(_term(choose, selects, 1), names))))
-    return Scenario(_TABLES, tuple(views), versions(choose, _TABLES, False))
+    return Scenario(_TABLES, tuple(views), versions(choose, _TABLES, False), plain=tuple(plain))
 
 
 def _term(choose: Choices, selects: list[str], depth: int) -> str:

@@ -1,4 +1,7 @@
-"""Random scenarios of ``ORDER BY ... LIMIT``: over tables, joins, groups, set operations, views, and below joins."""
+"""Random scenarios of ``ORDER BY``, with LIMIT and without.
+
+They are over tables, joins, groups, set operations and views, and below joins.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +51,12 @@ def top_scenario(choose: Choices) -> Scenario:
 
 
 def _ordered(choose: Choices, select: str, columns: list[str]) -> Text:
-    """The first rows of a query; DuckDB is told of all columns, Spark's SQL of some."""
+    """The first rows of a query, or all; DuckDB is told of all columns, Spark's SQL of some."""
     spark, duck, rest = [], [], list(columns)
+    if choose.chance(25) and "DISTINCT" not in select:
+        # A column that the view does not show.
+        spark.append(f"{columns[-1]} IS NULL")
+        duck.append(f"{columns[-1]} IS NULL")
     for _ in range(choose.between(1, len(columns))):
         column, how = choose.pick(columns), choose.between(0, 3)
         if choose.chance(20):
@@ -63,6 +70,7 @@ def _ordered(choose: Choices, select: str, columns: list[str]) -> Text:
     limit = f"LIMIT {choose.pick((1, 2, 2, 3, 3, 5, 0))}"
     if choose.chance(30):
         limit += f" OFFSET {choose.between(0, 3)}"
+    limit = "" if choose.chance(20) else limit
     return Text(
         f"{select} ORDER BY {', '.join(spark)} {limit}",
         f"SELECT * FROM ({select}) AS q ORDER BY {', '.join(duck)} {limit}",

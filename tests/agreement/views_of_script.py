@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from freshviews.catalog.catalog import Catalog, ViewDefs
-from freshviews.catalog.definitions import TableDef, ViewDef
+from freshviews.catalog.definitions import PlainView, TableDef, ViewDef
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
@@ -79,6 +79,7 @@ def definitions_of(scenario: Scenario) -> Definitions:
     relations: Relations = {}
     for statement in parse_script(scenario.script, Catalog()):
         for one in statement.views if isinstance(statement, ViewDefs) else (statement,):
-            assert isinstance(one, TableDef | ViewDef)
-            relations[one.name] = one
+            assert isinstance(one, TableDef | ViewDef | PlainView)
+            if not isinstance(one, PlainView):
+                relations[one.name] = one
     return Definitions(relations)

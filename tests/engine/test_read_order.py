@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import random
 from decimal import Decimal
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +104,26 @@ def test_properties_apply_to_the_view_that_has_the_columns_of_the_order(tmp_path
         before = list(db.view("v"))
     with fv.Database(tmp_path / "db") as db:
         assert list(db.view("v")) == before == [(2,), (1,), (5,), (3,), (3,), (3,), (3,)]
+
+
+@pytest.mark.seeds(20)
+def test_reads_of_random_orders(seed: int) -> None:
+    rng = random.Random(seed)
+    columns = "abde"
+    chosen = [(rng.choice(columns), rng.random() < 0.5, rng.random() < 0.5) for _ in range(3)]
+    listed = [column for column in columns if rng.random() < 0.6] or ["a"]
+    values: list[tuple[Any, ...]] = [(None, 1, 2, -3), (None, "a", "B", "é"), (None, 0.5, -2.0), (None, Decimal(7))]
+    rows = [tuple(map(rng.choice, values)) for _ in range(40)]
+    expected = rows
+    for column, descending, nulls_last in reversed([*chosen, *((column, False, False) for column in listed)]):
+        place = columns.index(column)
+        known = [row for row in expected if row[place] is not None]
+        known.sort(key=itemgetter(place), reverse=descending)
+        unknown = [row for row in expected if row[place] is None]
+        expected = [*known, *unknown] if nulls_last else [*unknown, *known]
+    words = [(c, "DESC" if down else "ASC", "LAST" if last else "FIRST") for c, down, last in chosen]
+    order = ", ".join(f"{column} {how} NULLS {nulls}" for column, how, nulls in words)
+    with fv.Database() as db:
+        db.execute(f"{TABLE} CREATE MATERIALIZED VIEW v AS SELECT {', '.join(listed)} FROM t ORDER BY {order}")
+        db.insert("t", rows)
+        assert list(db.view("v")) == [tuple(row[columns.index(column)] for column in listed) for row in expected]
