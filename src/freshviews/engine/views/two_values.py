@@ -1,4 +1,7 @@
-"""The wording of errors of ONLY_VALUE: which two values there are, and in which group."""
+"""The wording of errors of ONLY_VALUE: which two values there are, and in which group.
+
+A subquery as a value also compares the number of its rows with 1: two rows may have one value.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.errors import shown
-from freshviews.expr.nodes import Call, Column, Expr
+from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.query.block import SET, Block
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import SqlType
@@ -25,27 +28,36 @@ def two_values_of(block: Block, dictionary: Dictionary) -> Callable[[Codes], str
     def text(kind: SqlType, code: int) -> str:
         return shown(decode_value(kind, code, dictionary))
 
+    def group_of(row: list[int]) -> str:
+        grouped = block.sets[row[places[SET]]] if block.sets else block.query.free
+        group = [f"{columns.get(v, v)} = {text(types[v], row[places[v]])}" for v in grouped]
+        return f"for {', '.join(group)}, " if group else ""
+
     def worded(raw: Codes) -> str:
         for name, (least, greatest) in asked:
-            different = raw[raw[:, places[least.name]] != raw[:, places[greatest.name]]]
-            if len(different):
-                row = different[0].tolist()
-                values = " and ".join(text(one.type, row[places[one.name]]) for one in (least, greatest))
-                grouped = block.sets[row[places[SET]]] if block.sets else block.query.free
-                group = [f"{columns.get(v, v)} = {text(types[v], row[places[v]])}" for v in grouped]
-                where = f"for {', '.join(group)}, " if group else ""
-                return f"{where}{name} has two values, {values}; one is allowed"
+            if isinstance(greatest, Column):
+                different = raw[raw[:, places[least.name]] != raw[:, places[greatest.name]]]
+                if len(different):
+                    row = different[0].tolist()
+                    values = " and ".join(text(one.type, row[places[one.name]]) for one in (least, greatest))
+                    return f"{group_of(row)}{name} has two values, {values}; one is allowed"
+        for name, (number, one) in asked:
+            if isinstance(one, Literal):
+                several = raw[raw[:, places[number.name]] > 1]
+                if len(several):
+                    row = several[0].tolist()
+                    return f"{group_of(row)}{name} has {row[places[number.name]]} rows; one is allowed"
         raise AssertionError("no row has two values")
 
     return worded
 
 
-def _pairs(expr: Expr) -> Iterator[tuple[Column, Column]]:
-    """The least and the greatest value of each ONLY_VALUE in an expression."""
+def _pairs(expr: Expr) -> Iterator[tuple[Column, Column | Literal]]:
+    """The least and the greatest value of each ONLY_VALUE in an expression; a number of rows, and 1."""
     if isinstance(expr, Call):
         if expr.op == "only_value":
             least, greatest = expr.args
-            assert isinstance(least, Column) and isinstance(greatest, Column)
+            assert isinstance(least, Column) and not isinstance(greatest, Call)
             yield least, greatest
         for argument in expr.args:
             yield from _pairs(argument)

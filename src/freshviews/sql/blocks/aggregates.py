@@ -120,11 +120,11 @@ def columns_outside(node: Node) -> Iterator[exp.Column]:
         if isinstance(one, exp.Column):
             if not is_unit(one):
                 yield one
-        elif not isinstance(one, (exp.Filter, exp.Query)) and not _is_aggregate(one):
+        elif not isinstance(one, (exp.Filter, exp.Query)) and not is_aggregate(one):
             waiting += reversed(list(one.iter_expressions()))
 
 
-def _is_aggregate(node: Node) -> bool:
+def is_aggregate(node: Node) -> bool:
     return isinstance(node, exp.Anonymous) and node.name.lower() in AGGREGATES | GROUPINGS
 
 

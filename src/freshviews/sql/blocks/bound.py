@@ -17,6 +17,7 @@ from freshviews.types import BIGINT, SqlType
 
 _GROUP = "\x1dgroup"
 _AGGREGATE = "\x1daggregate"
+_SUBQUERY = "\x1dsubquery"
 
 
 @dataclass(frozen=True)
@@ -151,14 +152,19 @@ def aggregate_ref(index: int, call: AggregateCall, grouped: bool) -> Column:
     return Column(f"{_AGGREGATE}{index}", call.type, nullable)
 
 
+def subquery_ref(index: int, of: SqlType) -> Column:
+    """A reference to the value of a subquery of a grouped SELECT."""
+    return Column(f"{_SUBQUERY}{index}", of, True)
+
+
 def grouping_ref() -> Column:
     """A reference to the value of GROUPING, resolved when the groups are known."""
     return Column(f"{_AGGREGATE}0", BIGINT, False)
 
 
 def is_ref(expr: Expr) -> bool:
-    """True if the name refers to a group, an aggregate, or the number of the grouping set."""
-    return isinstance(expr, Column) and (expr.name.startswith((_GROUP, _AGGREGATE)) or expr.name == SET)
+    """True if the name refers to a group, an aggregate, a subquery, or the number of the grouping set."""
+    return isinstance(expr, Column) and (expr.name.startswith((_GROUP, _AGGREGATE, _SUBQUERY)) or expr.name == SET)
 
 
 def group_index(name: str) -> int | None:

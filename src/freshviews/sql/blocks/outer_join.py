@@ -158,6 +158,16 @@ def as_source(joined: Joined, views: Views, names: Collection[str] | None, taken
     return Joined((source,), (), Scope(now(flat.scope.entries), now(flat.scope.visible)))
 
 
+def distinct_values(joined: Joined, columns: tuple[Expr, ...], views: Views) -> Select:
+    """The distinct values of some columns of a join."""
+    work = Lowering(views, sorted(joined.aliases | {one.source.alias for one in joined.absent}), None)
+    work.read(joined)
+    work.kept.update(name for column in columns for name in columns_of(column))
+    flat = work.flat(simplified(joined))
+    found = [one for one in map(work.now, columns) if isinstance(one, Column)]
+    return distinct_over(work.owning(flat, {one.name: one for one in found}))
+
+
 def semi_join(row: Joined, right: Joined, on: tuple[Expr, ...], views: Views, taken: list[str]) -> Joined:
     """The rows that have a partner: an inner join with the distinct keys of the partners."""
     partner = _partner(row, right, on, views, taken, True)
@@ -340,7 +350,7 @@ class Lowering:
                 return flat, source, terms
             columns = _columns_around(terms, source.alias)
             proven = frozenset[str]().union(*map(rejects_null, terms))
-        keys = self.source(Bound((distinct_over(self._owning(flat, columns)),)), _KEY)
+        keys = self.source(Bound((distinct_over(self.owning(flat, columns)),)), _KEY)
         to = {name: keys.column(c) for name, c in zip(columns, keys.columns, strict=True)}
         inner = tuple(
             replaced(term, lambda part: to.get(part.name) if isinstance(part, Column) else None) for term in terms
@@ -355,7 +365,7 @@ class Lowering:
             equal.append(call(op, (column, made.column(c)), BOOLEAN))
         return flat, made, tuple(equal)
 
-    def _owning(self, flat: Joined, columns: dict[str, Column]) -> Select:
+    def owning(self, flat: Joined, columns: dict[str, Column]) -> Select:
         """The columns as a bag: of the one source that has them, or of the join."""
         aliases = {alias_of(name) for name in columns}
         declared = {s.column(c).name: s.column(c) for s in flat.sources for c in s.columns}
@@ -402,7 +412,7 @@ class Lowering:
                 row = self.flat(simplified(row))
                 terms = tuple(map(self.now, terms))
                 columns = _columns_around(terms, source.alias)
-            bag = self._owning(row, columns)
+            bag = self.owning(row, columns)
             proven = frozenset[str]().union(*map(rejects_null, terms))
             items = tuple(replace(item, expr=sharpened(item.expr, proven)) for item in bag.items)
             bag = replace(bag, sources=(*bag.sources, source), conjuncts=(*bag.conjuncts, *terms), items=items)

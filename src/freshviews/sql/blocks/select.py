@@ -5,7 +5,7 @@ A query is one SELECT, or several under set operations. Every clause is either b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -15,16 +15,19 @@ from freshviews.catalog.catalog import Catalog, NameProblem, unknown
 from freshviews.catalog.definitions import ColumnDef, ConstantRow, PlainView, ReadOrder, SortPlace, TableDef, ViewDef
 from freshviews.errors import SqlError
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.sql.blocks.aggregates import Collector, columns_outside
+from freshviews.sql.blocks.aggregates import Collector, columns_outside, is_aggregate
 from freshviews.sql.blocks.block import with_query_names
 from freshviews.sql.blocks.bound import (
     Bound,
     Item,
     Select,
+    aggregate_ref,
     distinct_over,
+    group_ref,
     grouping_ref,
     has_aggregate,
     over_groups,
+    subquery_ref,
     ungrouped,
 )
 from freshviews.sql.blocks.constants import constant_rows
@@ -41,10 +44,10 @@ from freshviews.sql.blocks.grouping_sets import (
 from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limited, places_of
 from freshviews.sql.blocks.outer_join import Joined, lowered
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
-from freshviews.sql.blocks.subquery import Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
+from freshviews.sql.blocks.subquery import Asked, Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import VOID, Fault, key, rejects_null
-from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.expressions.build import VOID, Fault, key, rejects_null, replaced
+from freshviews.sql.expressions.expression import Binder, is_asked
 from freshviews.sql.names.scope import Entry, Scope, Source, name_of
 from freshviews.sql.names.star import columns_of, is_star
 from freshviews.sql.text.parse import Node, SqlText, parse
@@ -362,6 +365,11 @@ class _SelectBinder:
     node: exp.Select
     ctes: Mapping[str, _Cte]
     around: Names | None = None
+    values: dict[int, str] = field(default_factory=dict)
+    """The names in the scope of the values of subqueries, by their nodes."""
+    scope: Scope = field(default_factory=Scope)
+    asked: list[Asked] = field(default_factory=list)
+    """The subqueries of a grouped SELECT whose values are those of its groups."""
 
     def bind(self, clause: Clause | None) -> tuple[Select, tuple[SortPlace, ...], int]:
         """Return the SELECT, the places of the ORDER BY columns in its list, and the length of the list as written.
@@ -370,6 +378,7 @@ class _SelectBinder:
         """
         text, node = self.views.text, self.node
         joined = self._from()
+        self.scope = joined.scope
         group = node.args.get("group")
         having = node.args.get("having")
         by = None if group is None else written(text, group)
@@ -391,7 +400,7 @@ class _SelectBinder:
         if having is not None:
             scope = joined.scope.with_aliases(named)
             whole = None if sets is None else sets.of
-            binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind, group=whole)
+            binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind, self._subquery, whole)
             test = self._grouped(binder.condition(having.this), known, having.this, scope)
         join = joined.sources, joined.conjuncts
         if not (collector.calls or group is not None or having is not None):
@@ -408,6 +417,9 @@ class _SelectBinder:
         select = Select(kind, *join, over, groups, calls, test, joined.absent, optional=joined.optional)
         if sets is not None and kind == "groups":
             select = replace(select, sets=sets.sets)
+        if self.asked:
+            select = self._with_subqueries(select)
+            return distinct_over(select) if node.args.get("distinct") else select, places, columns
         if not node.args.get("distinct"):
             return select, places, columns
         grouped = Bound((select,))
@@ -438,7 +450,7 @@ class _SelectBinder:
             return scope.resolve(text, column) if place is None else items[place].expr
 
         whole = None if sets is None else partial(sets.of, shown=shown)
-        binder = Binder(text, resolve, "ORDER BY", collector.bind, group=whole)
+        binder = Binder(text, resolve, "ORDER BY", collector.bind, self._subquery, whole)
         places, added, more = places_of(clause, items, binder, lambda n: self.views.position(n, items, "ORDER BY"))
         if added and self.node.args.get("distinct"):
             raise text.error(more[0], "SELECT DISTINCT is ordered by columns of its list; add this one, or GROUP BY")
@@ -457,6 +469,9 @@ class _SelectBinder:
         where = self.node.args.get("where")
         if where is not None:
             joined = self._where(joined, where.this)
+        joined = self._with_values(joined)
+        if names is not None:
+            names |= frozenset(self.values.values())
         joined = lowered(joined, self.views, names)
         never_null = frozenset[str]().union(*map(rejects_null, joined.conjuncts))
         return replace(joined, scope=joined.scope.knowing(never_null))
@@ -471,17 +486,80 @@ class _SelectBinder:
             conjuncts += logic.conjuncts_of(Binder(text, names, "WHERE").condition(term))
         if asking:
             known = frozenset[str]().union(*map(rejects_null, (*joined.conjuncts, *conjuncts)))
-            bound = SubqueryBinder(
-                text, self.views, lambda q, n: self.views.bind(q, self.ctes, n), names, joined, known
-            )
+            bound = replace(self._subqueries(joined), never_null=known)
             for term in asking:
                 bound.bind(term)
             joined = bound.joined
         return replace(joined, conjuncts=(*joined.conjuncts, *conjuncts))
 
+    def _subqueries(self, joined: Joined) -> SubqueryBinder:
+        names = Names(self.views.text, joined.scope, self.around)
+        return SubqueryBinder(
+            self.views.text, self.views, lambda q, n: self.views.bind(q, self.ctes, n), names, joined
+        )
+
+    def _with_values(self, joined: Joined) -> Joined:
+        """The join with the sources of subqueries that are values of its rows. The scope has these values, under names
+        that no column has."""
+        nodes = list(_rows_ask(self.node))
+        if not nodes:
+            return joined
+        binder = self._subqueries(joined)
+        bind = Binder(self.views.text, binder.names, "SELECT", subquery=binder.value).bind
+        entries: list[Entry] = []
+        made: dict[Node, str] = {}
+        for node in nodes:
+            # Equal subqueries are one: the same value stands in GROUP BY and in the list.
+            if node not in made:
+                made[node] = f"\x1dvalue{len(made)}"
+                entries.append(Entry("", made[node], binder.value(node, bind)))
+            self.values[id(node)] = made[node]
+        scope = replace(joined.scope, entries=(*joined.scope.entries, *entries))
+        return replace(binder.joined, scope=scope)
+
+    def _subquery(self, node: Node, bind: Callable[[Node], Expr]) -> Expr:
+        """The value of a subquery: of a row of the join, or of a group."""
+        group = self.node.args.get("group")
+        same_group = [] if group is None else [one for one in group.find_all(type(node)) if one == node]
+        name = next((self.values[id(one)] for one in (node, *same_group) if id(one) in self.values), None)
+        if name is not None:
+            return next(entry.expr for entry in self.scope.entries if entry.name == name)
+        self.asked.append(self._subqueries(Joined(scope=self.scope)).ask(node, bind))
+        return subquery_ref(len(self.asked) - 1, self.asked[-1].type)
+
+    def _with_subqueries(self, select: Select) -> Select:
+        """A grouped SELECT as a view of its groups and aggregates, joined with its subqueries."""
+        text, node = self.views.text, self.node
+        if select.sets:
+            raise text.unsupported(node, "a subquery as a value beside grouping sets", "group in a subquery of FROM")
+        check_own(text, Bound((select,)), node)
+        refs = [group_ref(i, group.expr) for i, group in enumerate(select.groups)]
+        refs += [aggregate_ref(i, call, select.kind == "groups") for i, call in enumerate(select.aggregates)]
+        inner = replace(select, items=tuple(Item(f"c{i}", ref) for i, ref in enumerate(refs, 1)), having=None)
+        source = replace(self.views.source_of(self.views.internal_view(Bound((inner,)))), alias="grouped")
+        to: dict[str, Expr] = {ref.name: source.column(c) for ref, c in zip(refs, source.columns, strict=True)}
+
+        def over(expr: Expr) -> Expr:
+            return replaced(
+                self._grouped(expr, select.groups, node, self.scope),
+                lambda part: to.get(part.name) if isinstance(part, Column) else None,
+            )
+
+        binder = replace(self._subqueries(Joined((source,), scope=self.scope)), over=over)
+        for i, asked in enumerate(self.asked):
+            to[subquery_ref(i, asked.type).name] = binder.answer(asked)
+        having = () if select.having is None else logic.conjuncts_of(over(select.having))
+        entries = tuple(Entry("", item.name, over(item.expr)) for item in select.items)
+        joined = replace(binder.joined, scope=Scope(entries))
+        joined = lowered(replace(joined, conjuncts=(*joined.conjuncts, *having)), self.views, None)
+        items = tuple(Item(entry.name, entry.expr) for entry in joined.scope.entries)
+        made = Select("bag", joined.sources, joined.conjuncts, items, absent=joined.absent)
+        return replace(made, optional=joined.optional)
+
     def _collector(self, scope: Scope, grouped: bool, grouping: Callable[[Node], Expr]) -> Collector:
         text = self.views.text
-        return Collector(Binder(text, lambda c: scope.resolve(text, c), "SELECT"), grouped, grouping)
+        binder = Binder(text, lambda c: scope.resolve(text, c), "SELECT", subquery=self._subquery)
+        return Collector(binder, grouped, grouping)
 
     def _sets(self, by: Written, scope: Scope) -> GroupingSets:
         """The grouping sets of GROUP BY. Positions and aliases refer to the list as it reads without the sets."""
@@ -510,7 +588,7 @@ class _SelectBinder:
             # A name that FROM lacks may be an alias to its left in the list.
             within = scope.with_aliases(dict(aliases))
             resolve = partial(within.resolve, text)
-            binder = Binder(text, resolve, "SELECT", collector.bind, group=whole)
+            binder = Binder(text, resolve, "SELECT", collector.bind, self._subquery, whole)
             name = node.alias if isinstance(node, exp.Alias) else _own_name(text, node)
             items.append(Item(name, binder.bind(node)))
             nodes.append(node)
@@ -540,7 +618,7 @@ class _SelectBinder:
         if not group.expressions:
             raise text.error(group, "GROUP BY needs columns or expressions")
         within = scope.with_aliases(_aliases(items, nodes))
-        binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY")
+        binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY", subquery=self._subquery)
         bound: list[tuple[Item, Node, int | None]] = []
         for node in by.nodes:
             if isinstance(node, exp.Literal) and not node.is_string:
@@ -608,6 +686,30 @@ def _query_of(view: PlainView) -> tuple[exp.CTE, Mapping[str, _Cte], None, SqlTe
     names = node.this.expressions if isinstance(node.this, exp.Schema) else []
     alias = exp.TableAlias(this=exp.to_identifier(view.name), columns=names)
     return exp.CTE(this=node.args["expression"], alias=alias), {}, None, text
+
+
+def _rows_ask(select: exp.Select) -> Iterator[Node]:
+    """The subqueries of a SELECT that are values of the rows of its join: those in GROUP BY and in aggregate calls,
+    and where it does not group, those of its list and of ORDER BY."""
+    parts = [*select.expressions, *(select.args[clause] for clause in ("having", "order") if select.args.get(clause))]
+    group = select.args.get("group")
+    grouped = bool(group or select.args.get("having")) or any(_calls(part) for part in parts)
+    waiting = [(part, not grouped) for part in parts] + ([] if group is None else [(group, True)])
+    while waiting:
+        node, of_rows = waiting.pop()
+        if is_asked(node):
+            if of_rows:
+                yield node
+            continue
+        within = of_rows or is_aggregate(node)
+        waiting += [(inner, within) for inner in node.iter_expressions()]
+
+
+def _calls(node: Node) -> bool:
+    """True if an expression has an aggregate call outside of subqueries."""
+    if is_aggregate(node):
+        return True
+    return not is_asked(node) and any(map(_calls, node.iter_expressions()))
 
 
 def _ungrouped(text: SqlText, place: Node, name: str) -> SqlError:

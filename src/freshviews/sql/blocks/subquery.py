@@ -1,41 +1,80 @@
-"""Subqueries in WHERE, as joins.
+"""Subqueries, as joins.
 
 A term of WHERE becomes a source beside those of FROM, with at most one row for each row of the join, and predicates
 over it::
 
     x IN (SELECT y FROM r)                     JOIN (SELECT DISTINCT y FROM r) ON x = y
     EXISTS (SELECT 1 FROM r WHERE r.k = o.k)   JOIN (SELECT DISTINCT k FROM r) AS q ON k = o.k
-    x < (SELECT MAX(y) FROM r WHERE k = o.k)   JOIN (SELECT k, MAX(y) AS v FROM r GROUP BY k) AS q ON k = o.k AND x < v
 
-NOT EXISTS is no join: it names a source of which no row may match. NOT IN adds the equality of the values, and is
-accepted where neither side may be NULL; with a NULL it would not be TRUE.
+NOT EXISTS is no join: it names a source of which no row may match. So does NOT IN where neither side may be NULL.
 
-A subquery may name a column of the enclosing query in its WHERE only, on one side of an equality. The other side
-becomes a column of the source. Until then columns of the enclosing query are marked.
+Everywhere else a subquery is a value: a column of a source of an outer join, whose columns are NULL where the
+subquery has no row::
+
+    (SELECT MAX(y) FROM r WHERE k = o.k)       LEFT JOIN (SELECT k, MAX(y) AS v FROM r GROUP BY k) AS q ON k = o.k
+    EXISTS (...)                               LEFT JOIN (SELECT DISTINCT k, 1 AS present ...) ON ..
+    x < ANY (SELECT y ...)                     LEFT JOIN (SELECT k, COUNT(*), COUNT(y), MIN(y), MAX(y) ...) ON ..
+
+A predicate that such a value makes not TRUE turns the outer join into an inner one (``blocks.outer_join``).
+
+A subquery may name columns of the enclosing query in its WHERE. Where each is on one side of an equality, the other
+side becomes a column of the source. Else the subquery is joined with the distinct values of the columns that it names.
+Until then columns of the enclosing query are marked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from freshviews.catalog.catalog import same
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.sql.blocks.block import Views
-from freshviews.sql.blocks.bound import Absent, Bound, Item, Select, distinct_over, group_ref
-from freshviews.sql.blocks.outer_join import Joined
+from freshviews.sql.blocks.bound import (
+    Absent,
+    AggregateCall,
+    Bound,
+    Item,
+    Select,
+    aggregate_index,
+    aggregate_ref,
+    distinct_over,
+    group_ref,
+)
+from freshviews.sql.blocks.optional import EQUALITIES
+from freshviews.sql.blocks.outer_join import Joined, LeftJoin, distinct_values
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import Fault, call, key, rejects_null, renamed, sharpened
-from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.expressions.build import (
+    FALSE,
+    TRUE,
+    Fault,
+    call,
+    integer,
+    key,
+    nodes_of,
+    null,
+    renamed,
+    replaced,
+    sharpened,
+)
+from freshviews.sql.expressions.expression import COMPARISONS, Binder
+from freshviews.sql.expressions.nulls import where_null
 from freshviews.sql.names.scope import Scope, Source, name_of
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.types import BOOLEAN, INT
+from freshviews.types import BIGINT, BOOLEAN, INT, SqlType
 
 _OUTER = "\x1eouter"
-_EQUALITIES = ("eq", "eq_float", "null_safe_eq")
+_PRESENT = Item("present", Literal(1, INT))
+_ROWS = AggregateCall("count", (), False, BIGINT)
+_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def _itself(expr: Expr) -> Expr:
+    return expr
+
 
 @dataclass(frozen=True)
 class Names:
@@ -89,9 +128,28 @@ class _Pair:
         return replace(self.equality, args=(column, self.other))
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A subquery as a value: its place, the bound query, and how its rows are asked.
+
+    ``sign``: the comparison of ANY and ALL, ``=`` for IN; empty for a scalar subquery and for EXISTS, which have no
+    ``left``. ``all``: ALL. ``negated``: for ``<> ALL`` as NOT IN, and for ALL as NOT ANY of the opposite.
+    """
+
+    node: Node
+    bound: Bound
+    left: Expr | None = None
+    sign: str = ""
+    negated: bool = False
+
+    @property
+    def type(self) -> SqlType:
+        return BOOLEAN if self.sign or isinstance(self.node, exp.Exists) else self.bound.columns[0].type
+
+
 @dataclass
 class SubqueryBinder:
-    """Binds the terms of one WHERE that contain subqueries; collects the sources and predicates they become."""
+    """Binds subqueries of one SELECT; collects the sources and predicates that they become."""
 
     text: SqlText
     views: Views
@@ -99,100 +157,75 @@ class SubqueryBinder:
     """Binds a subquery, given the names of the enclosing query."""
     names: Names
     joined: Joined
-    never_null: frozenset[str]
+    never_null: frozenset[str] = frozenset()
     """Columns of FROM that the other terms prove not NULL."""
-    _optional: set[str] = field(default_factory=set)
+    over: Callable[[Expr], Expr] = _itself
+    """What an expression of the enclosing query is over the sources of ``joined``."""
 
     def bind(self, term: Node) -> None:
-        """Bind one term. Raises SqlError or UnsupportedSql with the place."""
+        """Bind one term of WHERE. Raises SqlError or UnsupportedSql with the place."""
         inner = term.this.unnest() if isinstance(term, exp.Not) else term
-        join = self._semi_join if inner is term else self._anti_join
         if isinstance(inner, exp.Exists):
-            join(inner.this, None)
+            join = self._semi_join if inner is term else self._anti_join
+            join(inner.this, self.query(inner.this, self.names), None)
         elif isinstance(inner, exp.In) and inner.args.get("query") is not None:
-            join(inner.args["query"], inner.this)
+            self._in(inner, negated=inner is not term)
         else:
-            self._compare(term)
+            self._keep(*logic.conjuncts_of(Binder(self.text, self.names, "WHERE", subquery=self.value).condition(term)))
 
-    def _semi_join(self, query: Node, value: Node | None) -> None:
+    def _in(self, node: exp.In, negated: bool) -> None:
+        """IN as a term: a semi-join. NOT IN: an anti-join where neither side may be NULL, else a value."""
+        asked = self.ask(node, Binder(self.text, self.names, "WHERE", subquery=self.value).bind)
+        assert asked.left is not None
+        asked = replace(asked, left=sharpened(asked.left, self.never_null))
+        if not negated:
+            self._semi_join(node.args["query"], asked.bound, asked.left)
+        elif asked.left is None or asked.left.nullable or asked.bound.columns[0].nullable:
+            self._keep(logic.negation(self.answer(asked)))
+        else:
+            self._anti_join(node.args["query"], asked.bound, asked.left)
+
+    def _equal(self, node: Node, left: Expr, right: Expr) -> Expr:
+        try:
+            return logic.compare("=", left, right)
+        except Fault as fault:
+            raise self.text.error(node, str(fault)) from None
+
+    def _semi_join(self, query: Node, bound: Bound, value: Expr | None) -> None:
         """Join with the distinct values that make EXISTS true, or that IN compares a value with."""
-        bound = self._members(query, value)
         if value is not None and _is_distinct(bound):
             source = self._joined_with(bound.selects[0], ())
         else:
-            select = self._bag(bound, query)
-            local, pairs = self._apart(select, query)
-            items = [Item(f"k{i}", pair.own) for i, pair in enumerate(pairs, 1)]
-            items.append(Item("v", Literal(1, INT) if value is None else select.items[0].expr))
-            source = self._joined_with(distinct_over(_over(select, local, items)), pairs)
+            select, pairs = self._apart(self._bag(bound, query), query, kept=True)
+            items = _keys(pairs)
+            items.append(_PRESENT if value is None else Item("v", select.items[0].expr))
+            source = self._joined_with(distinct_over(_over(select, items)), pairs)
         if value is not None:
-            left = Binder(self.text, self.names, "WHERE").bind(value)
-            try:
-                self._keep(logic.compare("=", left, source.column(source.columns[-1])))
-            except Fault as fault:
-                raise self.text.error(value, str(fault)) from None
+            self._keep(self._equal(query, value, source.column(source.columns[-1])))
 
-    def _members(self, query: Node, value: Node | None) -> Bound:
-        """Bind the subquery of EXISTS, or that of IN, which must have one column."""
-        bound = self.query(query, self.names)
-        if value is not None and len(bound.columns) != 1:
-            raise self.text.error(query, f"IN takes a subquery of one column; this one has {len(bound.columns)}")
-        return bound
-
-    def _anti_join(self, query: Node, value: Node | None) -> None:
+    def _anti_join(self, query: Node, bound: Bound, value: Expr | None) -> None:
         """Add a source of which no row may match: a table, or the distinct values of an internal view.
 
         For NOT IN, the column of the subquery must differ from the value.
         """
-        bound = self._members(query, value)
         select = self._bag(bound, query)
         if value is not None:
-            equal = self._equal_in(select.items[0], query, value)
+            equal = self._equal(query, renamed(value, lambda name: _OUTER + name), select.items[0].expr)
             select = replace(select, conjuncts=(*select.conjuncts, *logic.conjuncts_of(equal)))
-        before = self.joined.conjuncts
-        local, pairs = self._apart(select, query)
-        if self.joined.conjuncts != before:
-            raise self.text.unsupported(
-                query,
-                "a term in NOT EXISTS that is about the query around it alone",
-                "UNION ALL joins the rows for which it is TRUE, under NOT EXISTS of the rest, and the others",
-            )
+        select, pairs = self._apart(select, query)
         # An uncorrelated subquery is compared by a constant.
         owns = [pair.own for pair in pairs] or [Literal(1, INT)]
         others = [pair.other for pair in pairs] or [Literal(1, INT)]
-        if len(select.sources) == 1 and not select.absent and self.views.is_positive(select.sources[0]):
-            source = select.sources[0]
+        plain = len(select.sources) == 1 and not (select.absent or select.optional)
+        if plain and self.views.is_positive(select.sources[0]):
+            source, local = select.sources[0], select.conjuncts
             source = replace(source, alias=self._free_alias(source.alias))
         else:
             items = [Item(f"k{i}", own) for i, own in enumerate(owns, 1)]
-            made = self.views.internal_view(Bound((distinct_over(_over(select, local, items)),)))
-            source = replace(self.views.source_of(made), alias=self._free_alias("subquery_1"))
-            local, owns = (), [source.column(column) for column in source.columns]
+            source, local = self._source(distinct_over(_over(select, items))), ()
+            owns = [source.column(column) for column in source.columns]
         absent = Absent(source, local, tuple(zip(owns, others, strict=True)))
         self.joined = replace(self.joined, absent=(*self.joined.absent, absent))
-
-    def _equal_in(self, item: Item, query: Node, value: Node) -> Expr:
-        """The equality of NOT IN between a column of the subquery and a value of the enclosing query; neither may be
-        NULL."""
-        left = sharpened(Binder(self.text, self.names, "WHERE").bind(value), self.never_null)
-        if left.nullable:
-            name = self.text.of(value)
-            raise self.text.unsupported(
-                value,
-                f"NOT IN (subquery) of {name}, which may be NULL,",
-                f"add AND {name} IS NOT NULL, declare it NOT NULL, or write NOT EXISTS, where NULL equals nothing",
-            )
-        if item.expr.nullable:
-            raise self.text.unsupported(
-                query,
-                f"NOT IN of a subquery whose column {item.name} may be NULL, for which it would never be TRUE,",
-                "filter it by IS NOT NULL in the subquery, declare it NOT NULL, or write NOT EXISTS, where NULL equals "
-                "nothing",
-            )
-        try:
-            return logic.compare("=", renamed(left, lambda name: _OUTER + name), item.expr)
-        except Fault as fault:
-            raise self.text.error(value, str(fault)) from None
 
     def _free_alias(self, wish: str) -> str:
         """An alias that no source and no absent source has."""
@@ -202,56 +235,143 @@ class SubqueryBinder:
             wish, number = f"{stem}_{number}", number + 1
         return wish
 
-    def _compare(self, term: Node) -> None:
-        """Bind a term that compares values of subqueries."""
-        condition = Binder(self.text, self.names, "WHERE", subquery=self._value).condition(term)
-        lost = self._optional - rejects_null(condition)
-        if lost:
-            raise self.text.unsupported(
-                term,
-                "a subquery that may have no row, in a term that may be TRUE then,",
-                "compare its value, without COALESCE, IS NULL or OR",
-            )
-        self._optional.clear()
-        self._keep(*logic.conjuncts_of(condition))
+    # Subqueries as values
 
-    def _value(self, query: Node) -> Expr:
-        """The column that holds a scalar subquery's value for a row."""
+    def value(self, node: Node, bind: Callable[[Node], Expr]) -> Expr:
+        """The value of a subquery, an expression over the sources that it adds. ``bind`` binds what it is compared
+        with."""
+        return self.answer(self.ask(node, bind))
+
+    def ask(self, node: Node, bind: Callable[[Node], Expr]) -> Asked:
+        """Bind a subquery that stands for a value. Raises SqlError where it has several columns."""
+        if isinstance(node, exp.Exists):
+            return Asked(node, self.query(node.this, self.names))
+        if isinstance(node, exp.In):
+            return Asked(node, self._one_column(node.args["query"], "IN takes a subquery"), bind(node.this), "=")
+        if type(node) in COMPARISONS:
+            sign, every = COMPARISONS[type(node)], isinstance(node.expression, exp.All)
+            query = node.expression.this
+            bound = self._one_column(query, "ANY and ALL take a subquery")
+            return Asked(node, bound, bind(node.this), _OPPOSITE[sign] if every else sign, every)
+        return Asked(node, self._one_column(node, "a subquery as a value is one"))
+
+    def _one_column(self, query: Node, what: str) -> Bound:
         bound = self.query(query, self.names)
         if len(bound.columns) != 1:
-            raise self.text.error(query, f"a subquery as a value has one column; this one has {len(bound.columns)}")
+            raise self.text.error(query, f"{what} of one column; this one has {len(bound.columns)}")
+        return bound
+
+    def answer(self, asked: Asked) -> Expr:
+        """The value of a subquery, as an expression over the sources that it adds."""
+        if isinstance(asked.node, exp.Exists):
+            select, pairs = self._apart(self._bag(asked.bound, asked.node), asked.node)
+            keys = _keys(pairs)
+            present = self._looked_up(distinct_over(_over(select, [*keys, _PRESENT])), pairs)[-1]
+            return call("is_not_null", (present,), BOOLEAN)
+        if asked.left is None:
+            return self._scalar(asked)
+        try:
+            found = self._compared(asked, self.over(asked.left))
+        except Fault as fault:
+            raise self.text.error(asked.node, str(fault)) from None
+        return logic.negation(found) if asked.negated else found
+
+    def _compared(self, asked: Asked, left: Expr) -> Expr:
+        """``left sign ANY (subquery)``: TRUE if it is for some row, NULL if it is for none and NULL for some."""
+        select, pairs = self._apart(self._bag(asked.bound, asked.node), asked.node)
+        value = select.items[0].expr
+        if asked.sign == "=":
+            keys = _keys(pairs)
+            known = logic.conjuncts_of(call("is_not_null", (value,), BOOLEAN)) if value.nullable else ()
+            matching = replace(select, conjuncts=(*select.conjuncts, *known))
+            members = distinct_over(_over(matching, [*keys, Item("v", value), _PRESENT]))
+            member = Column("", value.type, False)
+            on = logic.compare("=", left, member)
+            present = self._looked_up(members, pairs, lambda column: _at(on, column))[-1]
+            true = call("is_not_null", (present,), BOOLEAN)
+            if not (left.nullable or value.nullable):
+                return true
+            rows, known_rows = self._looked_up(*self._aggregated(select, pairs, (_ROWS, _count(value))))[-2:]
+        else:
+            least, greatest = (AggregateCall(which, (value,), False, value.type) for which in ("min", "max"))
+            made = self._aggregated(select, pairs, (_ROWS, _count(value), least, greatest))
+            rows, known_rows, low, high = self._looked_up(*made)[-4:]
+            if asked.sign == "<>":
+                true = logic.either(logic.compare("<>", low, high), logic.compare("<>", left, low))
+            else:
+                true = logic.compare(asked.sign, left, low if asked.sign in (">", ">=") else high)
+        unknown = logic.either(
+            call("is_null", (left,), BOOLEAN) if left.nullable else FALSE, logic.compare("<", known_rows, rows)
+        )
+        none = logic.compare("=", logic.first_of((rows, integer(0))), integer(0))
+        return logic.choose([(none, FALSE), (true, TRUE), (unknown, null(BOOLEAN))], FALSE)
+
+    def _scalar(self, asked: Asked) -> Expr:
+        """The value of the one row of a subquery; NULL where it has none."""
+        node, bound = asked.node, asked.bound
         select = bound.selects[0]
         if len(bound.selects) > 1 or select.kind != "global":
-            raise self.text.unsupported(
-                query, "a subquery as a value that may have several rows", "(SELECT MAX(x) FROM ...) has one"
-            )
-        dependent = any(map(_is_marked, select.conjuncts))
-        local, pairs = self._apart(select, query)
+            return self._only_row(self._bag(bound, node), node)
+        select, pairs = self._apart(select, node)
         value = select.items[0].expr
-        if dependent and any(one.function == "count" for one in select.aggregates):
-            raise self.text.unsupported(
-                query,
-                "a COUNT in a subquery that names columns of the query around it",
-                "a COUNT of no rows is 0, which no row of a join says; group in a subquery of FROM, and join it",
-            )
-        known = rejects_null(call("is_not_null", (value,), BOOLEAN)) if value.nullable else frozenset[str]()
-        if dependent and not known:
-            raise self.text.unsupported(
-                query,
-                "a value that is not NULL where no row is, in a subquery that names columns of the query around it,",
-                "select the aggregate by itself; COALESCE and CASE would answer for rows that no join has",
-            )
-        chosen = {key(pair.own): Item(f"k{i}", pair.own) for i, pair in enumerate(pairs, 1)}
-        places = {name: i for i, name in enumerate(chosen)}
-        keys = [Item(f"k{i}", group_ref(places[key(p.own)], p.own)) for i, p in enumerate(pairs, 1)]
-        items = (*keys, Item("v", value))
-        kind = "groups" if pairs else "global"
-        made = replace(select, kind=kind, conjuncts=local, items=items, groups=tuple(chosen.values()))
-        source = self._joined_with(made, pairs)
-        column = source.column(source.columns[-1])
-        if dependent or select.having is not None:
-            self._optional.add(column.name)
-        return column
+        if select.having is not None:
+            value = logic.choose([(select.having, value)], null(value.type))
+            select = replace(select, having=None)
+        if not pairs:
+            source = self._joined_with(replace(select, items=(Item("v", value),)), ())
+            return source.column(source.columns[0])
+        empty = _of_no_rows(value, select.aggregates)
+        made = _grouped(select, pairs, select.aggregates, [Item("v", value), _PRESENT])
+        found, present = self._looked_up(made, pairs)[-2:]
+        if empty == null(empty.type):
+            return found
+        return logic.choose([(call("is_null", (present,), BOOLEAN), empty)], found)
+
+    def _only_row(self, select: Select, node: Node) -> Expr:
+        """The value of a subquery that may come to have several rows, which then refuses the batch."""
+        select, pairs = self._apart(select, node)
+        value = select.items[0].expr
+        one = Literal(1, INT)
+        ends = (AggregateCall(which, (value, one), False, value.type) for which in ("min_by", "max_by"))
+        calls = (_ROWS, *ends)
+        rows, least, greatest = (aggregate_ref(i, one, bool(pairs)) for i, one in enumerate(calls))
+        alone = logic.compare("=", call("only_value", (rows, integer(1)), BIGINT), integer(1))
+        value = call("only_value", (least, greatest), value.type)
+        branches = [(alone, value)]
+        if not pairs:
+            branches.insert(0, (logic.compare("=", rows, integer(0)), null(value.type)))
+        made = _grouped(select, pairs, calls, [Item(select.items[0].name, logic.choose(branches, null(value.type)))])
+        if not pairs:
+            source = self._joined_with(made, ())
+            return source.column(source.columns[0])
+        return self._looked_up(made, pairs)[-1]
+
+    def _aggregated(
+        self, select: Select, pairs: tuple[_Pair, ...], calls: tuple[AggregateCall, ...]
+    ) -> tuple[Select, tuple[_Pair, ...]]:
+        """Aggregates of a subquery's rows by its keys, one column each."""
+        refs = (aggregate_ref(i, one, bool(pairs)) for i, one in enumerate(calls))
+        return _grouped(select, pairs, calls, [Item(f"a{i}", ref) for i, ref in enumerate(refs, 1)]), pairs
+
+    def _looked_up(
+        self, select: Select, pairs: tuple[_Pair, ...], also: Callable[[Column], Expr] | None = None
+    ) -> list[Expr]:
+        """Join with an internal view by its keys, which come first, so that its columns are NULL where it has no row.
+        Returns them. ``also``: an equality of the column after the keys."""
+        source = self._source(select)
+        columns = [source.column(column) for column in source.columns]
+        on = [pair.over(column) for pair, column in zip(pairs, columns, strict=False)]
+        if also is not None:
+            on.append(also(columns[len(pairs)]))
+        joined = LeftJoin(Joined((source,)), tuple(on))
+        self.joined = replace(self.joined, left=(*self.joined.left, joined))
+        return [replace(column, nullable=True) for column in columns]
+
+    def _source(self, select: Select) -> Source:
+        made = self.views.source_of(self.views.internal_view(uniquely_named(Bound((select,)))))
+        return replace(made, alias=self._free_alias("subquery_1"))
+
+    # Correlation
 
     def _bag(self, bound: Bound, query: Node) -> Select:
         """The subquery as one join: itself, or the rows of an internal view."""
@@ -261,48 +381,71 @@ class SubqueryBinder:
         source = self.views.source_of(self.views.internal_view(uniquely_named(bound)))
         return Select("bag", (source,), (), tuple(Item(c.name, source.column(c)) for c in source.columns))
 
-    def _apart(self, select: Select, query: Node) -> tuple[tuple[Expr, ...], tuple[_Pair, ...]]:
-        """Split the subquery's predicates: its own ones, and equalities with the enclosing query.
+    def _apart(self, select: Select, query: Node, kept: bool = False) -> tuple[Select, tuple[_Pair, ...]]:
+        """The subquery without names of the enclosing query, and the equalities that tie it to a row of that.
 
-        Predicates over the enclosing query alone are kept there.
+        Where it names them other than in equalities, it is joined with the distinct values of these names. ``kept``:
+        predicates over the enclosing query alone are kept there.
         """
-        if any(_is_marked(other) for absent in select.absent for _, other in absent.pairs):
-            raise self.text.unsupported(
-                query,
-                "NOT EXISTS that names a column of a query further around than the one around it",
-                "name columns of the query around it",
-            )
         local, pairs = [], []
+        around = [e for a in select.absent for _, e in a.pairs] + [t for one in select.optional for t in one.on]
         for conjunct in select.conjuncts:
             marks = _marks(conjunct)
+            pair = _pair(conjunct, self.over)
             if not marks:
                 local.append(conjunct)
-            elif len(marks) == len(columns_of(conjunct)):
-                self._keep(_unmarked(conjunct))
+            elif kept and len(marks) == len(columns_of(conjunct)):
+                self._keep(self.over(_unmarked(conjunct)))
+            elif pair is None:
+                return self._with_names(select, query)
             else:
-                pair = self._pair(conjunct, query)
                 pairs.append(pair)
                 if pair.equality.op != "null_safe_eq" and pair.own.nullable:
                     # Keep the NULL rejection of the equality; the SELECT list was bound with it.
                     local.append(call("is_not_null", (pair.own,), BOOLEAN))
-        return tuple(local), tuple(pairs)
+        if any(map(_is_marked, around)):
+            return self._with_names(select, query)
+        return replace(select, conjuncts=tuple(local)), tuple(pairs)
 
-    def _pair(self, conjunct: Expr, query: Node) -> _Pair:
-        if isinstance(conjunct, Call) and conjunct.op in _EQUALITIES:
-            for own, other in (conjunct.args, conjunct.args[::-1]):
-                if not _is_marked(own) and _marks(other) == columns_of(other):
-                    return _Pair(own, _unmarked(other), conjunct)
-        name = _marks(conjunct)[0]
-        raise self.text.unsupported(
-            query,
-            f"a subquery that compares {name_of(name)}, of the query around it, other than by =",
-            "each such column stands on one side of an equality",
+    def _with_names(self, select: Select, query: Node) -> tuple[Select, tuple[_Pair, ...]]:
+        """The subquery joined with the distinct values of the columns that it names of the enclosing query."""
+        exprs = [*select.conjuncts, *(e for a in select.absent for _, e in a.pairs)]
+        exprs += [term for one in select.optional for term in one.on]
+        nodes = {n.name: n for expr in exprs for n in nodes_of(expr) if isinstance(n, Column) and _is_marked(n)}
+        columns = {name: _unmarked(node) for name, node in nodes.items()}
+        far = next((one for one in columns.values() if _is_marked(one)), None)
+        if far is not None:
+            raise self.text.unsupported(
+                query,
+                f"a subquery that compares {name_of(columns_of(far)[0])}, of a query further around, other than by =",
+                "join that query's table in the subquery between",
+            )
+        over = {name: self.over(one) for name, one in columns.items()}
+        keys = self._source(distinct_values(self.joined, tuple(over.values()), self.views))
+        to = {name: keys.column(c) for name, c in zip(columns, keys.columns, strict=True)}
+
+        def moved(expr: Expr) -> Expr:
+            return replaced(expr, lambda part: to.get(part.name) if isinstance(part, Column) else None)
+
+        absent = (replace(a, pairs=tuple((own, moved(other)) for own, other in a.pairs)) for a in select.absent)
+        made = replace(
+            select,
+            sources=(keys, *select.sources),
+            conjuncts=tuple(map(moved, select.conjuncts)),
+            absent=tuple(absent),
+            optional=tuple(replace(one, on=tuple(map(moved, one.on))) for one in select.optional),
         )
+        pairs = []
+        for name, own in to.items():
+            op = "null_safe_eq" if own.nullable else "eq_float" if own.type.is_float else "eq"
+            equality = call(op, (own, over[name]), BOOLEAN)
+            assert isinstance(equality, Call)
+            pairs.append(_Pair(own, over[name], equality))
+        return made, tuple(pairs)
 
     def _joined_with(self, select: Select, pairs: tuple[_Pair, ...]) -> Source:
         """Make the subquery a source of the join; its first columns are the subquery's sides of the pairs."""
-        made = self.views.source_of(self.views.internal_view(Bound((select,))))
-        source = replace(made, alias=self._free_alias("subquery_1"))
+        source = self._source(select)
         self.joined = replace(self.joined, sources=(*self.joined.sources, source))
         for pair, column in zip(pairs, source.columns, strict=False):
             self._keep(pair.over(source.column(column)))
@@ -312,9 +455,60 @@ class SubqueryBinder:
         self.joined = replace(self.joined, conjuncts=(*self.joined.conjuncts, *conjuncts))
 
 
-def _over(select: Select, conjuncts: tuple[Expr, ...], items: Sequence[Item]) -> Select:
-    """The join of a bag with other columns and predicates."""
-    return Select("bag", select.sources, conjuncts, tuple(items), absent=select.absent, optional=select.optional)
+def _pair(conjunct: Expr, over: Callable[[Expr], Expr]) -> _Pair | None:
+    """An equality of the subquery with the enclosing query; None where it is no such equality."""
+    if isinstance(conjunct, Call) and conjunct.op in EQUALITIES:
+        for own, other in (conjunct.args, conjunct.args[::-1]):
+            if not _is_marked(own) and _marks(other) == columns_of(other):
+                return _Pair(own, over(_unmarked(other)), conjunct)
+    return None
+
+
+def _keys(pairs: Sequence[_Pair]) -> list[Item]:
+    """The subquery's sides of the pairs as columns, each named by its own column."""
+    owns = [pair.own for pair in pairs]
+    return [Item(name_of(e.name) if isinstance(e, Column) else f"k{i}", e) for i, e in enumerate(owns, 1)]
+
+
+def _count(value: Expr) -> AggregateCall:
+    return AggregateCall("count", (value,) if value.nullable else (), False, BIGINT)
+
+
+def _at(equality: Expr, column: Column) -> Expr:
+    """An equality with a column in the place of the column without a name."""
+    return replaced(equality, lambda part: column if isinstance(part, Column) and not part.name else None)
+
+
+def _grouped(
+    select: Select, pairs: Sequence[_Pair], calls: tuple[AggregateCall, ...], items: Sequence[Item]
+) -> Select:
+    """Aggregates of a subquery by its sides of the pairs, which come first among its columns."""
+    chosen = {key(item.expr): item for item in _keys(pairs)}
+    places = {name: i for i, name in enumerate(chosen)}
+    keys = [Item(item.name, group_ref(places[key(item.expr)], item.expr)) for item in _keys(pairs)]
+    return replace(
+        select,
+        kind="groups" if pairs else "global",
+        items=(*keys, *items),
+        groups=tuple(chosen.values()),
+        aggregates=calls,
+    )
+
+
+def _of_no_rows(value: Expr, calls: Sequence[AggregateCall]) -> Expr:
+    """The value of an aggregate expression over no rows: COUNT is 0, all else NULL."""
+
+    def zero(part: Expr) -> Expr | None:
+        index = aggregate_index(part.name) if isinstance(part, Column) else None
+        return integer(0) if index is not None and calls[index].function == "count" else None
+
+    return where_null(replaced(value, zero), lambda name: True)
+
+
+def _over(select: Select, items: Sequence[Item]) -> Select:
+    """The join of a bag with other columns."""
+    made = Select("bag", select.sources, select.conjuncts, tuple(items), absent=select.absent)
+    return replace(made, optional=select.optional)
 
 
 def names_around(bound: Bound) -> list[str]:

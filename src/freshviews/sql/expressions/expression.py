@@ -29,7 +29,7 @@ Bound = Expr | Interval
 _GREATEST_FLOAT = 3.4028235677973366e38
 """Half a unit above the greatest finite FLOAT: what is more rounds to infinity."""
 
-_COMPARISONS: dict[type[Node], str] = {
+COMPARISONS: dict[type[Node], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -84,6 +84,15 @@ def is_unit(node: Node) -> bool:
     return call.name.lower() in _WITH_UNIT and len(call.expressions) == 3 and call.expressions[0] is node
 
 
+def is_asked(node: Node) -> bool:
+    """True for a subquery as a value, with what it is compared with by IN, ANY, SOME or ALL."""
+    if isinstance(node, exp.In):
+        return node.args.get("query") is not None
+    if type(node) in COMPARISONS:
+        return isinstance(node.expression, (exp.Any, exp.All))
+    return isinstance(node, (exp.Subquery, exp.Query, exp.Exists))
+
+
 @dataclass(frozen=True)
 class Binder:
     """Binds expressions of one clause, which ``clause`` names in errors. ``aggregate`` and ``subquery`` bind calls and
@@ -93,7 +102,7 @@ class Binder:
     resolve: Callable[[exp.Column], Expr]
     clause: str
     aggregate: Callable[[Node], Expr] | None = None
-    subquery: Callable[[Node], Expr] | None = None
+    subquery: Callable[[Node, Callable[[Node], Expr]], Expr] | None = None
     group: Callable[[Node], Expr | None] | None = None
     """What stands for a node, where it is not what it says."""
 
@@ -143,16 +152,16 @@ class Binder:
             return _DIVISION[type(node)](self.bind(node.this), self.bind(node.expression))
         if isinstance(node, (exp.Anonymous, exp.Filter)):
             return self._call(node)
-        if isinstance(node, (exp.Subquery, exp.Select)) and self.subquery is not None:
-            return self.subquery(node)
+        if self.subquery is not None and is_asked(node):
+            return self.subquery(node, self.bind)
         if type(node) in _REFUSED:
             raise self.text.unsupported(node, *_REFUSED[type(node)])
         return self._predicate(node)
 
     def _predicate(self, node: Node) -> Expr:
-        if type(node) in _COMPARISONS:
+        if type(node) in COMPARISONS:
             self._refuse_quantified(node)
-            return logic.compare(_COMPARISONS[type(node)], self.bind(node.this), self.bind(node.expression))
+            return logic.compare(COMPARISONS[type(node)], self.bind(node.this), self.bind(node.expression))
         if isinstance(node, exp.And):
             return logic.both(self.bind(node.this), self.bind(node.expression))
         if isinstance(node, exp.Or):
