@@ -10,7 +10,7 @@ from functools import cached_property
 from freshviews.expr.nodes import Expr
 from freshviews.program.heavy_light import Balancing
 from freshviews.program.results import Result
-from freshviews.program.statements import Body
+from freshviews.program.statements import Add, Body, Scan
 from freshviews.program.structure import views_in, visit
 from freshviews.program.upkeep import BY_TRIGGERS, Upkeep
 from freshviews.program.views import View
@@ -67,6 +67,12 @@ class Program:
     @cached_property
     def _by_name(self) -> Mapping[str, View]:
         return {view.name: view for view in self.stores}
+
+    @cached_property
+    def changed(self) -> frozenset[str]:
+        """The views whose rows triggers change."""
+        statements = (s for trigger in self.triggers for s in visit(trigger.body))
+        return frozenset(s.view for s in statements if isinstance(s, Add | Scan))
 
     @cached_property
     def mentions(self) -> Mapping[str, Mapping[str, int]]:

@@ -161,10 +161,12 @@ def views_in(statement: Statement) -> tuple[str, ...]:
 
 def visit(body: Body) -> Iterator[Statement]:
     """Every statement, outer ones first."""
-    for statement in body:
+    queue = list(body[::-1])
+    while queue:
+        statement = queue.pop()
         yield statement
-        for nested in bodies(statement):
-            yield from visit(nested)
+        for nested in reversed(bodies(statement)):
+            queue += nested[::-1]
 
 
 def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Statement:

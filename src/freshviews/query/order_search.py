@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 
 from freshviews.query.dependencies import FD, closure, reduct
 from freshviews.query.hypergraph import Edge, Hypergraph, components
@@ -51,7 +51,7 @@ class Space:
     graph: Hypergraph
     dependencies: tuple[FD, ...]
     free_top: bool
-    members: dict[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
+    members: dict[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
     @cached_property
     def top(self) -> frozenset[str]:
@@ -90,6 +90,7 @@ def least_static_width(space: Space) -> Fraction:
     return max(map(least, everything), default=Fraction(0))
 
 
+@lru_cache(maxsize=16)
 def _search(space: Space) -> tuple[_Roots, bool]:
     graph = space.graph
     cost = _cost_of(space)

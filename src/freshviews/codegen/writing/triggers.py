@@ -25,11 +25,7 @@ from freshviews.codegen.writing.statements import begin
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.kernel.output.buffer import COUNT as BUFFER_COUNT
 from freshviews.program.program import Program, Trigger
-from freshviews.program.statements import (
-    Add,
-    Body,
-    Scan,
-)
+from freshviews.program.statements import Add, Body
 from freshviews.program.structure import variables_read, visit
 
 
@@ -50,12 +46,11 @@ def write_trigger(
 ) -> str:
     """Source of one trigger function, ``on_`` and its number; the bodies in ``repeated`` are called."""
     trigger = program.triggers[number]
-    changed = {s.view for one in program.triggers for s in visit(one.body) if isinstance(s, Add | Scan)}
     context = replace(
         begin(program, module, counted=counted),
         repeated=repeated,
         outlined=size(trigger.body, repeated) > LONG,
-        frozen=frozenset(view.name for view in program.views) - changed,
+        frozen=frozenset(view.name for view in program.views) - program.changed,
     )
     with context.writer.function(f"on_{number}", "state, batch, n"):
         context.writer.docstring(doc)

@@ -180,9 +180,13 @@ def takes_cyclic(request: Request) -> str | None:
     return "cyclic: deltas over the base relations take linear space and the smaller side's time"
 
 
-@lru_cache(maxsize=16)
 def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[str, int]:
     """By atom, the exponent of the time of a one-row update."""
+    return _update_exponents(query, dependencies)
+
+
+@lru_cache(maxsize=16)
+def _update_exponents(query: Query, dependencies: tuple[FD, ...]) -> dict[str, int]:
     names = Namer(query)
     stores = stores_of(query, dependencies, names)
     unique = {view.name: store.unique for store in stores for view in store.rows}
@@ -385,10 +389,14 @@ def _cover(loops: tuple[Loop, ...], unique: Mapping[str, Keys]) -> int:
 
 
 def _greedy_cover(keys: list[tuple[str, ...]], free: set[str], given: set[str], rules: list[FD]) -> int:
+    """Innermost variables first: each is covered by the row that determines most variables with it."""
     known, count = closure(given, rules), 0
-    while not known.issuperset(free):
-        known = max((closure(known.union(key), rules) for key in keys), key=len)
-        count += 1
+    for key in reversed(keys):
+        for variable in key:
+            if variable in free and variable not in known:
+                having = [other for other in keys if variable in other]
+                known = max((closure(known.union(other), rules) for other in having), key=len)
+                count += 1
     return count
 
 

@@ -1,0 +1,323 @@
+"""Functions whose blocks nest deeper than Python allows, split into several.
+
+Python takes 20 loops within each other, and 100 levels of indentation. A join of many tables nests deeper. ``split``
+moves inner statements of such a function, a loop or an ``if`` with its branches, to functions of their own. The source
+of any other function stays as it is::
+
+    for a in ...:                         for a in ...:
+        for b in ...:          becomes        u = part_0(state, a, u)
+            u = plus(u, ...)
+                                          def part_0(state, a, u):
+                                              for b in ...:
+                                                  u = plus(u, ...)
+                                              return u
+
+The parameters of a part are the locals that it reads before it assigns them. It returns the locals that it assigns and
+that are read outside it. A ``return`` in it ends the function around it, too.
+
+Generated source has one statement per line, and four blanks per level.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import count
+
+MOST_LOOPS = 20
+MOST_LEVELS = 95
+"""Python's limits; of the levels, a few are left for tuples and calls over several lines."""
+_LOOPS = 12
+_LEVELS = 48
+"""Loops and levels of a function after it is split."""
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A statement, and the statements indented below it."""
+
+    text: str
+    inside: tuple[_Line, ...] = ()
+
+    @property
+    def is_loop(self) -> bool:
+        return self.text.startswith(("for ", "while "))
+
+    @property
+    def is_branch(self) -> bool:
+        """True for a later branch of an ``if``."""
+        return self.text.startswith(("elif ", "else:"))
+
+    @property
+    def names(self) -> tuple[Counter[str], frozenset[str]]:
+        """The names that the line itself reads, and those that it assigns."""
+        return _names(self.text)
+
+    @cached_property
+    def flow(self) -> _Flow:
+        """The flow of the statements below the line."""
+        return _flow(self.inside)
+
+    def lines(self) -> Iterator[_Line]:
+        """The line and all below it."""
+        queue = [self]
+        while queue:
+            line = queue.pop()
+            yield line
+            queue += line.inside
+
+
+@lru_cache(maxsize=4096)
+def _names(text: str) -> tuple[Counter[str], frozenset[str]]:
+    if text.startswith(("elif ", "else:")):
+        text = "if True:" if text == "else:" else text[2:]
+    read: Counter[str] = Counter()
+    assigned = set()
+    for node in ast.walk(ast.parse(f"{text} pass" if text.endswith(":") else text)):
+        if isinstance(node, ast.Name):
+            if isinstance(node.ctx, ast.Store):
+                assigned.add(node.id)
+            else:
+                read[node.id] += 1
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            read[node.target.id] += 1
+    return read, frozenset(assigned)
+
+
+_Body = tuple[_Line, ...]
+_Known = frozenset[str]
+
+
+def split(sources: Iterable[str], taken: int) -> list[str]:
+    """Sources of functions, with parts of those that nest too deep before each. ``taken``: the number of the first
+    part."""
+    found: list[str] = []
+    for source in sources:
+        if not _is_deep(source):
+            found.append(source)
+            continue
+        splitter = _Splitter(taken)
+        rewritten = splitter.module(source)
+        taken = splitter.number
+        found += [*splitter.parts, rewritten]
+    return found
+
+
+def _is_deep(source: str) -> bool:
+    loops: list[int] = []
+    for line in source.splitlines():
+        level = _level(line)
+        if level > MOST_LEVELS:
+            return True
+        if line.endswith(":"):
+            while loops and loops[-1] >= level:
+                loops.pop()
+            if line.lstrip().startswith(("for ", "while ")):
+                loops.append(level)
+                if len(loops) > MOST_LOOPS:
+                    return True
+    return False
+
+
+def _level(line: str) -> int:
+    return (len(line) - len(line.lstrip(" "))) // 4
+
+
+class _Splitter:
+    """Rewrites the functions of one source; ``parts`` are the sources of the functions that it made."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.parts: list[str] = []
+
+    def module(self, source: str) -> str:
+        """The source, with its functions rewritten."""
+        lines = source.splitlines()
+        starts = [i for i, line in enumerate(lines) if line.startswith("def ")]
+        found = lines[: starts[0]]
+        for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+            found += self.function(lines[start:end])
+        return "\n".join(found) + "\n"
+
+    def function(self, lines: list[str]) -> list[str]:
+        """The lines of a function, and those that follow it up to the next."""
+        head, *rest = lines
+        first = _after_docstring(rest)
+        end = next((i for i in range(first, len(rest)) if rest[i] and not rest[i].startswith(" ")), len(rest))
+        while end > first and not rest[end - 1].strip():
+            end -= 1
+        body = _parsed(rest[first:end])
+        parameters = _parameters(head)
+        locals_ = parameters.union(*(line.names[1] for one in body for line in one.lines()))
+        reads = _reads(body)
+        rewritten = self.body(body, frozenset(parameters), locals_, reads, 0, 1)
+        return [head, *rest[:first], *_printed(rewritten, 1), *rest[end:]]
+
+    def body(
+        self, body: _Body, known: _Known, locals_: _Known, reads: Counter[str], loops: int, level: int
+    ) -> _Body:
+        """The statements of a body, split. ``known``: the locals assigned before it."""
+        found: list[_Line] = []
+        for group in _groups(body):
+            deep = level >= _LEVELS or (loops >= _LOOPS and group[0].is_loop)
+            if deep and any(line.inside for line in group) and not _leaves(group):
+                found += self.part(group, known, locals_, reads)
+            else:
+                for line in group:
+                    inside = line.inside
+                    if inside:
+                        before = known | line.names[1]
+                        inside = self.body(inside, before, locals_, reads, loops + line.is_loop, level + 1)
+                    found.append(_Line(line.text, inside))
+            known |= _flow_of(group)[1]
+        return tuple(found)
+
+    def part(self, group: _Body, known: _Known, locals_: _Known, reads: Counter[str]) -> _Body:
+        """Make a function of a group of lines; return the lines that call it."""
+        inside = _reads(group)
+        stored = frozenset[str]().union(*(line.names[1] for one in group for line in one.lines()))
+        exposed, sure = _flow_of(group)
+        needed = exposed & locals_
+        seen = {name for name in stored if reads[name] > inside[name]}
+        results = sorted(name for name in stored if name in needed or (name in seen and name in sure | known))
+        wanted = needed.union(r for r in results if r not in sure)
+        parameters = sorted(wanted, key=lambda name: (name != "state", name))
+        name = f"part_{self.number}"
+        self.number += 1
+        returns = {line.text for one in group for line in one.lines() if line.text.startswith("return ")}
+        stop = next(wish for i in count() if (wish := f"stopped_{i}") not in locals_)
+        stops = [stop] if returns else []
+        given = ", ".join([*("0" for _ in stops), *results])
+        moved = _stopping(group, results) if returns else group
+        end = (_Line(f"return {given}"),) if given else ()
+        head = f"def {name}({', '.join(parameters)}):"
+        whole = self.body(
+            (*moved, *end),
+            frozenset(parameters),
+            frozenset(parameters) | stored,
+            _reads(moved) + Counter(results),
+            0,
+            1,
+        )
+        self.parts.append("\n".join(["@jit", head, *_printed(whole, 1)]) + "\n")
+        call = f"{name}({', '.join(parameters)})"
+        targets = ", ".join([*stops, *results])
+        calling = _Line(f"{targets} = {call}" if targets else call)
+        if not returns:
+            return (calling,)
+        (back,) = returns
+        return calling, _Line(f"if {stop} != 0:", (_Line(back),))
+
+
+def _stopping(body: _Body, results: list[str]) -> _Body:
+    """The lines, with a ``return`` that also says that the function around ends."""
+    return tuple(
+        _Line(f"return {', '.join(['1', *results])}" if line.text.startswith("return ") else line.text, inner)
+        for line in body
+        for inner in (_stopping(line.inside, results),)
+    )
+
+
+def _leaves(group: _Body) -> bool:
+    """True if a statement ends or continues a loop around it."""
+    return any(
+        line.text in ("break", "continue") or (not line.is_loop and _leaves(line.inside)) for line in group
+    )
+
+
+def _groups(body: _Body) -> Iterator[_Body]:
+    """Statements, each ``if`` with its branches."""
+    group: list[_Line] = []
+    for line in body:
+        if group and not line.is_branch:
+            yield tuple(group)
+            group = []
+        group.append(line)
+    if group:
+        yield tuple(group)
+
+
+def _reads(body: _Body) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for one in body:
+        for line in one.lines():
+            found.update(line.names[0])
+    return found
+
+
+_Flow = tuple[frozenset[str], _Known]
+"""The names that lines read where they may not be assigned yet, and those that are surely assigned at the end."""
+
+
+def _flow(body: _Body) -> _Flow:
+    exposed: set[str] = set()
+    known: set[str] = set()
+    for group in _groups(body):
+        read, sure = _flow_of(group)
+        exposed |= read - known
+        known |= sure
+    return frozenset(exposed), frozenset(known)
+
+
+def _flow_of(group: _Body) -> _Flow:
+    """The flow of one statement."""
+    if not group[0].inside:
+        read, assigned = group[0].names
+        return frozenset(read), assigned
+    exposed: set[str] = set()
+    ends: list[_Known] = []
+    for line in group:
+        read, assigned = line.names
+        inner, end = line.flow
+        exposed |= read.keys() | (inner - assigned)
+        if not line.is_loop and not _ends(line.inside):
+            ends.append(end)
+    whole = group[-1].text == "else:" and ends
+    return frozenset(exposed), frozenset.intersection(*ends) if whole else frozenset()
+
+
+def _ends(body: _Body) -> bool:
+    """True if nothing after the body runs."""
+    return body[-1].text.startswith(("return", "break", "continue"))
+
+
+def _parameters(head: str) -> frozenset[str]:
+    inside = head[head.index("(") + 1 : head.rindex(")")]
+    return frozenset(name.strip() for name in inside.split(",") if name.strip())
+
+
+def _after_docstring(lines: list[str]) -> int:
+    """The number of lines of the docstring at the beginning of a body."""
+    if not lines or lines[0].strip() != '"""':
+        return 0
+    return next(i for i in range(1, len(lines)) if lines[i].strip() == '"""') + 1
+
+
+def _parsed(lines: list[str]) -> _Body:
+    """The lines of a body as a tree."""
+    open_: list[tuple[int, str, list[_Line]]] = [(0, "", [])]
+
+    def close(level: int) -> None:
+        while open_[-1][0] > level:
+            _, text, inside = open_.pop()
+            open_[-1][2].append(_Line(text, tuple(inside)))
+
+    for line in lines:
+        text = line.strip()
+        if text and not text.startswith("#"):
+            close(_level(line))
+            if text.endswith(":"):
+                open_.append((_level(line) + 1, text, []))
+            else:
+                open_[-1][2].append(_Line(text))
+    close(0)
+    return tuple(open_[0][2])
+
+
+def _printed(body: _Body, level: int) -> Iterator[str]:
+    for line in body:
+        yield "    " * level + line.text
+        yield from _printed(line.inside, level + 1)
