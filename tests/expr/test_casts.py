@@ -101,6 +101,8 @@ def test_a_cast_gives(op: str, args: tuple[Any, ...], result: Any) -> None:
         ("string_to_float", ("1,5",), "not a number"),
         ("string_to_float", ("1_000",), "not a number"),
         ("string_to_float", ("--inf",), "not a number"),
+        # Took time quadratic in the length of the text: minutes.
+        pytest.param("string_to_float", ("1" * 300_000 + "x",), "not a number", id="a long text"),
         ("string_to_decimal", ("abc", 12, 2), "not a decimal"),
         ("string_to_decimal", ("nan", 12, 2), "not a decimal"),
         ("string_to_decimal", ("10000000000", 12, 2), "does not fit"),

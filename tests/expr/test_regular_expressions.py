@@ -159,6 +159,8 @@ def test_limits_of_re2_are_errors() -> None:
         searcher("a{1001}")
     with pytest.raises(ValueError, match="too many groups within groups"):
         searcher("(" * 5000 + ")" * 5000)
+    with pytest.raises(ValueError, match="10001 characters is too long"):
+        searcher("a" * 10_001)
 
 
 SLOW = ("(a*)*b", "(a|a)*b", "(a|aa)+$", "(.*){10}b", "(a?){50}a{50}b", "^(([a-z])+.)+[A-Z]$")

@@ -71,6 +71,8 @@ WRONG = [
     ("SELECT count(*) AS n FROM k GROUP BY name HAVING §id IS NOT NULL", "column id is neither"),
     ("SELECT coalesce(1, a + 1, a, §b) AS x, count(*) AS n FROM r GROUP BY a + 1, a", "column b is neither"),
     ("SELECT date_add(MONTH, 1, CAST(NULL AS DATE) + §b) AS x, count(*) AS n FROM r", "column b is neither"),
+    ("SELECT a, sum(b) AS n FROM r GROUP BY a ORDER BY coalesce(1, §b) LIMIT 3", "column b is neither"),
+    ("SELECT a FROM r WHERE §a IN ()", "IN takes at least one value"),
     # grouping sets
     ("SELECT a, NULL + §b AS x FROM r GROUP BY CUBE (a)", "column b is neither"),
     ("SELECT §b FROM r GROUP BY ROLLUP (a)", "column b is neither in GROUP BY nor inside an aggregate"),

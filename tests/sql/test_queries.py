@@ -298,6 +298,10 @@ SAME = [
         "SELECT date_add(YEAR, 1, d) AS z FROM r AS q GROUP BY d",
         "SELECT date_add(YEAR, 1, q.d) AS z FROM (SELECT d, a AS year FROM r) AS q GROUP BY d",
     ),
+    (
+        "SELECT sum(a) AS a, b FROM r GROUP BY b ORDER BY a + b LIMIT 3",
+        "SELECT sum(a) AS a, b FROM r GROUP BY b ORDER BY sum(a) + b LIMIT 3",
+    ),
     ("SELECT a AS y, y + 1 AS z FROM r", "SELECT a AS y, a + 1 AS z FROM r"),
     ("SELECT a FROM r WHERE d > '2026-01-01'", "SELECT a FROM r WHERE d > DATE '2026-01-01'"),
     ("SELECT a FROM r WHERE NOT a IS NULL", "SELECT a FROM r WHERE a IS NOT NULL"),

@@ -23,6 +23,9 @@ import re2
 
 LAST = 0x10FFFF
 
+LONGEST = 10_000
+"""Most characters of a pattern: the time of a search grows with the length of the pattern, too."""
+
 Ranges = list[tuple[int, int]]
 """Code points from the first to the second, inclusive."""
 
@@ -91,6 +94,8 @@ def searcher(pattern: str) -> Callable[[str], bool]:
 
 def to_re2(pattern: str) -> str:
     """The pattern in RE2's syntax, with the same meaning. Raises ValueError."""
+    if len(pattern) > LONGEST:
+        raise ValueError(f"a regular expression of {len(pattern)} characters is too long; {LONGEST} are accepted")
     parser = _Parser(pattern)
     try:
         made = parser.alternatives(_Flags(), True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 
 from sqlglot import exp
 
@@ -410,9 +411,11 @@ class _SelectBinder:
             replace(item, expr=self._grouped(item.expr, known, one, joined.scope))
             for item, one in zip(items, nodes, strict=True)
         )
-        self._refuse_ungrouped(
-            (*nodes[:columns], *([] if having is None else [having.this])), every, joined.scope, sets
-        )
+        in_text = (*nodes[:columns], *([] if having is None else [having.this]))
+        self._refuse_ungrouped(in_text, every, joined.scope, sets)
+        if clause is not None:
+            shown = {item.name.lower(): i for i, item in enumerate(items[:columns])}
+            self._refuse_ungrouped((one.this for one in clause.order), every, joined.scope, sets, shown)
         calls = tuple(collector.calls)
         select = Select(kind, *join, over, groups, calls, test, joined.absent, optional=joined.optional)
         if sets is not None and kind == "groups":
@@ -638,17 +641,23 @@ class _SelectBinder:
         raise _ungrouped(self.views.text, self._naming(loose, node, scope), name_of(loose.name))
 
     def _refuse_ungrouped(
-        self, nodes: Iterable[Node], groups: tuple[Item, ...], scope: Scope, sets: GroupingSets | None
+        self,
+        nodes: Iterable[Node],
+        groups: tuple[Item, ...],
+        scope: Scope,
+        sets: GroupingSets | None,
+        shown: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         """Raise SqlError for an ungrouped column that the bound expression lacks, since the value does not depend on
-        it: ``COALESCE(1, b)``. ``groups`` are all expressions of GROUP BY, constants included."""
+        it: ``COALESCE(1, b)``. ``groups`` are all expressions of GROUP BY, constants included; ``shown``: names that
+        denote a column of the list before one of FROM."""
         text = self.views.text
         known = {key(group.expr) for group in groups}
         binder = Binder(text, lambda c: scope.resolve(text, c), "SELECT")
 
         def is_group(part: Node) -> bool:
             if sets is not None:
-                return sets.of(part) is not None
+                return sets.of(part, shown) is not None
             try:
                 return key(binder.bind(part)) in known
             except SqlError:
@@ -657,8 +666,8 @@ class _SelectBinder:
         for node in nodes:
             # Columns that stand by themselves are in the bound expression.
             for column in () if is_star(node) or isinstance(node.unalias(), exp.Column) else columns_outside(node):
-                found = scope.find(column)
-                # A name that is no column of FROM is an alias: of an expression that is checked where it stands.
+                # Another name is an alias: of an expression that is checked where it stands.
+                found = None if not column.table and column.name.lower() in shown else scope.find(column)
                 if found is None or (sets is None and ungrouped(over_groups(found.expr, groups)) is None):
                     continue
                 part: Node = column

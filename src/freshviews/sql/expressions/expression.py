@@ -256,6 +256,8 @@ class Binder:
             raise self.text.unsupported(
                 node, "IN (subquery) here", "WHERE takes it, or NOT of it, as a term of its own"
             )
+        if not node.expressions:
+            raise Fault("IN takes at least one value, as in a IN (1, 2)")
         value = self.bind(node.this)
         members = [self.bind(member) for member in node.expressions]
         to = logic.common_type([value, *members], "IN")
