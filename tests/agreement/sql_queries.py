@@ -91,7 +91,8 @@ def _select(
         conjuncts.append(expressions.predicate(depth=choose.between(0, 2)))
     plain = [one for one in relations if one.depth == 0]
     if plain and choose.chance(15):
-        asked = subquery(choose, plain, visible)
+        # A column without a qualifier may be one of the subquery's own.
+        asked = subquery(choose, plain, [c for c in visible if "." in c.text.spark])
         conjuncts += [] if asked is None else [asked]
     where = made("bool", " WHERE " + " AND ".join(f"{{{i}}}" for i in range(len(conjuncts))), *conjuncts)
     tail = where.text if conjuncts else Text.same("")

@@ -203,7 +203,11 @@ class FromBinder:
         if isinstance(node, exp.Subquery) and _is_nest(node.this):
             return self._renamed(node, self._item(node.this))
         if isinstance(node, (exp.Subquery, exp.Values)):
-            return self._named(node, self.subquery(node), node.alias)
+            query = node
+            if node.args.get("joins"):
+                query = node.copy()
+                query.set("joins", None)
+            return self._named(node, self.subquery(query), node.alias)
         names: dict[type[Node], str] = {exp.Lateral: "LATERAL"}
         what = names.get(type(node), f"{self.text.of(node)} in FROM")
         raise self.text.unsupported(node, what, "FROM takes tables, views and subqueries")
