@@ -43,7 +43,8 @@ def from_clause(choose: Choices, relations: Sequence[Readable]) -> tuple[Text, l
     listed = choose.chance(25)
     sides = [_alone("pqrs"[i], relation) for i, relation in enumerate(relations)]
     if count > 2 and not listed and choose.chance(20):
-        inner = _joined(choose, sides[-2], sides[-1], chain, conjuncts)
+        # WHERE cannot name the columns of a nest below a SEMI JOIN, so its joins have no predicates there.
+        inner = _joined(choose, sides[-2], sides[-1], chain, [])
         nest = replace(inner, text=Text(f"({inner.text.spark})", f"({inner.text.duck})"))
         sides = [*sides[:-2], nest]
     made_so_far = sides[0]

@@ -278,7 +278,7 @@ class _Recursion:
         names = tuple(c.name for c in view.components)
         loops = any(not bound.issuperset(step.key) for step in steps)
         summed = loops and bound.issuperset(view.key)
-        total = self.names.alias("u")
+        total = self.names.of("u", "u")
 
         def finish(done: Join) -> tuple[Statement, ...]:
             payload = product(view.components, done.carriers)

@@ -47,7 +47,7 @@ from freshviews.sql.expressions.build import (
     retyped,
     sharpened,
 )
-from freshviews.sql.names.scope import Source, name_of
+from freshviews.sql.names.scope import Source, aliases_in, name_of
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 
@@ -188,7 +188,8 @@ class _Builder:
         filters = [*absent.filters]
         for value, around in absent.pairs:
             other = localised(around, self.join.shared)
-            if not self.join.in_atom(other):
+            # An update of the absent source finds rows by these values, and a default row is not found by its NULLs.
+            if len(aliases_in(other)) > 1 or aliases_in(other) & self.join.optional.keys():
                 raise AcrossWithHost
             first = own.setdefault(self.variables.of(other).name, value)
             if first is not value:
