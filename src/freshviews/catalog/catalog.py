@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import cached_property
 from typing import TypeVar
 
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
@@ -72,14 +73,26 @@ class Catalog:
         """The table or maintained view of this name."""
         return self.table(name) or self.view(name)
 
+    @cached_property
+    def _tables(self) -> Mapping[str, TableDef]:
+        return _by_name(self.tables)
+
+    @cached_property
+    def _views(self) -> Mapping[str, ViewDef]:
+        return _by_name(self.views)
+
+    @cached_property
+    def _plain(self) -> Mapping[str, PlainView]:
+        return _by_name(self.plain)
+
     def table(self, name: str) -> TableDef | None:
-        return _found(self.tables.values(), name)
+        return self._tables.get(name.lower())
 
     def view(self, name: str) -> ViewDef | None:
-        return _found(self.views.values(), name)
+        return self._views.get(name.lower())
 
     def plain_view(self, name: str) -> PlainView | None:
-        return _found(self.plain.values(), name)
+        return self._plain.get(name.lower())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -110,7 +123,10 @@ class Catalog:
     def after(self, statement: Statement) -> Catalog:
         """Return the catalog after the statement."""
         if isinstance(statement, TableDef):
-            return replace(self, tables={**self.tables, statement.name: statement})
+            made = replace(self, tables={**self.tables, statement.name: statement})
+            # A script may make thousands of tables: their names are not gathered anew for each.
+            vars(made)["_tables"] = {**self._tables, statement.name.lower(): statement}
+            return made
         if isinstance(statement, ViewDefs):
             return replace(self, views={**self.views, **{view.name: view for view in statement.views}})
         if isinstance(statement, PlainView):
@@ -149,8 +165,8 @@ def column_named(columns: Iterable[ColumnDef], name: str) -> ColumnDef | None:
     return next((column for column in columns if same(column.name, name)), None)
 
 
-def _found(definitions: Iterable[Named], name: str) -> Named | None:
-    return next((one for one in definitions if same(one.name, name)), None)
+def _by_name(definitions: Mapping[str, Named]) -> dict[str, Named]:
+    return {one.name.lower(): one for one in definitions.values()}
 
 
 def _without(definitions: Mapping[str, Named], names: tuple[str, ...]) -> dict[str, Named]:

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from freshviews.program.payload import COUNT, Component
 from freshviews.program.program import Program
-from freshviews.program.statements import Body, Lookup, Loop, Sum
-from freshviews.program.structure import visit
 from freshviews.program.views import View
 from freshviews.ring import RINGS
 from freshviews.types import NULL
@@ -81,8 +79,7 @@ def default_word(program: Program, view: str) -> int:
 
 def default_views(program: Program) -> list[str]:
     """The views whose default rows are read."""
-    found = (s.view for body in _bodies(program) for s in visit(body) if isinstance(s, Lookup | Loop) and s.optional)
-    return list(dict.fromkeys(found))
+    return list(program.optional)
 
 
 def default_row(view: View) -> list[int]:
@@ -93,18 +90,7 @@ def default_row(view: View) -> list[int]:
     return words
 
 
-def _bodies(program: Program) -> tuple[Body, ...]:
-    return (*(trigger.body for trigger in program.triggers), *program.result.bodies, program.upkeep.statements)
-
-
 def real_scratch(program: Program) -> dict[tuple[str, str], int]:
     """State words of the scratch blocks: one per accumulator name and real component."""
-    found: dict[tuple[str, str], int] = {}
     first = table_word(program, program.views[-1].name) + 1
-    for body in _bodies(program):
-        for statement in visit(body):
-            if isinstance(statement, Sum):
-                for component in statement.components:
-                    if component.ring == "real":
-                        found.setdefault((statement.alias, component.name), first + len(found))
-    return found
+    return {name: first + i for i, name in enumerate(program.real_sums)}

@@ -142,7 +142,8 @@ class Draft:
             self._fresh.append(table)
             self._tables[definition.name.lower()] = table
             if stored is not None:
-                known = {name: (one.definition, one.stored) for name, one in self._tables.items()}
+                parents = {key.table.lower() for key in definition.foreign_keys}
+                known = {name: (self._tables[name].definition, self._tables[name].stored) for name in parents}
                 table.foreign = tuple(links_of(definition, stored, known))
 
     def make_view(

@@ -10,7 +10,7 @@ from functools import cached_property
 from freshviews.expr.nodes import Expr
 from freshviews.program.heavy_light import Balancing
 from freshviews.program.results import Result
-from freshviews.program.statements import Add, Body, Scan
+from freshviews.program.statements import Add, Body, Lookup, Loop, Scan, Sum
 from freshviews.program.structure import views_in, visit
 from freshviews.program.upkeep import BY_TRIGGERS, Upkeep
 from freshviews.program.views import View
@@ -67,6 +67,22 @@ class Program:
     @cached_property
     def _by_name(self) -> Mapping[str, View]:
         return {view.name: view for view in self.stores}
+
+    @cached_property
+    def real_sums(self) -> tuple[tuple[str, str], ...]:
+        """The components of sums that are reals: alias and name, each once."""
+        sums = (s for body in self._bodies for s in visit(body) if isinstance(s, Sum))
+        return tuple(dict.fromkeys((s.alias, c.name) for s in sums for c in s.components if c.ring == "real"))
+
+    @cached_property
+    def optional(self) -> tuple[str, ...]:
+        """The views that are read with a default row, each once."""
+        reads = (s for body in self._bodies for s in visit(body) if isinstance(s, Lookup | Loop))
+        return tuple(dict.fromkeys(s.view for s in reads if s.optional))
+
+    @property
+    def _bodies(self) -> tuple[Body, ...]:
+        return (*(trigger.body for trigger in self.triggers), *self.result.bodies, self.upkeep.statements)
 
     @cached_property
     def changed(self) -> frozenset[str]:

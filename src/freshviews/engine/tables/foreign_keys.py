@@ -49,7 +49,8 @@ class Link:
 def links_of(
     child: TableDef, stored: BaseTable, parents: Mapping[str, tuple[TableDef, BaseTable | None]]
 ) -> Iterator[Link]:
-    """The links of a stored table's foreign keys; ``parents`` holds every table by lower-case name.
+    """The links of a stored table's foreign keys; ``parents``: the tables that they refer to, by lower-case
+    name.
 
     That they refer to keys, with equal types, is known from their definition. Raises CatalogError where a
     parent is trusted.
