@@ -14,7 +14,7 @@ from tests.agreement.sql_aggregates import aggregate
 from tests.agreement.sql_expressions import KINDS, Expressions, Term, has_column, made
 from tests.agreement.sql_from import Readable, from_clause
 from tests.agreement.sql_grouping_sets import NOT_EMPTY, grouping_sets, told
-from tests.agreement.sql_subqueries import subquery
+from tests.agreement.sql_subqueries import subquery, subquery_value
 
 
 @st.composite
@@ -99,6 +99,8 @@ def _select(
     shape = choose.pick(("groups", "groups", "groups", "bag", "bag", "global"))
     if shape == "bag":
         items = _bag_items(choose, expressions, kinds)
+        asked = subquery_value(choose, plain, visible) if plain and kinds is None and choose.chance(10) else None
+        items += [] if asked is None else [asked]
         head = "SELECT DISTINCT" if choose.chance(20) else "SELECT"
         after = Text.same("")
     else:

@@ -1,5 +1,5 @@
-"""Random subqueries in WHERE: IN, EXISTS and NOT of them, and comparison with an aggregate; most name a column of the
-query around."""
+"""Random subqueries: IN, EXISTS, ANY and ALL and NOT of them, aggregates as values; most name a column of the query
+around, by an equality or another comparison."""
 
 from __future__ import annotations
 
@@ -14,6 +14,22 @@ from tests.agreement.sql_from import Readable
 
 def subquery(choose: Choices, relations: Sequence[Readable], visible: Sequence[Term]) -> Term | None:
     """A term of WHERE; None where no relation has a column that can be compared with a visible one."""
+    found = _subquery(choose, relations, visible, ("in", "not in", "exists", "absent", "value", "any", "all"))
+    if found is None or choose.chance(60):
+        return found
+    if choose.chance(40):
+        return made("bool", "NOT ({0})", found)
+    return made("bool", "({0} OR {1})", found, Expressions(choose, list(visible)).predicate(depth=0))
+
+
+def subquery_value(choose: Choices, relations: Sequence[Readable], visible: Sequence[Term]) -> Term | None:
+    """An item of a SELECT list; None where there is none."""
+    return _subquery(choose, relations, visible, ("in", "nulls", "exists", "count", "aggregate", "any", "all"))
+
+
+def _subquery(
+    choose: Choices, relations: Sequence[Readable], visible: Sequence[Term], forms: tuple[str, ...]
+) -> Term | None:
     inner: Readable = choose.pick(relations)
     own = [replace(c, text=Text.same(f"u.{c.text.spark}")) for c in inner.columns]
     pairs = [(a, b) for a in visible for b in own if a.kind == b.kind and a.kind != "bool"]
@@ -23,12 +39,13 @@ def subquery(choose: Choices, relations: Sequence[Readable], visible: Sequence[T
     source = Term(Text(f"{inner.text.spark} AS u", f"{inner.text.duck} AS u"), "")
     tests = []
     if choose.chance(60):
-        tests.append(made("bool", "{0} = {1}", *reversed(choose.pick(pairs))))
+        sign = choose.pick(("=", "=", "=", "=", "<>", "<", ">="))
+        tests.append(made("bool", f"{{0}} {sign} {{1}}", *reversed(choose.pick(pairs))))
     if choose.chance(40):
         tests.append(Expressions(choose, own).predicate(depth=0))
     where = made("", " WHERE " + " AND ".join(f"{{{i}}}" for i in range(len(tests))), *tests) if tests else made("", "")
     rest = made("", "".join(f" AND {{{i}}}" for i in range(len(tests))), *tests) if tests else made("", "")
-    form = choose.pick(("in", "not in", "exists", "absent", "value"))
+    form = choose.pick(forms)
     if form == "in":
         return made("bool", "{0} IN (SELECT {1} FROM {2}{3})", outer, column, source, where)
     if form == "not in":
@@ -38,6 +55,16 @@ def subquery(choose: Choices, relations: Sequence[Readable], visible: Sequence[T
     if form == "absent":
         both = made("bool", "{0} = {1}", column, outer)
         return made("bool", "NOT EXISTS (SELECT 1 FROM {0} WHERE {1}{2})", source, both, rest)
+    if form in ("any", "all"):
+        sign = choose.pick(("=", "<>", "<", ">="))
+        return made("bool", f"{{0}} {sign} {form.upper()} (SELECT {{1}} FROM {{2}}{{3}})", outer, column, source, where)
+    if form == "nulls":
+        return made("bool", "{0} NOT IN (SELECT {1} FROM {2}{3})", outer, column, source, where)
+    if form == "count":
+        return made("int", "(SELECT COUNT({0}) FROM {1}{2})", column, source, where)
+    if form == "aggregate":
+        digits = {"precision": column.precision, "scale": column.scale}
+        return made(column.kind, "(SELECT MAX({0}) FROM {1}{2})", column, source, where, **digits)
     if form == "exists":
         return made("bool", "EXISTS (SELECT 1 FROM {0}{1})", source, where)
     op, function = choose.pick(("=", "<", ">=")), choose.pick(("MIN", "MAX"))

@@ -187,7 +187,7 @@ class _Planner:
         balancing = self.balancing()
         triggers = tuple(self.trigger(atom, balancing is not None) for atom in query.atoms)
         listing = self.listing(self.root)
-        total = self.namer.alias("u")
+        total = self.namer.of("u", "u")
         components = all_components(query)
         found = self.found(self.root, (), lambda carriers: (Into(total, product(components, carriers)),))
         emit = Emit(query.free, tuple(Monomial((ComponentOf(total, c.name),)) for c in components))
