@@ -127,3 +127,9 @@ def test_reads_of_random_orders(seed: int) -> None:
         db.execute(f"{TABLE} CREATE MATERIALIZED VIEW v AS SELECT {', '.join(listed)} FROM t ORDER BY {order}")
         db.insert("t", rows)
         assert list(db.view("v")) == [tuple(row[columns.index(column)] for column in listed) for row in expected]
+
+
+def test_explain_says_how_reads_are_sorted() -> None:
+    with fv.Database() as db:
+        db.execute(f"{TABLE} CREATE MATERIALIZED VIEW v AS SELECT a, b FROM t ORDER BY d, b DESC NULLS FIRST, a DESC")
+        assert "sorted when read, by column 3 of v#1, b DESC NULLS FIRST, a DESC\n" in db.view("v").explain()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from freshviews.catalog.definitions import SetOperation, SetTerm, ViewDef
+from freshviews.catalog.definitions import ReadOrder, SetOperation, SetTerm, SortPlace, ViewDef
 from freshviews.expr.nodes import Column, Expr, substitute
 from freshviews.plan.strategy import Plan
 from freshviews.program.printer import print_program
@@ -49,6 +49,8 @@ def explain(
     texts about the traces."""
     lines = [f"view {view.name}({', '.join(f'{c.name} {c.type}' for c in view.columns)})"]
     lines.append(f"reads {', '.join(view.inputs)}" if view.blocks else f"rows  constants: {len(view.constants):,}")
+    if view.order is not None and view.order.places is not None:
+        lines.append(f"sorted when read, by {', '.join(_sorted_by(view, view.order, view.order.places))}")
     chosen = list(plans)
     for i, (plan, block) in enumerate(zip(chosen, view.blocks, strict=True)):
         if len(chosen) > 1:
@@ -65,6 +67,15 @@ def explain(
     for trace in traces:
         lines += ["", trace]
     return "\n".join(lines) + "\n"
+
+
+def _sorted_by(view: ViewDef, order: ReadOrder, places: Iterable[SortPlace]) -> Iterator[str]:
+    for place in places:
+        shown = place.column < len(view.columns)
+        name = view.columns[place.column].name if shown else f"column {place.column + 1} of {order.relation}"
+        # NULL is first where the order rises, and last where it falls, unless the view says otherwise.
+        nulls = f" NULLS {'LAST' if place.nulls_last else 'FIRST'}" if place.nulls_last != place.descending else ""
+        yield f"{name}{' DESC' if place.descending else ''}{nulls}"
 
 
 def _combined(term: SetOperation, plans: list[Plan]) -> list[str]:
