@@ -155,3 +155,37 @@ def test_random_queries_are_maintained(name: str, made: Query, seed: int) -> Non
         return
     wellformed.check(program)
     assert_maintained(program, made, Stream(relations_of(made), seed, signed=False), batches=8)
+
+
+def _steps(state: State, relation: str, row: dict[str, int], m: int = 1) -> int:
+    before = state.steps
+    state.apply(relation, [(row, m)])
+    return state.steps - before
+
+
+@by_all
+def test_a_fact_costs_the_same_however_many_there_are_with_and_without_a_partner(name: str) -> None:
+    made = sums("Q(x) = F(x, k, l), S?(k |), T?(l |)", total("s", ("S", X1)), total("t", ("T", X1)))
+    state = State(planned(name, made))
+    for k in range(10):
+        state.apply("S", [({"c0": k, "c1": k}, 1)])
+    costs = [_steps(state, "F", {"c0": i % 7, "c1": i % 20, "c2": i % 3}) for i in range(400)]
+    # The first facts make the rows of their groups.
+    assert max(costs[100:]) <= 10
+
+
+@by_all
+def test_a_row_that_flips_no_default_row_touches_what_an_inner_join_does(name: str) -> None:
+    outer = query("Q(x, y) = F(x, k), S?(k | y)")
+    inner = replace(outer, atoms=tuple(replace(atom, given=None) for atom in outer.atoms))
+    left, plain = State(STRATEGIES[name](outer)), State(STRATEGIES[name](inner))
+    for state in (left, plain):
+        for i in range(300):
+            state.apply("F", [({"c0": i, "c1": 1}, 1)])
+        state.apply("S", [({"c0": 1, "c1": 0}, 1)])
+    more = [_steps(state, "S", {"c0": 1, "c1": 5}) for state in (left, plain)]
+    assert more[0] <= more[1] + 2
+    # The last row of a key brings the default rows of its facts back, once.
+    state = left
+    state.apply("S", [({"c0": 1, "c1": 5}, -1)])
+    assert _steps(state, "S", {"c0": 1, "c1": 0}, -1) <= 2 * more[1] + 5

@@ -11,6 +11,7 @@ from freshviews.plan.strategy import Plan
 from freshviews.program.printer import print_program
 from freshviews.program.results import Held
 from freshviews.query.block import SET, Block
+from freshviews.query.query import Atom
 from freshviews.types import BIGINT
 
 
@@ -126,11 +127,17 @@ def _shown(expr: Expr) -> Expr:
     return substitute(expr, {SET: Column(SET.removeprefix("@"), BIGINT, False)})
 
 
+def _variables(atom: Atom) -> str:
+    """The variables of an atom; ``?(k | y)`` of an optional one that is looked up by k."""
+    if atom.given is None:
+        return f"({', '.join(atom.variables)})"
+    return f"?({', '.join(atom.given)} | {', '.join(atom.opened)})"
+
+
 def _query(block: Block) -> str:
     query = block.query
     atoms = " * ".join(
-        f"{a.name if a.name == a.relation else f'{a.relation} {a.name}'}({', '.join(a.variables)})"
-        for a in query.atoms
+        f"{a.name if a.name == a.relation else f'{a.relation} {a.name}'}{_variables(a)}" for a in query.atoms
     )
     conditions = "".join(f" * !{a.relation}({', '.join(a.variables)})" for a in query.negated)
     conditions += "".join(f" * [{c}]" for c in query.conditions)
