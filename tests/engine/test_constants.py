@@ -34,6 +34,11 @@ CASES: dict[str, tuple[str, list[Any]]] = {
         [("u",), ("u",), ("w",)],
     ),
     "IN a list of VALUES": ("SELECT a FROM t WHERE a IN (SELECT * FROM VALUES (1), (3))", [(1,), (3,)]),
+    "IN of a query of VALUES": ("SELECT a FROM t WHERE a IN (VALUES (1), (3))", [(1,), (3,)]),
+    "the first rows of VALUES": (
+        "VALUES (3, 'x'), (1, 'y'), (2, NULL) ORDER BY col1 DESC LIMIT 2",
+        [(3, "x"), (2, None)],
+    ),
     "a subquery without FROM": ("SELECT q.x + t.a AS s FROM t, (SELECT 5 AS x) AS q", [(6,), (7,), (8,)]),
     "below set operations": (
         "SELECT b FROM t EXCEPT ALL SELECT 'u' UNION ALL VALUES ('z')",

@@ -52,6 +52,14 @@ class _Parser(SparkParser):
         self.failed_at = token.start if token else None
         super().raise_error(message, *args, **options)
 
+    def _parse_select(self, nested: bool = False, table: bool = False, *args: Any, **options: Any) -> Any:
+        """A query of VALUES, outside FROM, is a SELECT over them, so that it may stand and be ordered as one."""
+        made = super()._parse_select(nested, table, *args, **options)
+        if table or not isinstance(made, exp.Values):
+            return made
+        clauses = {name: made.args.pop(name) for name in ("with_", "order", "limit", "offset") if made.args.get(name)}
+        return exp.Select(expressions=[exp.Star()], from_=exp.From(this=made), **clauses)
+
     def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
         """Accept any expression inside CUBE and ROLLUP; sqlglot accepts no conditions there."""
         kind = exp.Cube if self._match(TokenType.CUBE) else exp.Rollup if self._match(TokenType.ROLLUP) else None
