@@ -23,7 +23,9 @@ from freshviews.errors import SqlError
 from freshviews.sql.text.parse import SqlText, parse
 
 _STREAMING = re.compile(r"\bCREATE\s+STREAMING\s+TABLE\b", re.IGNORECASE)
-_ACCEPTED = "CREATE STREAMING TABLE and CREATE MATERIALIZED VIEW are accepted; to drop one, take it out of the file"
+_ACCEPTED = (
+    "CREATE STREAMING TABLE and CREATE [MATERIALIZED] VIEW are accepted; to drop one, take it out of the file"
+)
 
 
 @dataclass(frozen=True)
