@@ -7,7 +7,7 @@ becomes an internal view.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -20,6 +20,7 @@ from freshviews.sql.blocks.outer_join import (
     FullJoin,
     Joined,
     LeftJoin,
+    Read,
     anti_join,
     as_source,
     free_alias,
@@ -47,14 +48,14 @@ _KINDS = {"": "inner", "INNER": "inner", "CROSS": "inner", "OUTER": "full", "SEM
 class FromBinder:
     """Binds one FROM clause.
 
-    ``names``: the columns that the SELECT reads, in lower case; None for all.
+    ``read``: the columns that the SELECT mentions.
     """
 
     text: SqlText
     relation: Relation
     subquery: Subquery
     views: Views
-    names: Collection[str] | None
+    read: Read
     _taken: list[str] = field(default_factory=list)
     """Aliases that the user wrote, and those that were made; a made alias avoids them."""
     _used: list[str] = field(default_factory=list)
@@ -126,7 +127,7 @@ class FromBinder:
         """A side of an outer join that may have no partner: an internal view where it computes values of NULLs."""
         if is_plain(joined.scope):
             return joined
-        return as_source(joined, self.views, self.names, self._taken)
+        return as_source(joined, self.views, self.read, self._taken)
 
     def _condition(self, join: exp.Join, left: Scope, right: Scope) -> tuple[tuple[Expr, ...], tuple[str, ...]]:
         """The predicates of ON, USING or NATURAL, and the names of the columns that the last two join by."""
@@ -295,12 +296,15 @@ def _written_aliases(items: Sequence[Node]) -> list[str]:
     return found
 
 
-def columns_read(select: exp.Select) -> frozenset[str] | None:
-    """The names of the columns that a SELECT mentions, in lower case; None if it reads all."""
-    if any(not isinstance(star.parent, exp.Count) for star in select.find_all(exp.Star)):
+def columns_read(select: exp.Select, from_too: bool) -> Read:
+    """The columns that a SELECT mentions, in FROM or only in its other clauses."""
+    clauses = [value for name, value in select.args.items() if from_too or name not in ("from_", "joins", "with_")]
+    parts = [part for one in clauses for part in (one if isinstance(one, list) else [one]) if isinstance(part, Node)]
+    if any(not isinstance(star.parent, exp.Count) for part in parts for star in part.find_all(exp.Star)):
         return None
-    joins = list(select.find_all(exp.Join))
+    joins = [join for part in parts for join in part.find_all(exp.Join)]
     if any((join.method or "").upper() == "NATURAL" for join in joins):
         return None
-    using = {name.name.lower() for join in joins for name in join.args.get("using") or ()}
-    return frozenset(column.name.lower() for column in select.find_all(exp.Column)) | using
+    using = {("", name.name.lower()) for join in joins for name in join.args.get("using") or ()}
+    columns = (column for part in parts for column in part.find_all(exp.Column))
+    return using | {(column.table.lower(), column.name.lower()) for column in columns}

@@ -49,8 +49,7 @@ class Joined:
     @property
     def aliases(self) -> frozenset[str]:
         """The aliases of all sources, those of outer joins included."""
-        parts = [*(one.right for one in self.left), *(side for one in self.full for side in (one.left, one.right))]
-        return frozenset(source.alias for source in self.sources).union(*(part.aliases for part in parts))
+        return frozenset(_written(self))
 
     @property
     def required(self) -> frozenset[str]:
@@ -94,15 +93,24 @@ def simplified(joined: Joined, also: tuple[Expr, ...] = ()) -> Joined:
 
     ``also``: predicates that the rows must pass besides those of ``joined``.
     """
+    order = list(_written(joined))
     found = _one_simplified(joined, (*joined.conjuncts, *also))
     while found is not None:
         joined = found
         found = _one_simplified(joined, (*joined.conjuncts, *also))
     return replace(
         joined,
+        sources=tuple(sorted(joined.sources, key=lambda source: order.index(source.alias))),
         left=tuple(replace(one, right=simplified(one.right, one.on)) for one in joined.left),
         full=tuple(replace(f, left=simplified(f.left), right=simplified(f.right)) for f in joined.full),
     )
+
+
+def _written(joined: Joined) -> Iterator[str]:
+    """The aliases of all sources, in order."""
+    yield from (source.alias for source in joined.sources)
+    for side in (*(side for one in joined.full for side in (one.left, one.right)), *(o.right for o in joined.left)):
+        yield from _written(side)
 
 
 def _one_simplified(joined: Joined, conjuncts: tuple[Expr, ...]) -> Joined | None:
@@ -129,25 +137,31 @@ def _one_simplified(joined: Joined, conjuncts: tuple[Expr, ...]) -> Joined | Non
     return None
 
 
-def lowered(joined: Joined, views: Views, names: Collection[str] | None) -> Joined:
-    """The join with every outer join as an optional source.
+Read = Collection[tuple[str, str]] | None
+"""The columns that a SELECT mentions, as (alias, name) in lower case, without an alias as (empty, name); None for all.
+Internal views have no others."""
 
-    ``names``: lower-case names of the columns that the SELECT reads, so that internal views have no others; None for
-    all.
-    """
+
+def _is_read(entry: Entry, read: Read) -> bool:
+    name = entry.name.lower()
+    return read is None or ("", name) in read or (entry.alias.lower(), name) in read
+
+
+def lowered(joined: Joined, views: Views, read: Read) -> Joined:
+    """The join with every outer join as an optional source. ``read``: the columns that the SELECT mentions."""
     if not joined.left and not joined.full:
         return joined
-    work = Lowering(views, sorted(joined.aliases | {one.source.alias for one in joined.absent}), names)
+    work = Lowering(views, sorted(joined.aliases | {one.source.alias for one in joined.absent}), read)
     work.read(joined)
     return work.finished(work.flat(simplified(joined)), joined.scope)
 
 
-def as_source(joined: Joined, views: Views, names: Collection[str] | None, taken: list[str]) -> Joined:
+def as_source(joined: Joined, views: Views, read: Read, taken: list[str]) -> Joined:
     """The join as one internal view. Its columns are those of the scope, so they are plain."""
-    flat = lowered(joined, views, names)
-    work = Lowering(views, taken, names)
+    flat = lowered(joined, views, read)
+    work = Lowering(views, taken, read)
     entries = dict.fromkeys((*flat.scope.entries, *flat.scope.visible))
-    items = {e: Item(e.name, e.expr) for e in entries if names is None or e.name.lower() in names}
+    items = {entry: Item(entry.name, entry.expr) for entry in entries if _is_read(entry, read)}
     chosen = tuple(items.values()) or (_ONE,)
     source = work.source(Bound((_select(flat, chosen),)), "_".join(flat.scope.tables[:2]) or "q")
     columns = {e: source.column(c) for e, c in zip(items, source.columns, strict=False)}
@@ -208,20 +222,20 @@ def _select(flat: Joined, items: tuple[Item, ...]) -> Select:
 class Lowering:
     """Makes the internal views of outer joins.
 
-    ``taken``: aliases in use. ``names``: as in ``lowered``. ``kept``: the columns that something reads. ``moved``: for
-    columns of sources that became part of a view, the view's column.
+    ``taken``: aliases in use. ``columns``: those that the SELECT mentions. ``kept``: keys of the columns that something
+    outside of the join in hand reads. ``moved``: for columns of sources that became part of a view, the view's column.
     """
 
     views: Views
     taken: list[str]
-    names: Collection[str] | None
+    columns: Read
     kept: set[str] = field(default_factory=set)
     moved: dict[str, Column] = field(default_factory=dict)
 
     def read(self, joined: Joined) -> None:
         """Keep the columns that the join reads, and those of its scope that the SELECT reads."""
         entries = joined.scope.entries + joined.scope.visible
-        exprs = [e.expr for e in entries if self.names is None or e.name.lower() in self.names]
+        exprs = [entry.expr for entry in entries if _is_read(entry, self.columns)]
         self.kept.update(name for expr in (*exprs, *_exprs(joined)) for name in columns_of(expr))
 
     def now(self, expr: Expr) -> Expr:
@@ -265,11 +279,20 @@ class Lowering:
 
     def flat(self, joined: Joined) -> Joined:
         """The join without outer joins of its own."""
+        outside = self.kept
+        self.kept = outside.union(name for expr in _exprs(joined) for name in columns_of(expr))
         sources = (*joined.sources, *map(self._full, joined.full))
         flat = Joined(sources, joined.conjuncts, absent=joined.absent)
         for one in joined.left:
             flat = self._left(flat, self.flat(one.right), one.on)
+        self.kept = outside | {self._place(name) for name in outside}
         return self._current(flat)
+
+    def _place(self, name: str) -> str:
+        """The key of a column where it is now."""
+        while name in self.moved:
+            name = self.moved[name].name
+        return name
 
     def single(self, flat: Joined) -> Joined:
         """The join as one source and predicates over it: itself, or an internal view."""
@@ -447,15 +470,11 @@ def _columns(expr: Expr) -> Iterator[Column]:
 
 
 def _exprs(joined: Joined) -> Iterator[Expr]:
+    """The predicates of a join, without those inside its outer joins."""
     yield from joined.conjuncts
     yield from (other for absent in joined.absent for _, other in absent.pairs)
-    for one in joined.left:
-        yield from one.on
-        yield from _exprs(one.right)
-    for full in joined.full:
-        yield from full.on
-        yield from _exprs(full.left)
-        yield from _exprs(full.right)
+    yield from (term for one in joined.left for term in one.on)
+    yield from (term for one in joined.full for term in one.on)
 
 
 def _mapped_absent(absent: Absent, to: Callable[[Expr], Expr]) -> Absent:

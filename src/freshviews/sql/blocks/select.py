@@ -460,22 +460,22 @@ class _SelectBinder:
         return places, (*items, *added), (*nodes, *more)
 
     def _from(self) -> Joined:
-        names = columns_read(self.node)
         binder = FromBinder(
             self.views.text,
             lambda table: self.views.relation(table, self.ctes),
             lambda query: self.views.subquery(query, self.ctes),
             self.views,
-            names,
+            columns_read(self.node, True),
         )
         joined = binder.bind(self.node)
         where = self.node.args.get("where")
         if where is not None:
             joined = self._where(joined, where.this)
         joined = self._with_values(joined)
-        if names is not None:
-            names |= frozenset(self.values.values())
-        joined = lowered(joined, self.views, names)
+        read = columns_read(self.node, False)
+        if read is not None:
+            read = {*read, *(("", name) for name in self.values.values())}
+        joined = lowered(joined, self.views, read)
         if FALSE in joined.conjuncts:
             # No row is left, so none has a NULL.
             return replace(joined, scope=joined.scope.mapped(lambda expr: sharpened(expr, frozenset(_names_in(expr)))))
