@@ -15,7 +15,7 @@ import pytest
 import freshviews as fv
 from tests.store.killing import killed_at, only
 
-pytestmark = pytest.mark.plain_python
+pytestmark = pytest.mark.plain_python(only=True)
 
 SCHEMA = "CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT a, COUNT(*) AS n FROM t GROUP BY a"
 

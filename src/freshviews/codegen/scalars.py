@@ -7,10 +7,12 @@ its code belongs to a database, not to a program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from freshviews.codegen.writer import Writer
-from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.expr.ops import OPS, may_fail
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.values import literal_code
@@ -22,52 +24,134 @@ Variable = Callable[[str], str]
 """The local variable that holds a column."""
 
 
+_NESTED = 40
+"""Most parentheses inside each other that are written; Python takes 200. What nests more is a variable of its own."""
+_IN_TURN = 8
+"""Most conditions, and branches of CASE and COALESCE, that are written inside each other; more are written in turn."""
+
+
 def write_expression(writer: Writer, expr: Expr, variable: Variable) -> str:
     """Write the lines that compute an expression; return a Python expression for its code."""
-    if isinstance(expr, Column):
-        return variable(expr.name)
-    if isinstance(expr, Literal):
-        if isinstance(expr.value, str):
-            return f"load(constants, {writer.constant(expr.value)})"
-        return str(literal_code(expr.type, expr.value, _NO_STRINGS))
-    if expr.op == "case":
-        result = writer.names.fresh("case")
-        _write_case(writer, expr.args, result, variable)
+    return _Scalars(writer, variable).write(expr)[0]
+
+
+@contextmanager
+def where_all(writer: Writer, conditions: Sequence[Expr], variable: Variable) -> Iterator[None]:
+    """A block of lines that run where all conditions are TRUE; none is evaluated after one that is not."""
+    with ExitStack() as blocks:
+        if len(conditions) <= _IN_TURN:
+            for condition in conditions:
+                code = write_expression(writer, condition, variable)
+                blocks.enter_context(writer.block(f"if {code} == 1:"))
+        else:
+            passed = writer.names.fresh("passed")
+            writer.line(f"{passed} = 1")
+            for condition in conditions:
+                with writer.block(f"if {passed} == 1:"):
+                    writer.line(f"{passed} = {write_expression(writer, condition, variable)}")
+            blocks.enter_context(writer.block(f"if {passed} == 1:"))
+        yield
+
+
+@dataclass(frozen=True)
+class _Scalars:
+    """Where expressions are written, and the variables of their columns."""
+
+    writer: Writer
+    variable: Variable
+
+    def write(self, expr: Expr) -> tuple[str, int]:
+        """A Python expression, and how many parentheses are inside each other in it."""
+        if isinstance(expr, Column):
+            return self.variable(expr.name), 0
+        if isinstance(expr, Literal):
+            if isinstance(expr.value, str):
+                return f"load(constants, {self.writer.constant(expr.value)})", 1
+            return str(literal_code(expr.type, expr.value, _NO_STRINGS)), 0
+        if expr.op == "case":
+            return self._case(expr.args), 0
+        if expr.op == "coalesce":
+            return self._coalesce(expr.args), 0
+        op = OPS[expr.op]
+        assert op.kernel is not None, f"{expr.op} is computed before compiled code"
+        if expr.op in _DECISIVE and may_fail(expr.args[1]):
+            # The right side is evaluated only where the left side does not decide.
+            result = self.writer.names.fresh("decided")
+            self._assign(result, expr.args[0])
+            with self.writer.block(f"if {result} != {_DECISIVE[expr.op]}:"):
+                right, _ = self.write(expr.args[1])
+                self.writer.line(f"{result} = {op.kernel}({result}, {right})")
+            return result, 0
+        arguments = [self.write(arg) for arg in expr.args]
+        texts = [text for text, _ in arguments]
+        if op.fallible:
+            texts.append("status")
+        text, nested = f"{op.kernel}({', '.join(texts)})", 1 + max((depth for _, depth in arguments), default=0)
+        if nested < _NESTED:
+            return text, nested
+        part = self.writer.names.fresh("part")
+        self.writer.line(f"{part} = {text}")
+        return part, 0
+
+    def _assign(self, result: str, expr: Expr) -> None:
+        text, _ = self.write(expr)
+        self.writer.line(f"{result} = {text}")
+
+    def _case(self, args: Sequence[Expr]) -> str:
+        result = self.writer.names.fresh("case")
+        branches = _branches(args)
+        if len(branches) <= _IN_TURN:
+            self._nested_case(args, result)
+            return result
+        undecided = self.writer.names.fresh("undecided")
+        self.writer.line(f"{result} = NULL")
+        self.writer.line(f"{undecided} = 1")
+        for when, value in branches:
+            with self.writer.block(f"if {undecided} == 1:"):
+                if when is None:
+                    self._assign(result, value)
+                    continue
+                condition, _ = self.write(when)
+                with self.writer.block(f"if {condition} == 1:"):
+                    self.writer.line(f"{undecided} = 0")
+                    self._assign(result, value)
         return result
-    if expr.op == "coalesce":
-        result = writer.names.fresh("known")
-        _write_coalesce(writer, expr.args, result, variable)
+
+    def _nested_case(self, args: Sequence[Expr], result: str) -> None:
+        """Conditions and values in turn, then the value where no condition holds."""
+        if len(args) == 1:
+            self._assign(result, args[0])
+            return
+        condition, _ = self.write(args[0])
+        with self.writer.block(f"if {condition} == 1:"):
+            self._assign(result, args[1])
+        with self.writer.block("else:"):
+            self._nested_case(args[2:], result)
+
+    def _coalesce(self, args: Sequence[Expr]) -> str:
+        result = self.writer.names.fresh("known")
+        if len(args) <= _IN_TURN:
+            self._nested_coalesce(args, result)
+            return result
+        self._assign(result, args[0])
+        for arg in args[1:]:
+            with self.writer.block(f"if {result} == NULL:"):
+                self._assign(result, arg)
         return result
-    op = OPS[expr.op]
-    assert op.kernel is not None, f"{expr.op} is computed before compiled code"
-    if expr.op in _DECISIVE and may_fail(expr.args[1]):
-        # The right side is evaluated only where the left side does not decide.
-        result = writer.names.fresh("decided")
-        writer.line(f"{result} = {write_expression(writer, expr.args[0], variable)}")
-        with writer.block(f"if {result} != {_DECISIVE[expr.op]}:"):
-            right = write_expression(writer, expr.args[1], variable)
-            writer.line(f"{result} = {op.kernel}({result}, {right})")
-        return result
-    arguments = [write_expression(writer, arg, variable) for arg in expr.args]
-    if op.fallible:
-        arguments.append("status")
-    return f"{op.kernel}({', '.join(arguments)})"
+
+    def _nested_coalesce(self, args: Sequence[Expr], result: str) -> None:
+        self._assign(result, args[0])
+        if len(args) > 1:
+            with self.writer.block(f"if {result} == NULL:"):
+                self._nested_coalesce(args[1:], result)
 
 
-def _write_case(writer: Writer, args: Sequence[Expr], result: str, variable: Variable) -> None:
-    """Conditions and values in turn, then the value where no condition holds."""
-    if len(args) == 1:
-        writer.line(f"{result} = {write_expression(writer, args[0], variable)}")
-        return
-    condition = write_expression(writer, args[0], variable)
-    with writer.block(f"if {condition} == 1:"):
-        writer.line(f"{result} = {write_expression(writer, args[1], variable)}")
-    with writer.block("else:"):
-        _write_case(writer, args[2:], result, variable)
-
-
-def _write_coalesce(writer: Writer, args: Sequence[Expr], result: str, variable: Variable) -> None:
-    writer.line(f"{result} = {write_expression(writer, args[0], variable)}")
-    if len(args) > 1:
-        with writer.block(f"if {result} == NULL:"):
-            _write_coalesce(writer, args[1:], result, variable)
+def _branches(args: Sequence[Expr]) -> list[tuple[Expr | None, Expr]]:
+    """Conditions and values of a CASE, those of a CASE after its ELSE included; the last has no condition."""
+    found: list[tuple[Expr | None, Expr]] = []
+    while True:
+        found += zip(args[:-1:2], args[1::2], strict=True)
+        last = args[-1]
+        if not isinstance(last, Call) or last.op != "case":
+            return [*found, (None, last)]
+        args = last.args

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from freshviews.catalog.catalog import AlterView, Catalog, DropTable, Statement, ViewDefs
 from freshviews.catalog.definitions import PlainView, TableDef, ViewDef
+from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.engine.backfill import ROWS, fill
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
@@ -24,7 +25,7 @@ from freshviews.engine.tables.foreign_keys import links_of
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.engine.views.view_state import ViewState
-from freshviews.errors import CatalogError
+from freshviews.errors import CatalogError, PlanError
 from freshviews.plan.crown.tree_choice import NAMED
 from freshviews.sql.statements.script import parse_script
 from freshviews.types.dictionary import Dictionary
@@ -74,28 +75,36 @@ class Draft:
         made = [(key, updates) for key, updates in self._chosen.items() if kept.get(key) == updates]
         return [statement_of(self._views[key].name, updates) for key, updates in made]
 
+    @room()
     def run(self, statements: Iterable[Statement]) -> None:
         """Make and drop what the statements say. Raises CatalogError, PlanError, EvaluationError, OutOfMemory."""
         for statement in statements:
-            if isinstance(statement, TableDef):
-                self._count += 1
-                self.make_table(statement, self._count)
-            elif isinstance(statement, ViewDefs):
-                for view in statement.views:
-                    self.make_view(self._measured_view(view) if self._measured else view)
-            elif isinstance(statement, PlainView):
-                self._plain[statement.name.lower()] = statement
-            elif isinstance(statement, AlterView):
-                self.alter_view(statement.view)
-            elif isinstance(statement, DropTable):
-                self._dropped.append(self._tables.pop(statement.name.lower()))
-            elif statement.name.lower() in self._plain:
-                del self._plain[statement.name.lower()]
-            else:
-                for name in (statement.name, *statement.internal):
-                    self._dropped.append(self._views.pop(name.lower()))
-                    if name.lower() in self._altered:
-                        self._dropped.append(self._altered.pop(name.lower()))
+            try:
+                self._run(statement)
+            except RecursionError:
+                name = statement.view.name if isinstance(statement, ViewDefs | AlterView) else statement.name
+                raise PlanError(f"view {name} cannot be planned: {TOO_DEEP}") from None
+
+    def _run(self, statement: Statement) -> None:
+        if isinstance(statement, TableDef):
+            self._count += 1
+            self.make_table(statement, self._count)
+        elif isinstance(statement, ViewDefs):
+            for view in statement.views:
+                self.make_view(self._measured_view(view) if self._measured else view)
+        elif isinstance(statement, PlainView):
+            self._plain[statement.name.lower()] = statement
+        elif isinstance(statement, AlterView):
+            self.alter_view(statement.view)
+        elif isinstance(statement, DropTable):
+            self._dropped.append(self._tables.pop(statement.name.lower()))
+        elif statement.name.lower() in self._plain:
+            del self._plain[statement.name.lower()]
+        else:
+            for name in (statement.name, *statement.internal):
+                self._dropped.append(self._views.pop(name.lower()))
+                if name.lower() in self._altered:
+                    self._dropped.append(self._altered.pop(name.lower()))
 
     def replay(
         self,
@@ -114,6 +123,7 @@ class Draft:
                     numbers[statement.name] = self._count
         self.remake(catalog, numbers, load, restore)
 
+    @room()
     def remake(
         self,
         catalog: Catalog,

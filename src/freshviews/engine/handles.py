@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from freshviews.catalog.nesting import room
 from freshviews.engine.change import Change, Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.decoding import repeated
@@ -214,6 +215,7 @@ class View(Readable):
             state.want_change()
         return subscription
 
+    @room()
     def explain(self) -> str:
         """Class, reason, strategy, bounds, the program, what is stored and indexed, and whether replanning pays."""
         with self._guard(self._state):

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from freshviews.catalog.catalog import Catalog
+from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.errors import RuleError, SqlError
 from freshviews.rules.definitions import Definition, Known, assignment, definitions_of
 from freshviews.rules.parse import parse_rules
@@ -66,18 +67,26 @@ class RuleScript:
         return RuleError(message.removeprefix(f"line {error.line}, column {error.column}: "), place.line, place.column)
 
 
+@room()
 def script_of(text: str, catalog: Catalog, properties: Mapping[str, str] | None = None) -> RuleScript:
     """Return the CREATE statements of the views that a text of rules defines, each with these properties.
 
     Raises RuleError with line and column.
     """
+    try:
+        return _script_of(text, catalog, properties or {})
+    except RecursionError:
+        raise RuleError(TOO_DEEP) from None
+
+
+def _script_of(text: str, catalog: Catalog, properties: Mapping[str, str]) -> RuleScript:
     definitions, known = definitions_of(parse_rules(text), catalog)
-    reads = Reads(known, (properties or {}).get("freshviews.strategy") == KEEPS_NEGATED)
+    reads = Reads(known, properties.get("freshviews.strategy") == KEEPS_NEGATED)
     written: list[str] = []
     places: list[tuple[int, Place]] = []
     length = 0
     for definition in definitions:
-        for piece, place in _view(definition, reads, properties or {}):
+        for piece, place in _view(definition, reads, properties):
             places.append((length, place))
             written.append(piece)
             length += len(piece)

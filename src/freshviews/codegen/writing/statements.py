@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from freshviews.codegen.scalars import write_expression
+from freshviews.codegen.scalars import where_all, write_expression
 from freshviews.codegen.writer import RESERVED, Module, Writer
 from freshviews.codegen.writing.additions import write_add
 from freshviews.codegen.writing.appending import with_pending
@@ -69,6 +69,16 @@ def write_body(body: Body, context: Context) -> None:
         write_call(context, work)
 
 
+def _write_if(context: Context, statement: If) -> None:
+    """Conditions inside each other, and what runs where they are TRUE."""
+    conditions, body = [statement.condition], statement.body
+    while len(body) == 1 and isinstance(body[0], If):
+        conditions.append(body[0].condition)
+        body = body[0].body
+    with where_all(context.writer, conditions, context.variable):
+        context.body(body)
+
+
 def write_statement(statement: Statement, context: Context, before: Statement | None = None) -> Context:
     """Write one statement; return the context of the statements after it. ``before``: the statement before it."""
     own = context.instead.get(type(statement))
@@ -79,10 +89,8 @@ def write_statement(statement: Statement, context: Context, before: Statement | 
         case Let(variable, expr):
             code = write_expression(context.writer, expr, context.variable)
             context.line(f"{context.variable(variable)} = {code}")
-        case If(condition, body):
-            code = write_expression(context.writer, condition, context.variable)
-            with context.block(f"if {code} == 1:"):
-                context.body(body)
+        case If():
+            _write_if(context, statement)
         case Changed(body):
             with context.block("if wanted:"):
                 context.body(body)

@@ -13,7 +13,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 from freshviews.codegen.layout import STATUS, STATUS_ERROR, STATUS_ROW
-from freshviews.codegen.scalars import write_expression
+from freshviews.codegen.scalars import where_all, write_expression
 from freshviews.codegen.writer import Module, Writer
 from freshviews.codegen.writing.ahead import write_ahead, write_until
 from freshviews.codegen.writing.appending import appended, entered, touched
@@ -22,7 +22,7 @@ from freshviews.codegen.writing.prologue import write_prologue, write_steps
 from freshviews.codegen.writing.rebalancing import write_expecting, write_settling
 from freshviews.codegen.writing.repeated import LONG, size
 from freshviews.codegen.writing.statements import begin
-from freshviews.expr.nodes import Expr, columns_of
+from freshviews.expr.nodes import columns_of
 from freshviews.kernel.output.buffer import COUNT as BUFFER_COUNT
 from freshviews.program.program import Program, Trigger
 from freshviews.program.statements import Add, Body
@@ -74,7 +74,8 @@ def write_trigger(
             context.line("m = load(m_at, i * m_stride)")
             for name in raw.values():
                 context.line(f"{name} = load({name}_at, i * {name}_stride)")
-            _write_row(context, trigger, raw, trigger.filters)
+            with where_all(context.writer, trigger.filters, raw.__getitem__):
+                _write_row(context, trigger, raw)
             with context.block(f"if load(status, {STATUS_ERROR}) != 0 and load(status, {STATUS_ROW}) < 0:"):
                 context.line(f"store(status, {STATUS_ROW}, i)")
         write_settling(context)
@@ -106,13 +107,8 @@ def _write_appending(context: Context, trigger: Trigger) -> Context:
     return replace(context, appends=appends)
 
 
-def _write_row(context: Context, trigger: Trigger, raw: dict[str, str], filters: tuple[Expr, ...]) -> None:
-    """Filters first, then the parameters that the body uses, then the body."""
-    if filters:
-        code = write_expression(context.writer, filters[0], raw.__getitem__)
-        with context.block(f"if {code} == 1:"):
-            _write_row(context, trigger, raw, filters[1:])
-        return
+def _write_row(context: Context, trigger: Trigger, raw: dict[str, str]) -> None:
+    """The parameters that the body uses, then the body."""
     used = _variables_used(trigger)
     for parameter in trigger.parameters:
         if parameter.name in used:

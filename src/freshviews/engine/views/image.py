@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from freshviews.catalog.nesting import room
 from freshviews.codegen.module import hash_of
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.engine.codes.code_batch import Codes
@@ -93,6 +94,7 @@ def read_image(
     return stored
 
 
+@room()
 def identity_of(state: BlockState) -> str:
     """The text that must be equal for an image to fit a state: the printed program, and its views in full.
 

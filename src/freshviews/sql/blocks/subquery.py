@@ -104,12 +104,13 @@ class Names:
 
 def terms_of(condition: Node) -> Iterator[Node]:
     """The terms that AND joins."""
-    inner = condition.unnest()
-    if isinstance(inner, exp.And):
-        yield from terms_of(inner.this)
-        yield from terms_of(inner.expression)
-    else:
-        yield inner
+    ahead = [condition]
+    while ahead:
+        inner = ahead.pop().unnest()
+        if isinstance(inner, exp.And):
+            ahead += [inner.expression, inner.this]
+        else:
+            yield inner
 
 
 def has_subquery(node: Node) -> bool:

@@ -163,9 +163,9 @@ class Binder:
             self._refuse_quantified(node)
             return logic.compare(COMPARISONS[type(node)], self.bind(node.this), self.bind(node.expression))
         if isinstance(node, exp.And):
-            return logic.both(self.bind(node.this), self.bind(node.expression))
+            return logic.all_of(self._terms(node))
         if isinstance(node, exp.Or):
-            return logic.either(self.bind(node.this), self.bind(node.expression))
+            return logic.one_of(self._terms(node))
         if isinstance(node, exp.Not):
             return logic.negation(self.bind(node.this))
         if isinstance(node, exp.Is):
@@ -183,6 +183,15 @@ class Binder:
         if isinstance(node, (exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)):
             return self._like(node)
         return self._special(node)
+
+    def _terms(self, node: exp.Connector) -> list[Expr]:
+        """The terms of a chain of AND, or of OR, bound. A part of it that ``group`` stands for is one term."""
+        terms = [node.expression]
+        left = node.this
+        while type(left) is type(node) and (self.group is None or self.group(left) is None):
+            terms.append(left.expression)
+            left = left.this
+        return [self.bind(term) for term in (left, *reversed(terms))]
 
     def _special(self, node: Node) -> Expr:
         if isinstance(node, exp.Case):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 
 from freshviews.expr.nodes import Call, Expr, Literal
@@ -86,6 +86,22 @@ def negation(a: Expr) -> Expr:
     return call("not", (a,), BOOLEAN)
 
 
+SHORT = 16
+"""Terms of AND or OR that are joined one after the other; more of them are a balanced tree, which nests less."""
+
+
+def one_of(terms: Sequence[Expr]) -> Expr:
+    """OR of the terms."""
+    return _joined(either, terms) if terms else FALSE
+
+
+def _joined(join: Callable[[Expr, Expr], Expr], terms: Sequence[Expr]) -> Expr:
+    if len(terms) <= SHORT:
+        return reduce(join, terms)
+    middle = len(terms) // 2
+    return join(_joined(join, terms[:middle]), _joined(join, terms[middle:]))
+
+
 def any_of(terms: Sequence[Expr]) -> Expr:
     """OR of the terms as a balanced tree, so that a long IN list does not nest deeply."""
     if len(terms) <= 2:
@@ -111,7 +127,8 @@ def conjuncts_of(expr: Expr) -> tuple[Expr, ...]:
 
 
 def all_of(terms: Sequence[Expr]) -> Expr:
-    return reduce(both, terms) if terms else TRUE
+    """AND of the terms."""
+    return _joined(both, terms) if terms else TRUE
 
 
 def choose(branches: Sequence[tuple[Expr, Expr]], otherwise: Expr) -> Expr:

@@ -25,6 +25,7 @@ from freshviews.catalog.catalog import (
     unknown,
 )
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
+from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.sql.blocks.block import with_query_names
 from freshviews.sql.blocks.bound import Bound
 from freshviews.sql.blocks.limit import has_limit
@@ -46,6 +47,7 @@ _ACCEPTED = (
 )
 
 
+@room()
 def parse_script(text: str, catalog: Catalog) -> list[Statement]:
     """Return the statements of a script, in order. A statement that IF [NOT] EXISTS makes void is left out.
 
@@ -55,7 +57,11 @@ def parse_script(text: str, catalog: Catalog) -> list[Statement]:
     sql = SqlText(text)
     statements: list[Statement] = []
     for node in parse(sql):
-        for statement in _statements(sql, node, catalog):
+        try:
+            made = _statements(sql, node, catalog)
+        except RecursionError:
+            raise sql.error(node, TOO_DEEP) from None
+        for statement in made:
             statements.append(statement)
             catalog = catalog.after(statement)
     return statements

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from sqlglot import TokenType, exp
+from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import ErrorLevel, ParseError, TokenError
 from sqlglot.parsers.spark import SparkParser
 
+from freshviews.catalog.nesting import DEPTH, TOO_DEEP
 from freshviews.errors import SqlError, UnsupportedSql
 
 Node = exp.Expr
@@ -179,7 +180,10 @@ def parse(sql: SqlText) -> list[Node]:
                     f"a number of {len(token.text)} characters; a number has at most {LONGEST_NUMBER}",
                     *sql.place(token.start),
                 )
+        _check_brackets(sql, tokens)
         trees = parser.parse(tokens, sql.text)
+    except RecursionError:
+        raise SqlError(TOO_DEEP, *(sql.place(parser._curr.start) if parser._curr else (0, 0))) from None
     except TokenError as error:
         raise _token_error(sql, str(error.__cause__ or error)) from None
     except ParseError as error:
@@ -187,7 +191,36 @@ def parse(sql: SqlText) -> list[Node]:
         place = sql.place(parser.failed_at) if parser.failed_at is not None else (0, 0)
         near = _word(sql.text, parser.failed_at)
         raise SqlError(f"{message}, at {near!r}" if near else str(message), *place) from None
-    return [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
+    found = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
+    for tree in found:
+        _check_depth(sql, tree)
+    return found
+
+
+_OPENING = (TokenType.L_PAREN, TokenType.CASE)
+_CLOSING = (TokenType.R_PAREN, TokenType.END)
+_LEVELS = (exp.Func, exp.Unary, exp.Binary, exp.Subquery)
+
+
+def _check_brackets(sql: SqlText, tokens: list[Token]) -> None:
+    """Refuse what nests more deeply than the parser can follow, before it tries."""
+    depth = 0
+    for token in tokens:
+        depth += (token.token_type in _OPENING) - (token.token_type in _CLOSING)
+        if depth > DEPTH:
+            raise SqlError(TOO_DEEP, *sql.place(token.start))
+
+
+def _check_depth(sql: SqlText, tree: Node) -> None:
+    """Refuse more than DEPTH calls, operators and subqueries inside each other."""
+    below = [(tree, 0)]
+    while below:
+        node, depth = below.pop()
+        if isinstance(node, _LEVELS) and not isinstance(node, exp.If | exp.Paren):
+            depth += not (isinstance(node, exp.Connector) and type(node.parent) is type(node))
+            if depth > DEPTH:
+                raise sql.error(node, TOO_DEEP)
+        below += [(child, depth) for child in node.iter_expressions()]
 
 
 def _token_error(sql: SqlText, message: str) -> SqlError:

@@ -1,0 +1,166 @@
+"""Texts that nest deeply work to a stated depth, and beyond it are refused with their place; long chains have no depth.
+
+All of it runs as plain Python: what is tested is the recursion of Python.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import Any
+
+import pytest
+
+import freshviews as fv
+from freshviews.catalog.nesting import DEPTH, FRAMES, room
+
+pytestmark = pytest.mark.plain_python(only=True)
+
+TABLE = "CREATE TABLE t (a INT, b STRING, p BOOLEAN)"
+ROWS = [(1, "x", True), (2, "y", False), (None, None, None)]
+
+
+def rows_of(query: str) -> list[Any]:
+    db = fv.Database()
+    db.execute(TABLE)
+    db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+    db.insert("t", ROWS)
+    assert db.view("v").explain()
+    return sorted(db.view("v"), key=repr)
+
+
+def nested(before: str, inside: str, after: str, depth: int) -> str:
+    return before * depth + inside + after * depth
+
+
+DEEP = {
+    "parentheses": ("SELECT {} FROM t", "(", "a", ")", [(1,), (2,), (None,)]),
+    "calls": ("SELECT {} FROM t", "abs(", "a", ")", [(1,), (2,), (None,)]),
+    "strings": ("SELECT {} FROM t", "upper(", "b", ")", [("X",), ("Y",), (None,)]),
+    "operators in parentheses": ("SELECT {} FROM t", "(0 + ", "a", ")", [(1,), (2,), (None,)]),
+    "a chain of +": ("SELECT {} FROM t", "0 + ", "a", "", [(1,), (2,), (None,)]),
+    "a chain of ||": ("SELECT {} FROM t", "'' || ", "b", "", [("x",), ("y",), (None,)]),
+    "signs": ("SELECT {} FROM t", "- ", "a", "", None),
+    "NOT": ("SELECT a FROM t WHERE {}", "NOT ", "p", "", None),
+    "COALESCE": ("SELECT {} FROM t", "coalesce(", "a", ", 7)", [(1,), (2,), (7,)]),
+    "CASE in ELSE": ("SELECT {} FROM t", "CASE WHEN a > 2 THEN 9 ELSE ", "a", " END", [(1,), (2,), (None,)]),
+    "CAST": ("SELECT {} FROM t", "CAST(", "a", " AS INT)", [(1,), (2,), (None,)]),
+    "WHERE": ("SELECT a FROM t WHERE {}", "(", "a = 1", ")", [(1,)]),
+    "groups": ("SELECT {0} AS g, COUNT(*) FROM t GROUP BY {0}", "abs(", "a", ")", [(1, 1), (2, 1), (None, 1)]),
+    "sums": ("SELECT SUM({}) FROM t", "abs(", "a", ")", [(3,)]),
+    "HAVING": ("SELECT b FROM t GROUP BY b HAVING {} = 1", "abs(", "SUM(a)", ")", [("x",)]),
+    "subqueries": ("SELECT a FROM {}", "(SELECT a FROM ", "t", ") AS s", [(1,), (2,), (None,)]),
+}
+
+
+@pytest.mark.parametrize("what", DEEP)
+def test_190_levels_work(what: str) -> None:
+    query, before, inside, after, expected = DEEP[what]
+    found = rows_of(query.format(nested(before, inside, after, 190)))
+    if expected is not None:
+        assert found == expected
+    else:
+        assert found == rows_of(query.format(inside))
+
+
+@pytest.mark.parametrize(
+    ("what", "levels"), [*((what, DEPTH + 3) for what in DEEP), ("calls", 5_000), ("NOT", 5_000), ("signs", 5_000)]
+)
+def test_more_than_200_levels_are_refused_with_their_place(what: str, levels: int) -> None:
+    query, before, inside, after, _ = DEEP[what]
+    with pytest.raises(fv.SqlError, match="more than 200 levels of nesting; put a part of it into a view") as caught:
+        rows_of(query.format(nested(before, inside, after, levels)))
+    assert caught.value.line == 1 and caught.value.column > 1
+
+
+def test_cases_in_then_work_as_far_as_the_code_of_python_nests() -> None:
+    assert rows_of(f"SELECT {nested('CASE WHEN a > 0 THEN ', 'a', ' END', 80)} FROM t") == [(1,), (2,), (None,)]
+    with pytest.raises(fv.PlanError, match="nests more deeply than Python takes"):
+        rows_of(f"SELECT {nested('CASE WHEN a > 0 THEN ', 'a', ' END', 150)} FROM t")
+
+
+def chain(word: str, term: str, count: int) -> str:
+    return f" {word} ".join(term.format(i) for i in range(1, count + 1))
+
+
+@pytest.mark.parametrize("count", [400])
+def test_a_chain_of_and_or_or_is_one_level(count: int) -> None:
+    assert rows_of(f"SELECT a FROM t WHERE {chain('OR', 'a = {}', count)}") == [(1,), (2,)]
+    assert rows_of(f"SELECT a FROM t WHERE {chain('AND', 'a <> 1 + {}', count)}") == [(1,)]
+    assert rows_of(f"SELECT a, {chain('AND', 'a <> 1 + {}', count)} FROM t WHERE a > 0") == [(1, True), (2, False)]
+    assert rows_of(f"SELECT b FROM t GROUP BY b HAVING {chain('AND', 'SUM(a) <> 1 + {}', 100)}") == [("x",)]
+    assert rows_of(f"SELECT t.a FROM t JOIN t u ON t.a = u.a AND {chain('AND', 't.a + u.a <> 3 + {}', 50)}") == [(1,)]
+
+
+def test_a_group_within_a_chain_is_still_the_group() -> None:
+    query = "SELECT p AND a > 0 AND COUNT(*) > 0 AS x FROM t GROUP BY p AND a > 0"
+    assert rows_of(query) == [(False,), (None,), (True,)]
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 100])
+def test_long_lists_of_branches_are_what_short_ones_are(count: int) -> None:
+    """Branches are written inside each other up to 8, and in turn above that."""
+    tests = " ".join(f"WHEN a = {i} THEN {i} * 10" for i in range(1, count + 1))
+    by_hand = [(a * 10 if a is not None and a <= count else -1,) for a, _, _ in ROWS]
+    assert rows_of(f"SELECT CASE {tests} ELSE -1 END FROM t") == sorted(by_hand, key=repr)
+    assert rows_of(f"SELECT CASE {tests} END FROM t WHERE a = 1") == [(10,)]
+    terms = ", ".join(f"nullif(a, {i})" for i in range(1, count + 1))
+    by_hand = [(None if a is None or count == a == 1 else a,) for a, _, _ in ROWS]
+    assert rows_of(f"SELECT coalesce({terms}) FROM t") == sorted(by_hand, key=repr)
+
+
+def test_a_branch_that_is_not_reached_is_not_computed() -> None:
+    tests = " ".join(f"WHEN a = {i} THEN {i}" for i in range(1, 20))
+    assert rows_of(f"SELECT CASE {tests} ELSE 1 div (a - 1) END FROM t WHERE a = 1") == [(1,)]
+    never = " AND ".join(["a > 1", *(f"a <> {i}" for i in range(10, 20)), "1 div (a - 1) = 1"])
+    assert rows_of(f"SELECT a FROM t WHERE {never}") == [(2,)]
+
+
+def rules_of(body: str) -> list[Any]:
+    db = fv.Database()
+    db.execute("CREATE TABLE t (a INT, b INT)")
+    db.rule(f"v(a, c) <- {body}.")
+    db.insert("t", [(1, 2)])
+    return list(db.view("v"))
+
+
+def test_rules_nest_as_deeply() -> None:
+    assert rules_of(f"t(a, b), c = {nested('(', 'a', ')', 190)}") == [(1, 1)]
+    assert rules_of(f"t(a, b), c = {nested('(1 + ', 'a', ')', 190)}") == [(1, 191)]
+    assert rules_of(f"t(a, c), {nested('(', 'c < 3; c > 5', ')', 190)}") == [(1, 2)]
+    with pytest.raises(fv.RuleError, match="more than 200 levels of nesting"):
+        rules_of(f"t(a, b), c = {nested('(1 + ', 'a', ')', 300)}")
+    with pytest.raises(fv.RuleError, match="more than 200 levels of nesting"):
+        rules_of(f"t(a, c), {nested('(', 'c < 3; c > 5', ')', 5_000)}")
+
+
+def test_the_recursion_limit_is_raised_only_inside() -> None:
+    before = sys.getrecursionlimit()
+    rows_of(f"SELECT {nested('abs(', 'a', ')', 190)} FROM t")
+    assert sys.getrecursionlimit() == before
+    inside, go_on = threading.Event(), threading.Event()
+
+    def stay() -> None:
+        with room():
+            inside.set()
+            go_on.wait(60)
+
+    thread = threading.Thread(target=stay)
+    thread.start()
+    inside.wait(60)
+    with room():
+        assert sys.getrecursionlimit() == FRAMES
+    assert sys.getrecursionlimit() == FRAMES
+    go_on.set()
+    thread.join()
+    assert sys.getrecursionlimit() == before
+
+
+def test_a_durable_view_that_nests_deeply_is_read_back(tmp_path: Any) -> None:
+    with fv.Database(tmp_path) as db:
+        db.execute(TABLE)
+        db.execute(f"CREATE MATERIALIZED VIEW v AS SELECT {nested('abs(', 'a', ')', 190)} AS x FROM t")
+        db.insert("t", ROWS)
+        db.snapshot()
+    with fv.Database(tmp_path) as db:
+        assert sorted(db.view("v"), key=repr) == [(1,), (2,), (None,)]
