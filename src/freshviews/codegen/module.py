@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from freshviews.errors import PlanError
 from freshviews.kernel.cache import SYMBOL_PREFIX, cache_folder, symbols
 from freshviews.kernel.memory import mem
 
@@ -99,11 +98,5 @@ def _load(source: str, digest: str) -> ModuleType:
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
-    try:
-        spec.loader.exec_module(module)
-    except (SyntaxError, RecursionError) as error:
-        raise PlanError(
-            f"the code of the view nests more deeply than Python takes ({error.args[0]}); put a part of the query into "
-            "a view of its own"
-        ) from None
+    spec.loader.exec_module(module)
     return module
