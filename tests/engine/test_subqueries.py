@@ -16,6 +16,10 @@ pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(16)]
 
 TABLES = {"r": ("a", "b"), "s": ("a", "b", "c"), "t": ("k", "v")}
 QUERIES = [
+    "SELECT CASE WHEN a IN (SELECT c FROM s) THEN 1 ELSE 0 END AS x, COUNT(*) AS n FROM r GROUP BY "
+    "CASE WHEN a IN (SELECT c FROM s) THEN 1 ELSE 0 END",
+    "SELECT a, COUNT(*) AS n FROM r GROUP BY a HAVING a IN (SELECT c FROM s)",
+    "SELECT x.a, t.v FROM (SELECT a, (SELECT COUNT(*) FROM s WHERE s.a = r.a) n FROM r) x LEFT JOIN t ON t.k = x.n",
     "SELECT a, (SELECT COUNT(*) FROM s WHERE s.a = r.a) AS n FROM r",
     "SELECT a, (SELECT SUM(c) + 1 FROM s WHERE s.a = r.a) AS n, b FROM r",
     "SELECT a, COALESCE((SELECT MAX(c) FROM s WHERE s.a = r.a), 7) AS n FROM r",

@@ -525,13 +525,18 @@ class _SelectBinder:
 
     def _subquery(self, node: Node, bind: Callable[[Node], Expr]) -> Expr:
         """The value of a subquery: of a row of the join, or of a group."""
+        known = self._value_of_row(node)
+        if known is not None:
+            return known
+        self.asked.append(self._subqueries(Joined(scope=self.scope)).ask(node, bind))
+        return subquery_ref(len(self.asked) - 1, self.asked[-1].type)
+
+    def _value_of_row(self, node: Node) -> Expr | None:
+        """The value of a subquery that is one of the rows of the join, or equal to one of GROUP BY."""
         group = self.node.args.get("group")
         same_group = [] if group is None else [one for one in group.find_all(type(node)) if one == node]
         name = next((self.values[id(one)] for one in (node, *same_group) if id(one) in self.values), None)
-        if name is not None:
-            return next(entry.expr for entry in self.scope.entries if entry.name == name)
-        self.asked.append(self._subqueries(Joined(scope=self.scope)).ask(node, bind))
-        return subquery_ref(len(self.asked) - 1, self.asked[-1].type)
+        return next((entry.expr for entry in self.scope.entries if entry.name == name), None)
 
     def _with_subqueries(self, select: Select) -> Select:
         """A grouped SELECT as a view of its groups and aggregates, joined with its subqueries."""
@@ -656,7 +661,14 @@ class _SelectBinder:
         denote a column of the list before one of FROM."""
         text = self.views.text
         known = {key(group.expr) for group in groups}
-        binder = Binder(text, lambda c: scope.resolve(text, c), "SELECT")
+
+        def subquery(node: Node, bind: Callable[[Node], Expr]) -> Expr:
+            value = self._value_of_row(node)
+            if value is None:
+                raise text.error(node, "a subquery of the groups, which is no group")
+            return value
+
+        binder = Binder(text, lambda c: scope.resolve(text, c), "SELECT", subquery=subquery)
 
         def is_group(part: Node) -> bool:
             if sets is not None:
