@@ -16,6 +16,10 @@ pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(16)]
 
 TABLES = {"r": ("a", "b"), "s": ("a", "b", "c"), "t": ("k", "v")}
 QUERIES = [
+    "SELECT r.a, s.c FROM r JOIN s ON r.a = s.a AND s.c > (SELECT AVG(c) FROM s)",
+    "SELECT r.a, s.c, t.v FROM r JOIN s ON r.a = s.a AND EXISTS (SELECT 1 FROM t WHERE t.k = s.c) "
+    "LEFT JOIN t ON t.k = r.b",
+    "SELECT r.a, s.c FROM r LEFT JOIN t ON t.k = r.b JOIN s ON (r.a = s.a OR t.v NOT IN (SELECT c FROM s))",
     "SELECT CASE WHEN a IN (SELECT c FROM s) THEN 1 ELSE 0 END AS x, COUNT(*) AS n FROM r GROUP BY "
     "CASE WHEN a IN (SELECT c FROM s) THEN 1 ELSE 0 END",
     "SELECT a, COUNT(*) AS n FROM r GROUP BY a HAVING a IN (SELECT c FROM s)",

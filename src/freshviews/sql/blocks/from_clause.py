@@ -28,6 +28,7 @@ from freshviews.sql.blocks.outer_join import (
     loosened,
     semi_join,
 )
+from freshviews.sql.blocks.subquery import has_subquery, terms_of
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import Fault, renamed
 from freshviews.sql.expressions.expression import Binder
@@ -56,6 +57,10 @@ class FromBinder:
     subquery: Subquery
     views: Views
     read: Read
+    asked: list[Node] = field(default_factory=list)
+    """Terms of ON with subqueries, of inner joins: they are as good as terms of WHERE."""
+    _inner: list[exp.Join] = field(default_factory=list)
+    """The inner joins whose ON is as good as WHERE: no outer join makes NULLs of their rows."""
     _taken: list[str] = field(default_factory=list)
     """Aliases that the user wrote, and those that were made; a made alias avoids them."""
     _used: list[str] = field(default_factory=list)
@@ -67,6 +72,8 @@ class FromBinder:
         if first is None:
             return Joined((self.views.one_row(),))
         joins = select.args.get("joins") or ()
+        if not any(_kind(join) in ("right", "full") for join in joins):
+            self._inner.extend(join for join in joins if _kind(join) == "inner")
         self._taken.extend(_written_aliases([first.this, *(join.this for join in joins)]))
         joined = self._item(first.this)
         for group in self._comma_groups(joins):
@@ -141,8 +148,13 @@ class FromBinder:
         if on is None:
             return (), ()
         scope = left.beside(right)
-        condition = Binder(self.text, lambda c: scope.resolve(self.text, c), "ON").condition(on)
-        return logic.conjuncts_of(condition), ()
+        binder = Binder(self.text, lambda c: scope.resolve(self.text, c), "ON")
+        if not has_subquery(on) or not any(join is one for one in self._inner):
+            return logic.conjuncts_of(binder.condition(on)), ()
+        asked = [term for term in terms_of(on) if has_subquery(term)]
+        self.asked.extend(asked)
+        others = [term for term in terms_of(on) if not any(term is one for one in asked)]
+        return tuple(c for term in others for c in logic.conjuncts_of(binder.condition(term))), ()
 
     def _shared(self, join: exp.Join, name: str, left: Scope, right: Scope) -> Expr:
         sides = []

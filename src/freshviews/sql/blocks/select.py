@@ -469,8 +469,9 @@ class _SelectBinder:
         )
         joined = binder.bind(self.node)
         where = self.node.args.get("where")
-        if where is not None:
-            joined = self._where(joined, where.this)
+        terms = [*binder.asked, *([] if where is None else [where.this])]
+        if terms:
+            joined = self._where(joined, terms)
         joined = self._with_values(joined)
         read = columns_read(self.node, False)
         if read is not None:
@@ -482,13 +483,14 @@ class _SelectBinder:
         never_null = frozenset[str]().union(*map(rejects_null, joined.conjuncts))
         return replace(joined, scope=joined.scope.knowing(never_null))
 
-    def _where(self, joined: Joined, where: Node) -> Joined:
+    def _where(self, joined: Joined, where: Sequence[Node]) -> Joined:
         """Add the predicates of WHERE to the join; subqueries become joins or absent sources."""
         text = self.views.text
         names = Names(text, joined.scope, self.around)
-        asking = [term for term in terms_of(where) if has_subquery(term)]
+        asking = [term for whole in where for term in terms_of(whole) if has_subquery(term)]
+        plain = [t for whole in where for t in (terms_of(whole) if asking else [whole]) if not has_subquery(t)]
         conjuncts: list[Expr] = []
-        for term in [one for one in terms_of(where) if one not in asking] if asking else [where]:
+        for term in plain:
             conjuncts += logic.conjuncts_of(Binder(text, names, "WHERE").condition(term))
         if asking:
             known = frozenset[str]().union(*map(rejects_null, (*joined.conjuncts, *conjuncts)))
