@@ -5,6 +5,7 @@ All of it runs as plain Python: what is tested is the recursion of Python.
 
 from __future__ import annotations
 
+import pickle
 import sys
 import threading
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 import freshviews as fv
 from freshviews.catalog.nesting import DEPTH, FRAMES, room
+from freshviews.sql import Catalog, parse_script
 
 pytestmark = pytest.mark.plain_python(only=True)
 
@@ -149,6 +151,16 @@ def test_the_recursion_limit_is_raised_only_inside() -> None:
     go_on.set()
     thread.join()
     assert sys.getrecursionlimit() == before
+
+
+def test_definitions_that_nest_deeply_are_pickled_where_there_is_room() -> None:
+    query = f"SELECT {nested('abs(', 'a', ')', 190)} AS x FROM t"
+    made = parse_script(f"{TABLE}; CREATE MATERIALIZED VIEW v AS {query}", Catalog())
+    with room():
+        data = pickle.dumps(made)
+    copy = pickle.loads(data)
+    with room():
+        assert copy == made
 
 
 def test_a_durable_view_that_nests_deeply_is_read_back(tmp_path: Any) -> None:

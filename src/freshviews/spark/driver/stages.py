@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from freshviews.catalog.nesting import room
 from freshviews.errors import OtherProgram
 from freshviews.spark.layout.layout import MERGE, Layout
 from freshviews.spark.state.arrow_files import read_all
@@ -64,7 +65,8 @@ def through_cells(
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return run(task, batches)
 
-    return sent.mapInArrow(work, "result string")
+    with room():  # The task is pickled, which recurses as deeply as the expressions of its views.
+        return sent.mapInArrow(work, "result string")
 
 
 def results_of(found: DataFrame) -> Results:
