@@ -104,3 +104,31 @@ def test_conditions_over_many_columns_are_planned_in_a_second() -> None:
         "days(day INT, year INT)",
     ]
     plan(tables, DEMOGRAPHICS, 1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "select", "seconds"),
+    [
+        pytest.param(2000, "SELECT * FROM t", 2, id="2,000 columns"),
+        pytest.param(200, "SELECT * FROM t NATURAL JOIN u", 1, id="NATURAL JOIN by 200 columns"),
+        pytest.param(200, "SELECT t.*, COUNT(*) AS n FROM t GROUP BY ALL", 1, id="groups"),
+        pytest.param(300, "SELECT t.*, u.c1 AS d FROM t JOIN u ON t.c0 = u.c0", 1, id="JOIN of 300 columns"),
+    ],
+)
+def test_wide_tables_are_planned_fast(columns: int, select: str, seconds: float) -> None:
+    named = ", ".join(f"c{i} BIGINT" for i in range(columns))
+    plan([f"t({named})", f"u({named})"], select, seconds)
+
+
+def test_a_chain_of_21_tables_is_planned_in_a_second() -> None:
+    tables = [f"t{i}(a{i} BIGINT, a{i + 1} BIGINT)" for i in range(21)]
+    joins = " ".join(f"JOIN t{i} USING (a{i})" for i in range(1, 21))
+    explained = plan(tables, f"SELECT COUNT(*) AS n FROM t0 {joins}", 1)
+    assert "order     greedy, over 20 variables" in explained
+
+
+def test_a_script_of_many_tables_is_read_fast() -> None:
+    db = Database()
+    with Counted(SECOND):
+        db.execute(";".join(f"CREATE TABLE t{i} (a BIGINT, b STRING)" for i in range(1000)))
+    assert len(db.tables) == 1000

@@ -162,7 +162,8 @@ def unknown(kind: str, name: str, known: Iterable[str], table: str = "") -> str:
 
 
 def column_named(columns: Iterable[ColumnDef], name: str) -> ColumnDef | None:
-    return next((column for column in columns if same(column.name, name)), None)
+    wanted = name.lower()
+    return next((column for column in columns if column.name.lower() == wanted), None)
 
 
 def _by_name(definitions: Mapping[str, Named]) -> dict[str, Named]:

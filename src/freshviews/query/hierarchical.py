@@ -21,7 +21,9 @@ from freshviews.query.hypergraph import Hypergraph
 def crossing_pair(graph: Hypergraph) -> tuple[str, str] | None:
     """The first two variables whose atom sets overlap without nesting; None if there are none."""
     atoms = {v: graph.edge_names(v) for v in graph.variables}
-    for one, other in combinations(graph.variables, 2):
+    # Of the variables of the same atoms the first stands for all.
+    first = {names: v for v, names in reversed(atoms.items())}
+    for one, other in combinations((v for v, names in atoms.items() if first[names] == v), 2):
         if atoms[one] & atoms[other] and not atoms[one] <= atoms[other] and not atoms[other] <= atoms[one]:
             return one, other
     return None
@@ -30,8 +32,10 @@ def crossing_pair(graph: Hypergraph) -> tuple[str, str] | None:
 def buried_free(graph: Hypergraph) -> tuple[str, str] | None:
     """The first (free, bound) pair where the bound variable's atoms properly contain the free one's."""
     atoms = {v: graph.edge_names(v) for v in graph.variables}
-    for free in graph.variables:
-        for bound in graph.variables:
+    first = {(names, v in graph.free): v for v, names in reversed(atoms.items())}
+    variables = [v for v, names in atoms.items() if first[names, v in graph.free] == v]
+    for free in variables:
+        for bound in variables:
             if free in graph.free and bound not in graph.free and atoms[free] < atoms[bound]:
                 return free, bound
     return None

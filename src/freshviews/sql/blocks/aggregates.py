@@ -33,6 +33,7 @@ class Collector:
 
     def __init__(self, scalar: Binder, grouped: bool, grouping: Callable[[Node], Expr]) -> None:
         self.calls: list[AggregateCall] = []
+        self._places: dict[tuple[object, ...], int] = {}
         self._scalar = replace(scalar, clause="an aggregate function")
         self._grouped = grouped
         self._grouping = grouping
@@ -54,12 +55,10 @@ class Collector:
         return aggregate_ref(self._place(call), call, self._grouped)
 
     def _place(self, call: AggregateCall) -> int:
-        wanted = _identity(call)
-        for index, known in enumerate(self.calls):
-            if _identity(known) == wanted:
-                return index
-        self.calls.append(call)
-        return len(self.calls) - 1
+        place = self._places.setdefault(_identity(call), len(self.calls))
+        if place == len(self.calls):
+            self.calls.append(call)
+        return place
 
     def _call(self, node: Node) -> AggregateCall:
         keep: Callable[[Expr], Expr] = _as_is

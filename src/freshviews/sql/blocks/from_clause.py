@@ -140,7 +140,7 @@ class FromBinder:
         """The predicates of ON, USING or NATURAL, and the names of the columns that the last two join by."""
         names = [column.name for column in join.args.get("using") or ()]
         if (join.method or "").upper() == "NATURAL":
-            names = [e.name for e in left.visible if any(same(e.name, r.name) for r in right.visible)]
+            names = [e.name for e in left.visible if right.named(e.name)]
         if names:
             shared = tuple(dict.fromkeys(names))
             return tuple(self._shared(join, name, left, right) for name in shared), shared
@@ -159,7 +159,7 @@ class FromBinder:
     def _shared(self, join: exp.Join, name: str, left: Scope, right: Scope) -> Expr:
         sides = []
         for scope, side in ((left, "left"), (right, "right")):
-            found = [entry for entry in scope.visible if same(entry.name, name)]
+            found = scope.named(name)
             if len(found) != 1:
                 known = "" if found else near(name, (e.name for e in scope.visible))
                 how_many = "two columns" if found else "no column"

@@ -175,10 +175,12 @@ def _classes(equalities: Sequence[Call], filters: dict[str, list[Expr]], order: 
         parent[right] = left
     strict = {root(key(e.args[0])) for e in equalities if e.op != "null_safe_eq"}
     classes: list[Shared] = []
-    for start in [known for known in parent if root(known) == known]:
+    grouped: dict[_Key, list[Expr]] = {known: [] for known in parent if root(known) == known}
+    for known, term in terms.items():
+        grouped[root(known)].append(term)
+    for start, found in grouped.items():
         members: dict[str, Expr] = {}
         others: list[Expr] = []
-        found = [term for known, term in terms.items() if root(known) == start]
         for term in sorted(found, key=lambda t: order.index(next(iter(aliases_in(t))))):
             (alias,) = aliases_in(term)
             if alias in members:

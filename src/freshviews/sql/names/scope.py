@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -69,6 +70,28 @@ class Scope:
     visible: tuple[Entry, ...] = ()
     aliases: Mapping[str, Expr] = field(default_factory=dict)
 
+    @cached_property
+    def _visible_by_name(self) -> Mapping[str, list[Entry]]:
+        """The visible columns by name in lower case."""
+        found: dict[str, list[Entry]] = {}
+        for entry in self.visible:
+            found.setdefault(entry.name.lower(), []).append(entry)
+        return found
+
+    @cached_property
+    def _by_table(self) -> Mapping[str, dict[str, list[Entry]]]:
+        """All columns by table and name in lower case."""
+        found: dict[str, dict[str, list[Entry]]] = {}
+        for entry in self.entries:
+            found.setdefault(entry.alias.lower(), {}).setdefault(entry.name.lower(), []).append(entry)
+        return found
+
+    def named(self, name: str, table: str = "") -> list[Entry]:
+        """The columns that a name denotes: of a table, or of those that need none."""
+        if table:
+            return self._by_table.get(table.lower(), {}).get(name.lower(), [])
+        return self._visible_by_name.get(name.lower(), [])
+
     @property
     def tables(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(entry.alias for entry in self.entries if entry.alias))
@@ -102,10 +125,7 @@ class Scope:
 
     def find(self, node: exp.Column) -> Entry | None:
         """The column of FROM that a name denotes; None if there is none or several."""
-        if node.table:
-            found = [e for e in self.entries if same(e.alias, node.table) and same(e.name, node.name)]
-        else:
-            found = [e for e in self.visible if same(e.name, node.name)]
+        found = self.named(node.name, node.table)
         return found[0] if len(found) == 1 else None
 
     def has(self, node: exp.Column) -> bool:
@@ -128,7 +148,7 @@ class Scope:
             raise text.error(node, f"{text.of(node)}: names have the form table.column")
         if table:
             return self._qualified(text, node, table, name, further)
-        found = [entry for entry in self.visible if same(entry.name, name)]
+        found = self.named(name)
         if len(found) == 1:
             return found[0].expr
         if found:
@@ -139,14 +159,14 @@ class Scope:
         raise text.error(node, unknown("column", name, (*self.known(node), *further)))
 
     def _qualified(self, text: SqlText, node: exp.Column, table: str, name: str, further: Iterable[str]) -> Expr:
-        of_table = [entry for entry in self.entries if same(entry.alias, table)]
-        if not of_table:
+        if table.lower() not in self._by_table:
             raise text.error(node, f"unknown table {table} in {text.of(node)}{near(table, (*self.tables, *further))}")
-        found = [entry for entry in of_table if same(entry.name, name)]
+        found = self.named(name, table)
         if len(found) > 1:
             raise text.error(node, f"column {table}.{name} is ambiguous: {table} has it twice")
         if not found:
-            raise text.error(node, unknown("column", name, (entry.name for entry in of_table), table))
+            known = (entry.name for entry in self.entries if same(entry.alias, table))
+            raise text.error(node, unknown("column", name, known, table))
         return found[0].expr
 
     def star(self, text: SqlText, node: Node, table: str) -> tuple[Entry, ...]:
