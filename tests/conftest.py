@@ -5,7 +5,7 @@ What runs is decided here, from the tier (tests/tiers.py) and the marks of tests
 - Without FRESHVIEWS_PURE_PYTHON=1 all tests run that need compiled code or do not care. With it, those with the mark
   ``plain_python`` run, as a job of their own; ``python -m tests`` runs both jobs.
 - The quick tier leaves out ``full`` tests and most cases of tests with ``sample`` or ``diagonal``. It runs a file with
-  the mark ``compiled(n)`` as plain Python, and every n-th test of it with compiled code.
+  the mark ``compiled(n)`` as plain Python, and every n-th test of it with compiled code; none where n is 0.
 - Hypothesis draws the same examples in every run, except in the fuzz tier, whose failures are stored (tests/found.py).
 """
 
@@ -103,7 +103,8 @@ def _few(items: list[pytest.Item]) -> list[pytest.Item]:
         for item in _sampled(cases):
             if item.get_closest_marker("full") is None or any(cases_of(item.nodeid)):
                 compiled = item.get_closest_marker("compiled")
-                if PLAIN_PYTHON or compiled is None or files[item.path] % compiled.args[0] == 0:
+                share = 1 if PLAIN_PYTHON or compiled is None else compiled.args[0]
+                if share and files[item.path] % share == 0:
                     kept.append(item)
                 files[item.path] += 1
     return kept

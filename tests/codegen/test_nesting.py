@@ -9,7 +9,7 @@ import pytest
 from freshviews import Database
 from freshviews.codegen import nesting
 
-pytestmark = pytest.mark.plain_python
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
 
 
 def run(sources: list[str], function: str, *arguments: int) -> Any:

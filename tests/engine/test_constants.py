@@ -12,7 +12,7 @@ import pytest
 
 import freshviews as fv
 
-pytestmark = pytest.mark.plain_python
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
 
 TABLE = "CREATE TABLE t (a INT, b STRING);"
 CASES: dict[str, tuple[str, list[Any]]] = {

@@ -13,7 +13,7 @@ import pytest
 
 import freshviews as fv
 
-pytestmark = pytest.mark.plain_python
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
 
 TABLE = "CREATE TABLE t (a INT, b STRING, d DOUBLE, e DECIMAL(10, 2));"
 NAN = math.nan

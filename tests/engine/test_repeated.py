@@ -25,7 +25,7 @@ from freshviews.types import BIGINT
 from freshviews.types.dictionary import Dictionary
 from tests.query.notation import query
 
-pytestmark = pytest.mark.compiled(100)
+pytestmark = pytest.mark.compiled(0)
 
 LOLLIPOP = query("Q(a, d) = E(a, b), E(b, c), E(c, a), F(a, d)")
 
