@@ -100,6 +100,10 @@ QUERIES = [
     "SELECT r.k, q.c FROM r LEFT JOIN (SELECT k, count(*) AS c FROM s GROUP BY k) q ON q.k = r.k WHERE "
     "coalesce(q.c, 0) = 0",
     "SELECT r.k, q.c FROM r LEFT JOIN (SELECT count(*) AS c FROM s) q ON TRUE",
+    "SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k ANTI JOIN t ON s.y = t.k OR s.y IS NULL",
+    "SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k SEMI JOIN t ON s.y = t.k OR s.y IS NULL",
+    "SELECT r.x, s.y FROM r LEFT JOIN s ON r.x = s.y + 9 OR r.k IS NULL LEFT JOIN t ON r.k = t.z AND s.y IS NULL "
+    "ANTI JOIN r AS o ON t.k + t.y = o.k",
 ]
 
 

@@ -304,15 +304,20 @@ class Lowering:
         return replace(made, alias=free_alias(wish, self.taken))
 
     def _view(self, flat: Joined) -> Joined:
-        """The join as an internal view, with the columns that something reads. Predicates over an enclosing query stay
-        outside."""
+        """The join as an internal view, with the columns that something reads. What names other sources, of later
+        joins or of an enclosing query, stays outside."""
         flat = self._current(flat)
         own = tuple(one for one in flat.conjuncts if aliases_in(one) <= flat.aliases)
+        absent = tuple(a for a in flat.absent if all(aliases_in(other) <= flat.aliases for _, other in a.pairs))
         items = [item for source in flat.sources for item in self._items(source, flat)]
-        select = _select(replace(flat, conjuncts=own), tuple(items) or (_ONE,))
+        select = _select(replace(flat, conjuncts=own, absent=absent), tuple(items) or (_ONE,))
         source = self.source(Bound((select,)), "_".join(s.alias for s in flat.sources[:2]))
         self._move(items, source, 0)
-        return Joined((source,), tuple(self.now(one) for one in flat.conjuncts if one not in own))
+        return Joined(
+            (source,),
+            tuple(self.now(one) for one in flat.conjuncts if one not in own),
+            absent=tuple(_mapped_absent(one, self.now) for one in flat.absent if one not in absent),
+        )
 
     def _items(self, source: Source, flat: Joined) -> list[Item]:
         optional = source.alias not in flat.required
@@ -373,7 +378,7 @@ class Lowering:
                 return flat, source, terms
             columns = _columns_around(terms, source.alias)
             proven = frozenset[str]().union(*map(rejects_null, terms))
-        keys = self.source(Bound((distinct_over(self.owning(flat, columns)),)), _KEY)
+        keys = self.source(Bound((distinct_over(self.owning(flat, columns, proven)),)), _KEY)
         to = {name: keys.column(c) for name, c in zip(columns, keys.columns, strict=True)}
         inner = tuple(
             replaced(term, lambda part: to.get(part.name) if isinstance(part, Column) else None) for term in terms
@@ -388,15 +393,18 @@ class Lowering:
             equal.append(call(op, (column, made.column(c)), BOOLEAN))
         return flat, made, tuple(equal)
 
-    def owning(self, flat: Joined, columns: dict[str, Column]) -> Select:
-        """The columns as a bag: of the one source that has them, or of the join."""
+    def owning(self, flat: Joined, columns: dict[str, Column], never_null: frozenset[str] = frozenset()) -> Select:
+        """The columns as a bag: of the one source that has them, or of the join. ``never_null``: columns whose NULLs
+        are not needed."""
         aliases = {alias_of(name) for name in columns}
         declared = {s.column(c).name: s.column(c) for s in flat.sources for c in s.columns}
         exprs = [replace(declared[name], nullable=column.nullable) for name, column in columns.items()]
         items = tuple(Item(f"k{i}", expr) for i, expr in enumerate(exprs, 1))
-        within = aliases if len(aliases) == 1 else flat.aliases
+        # The NULLs of an optional source are in the join, and not in the source.
+        alone = len(aliases) == 1 and (aliases <= flat.required or never_null.issuperset(columns))
+        within = aliases if alone else flat.aliases
         conjuncts = tuple(one for one in flat.conjuncts if aliases_in(one) <= within)
-        if len(aliases) > 1:
+        if not alone:
             return replace(_select(flat, items), conjuncts=conjuncts, absent=())
         return Select("bag", tuple(s for s in flat.sources if s.alias in aliases), conjuncts, items)
 
@@ -435,8 +443,8 @@ class Lowering:
                 row = self.flat(simplified(row))
                 terms = tuple(map(self.now, terms))
                 columns = _columns_around(terms, source.alias)
-            bag = self.owning(row, columns)
             proven = frozenset[str]().union(*map(rejects_null, terms))
+            bag = self.owning(row, columns, proven)
             items = tuple(replace(item, expr=sharpened(item.expr, proven)) for item in bag.items)
             bag = replace(bag, sources=(*bag.sources, source), conjuncts=(*bag.conjuncts, *terms), items=items)
         elif not distinct and self.views.is_positive(source):

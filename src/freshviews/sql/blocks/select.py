@@ -47,7 +47,7 @@ from freshviews.sql.blocks.outer_join import Joined, lowered
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, distinct_rows, everything, set_operation, uniquely_named
 from freshviews.sql.blocks.subquery import Asked, Names, SubqueryBinder, check_own, has_subquery, names_around, terms_of
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import FALSE, VOID, Fault, key, rejects_null, replaced, sharpened
+from freshviews.sql.expressions.build import VOID, Fault, key, rejects_null, replaced
 from freshviews.sql.expressions.expression import Binder, is_asked
 from freshviews.sql.names.scope import Entry, Scope, Source, name_of
 from freshviews.sql.names.star import columns_of, is_star
@@ -477,9 +477,6 @@ class _SelectBinder:
         if read is not None:
             read = {*read, *(("", name) for name in self.values.values())}
         joined = lowered(joined, self.views, read)
-        if FALSE in joined.conjuncts:
-            # No row is left, so none has a NULL.
-            return replace(joined, scope=joined.scope.mapped(lambda expr: sharpened(expr, frozenset(_names_in(expr)))))
         never_null = frozenset[str]().union(*map(rejects_null, joined.conjuncts))
         return replace(joined, scope=joined.scope.knowing(never_null))
 
