@@ -66,6 +66,7 @@ def test_every_function_makes_operations_of_the_table() -> None:
     operators = [sql for sql, _ in SCALARS] + [
         "a < b", "a <> b", "s <= 'a'", "x <= x", "s > 'a'", "s >= 'b'", "s < e2", "x <> 1", "x = x", "x > 1",
         "x >= 1", "x < 1",
+        f"a IN ({', '.join(map(str, range(1001)))})",
         "s IN ('a')", "s ILIKE 'a'", "s RLIKE 'a'", "x % 2", "x / 2", "-x", "t AND a = 1 OR t", "p > 1.5",
         "CAST(x AS INT)", "CAST(x AS DECIMAL(5, 1))", "CAST(x AS BOOLEAN)", "CAST(a AS BOOLEAN)",
         "CAST(s AS DOUBLE)", "CAST(s AS DECIMAL(5, 1))", "CAST(s AS DATE)", "CAST(s AS TIMESTAMP)",

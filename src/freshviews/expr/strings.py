@@ -5,7 +5,9 @@ Arguments are never None unless the function says so. ``ValueError`` has the rea
 
 from __future__ import annotations
 
+import json
 import operator
+from functools import lru_cache
 
 from freshviews.expr.like import matcher
 from freshviews.expr.regular_expressions import searcher
@@ -19,6 +21,16 @@ contains = operator.contains
 
 LONGEST = 2**27
 """Most characters of a result of padding or repetition."""
+
+
+def in_list(value: int | str, members: str) -> bool:
+    """True if a value is in a list of constants, a JSON text."""
+    return value in _members(members)
+
+
+@lru_cache(maxsize=64)
+def _members(text: str) -> frozenset[int | str]:
+    return frozenset(json.loads(text))
 
 
 def greatest(a: str | None, b: str | None) -> str | None:

@@ -7,6 +7,7 @@ it concerns.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isinf
@@ -22,7 +23,7 @@ from freshviews.sql.expressions.functions import date_part, scalar, trimmed
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS
 from freshviews.sql.text.typenames import type_of
-from freshviews.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, STRING
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, STRING, SqlType
 
 Bound = Expr | Interval
 
@@ -71,6 +72,9 @@ _REFUSED: dict[type[Node], tuple[str, str]] = {
     exp.Placeholder: ("a parameter", "write the value"),
     exp.Parameter: ("a parameter", "write the value"),
 }
+
+_LONG_LIST = 1000
+"""Most members of an IN that are compared one by one."""
 
 
 _WITH_UNIT = frozenset(("date_add", "dateadd", "timestampadd", "datediff", "date_diff", "timestampdiff"))
@@ -271,6 +275,9 @@ class Binder:
         members = [self.bind(member) for member in node.expressions]
         to = logic.common_type([value, *members], "IN")
         value = cast(value, to)
+        listed = _listed(members, to) if len(members) > _LONG_LIST else None
+        if listed is not None:
+            return call("in_list", (value, listed), BOOLEAN)
         return logic.any_of([logic.compare("=", value, cast(member, to)) for member in members])
 
     def _like(self, node: Node) -> Expr:
@@ -319,6 +326,17 @@ def _check_float(node: exp.Literal) -> None:
     """Refuse a constant such as 1e39F, which would be infinity."""
     if abs(float(node.name)) > _GREATEST_FLOAT:
         raise Fault(f"{node.name}F is more than a FLOAT holds; CAST('Infinity' AS FLOAT) is infinity")
+
+
+def _listed(members: list[Expr], to: SqlType) -> Literal | None:
+    """The members of an IN as one JSON text; None where they are other than constants, integers or strings."""
+    values = []
+    for member in members:
+        alike = member.type == to == STRING or (to.is_integer and member.type.is_integer)
+        if not alike or not isinstance(member, Literal) or member.value is None:
+            return None
+        values.append(member.value)
+    return Literal(json.dumps(values), STRING)
 
 
 def _literal(node: exp.Literal) -> Expr:

@@ -32,6 +32,9 @@ LONGEST_NUMBER = 1000
 """Most characters of a number in a text; no type holds a longer one."""
 
 _SPAN = "freshviews_span"
+_LONG_LIST = 1000
+"""Fewest constants of an IN that are read at once."""
+
 _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "SUBSTR")
 
 
@@ -81,6 +84,33 @@ class _Parser(SparkParser):
 
     def _parse_grouping_set(self) -> Any:
         return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
+
+    def _parse_in(self, this: Any, *args: Any, **options: Any) -> Any:
+        """Read a long list of constants without descending through the grammar for each."""
+        members = self._constants()
+        if len(members) < _LONG_LIST:
+            return super()._parse_in(this, *args, **options)
+        self._advance(2 * len(members) + 1)
+        return self.expression(exp.In(this=this, expressions=members))
+
+    def _constants(self) -> list[Node]:
+        """The numbers and strings of a list in parentheses that begins here; none where it has anything else."""
+        tokens, at = self._tokens, self._index
+        if at + 2 * _LONG_LIST > len(tokens) or tokens[at].token_type != TokenType.L_PAREN:
+            return []
+        found: list[Node] = []
+        for place in range(at + 1, len(tokens) - 1, 2):
+            token, after = tokens[place], tokens[place + 1].token_type
+            if token.token_type not in (TokenType.NUMBER, TokenType.STRING):
+                return []
+            literal = exp.Literal(this=token.text, is_string=token.token_type == TokenType.STRING)
+            literal.meta[_SPAN] = (token.start, token.end)
+            found.append(literal)
+            if after == TokenType.R_PAREN:
+                return found
+            if after != TokenType.COMMA:
+                return []
+        return []
 
     def _parse_as_command(self, start: Any) -> Any:
         """Raise an error where sqlglot would keep unparsed text as an opaque command."""
