@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.found import Found, cases_of
 from tests.tiers import FUZZ, LONG, QUICK, SEED, examples, seeds
@@ -33,6 +34,10 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 
 GOLDEN = Path(__file__).parent / "golden"
 PLAIN_PYTHON = os.environ.get("FRESHVIEWS_PURE_PYTHON") == "1"
+
+# Hypothesis also draws constants that it reads in all modules of the source tree, generated ones included. Which these
+# are depends on the tests that ran before, and reading them takes a quarter of a minute in each process.
+providers._get_local_constants = lambda: providers._local_constants
 
 settings.register_profile("fixed", derandomize=True, print_blob=False, deadline=None)
 settings.register_profile("fuzz", database=None, print_blob=False, deadline=None)

@@ -88,7 +88,8 @@ def test_a_view_of_what_a_dense_range_lacks_costs_what_it_lacks() -> None:
     for size in SIZES:
         with fv.Database() as db:
             db.execute("""CREATE TABLE r (day DATE NOT NULL); CREATE TABLE s (day DATE NOT NULL, shop BIGINT);
-                CREATE MATERIALIZED VIEW closed AS
+                CREATE MATERIALIZED VIEW closed
+                TBLPROPERTIES ('freshviews.strategy' = 'incremental_trie_join') AS
                 SELECT day FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.day = r.day);""")
             costs = []
 
