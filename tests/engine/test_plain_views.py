@@ -9,7 +9,7 @@ import pytest
 import freshviews as fv
 from freshviews.errors import CatalogError, SqlError
 
-pytestmark = pytest.mark.plain_python
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(8)]
 
 SCRIPT = """
 CREATE TABLE t (a INT, b STRING);

@@ -12,7 +12,7 @@ import pytest
 import freshviews as fv
 from freshviews import Database
 
-pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(16)]
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(40)]
 
 TABLES = {"r": ("a", "b"), "s": ("a", "b", "c"), "t": ("k", "v")}
 QUERIES = [

@@ -16,7 +16,7 @@ import pytest
 from freshviews import Database
 
 SECOND = 6_000_000
-pytestmark = pytest.mark.plain_python
+pytestmark = pytest.mark.plain_python(only=True)
 
 
 class Counted:

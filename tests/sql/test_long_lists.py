@@ -8,7 +8,7 @@ import pytest
 
 from freshviews import Database
 
-pytestmark = pytest.mark.plain_python
+pytestmark = pytest.mark.plain_python(only=True)
 
 ROWS = [(3, "s1"), (4, "it's"), (None, None), (2997, "s4"), (-3, "s1500"), (5000, "s2")]
 
