@@ -19,8 +19,8 @@ S?(k, y)``, grouped by x::
 An update that neither brings the first row of some values nor takes the last one away costs what it costs in an inner
 join. The view of a *negated atom* has the rows that exclude others. It is joined where it has no row.
 
-Source: the indicator projections of F-IVM (Nikolic and Olteanu, SIGMOD 2018, section 6) and the domain maintenance of
-DBToaster (Koch et al., VLDB Journal 23(2), 2014, section 6) keep the same supports; the default row is ours.
+Source: the indicator projections of F-IVM (Nikolic and Olteanu, SIGMOD 2018) and the domains of DBToaster (Koch et al.,
+VLDB Journal 23(2), 2014) count supports in this way; the default row is ours.
 """
 
 from __future__ import annotations
