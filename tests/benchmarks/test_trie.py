@@ -108,7 +108,7 @@ def test_the_size_of_a_trace_is_reported() -> None:
     assert found["state_rows"] > int(held.replace(",", ""))
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
 @pytest.mark.parametrize("case", slice_intersections.CASES)
 def test_slices_have_the_same_in_common_by_tries_and_by_hash(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slice_intersections, "BATCHES", 8)

@@ -93,7 +93,7 @@ def test_nothing_is_applied_before_it_is_asked_for() -> None:
         del changes
 
 
-@pytest.mark.sample(2)
+@pytest.mark.full
 @pytest.mark.parametrize("window", [False, True], ids=["deletes", "window"])
 def test_what_is_held_is_bounded_however_much_updates_change(window: bool) -> None:
     """After thousands of updates that change nothing, each changes 200 rows: 400,000 in all, of 5 words."""

@@ -12,7 +12,7 @@ import pytest
 from freshviews import Database
 from freshviews.errors import PlanError
 
-pytestmark = pytest.mark.compiled(20)
+pytestmark = pytest.mark.compiled(0)
 
 PAGE = Path(__file__).parents[2] / "docs" / "ivm-eps.md"
 EDGES = "CREATE TABLE e (src BIGINT NOT NULL, dst BIGINT NOT NULL, w BIGINT NOT NULL) TBLPROPERTIES ({})"
