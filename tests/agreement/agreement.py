@@ -8,7 +8,7 @@ interpreted over dicts, must agree with the oracle, in codes, to the last bit of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,7 +17,7 @@ from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from tests.agreement.database_run import check_database
 from tests.agreement.duckdb_peer import DuckDb, comparable
-from tests.agreement.evaluators import Engine, Interpreter, Oracle, Rows, change_of, updates_of
+from tests.agreement.evaluators import Engine, Interpreter, Oracle, Rows, change_of, is_determined, updates_of
 from tests.agreement.scenario import Row, Scenario
 from tests.agreement.views_of_script import Definitions, definitions_of
 from tests.plan.oracle import Relation
@@ -99,14 +99,6 @@ def check_strategy(definitions: Definitions, steps: list[Step], interpreted: boo
         _check_engine(engine, definitions, steps)
     finally:
         engine.close()
-
-
-def is_determined(definitions: Definitions, contents: Mapping[str, Rows]) -> bool:
-    """False where rows of a trusted table are below zero and a view asks whether there are any: rows that cancel out
-    where only some of their columns are stored are none for one strategy and some for another."""
-    queries = [block.query for view in definitions.views for block in view.blocks]
-    asks = any(not query.is_ordinary(atom) for query in queries for atom in query.occurrences)
-    return not asks or all(m > 0 for rows in contents.values() for m in rows.values())
 
 
 def _check_engine(engine: Engine, definitions: Definitions, steps: list[Step]) -> None:
