@@ -51,7 +51,7 @@ def top_scenario(choose: Choices) -> Scenario:
 
 
 def _ordered(choose: Choices, select: str, columns: list[str]) -> Text:
-    """The first rows of a query, or all; DuckDB is told of all columns, Spark's SQL of some."""
+    """The first rows of a query, or all. DuckDB sorts by all columns, Spark's SQL by some of them."""
     spark, duck, rest = [], [], list(columns)
     if choose.chance(25) and "DISTINCT" not in select:
         # A column that the view does not show.

@@ -109,3 +109,10 @@ def test_dependencies_never_widen(data: st.DataObject) -> None:
     assert static_width(order, of, rules) <= static_width(order, of)
     better = best_order(of, True, rules)
     assert is_valid(better, of) and is_free_top(better, of, rules)
+
+
+def test_a_key_of_an_optional_atom_counts_among_its_given_variables() -> None:
+    made = query("Q(x, y, z) = R(x, k), S?(k | y, z)")
+    assert from_keys(made, {"S": (("c0",),)}) == (FD(("k",), ("y", "z"), "S"),)
+    # In default rows y is NULL for every k.
+    assert from_keys(made, {"S": (("c1",),)}) == ()

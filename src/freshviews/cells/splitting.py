@@ -4,8 +4,8 @@ A variable splits an atom that binds it by a plain column. An atom that binds it
 copied along that dimension: every derivation is then found where the split atoms are. A table with keys is split only
 by columns of each of its keys, so that equal keys meet in one cell.
 
-An optional or negated atom is split only by variables that others bind, where these split an ordinary atom as well:
-whoever asks for rows with some values is where all such rows are. Along other dimensions it is copied.
+An optional or negated atom is split only by variables that others bind, where these split an ordinary atom as well.
+So a cell that looks values up has all rows with these values. Along other dimensions the atom is copied.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Optional and negated atoms: what an update of them is, for every strategy that joins views.
 
 An *optional view* has the rows of one optional atom, or of several where one hangs from another. Where it has no row
-with the values of its given variables, whoever reads it sees the default row. So when the first row with some values
+with the values of its given variables, a lookup finds the default row. So when the first row with some values
 appears, the default row goes, and when the last one vanishes, it comes back. An update of ``S`` in ``R(x, k)
 S?(k, y)``, grouped by x::
 
@@ -25,7 +25,7 @@ VLDB Journal 23(2), 2014) count supports in this way; the default row is ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Literal
@@ -35,6 +35,7 @@ from freshviews.program.payload import COUNT, ZERO, Component, Monomial
 from freshviews.program.rewrite import rename
 from freshviews.program.statements import Add, Body, Into, Let, Sum
 from freshviews.program.views import View
+from freshviews.query.query import Atom
 from freshviews.types import BIGINT
 
 Delta = Callable[[tuple[Carrier, ...]], Body]
@@ -54,6 +55,14 @@ class OptionalView:
     def opened(self) -> tuple[str, ...]:
         """The variables that are NULL in the default row."""
         return tuple(v for v in self.view.key if v not in self.given)
+
+
+def given_of(atoms: Sequence[Atom]) -> tuple[str, ...] | None:
+    """The given variables of the view of some atoms, of which others hang from the first; None if one is ordinary."""
+    if any(atom.given is None for atom in atoms):
+        return None
+    opened = {v for atom in atoms for v in atom.opened}
+    return tuple(dict.fromkeys(v for atom in atoms for v in atom.given or () if v not in opened))
 
 
 def optional_view(view: View, given: tuple[str, ...], names: Namer) -> OptionalView:

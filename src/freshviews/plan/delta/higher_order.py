@@ -49,7 +49,7 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer, joined_name
-from freshviews.plan.optional import Delta, OptionalView, optional_view, update_negated, update_optional
+from freshviews.plan.optional import Delta, OptionalView, given_of, optional_view, update_negated, update_optional
 from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Strategy
 from freshviews.program.payload import COUNT, ComponentOf, Monomial
 from freshviews.program.program import Program
@@ -88,7 +88,7 @@ def rest_of(query: Query, atom: Atom, order: tuple[str, ...]) -> Rest:
         """The component that applies a condition or lift over these variables; None if there is none."""
         if fixed.issuperset(names):
             return None
-        ordinary = (i for i, group in enumerate(groups) if not _is_optional(group))
+        ordinary = (i for i, group in enumerate(groups) if given_of(group) is None)
         return next((i for i in ordinary if _variables(groups[i]).issuperset(names)), None)
 
     lifts = spanning_lifts(query)
@@ -122,18 +122,6 @@ def rest_of(query: Query, atom: Atom, order: tuple[str, ...]) -> Rest:
             )
         )
     return Rest(tuple(parts), pending)
-
-
-def _is_optional(atoms: tuple[Atom, ...]) -> bool:
-    return all(atom.given is not None for atom in atoms)
-
-
-def _given(atoms: tuple[Atom, ...]) -> tuple[str, ...] | None:
-    """The given variables of the view of some atoms; None if it is no optional view."""
-    if not _is_optional(atoms):
-        return None
-    opened = {v for atom in atoms for v in atom.opened}
-    return tuple(dict.fromkeys(v for atom in atoms for v in atom.given or () if v not in opened))
 
 
 def _exported(atoms: tuple[Atom, ...], needed: frozenset[str], order: tuple[str, ...]) -> tuple[str, ...]:
@@ -244,10 +232,10 @@ class _Recursion:
 
     def _maintain(self, query: Query, view: View) -> None:
         """Write the statements that maintain a view, for an update of each atom in its query."""
-        given = _given(query.atoms)
+        given = given_of(query.atoms)
         for atom in (*query.atoms, *query.negated):
             rest = rest_of(query, atom, self.query.variables)
-            steps = [self._step(self._view(part), _given(part.atoms)) for part in rest.parts]
+            steps = [self._step(self._view(part), given_of(part.atoms)) for part in rest.parts]
             steps += [self._negated(other) for other in query.negated if other is not atom]
             loads = given is not None and atom.given is not None and {*given}.issuperset(atom.given)
             writers = self.loading if loads else self.deltas

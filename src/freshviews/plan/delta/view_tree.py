@@ -49,7 +49,7 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
-from freshviews.plan.optional import OptionalView, optional_view, update_negated, update_optional
+from freshviews.plan.optional import OptionalView, given_of, optional_view, update_negated, update_optional
 from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy
 from freshviews.program.payload import COUNT, Component, Monomial
 from freshviews.program.program import Program, Trigger
@@ -255,10 +255,9 @@ class _Builder:
     def _optional(self, view: View, branches: list[Branch], factors: tuple[int, ...]) -> OptionalView | None:
         """The optional view of a node below which all atoms are optional; None for other nodes."""
         atoms = [atom for branch in branches if not branch.negated for atom in _atoms(branch)]
-        if any(atom.given is None for atom in atoms):
+        given = given_of(atoms)
+        if given is None:
             return None
-        opened = {v for atom in atoms for v in atom.opened}
-        given = tuple(dict.fromkeys(v for atom in atoms for v in atom.given or () if v not in opened))
         if factors or not set(view.key).issuperset(given):
             raise PlanError(f"{self.query.name}: view_tree has no rows for {view.name}; first_order joins such atoms")
         return optional_view(view, given, self.names)

@@ -78,6 +78,8 @@ class LeftJoin:
 
 @dataclass(frozen=True)
 class FullJoin:
+    """A FULL JOIN, which is one source of the ``Joined`` around it."""
+
     left: Joined
     right: Joined
     on: tuple[Expr, ...]
