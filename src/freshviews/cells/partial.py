@@ -17,7 +17,7 @@ from freshviews.catalog.definitions import ColumnDef, ViewDef
 from freshviews.expr.nodes import Call, Column
 from freshviews.query.block import SCANNED, Block, DistinctAggregate, Output, Result
 from freshviews.query.query import Aggregate, Atom, Lift, Query
-from freshviews.sql.blocks.variables import free_name
+from freshviews.sql.blocks.building.variables import free_name
 from freshviews.types import BIGINT, BOOLEAN
 
 

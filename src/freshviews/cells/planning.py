@@ -27,7 +27,7 @@ from freshviews.cells.spreading import Spread, common_kind, spread_block, tables
 from freshviews.errors import PlanError
 from freshviews.query.block import Block
 from freshviews.query.grouping_sets import in_each
-from freshviews.sql.blocks.variables import free_name
+from freshviews.sql.blocks.building.variables import free_name
 
 Heavy = Mapping[tuple[str, str], Sequence[Value] | Mapping[Value, float]]
 """Per table and column, the values that occur too often, with or without the rows of each. Without rows, the values are

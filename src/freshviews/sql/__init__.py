@@ -3,12 +3,12 @@
 ::
 
     text ── parse ──> trees        every node has its place in the text       text.parse, text.refuse
-         ── bind ───> SELECTs      names, types and clauses resolved          blocks.select, blocks.from_clause,
-         names.scope,
+         ── bind ───> SELECTs      names, types and clauses resolved          names.scope, blocks.selects,
+                                                                              blocks.joins, blocks.subqueries,
                                                                               blocks.aggregates, blocks.grouping_sets
                       expressions  scalar SQL, typed                          expressions
-         ── block ──> queries      predicates placed, variables made,         blocks.join, blocks.variables,
-                                   sums as products of lifts                  blocks.lifts, blocks.block
+         ── block ──> queries      predicates placed, variables made,         blocks.building
+                                   sums as products of lifts
          ────────────> statements  TableDef, ViewDefs, PlainView, drops        statements.script, statements.ddl
 
 ``parse_script`` is the entry. No module here reads data.

@@ -1,3 +1,3 @@
 """Query blocks: SELECTs bound to sources, joins, subqueries, set operations, grouping, aggregates."""
 
-__all__ = ["block", "bound", "limit", "select", "set_operation", "variables"]
+__all__ = ["bound", "building", "limit", "selects", "set_operation"]

@@ -13,8 +13,9 @@ from dataclasses import replace
 from freshviews.catalog.definitions import SetOperation, SetTerm, looked_up_blocks
 from freshviews.expr.nodes import Column
 from freshviews.query.block import Block
-from freshviews.sql.blocks.block import Views, block_of
 from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, distinct_over, group_index
+from freshviews.sql.blocks.building.block import block_of
+from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.names.scope import Source

@@ -26,10 +26,10 @@ from freshviews.catalog.catalog import (
 )
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.catalog.nesting import TOO_DEEP, room
-from freshviews.sql.blocks.block import with_query_names
 from freshviews.sql.blocks.bound import Bound
+from freshviews.sql.blocks.building.block import with_query_names
 from freshviews.sql.blocks.limit import has_limit
-from freshviews.sql.blocks.select import ViewBinder
+from freshviews.sql.blocks.selects.query import ViewBinder
 from freshviews.sql.blocks.set_operation import blocks_of, uniquely_named
 from freshviews.sql.statements.ddl import (
     VIEW_PROPERTIES,

@@ -13,18 +13,9 @@ from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.query.query import Atom
-from freshviews.sql.blocks.join import Join
+from freshviews.sql.blocks.building.join import Join
 from freshviews.sql.blocks.optional import Keyed
-from freshviews.sql.expressions.build import (
-    call,
-    has_host,
-    is_guarded,
-    key,
-    nodes_of,
-    rejects_null,
-    renamed,
-    sharpened,
-)
+from freshviews.sql.expressions.build import call, has_host, is_guarded, key, nodes_of, rejects_null, renamed, sharpened
 from freshviews.sql.names.scope import Source, aliases_in, name_of
 from freshviews.types import BOOLEAN
 

@@ -14,27 +14,17 @@ from sqlglot import exp
 
 from freshviews.catalog.catalog import near, same
 from freshviews.expr.nodes import Expr
-from freshviews.sql.blocks.block import Views
 from freshviews.sql.blocks.bound import Select
-from freshviews.sql.blocks.outer_join import (
-    FullJoin,
-    Joined,
-    LeftJoin,
-    Read,
-    anti_join,
-    as_source,
-    free_alias,
-    is_plain,
-    loosened,
-    semi_join,
-)
-from freshviews.sql.blocks.subquery import has_subquery, terms_of
+from freshviews.sql.blocks.joins.lowering import Read, anti_join, as_source, semi_join
+from freshviews.sql.blocks.joins.tree import FullJoin, Joined, LeftJoin, free_alias, is_plain, loosened
+from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import Fault, renamed
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, name_of, table_scope
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import check_table
+from freshviews.sql.text.terms import has_subquery, terms_of
 
 Relation = Callable[[exp.Table], "Select | Source"]
 """Resolves a table name in FROM: a relation, or a CTE bound as a bag."""

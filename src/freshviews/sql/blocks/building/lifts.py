@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from freshviews.expr.nodes import Call, Expr, Literal
 from freshviews.expr.ops import OPS
 from freshviews.query.query import Lift
-from freshviews.sql.blocks.join import localised
-from freshviews.sql.blocks.variables import Variables, at_leaf
+from freshviews.sql.blocks.building.join import localised
+from freshviews.sql.blocks.building.variables import Variables, at_leaf
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import call, has_host, integer, is_guarded, key, retyped
 from freshviews.sql.names.scope import aliases_in

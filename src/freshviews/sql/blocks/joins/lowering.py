@@ -17,127 +17,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from freshviews.catalog.catalog import same
 from freshviews.expr.nodes import Column, Expr, Literal, columns_of
-from freshviews.sql.blocks.block import Views
 from freshviews.sql.blocks.bound import Absent, Bound, Item, OptionalSource, Select, distinct_over
+from freshviews.sql.blocks.joins.tree import FullJoin, Joined, free_alias, simplified
 from freshviews.sql.blocks.optional import keyed
 from freshviews.sql.blocks.set_operation import uniquely_named
+from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions.build import call, null, rejects_null, replaced, sharpened
-from freshviews.sql.expressions.nulls import is_null_at, rejects, with_nullability
+from freshviews.sql.expressions.nulls import rejects, with_nullability
 from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, aliases_in
 from freshviews.types import BOOLEAN, INT
-
-
-@dataclass(frozen=True)
-class Joined:
-    """A join under construction.
-
-    ``sources`` and ``conjuncts``: its inner joins. ``absent``: the sources that NOT EXISTS and ANTI JOIN name.
-    ``left``: its LEFT JOINs, in order. ``full``: joins that are a source of this one. After ``lowered`` these two are
-    empty, and ``optional`` has the sources of outer joins.
-    """
-
-    sources: tuple[Source, ...] = ()
-    conjuncts: tuple[Expr, ...] = ()
-    scope: Scope = field(default_factory=Scope)
-    absent: tuple[Absent, ...] = ()
-    left: tuple[LeftJoin, ...] = ()
-    full: tuple[FullJoin, ...] = ()
-    optional: tuple[OptionalSource, ...] = ()
-
-    @property
-    def aliases(self) -> frozenset[str]:
-        """The aliases of all sources, those of outer joins included."""
-        return frozenset(_written(self))
-
-    @property
-    def required(self) -> frozenset[str]:
-        """The aliases of sources that have a row in every row of the join."""
-        return frozenset(s.alias for s in self.sources) - {one.alias for one in self.optional}
-
-    def beside(self, other: Joined, scope: Scope, on: Iterable[Expr] = ()) -> Joined:
-        """The inner join of both."""
-        return Joined(
-            (*self.sources, *other.sources),
-            (*self.conjuncts, *other.conjuncts, *on),
-            scope,
-            (*self.absent, *other.absent),
-            (*self.left, *other.left),
-            (*self.full, *other.full),
-        )
-
-
-@dataclass(frozen=True)
-class LeftJoin:
-    """The right side of a LEFT JOIN with the rest of a ``Joined``."""
-
-    right: Joined
-    on: tuple[Expr, ...]
-
-
-@dataclass(frozen=True)
-class FullJoin:
-    """A FULL JOIN, which is one source of the ``Joined`` around it."""
-
-    left: Joined
-    right: Joined
-    on: tuple[Expr, ...]
-
-
-def loosened(scope: Scope) -> Scope:
-    """The scope of a side of an outer join that may have no partner: its columns may be NULL."""
-    return scope.mapped(lambda expr: with_nullability(expr, dict.fromkeys(columns_of(expr), True)))
-
-
-def simplified(joined: Joined, also: tuple[Expr, ...] = ()) -> Joined:
-    """Turn outer joins into inner ones, and FULL into LEFT, where a predicate is not TRUE for a row without a partner.
-
-    ``also``: predicates that the rows must pass besides those of ``joined``.
-    """
-    order = list(_written(joined))
-    found = _one_simplified(joined, (*joined.conjuncts, *also))
-    while found is not None:
-        joined = found
-        found = _one_simplified(joined, (*joined.conjuncts, *also))
-    return replace(
-        joined,
-        sources=tuple(sorted(joined.sources, key=lambda source: order.index(source.alias))),
-        left=tuple(replace(one, right=simplified(one.right, one.on)) for one in joined.left),
-        full=tuple(replace(f, left=simplified(f.left), right=simplified(f.right)) for f in joined.full),
-    )
-
-
-def _written(joined: Joined) -> Iterator[str]:
-    """The aliases of all sources, in order."""
-    yield from (source.alias for source in joined.sources)
-    for side in (*(side for one in joined.full for side in (one.left, one.right)), *(o.right for o in joined.left)):
-        yield from _written(side)
-
-
-def _one_simplified(joined: Joined, conjuncts: tuple[Expr, ...]) -> Joined | None:
-    def rejected(part: Joined) -> bool:
-        aliases = part.aliases
-        return any(rejects(one, lambda name: alias_of(name) in aliases) for one in conjuncts)
-
-    for i, one in enumerate(joined.left):
-        if rejected(one.right):
-            before, after = replace(joined, left=joined.left[:i]), joined.left[i + 1 :]
-            made = before.beside(one.right, joined.scope, one.on)
-            return replace(made, left=(*made.left, *after))
-    for i, full in enumerate(joined.full):
-        right, left = rejected(full.right), rejected(full.left)
-        if right or left:
-            rest = replace(joined, full=(*joined.full[:i], *joined.full[i + 1 :]), left=())
-            if right and left:
-                made = full.left.beside(full.right, joined.scope, full.on)
-            else:
-                row, partner = (full.right, full.left) if right else (full.left, full.right)
-                made = replace(row, left=(*row.left, LeftJoin(partner, full.on)))
-            made = rest.beside(made, joined.scope)
-            return replace(made, left=(*made.left, *joined.left))
-    return None
-
 
 Read = Collection[tuple[str, str]] | None
 """The columns that a SELECT mentions, as (alias, name) in lower case, without an alias as (empty, name); None for all.
@@ -497,17 +386,3 @@ def _nullable(items: Iterable[Item]) -> tuple[Item, ...]:
 
 def _nulls(items: Iterable[Item]) -> tuple[Item, ...]:
     return tuple(replace(item, expr=null(item.expr.type)) for item in items)
-
-
-def is_plain(scope: Scope) -> bool:
-    """True if every column is NULL in a row without a partner, so that the join can be a side of an outer join."""
-    return all(is_null_at(entry.expr, lambda name: True) for entry in (*scope.entries, *scope.visible))
-
-
-def free_alias(wanted: str, taken: list[str]) -> str:
-    """An alias that is not taken; it then is."""
-    name, number = wanted, 2
-    while any(same(name, one) for one in taken):
-        name, number = f"{wanted}_{number}", number + 1
-    taken.append(name)
-    return name

@@ -11,14 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Protocol
 
-from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import BY, SCANNED, Block, DistinctAggregate, Limit, Output, Result, SortColumn
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
-from freshviews.sql.blocks import lifts
 from freshviews.sql.blocks.bound import (
     Absent,
     AggregateCall,
@@ -30,10 +27,12 @@ from freshviews.sql.blocks.bound import (
     aggregate_index,
     group_index,
 )
+from freshviews.sql.blocks.building import lifts
+from freshviews.sql.blocks.building.join import Join, joined, localised
+from freshviews.sql.blocks.building.lifts import AcrossWithHost, Lifts
+from freshviews.sql.blocks.building.variables import Variables, at_leaf, free_name
 from freshviews.sql.blocks.grouping_sets import in_sets
-from freshviews.sql.blocks.join import Join, joined, localised
-from freshviews.sql.blocks.lifts import AcrossWithHost, Lifts
-from freshviews.sql.blocks.variables import Variables, at_leaf, free_name
+from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions.build import (
     call,
     has_host,
@@ -47,20 +46,8 @@ from freshviews.sql.expressions.build import (
     retyped,
     sharpened,
 )
-from freshviews.sql.names.scope import Source, aliases_in, name_of
+from freshviews.sql.names.scope import aliases_in, name_of
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
-
-
-class Views(Protocol):
-    """Makes internal views; implemented by ``ViewBinder``."""
-
-    def internal_view(self, bound: Bound) -> ViewDef: ...
-
-    def source_of(self, view: ViewDef) -> Source: ...
-
-    def one_row(self) -> Source: ...
-
-    def is_positive(self, source: Source) -> bool: ...
 
 
 def block_of(select: Select, views: Views) -> Block:
@@ -163,9 +150,7 @@ class _Builder:
         negated = tuple(map(self._negated, select.absent))
         atoms = self._atoms((*conditions, *spanning), [v for atom in negated for v in atom.variables])
         query = Query("", tuple(self.free), atoms, aggregates, conditions, negated)
-        distinct = tuple(
-            replace(one, query=self._counting(one, conditions, negated)) for one in self.distinct.values()
-        )
+        distinct = tuple(replace(one, query=self._counting(one, conditions, negated)) for one in self.distinct.values())
         outputs = tuple(Output(item.name, expr) for item, expr in zip(select.items, exprs, strict=True))
         block = Block(select.kind, query, outputs, tuple(self.results), distinct, having, limit, self.sets)
         block = _named(block, self.variables.naming())

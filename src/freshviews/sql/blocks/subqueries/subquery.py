@@ -15,7 +15,7 @@ subquery has no row::
     EXISTS (...)                               LEFT JOIN (SELECT DISTINCT k, 1 AS present ...) ON ..
     x < ANY (SELECT y ...)                     LEFT JOIN (SELECT k, COUNT(*), COUNT(y), MIN(y), MAX(y) ...) ON ..
 
-A predicate that such a value makes not TRUE turns the outer join into an inner one (``blocks.outer_join``).
+A predicate that such a value makes not TRUE turns the outer join into an inner one (``blocks.joins.tree``).
 
 A subquery may name columns of the enclosing query in its WHERE. Where each is on one side of an equality, the other
 side becomes a column of the source. Else the subquery is joined with the distinct values of the columns that it names.
@@ -24,28 +24,29 @@ Until then columns of the enclosing query are marked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from freshviews.catalog.catalog import same
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
-from freshviews.sql.blocks.block import Views
-from freshviews.sql.blocks.bound import (
-    Absent,
-    AggregateCall,
-    Bound,
-    Item,
-    Select,
-    aggregate_index,
-    aggregate_ref,
-    distinct_over,
-    group_ref,
-)
-from freshviews.sql.blocks.optional import EQUALITIES
-from freshviews.sql.blocks.outer_join import Joined, LeftJoin, distinct_values
+from freshviews.sql.blocks.bound import Absent, AggregateCall, Bound, Item, Select, aggregate_ref, distinct_over
+from freshviews.sql.blocks.joins.lowering import distinct_values
+from freshviews.sql.blocks.joins.tree import Joined, LeftJoin
 from freshviews.sql.blocks.set_operation import uniquely_named
+from freshviews.sql.blocks.subqueries.correlation import (
+    Pair,
+    at_column,
+    columns_over,
+    grouped,
+    is_distinct,
+    keys_of,
+    of_no_rows,
+    pair_of,
+)
+from freshviews.sql.blocks.subqueries.names import OUTER, Names, check_own, is_marked, marks, unmarked
+from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import (
     FALSE,
@@ -53,7 +54,6 @@ from freshviews.sql.expressions.build import (
     Fault,
     call,
     integer,
-    key,
     nodes_of,
     null,
     renamed,
@@ -61,12 +61,10 @@ from freshviews.sql.expressions.build import (
     sharpened,
 )
 from freshviews.sql.expressions.expression import COMPARISONS, Binder
-from freshviews.sql.expressions.nulls import where_null
-from freshviews.sql.names.scope import Scope, Source, name_of
+from freshviews.sql.names.scope import Source, name_of
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BIGINT, BOOLEAN, INT, SqlType
 
-_OUTER = "\x1eouter"
 _PRESENT = Item("present", Literal(1, INT))
 _ROWS = AggregateCall("count", (), False, BIGINT)
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -76,57 +74,6 @@ def _itself(expr: Expr) -> Expr:
     return expr
 
 
-@dataclass(frozen=True)
-class Names:
-    """Name resolution in a WHERE: names of its FROM first, then marked names of the enclosing query."""
-
-    text: SqlText
-    scope: Scope
-    around: Names | None = None
-
-    def __call__(self, column: exp.Column) -> Expr:
-        """Resolve a name. Raises SqlError if it is unknown or ambiguous."""
-        if self.around is None or self.scope.has(column):
-            return self.scope.resolve(self.text, column)
-        if self.around.has(column):
-            return renamed(self.around(column), lambda name: _OUTER + name)
-        return self.scope.resolve(self.text, column, self.around.known(column))
-
-    def has(self, column: exp.Column) -> bool:
-        """True if a name belongs to one of these queries or their tables."""
-        return self.scope.has(column) or (self.around is not None and self.around.has(column))
-
-    def known(self, column: exp.Column) -> tuple[str, ...]:
-        """Candidates for a misspelt name: tables if it is qualified, else columns."""
-        further = () if self.around is None else self.around.known(column)
-        return (*self.scope.known(column), *further)
-
-
-def terms_of(condition: Node) -> Iterator[Node]:
-    """The terms that AND joins."""
-    ahead = [condition]
-    while ahead:
-        inner = ahead.pop().unnest()
-        if isinstance(inner, exp.And):
-            ahead += [inner.expression, inner.this]
-        else:
-            yield inner
-
-
-def has_subquery(node: Node) -> bool:
-    return node.find(exp.Select) is not None
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """An equality between the subquery and the enclosing query: the subquery's side, and the other side, unmarked."""
-
-    own: Expr
-    other: Expr
-    equality: Call
-
-    def over(self, column: Column) -> Expr:
-        return replace(self.equality, args=(column, self.other))
 
 
 @dataclass(frozen=True)
@@ -194,13 +141,13 @@ class SubqueryBinder:
 
     def _semi_join(self, query: Node, bound: Bound, value: Expr | None) -> None:
         """Join with the distinct values that make EXISTS true, or that IN compares a value with."""
-        if value is not None and _is_distinct(bound):
+        if value is not None and is_distinct(bound):
             source = self._joined_with(bound.selects[0], ())
         else:
             select, pairs = self._apart(self._bag(bound, query), query, kept=True)
-            items = _keys(pairs)
+            items = keys_of(pairs)
             items.append(_PRESENT if value is None else Item("v", select.items[0].expr))
-            source = self._joined_with(distinct_over(_over(select, items)), pairs)
+            source = self._joined_with(distinct_over(columns_over(select, items)), pairs)
         if value is not None:
             self._keep(self._equal(query, value, source.column(source.columns[-1])))
 
@@ -211,7 +158,7 @@ class SubqueryBinder:
         """
         select = self._bag(bound, query)
         if value is not None:
-            equal = self._equal(query, renamed(value, lambda name: _OUTER + name), select.items[0].expr)
+            equal = self._equal(query, renamed(value, lambda name: OUTER + name), select.items[0].expr)
             select = replace(select, conjuncts=(*select.conjuncts, *logic.conjuncts_of(equal)))
         select, pairs = self._apart(select, query)
         # An uncorrelated subquery is compared by a constant.
@@ -223,7 +170,7 @@ class SubqueryBinder:
             source = replace(source, alias=self._free_alias(source.alias))
         else:
             items = [Item(f"k{i}", own) for i, own in enumerate(owns, 1)]
-            source, local = self._source(distinct_over(_over(select, items))), ()
+            source, local = self._source(distinct_over(columns_over(select, items))), ()
             owns = [source.column(column) for column in source.columns]
         absent = Absent(source, local, tuple(zip(owns, others, strict=True)))
         self.joined = replace(self.joined, absent=(*self.joined.absent, absent))
@@ -266,8 +213,8 @@ class SubqueryBinder:
         """The value of a subquery, as an expression over the sources that it adds."""
         if isinstance(asked.node, exp.Exists):
             select, pairs = self._apart(self._bag(asked.bound, asked.node), asked.node)
-            keys = _keys(pairs)
-            present = self._looked_up(distinct_over(_over(select, [*keys, _PRESENT])), pairs)[-1]
+            keys = keys_of(pairs)
+            present = self._looked_up(distinct_over(columns_over(select, [*keys, _PRESENT])), pairs)[-1]
             return call("is_not_null", (present,), BOOLEAN)
         if asked.left is None:
             return self._scalar(asked)
@@ -282,13 +229,13 @@ class SubqueryBinder:
         select, pairs = self._apart(self._bag(asked.bound, asked.node), asked.node)
         value = select.items[0].expr
         if asked.sign == "=":
-            keys = _keys(pairs)
+            keys = keys_of(pairs)
             known = logic.conjuncts_of(call("is_not_null", (value,), BOOLEAN)) if value.nullable else ()
             matching = replace(select, conjuncts=(*select.conjuncts, *known))
-            members = distinct_over(_over(matching, [*keys, Item("v", value), _PRESENT]))
+            members = distinct_over(columns_over(matching, [*keys, Item("v", value), _PRESENT]))
             member = Column("", value.type, False)
             on = logic.compare("=", left, member)
-            present = self._looked_up(members, pairs, lambda column: _at(on, column))[-1]
+            present = self._looked_up(members, pairs, lambda column: at_column(on, column))[-1]
             true = call("is_not_null", (present,), BOOLEAN)
             if not (left.nullable or value.nullable):
                 return true
@@ -321,8 +268,8 @@ class SubqueryBinder:
         if not pairs:
             source = self._joined_with(replace(select, items=(Item("v", value),)), ())
             return source.column(source.columns[0])
-        empty = _of_no_rows(value, select.aggregates)
-        made = _grouped(select, pairs, select.aggregates, [Item("v", value), _PRESENT])
+        empty = of_no_rows(value, select.aggregates)
+        made = grouped(select, pairs, select.aggregates, [Item("v", value), _PRESENT])
         found, present = self._looked_up(made, pairs)[-2:]
         if empty == null(empty.type):
             return found
@@ -341,21 +288,21 @@ class SubqueryBinder:
         branches = [(alone, value)]
         if not pairs:
             branches.insert(0, (logic.compare("=", rows, integer(0)), null(value.type)))
-        made = _grouped(select, pairs, calls, [Item(select.items[0].name, logic.choose(branches, null(value.type)))])
+        made = grouped(select, pairs, calls, [Item(select.items[0].name, logic.choose(branches, null(value.type)))])
         if not pairs:
             source = self._joined_with(made, ())
             return source.column(source.columns[0])
         return self._looked_up(made, pairs)[-1]
 
     def _aggregated(
-        self, select: Select, pairs: tuple[_Pair, ...], calls: tuple[AggregateCall, ...]
-    ) -> tuple[Select, tuple[_Pair, ...]]:
+        self, select: Select, pairs: tuple[Pair, ...], calls: tuple[AggregateCall, ...]
+    ) -> tuple[Select, tuple[Pair, ...]]:
         """Aggregates of a subquery's rows by its keys, one column each."""
         refs = (aggregate_ref(i, one, bool(pairs)) for i, one in enumerate(calls))
-        return _grouped(select, pairs, calls, [Item(f"a{i}", ref) for i, ref in enumerate(refs, 1)]), pairs
+        return grouped(select, pairs, calls, [Item(f"a{i}", ref) for i, ref in enumerate(refs, 1)]), pairs
 
     def _looked_up(
-        self, select: Select, pairs: tuple[_Pair, ...], also: Callable[[Column], Expr] | None = None
+        self, select: Select, pairs: tuple[Pair, ...], also: Callable[[Column], Expr] | None = None
     ) -> list[Expr]:
         """Join with an internal view by its keys, which come first, so that its columns are NULL where it has no row.
         Returns them. ``also``: an equality of the column after the keys."""
@@ -382,7 +329,7 @@ class SubqueryBinder:
         source = self.views.source_of(self.views.internal_view(uniquely_named(bound)))
         return Select("bag", (source,), (), tuple(Item(c.name, source.column(c)) for c in source.columns))
 
-    def _apart(self, select: Select, query: Node, kept: bool = False) -> tuple[Select, tuple[_Pair, ...]]:
+    def _apart(self, select: Select, query: Node, kept: bool = False) -> tuple[Select, tuple[Pair, ...]]:
         """The subquery without names of the enclosing query, and the equalities that tie it to a row of that.
 
         Where it names them other than in equalities, it is joined with the distinct values of these names. ``kept``:
@@ -391,12 +338,12 @@ class SubqueryBinder:
         local, pairs = [], []
         around = [e for a in select.absent for _, e in a.pairs] + [t for one in select.optional for t in one.on]
         for conjunct in select.conjuncts:
-            marks = _marks(conjunct)
-            pair = _pair(conjunct, self.over)
-            if not marks:
+            marked = marks(conjunct)
+            pair = pair_of(conjunct, self.over)
+            if not marked:
                 local.append(conjunct)
-            elif kept and len(marks) == len(columns_of(conjunct)):
-                self._keep(self.over(_unmarked(conjunct)))
+            elif kept and len(marked) == len(columns_of(conjunct)):
+                self._keep(self.over(unmarked(conjunct)))
             elif pair is None:
                 return self._with_names(select, query)
             else:
@@ -404,17 +351,17 @@ class SubqueryBinder:
                 if pair.equality.op != "null_safe_eq" and pair.own.nullable:
                     # Keep the NULL rejection of the equality; the SELECT list was bound with it.
                     local.append(call("is_not_null", (pair.own,), BOOLEAN))
-        if any(map(_is_marked, around)):
+        if any(map(is_marked, around)):
             return self._with_names(select, query)
         return replace(select, conjuncts=tuple(local)), tuple(pairs)
 
-    def _with_names(self, select: Select, query: Node) -> tuple[Select, tuple[_Pair, ...]]:
+    def _with_names(self, select: Select, query: Node) -> tuple[Select, tuple[Pair, ...]]:
         """The subquery joined with the distinct values of the columns that it names of the enclosing query."""
         exprs = [*select.conjuncts, *(e for a in select.absent for _, e in a.pairs)]
         exprs += [term for one in select.optional for term in one.on]
-        nodes = {n.name: n for expr in exprs for n in nodes_of(expr) if isinstance(n, Column) and _is_marked(n)}
-        columns = {name: _unmarked(node) for name, node in nodes.items()}
-        far = next((one for one in columns.values() if _is_marked(one)), None)
+        nodes = {n.name: n for expr in exprs for n in nodes_of(expr) if isinstance(n, Column) and is_marked(n)}
+        columns = {name: unmarked(node) for name, node in nodes.items()}
+        far = next((one for one in columns.values() if is_marked(one)), None)
         if far is not None:
             raise self.text.unsupported(
                 query,
@@ -441,10 +388,10 @@ class SubqueryBinder:
             op = "null_safe_eq" if own.nullable else "eq_float" if own.type.is_float else "eq"
             equality = call(op, (own, over[name]), BOOLEAN)
             assert isinstance(equality, Call)
-            pairs.append(_Pair(own, over[name], equality))
+            pairs.append(Pair(own, over[name], equality))
         return made, tuple(pairs)
 
-    def _joined_with(self, select: Select, pairs: tuple[_Pair, ...]) -> Source:
+    def _joined_with(self, select: Select, pairs: tuple[Pair, ...]) -> Source:
         """Make the subquery a source of the join; its first columns are the subquery's sides of the pairs."""
         source = self._source(select)
         self.joined = replace(self.joined, sources=(*self.joined.sources, source))
@@ -456,96 +403,19 @@ class SubqueryBinder:
         self.joined = replace(self.joined, conjuncts=(*self.joined.conjuncts, *conjuncts))
 
 
-def _pair(conjunct: Expr, over: Callable[[Expr], Expr]) -> _Pair | None:
-    """An equality of the subquery with the enclosing query; None where it is no such equality."""
-    if isinstance(conjunct, Call) and conjunct.op in EQUALITIES:
-        for own, other in (conjunct.args, conjunct.args[::-1]):
-            if not _is_marked(own) and _marks(other) == columns_of(other):
-                return _Pair(own, over(_unmarked(other)), conjunct)
-    return None
 
 
-def _keys(pairs: Sequence[_Pair]) -> list[Item]:
-    """The subquery's sides of the pairs as columns, each named by its own column."""
-    owns = [pair.own for pair in pairs]
-    return [Item(name_of(e.name) if isinstance(e, Column) else f"k{i}", e) for i, e in enumerate(owns, 1)]
 
 
 def _count(value: Expr) -> AggregateCall:
     return AggregateCall("count", (value,) if value.nullable else (), False, BIGINT)
 
 
-def _at(equality: Expr, column: Column) -> Expr:
-    """An equality with a column in the place of the column without a name."""
-    return replaced(equality, lambda part: column if isinstance(part, Column) and not part.name else None)
 
 
-def _grouped(
-    select: Select, pairs: Sequence[_Pair], calls: tuple[AggregateCall, ...], items: Sequence[Item]
-) -> Select:
-    """Aggregates of a subquery by its sides of the pairs, which come first among its columns."""
-    chosen = {key(item.expr): item for item in _keys(pairs)}
-    places = {name: i for i, name in enumerate(chosen)}
-    keys = [Item(item.name, group_ref(places[key(item.expr)], item.expr)) for item in _keys(pairs)]
-    return replace(
-        select,
-        kind="groups" if pairs else "global",
-        items=(*keys, *items),
-        groups=tuple(chosen.values()),
-        aggregates=calls,
-    )
 
 
-def _of_no_rows(value: Expr, calls: Sequence[AggregateCall]) -> Expr:
-    """The value of an aggregate expression over no rows: COUNT is 0, all else NULL."""
-
-    def zero(part: Expr) -> Expr | None:
-        index = aggregate_index(part.name) if isinstance(part, Column) else None
-        return integer(0) if index is not None and calls[index].function == "count" else None
-
-    return where_null(replaced(value, zero), lambda name: True)
 
 
-def _over(select: Select, items: Sequence[Item]) -> Select:
-    """The join of a bag with other columns."""
-    made = Select("bag", select.sources, select.conjuncts, tuple(items), absent=select.absent)
-    return replace(made, optional=select.optional)
 
 
-def names_around(bound: Bound) -> list[str]:
-    """The columns of the enclosing query that a subquery's predicates contain."""
-    outer = [other for select in bound.selects for absent in select.absent for _, other in absent.pairs]
-    return [name for expr in (*(c for s in bound.selects for c in s.conjuncts), *outer) for name in _marks(expr)]
-
-
-def check_own(text: SqlText, bound: Bound, query: Node) -> None:
-    """Raise UnsupportedSql where a subquery that becomes an internal view names a column of the enclosing query."""
-    marked = names_around(bound)
-    if marked:
-        raise text.unsupported(
-            query,
-            f"a column of the query around, {name_of(marked[0])}, in a subquery that groups or is a set operation",
-            "group in a subquery of FROM, and join it",
-        )
-
-
-def _is_distinct(bound: Bound) -> bool:
-    """True if its rows are groups, each once."""
-    select = bound.selects[0]
-    if len(bound.selects) > 1 or select.kind != "groups" or select.sets or names_around(bound):
-        return False
-    shown = {item.expr.name for item in select.items if isinstance(item.expr, Column)}
-    return shown.issuperset(group_ref(i, group.expr).name for i, group in enumerate(select.groups))
-
-
-def _marks(expr: Expr) -> tuple[str, ...]:
-    """The marked columns of the enclosing query in an expression."""
-    return tuple(name for name in columns_of(expr) if name.startswith(_OUTER))
-
-
-def _is_marked(expr: Expr) -> bool:
-    return bool(_marks(expr))
-
-
-def _unmarked(expr: Expr) -> Expr:
-    return renamed(expr, lambda name: name.removeprefix(_OUTER))

@@ -1,0 +1,3 @@
+"""Queries and their SELECTs, bound clause by clause."""
+
+__all__ = ["query"]

@@ -1,0 +1,98 @@
+"""Expressions of a grouped SELECT over its groups; columns that are neither grouped nor aggregated are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+
+from sqlglot import exp
+
+from freshviews.errors import SqlError
+from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.sql.blocks.aggregates import columns_outside
+from freshviews.sql.blocks.bound import Item, over_groups, ungrouped
+from freshviews.sql.blocks.grouping_sets import GroupingSets
+from freshviews.sql.expressions.build import key
+from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.names.scope import Scope, name_of
+from freshviews.sql.names.star import is_star
+from freshviews.sql.text.parse import Node, SqlText
+
+
+def over_groups_of(text: SqlText, expr: Expr, groups: tuple[Item, ...], node: Node, scope: Scope) -> Expr:
+    """The expression over references to the groups. Raises SqlError where it has an ungrouped column."""
+    made = over_groups(expr, groups)
+    loose = ungrouped(made)
+    if loose is None:
+        return made
+    raise _error(text, _naming(text, loose, node, scope), name_of(loose.name))
+
+
+def refuse_ungrouped(
+    text: SqlText,
+    nodes: Iterable[Node],
+    groups: tuple[Item, ...],
+    scope: Scope,
+    sets: GroupingSets | None,
+    value_of: Callable[[Node], Expr | None],
+    shown: Mapping[str, int] = MappingProxyType({}),
+) -> None:
+    """Raise SqlError for an ungrouped column that the bound expression lacks, since the value does not depend on
+    it: ``COALESCE(1, b)``. ``groups`` are all expressions of GROUP BY, constants included; ``shown``: names that
+    denote a column of the list before one of FROM."""
+    known = {key(group.expr) for group in groups}
+
+    def subquery(node: Node, bind: Callable[[Node], Expr]) -> Expr:
+        value = value_of(node)
+        if value is None:
+            raise text.error(node, "a subquery of the groups, which is no group")
+        return value
+
+    binder = Binder(text, lambda c: scope.resolve(text, c), "SELECT", subquery=subquery)
+
+    def is_group(part: Node) -> bool:
+        if sets is not None:
+            return sets.of(part, shown) is not None
+        try:
+            return key(binder.bind(part)) in known
+        except SqlError:
+            return False
+
+    for node in nodes:
+        # Columns that stand by themselves are in the bound expression.
+        for column in () if is_star(node) or isinstance(node.unalias(), exp.Column) else columns_outside(node):
+            # Another name is an alias: of an expression that is checked where it stands.
+            found = None if not column.table and column.name.lower() in shown else scope.find(column)
+            if found is None or (sets is None and ungrouped(over_groups(found.expr, groups)) is None):
+                continue
+            part: Node = column
+            while not is_group(part):
+                if part is node or part.parent is None:
+                    raise _error(text, column, found.name)
+                part = part.parent
+
+
+def _naming(text: SqlText, column: Column, node: Node, scope: Scope) -> Node:
+    """The part of the text that names the column."""
+    for part in node.find_all(exp.Column):
+        if isinstance(part.this, exp.Identifier):
+            try:
+                if any(n == column.name for n in _names_in(scope.resolve(text, part))):
+                    return part
+            except SqlError:
+                continue
+    return node
+
+
+def _error(text: SqlText, place: Node, name: str) -> SqlError:
+    return text.error(
+        place,
+        f"column {name} is neither in GROUP BY nor inside an aggregate function; "
+        f"add it to GROUP BY, or take MIN({name})",
+    )
+
+
+def _names_in(expr: Expr) -> list[str]:
+    if isinstance(expr, Column):
+        return [expr.name]
+    return [] if isinstance(expr, Literal) else [n for arg in expr.args for n in _names_in(arg)]

@@ -1,0 +1,319 @@
+"""Stage 2: bind a query expression to SELECTs, and make the internal views they need.
+
+A query is one SELECT, or several under set operations. Every clause is either bound or refused; none is ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from freshviews.catalog.catalog import Catalog, NameProblem, unknown
+from freshviews.catalog.definitions import ColumnDef, ConstantRow, PlainView, ReadOrder, SortPlace, TableDef, ViewDef
+from freshviews.expr.nodes import Column
+from freshviews.sql.blocks.bound import Bound, Item, Select
+from freshviews.sql.blocks.building.block import with_query_names
+from freshviews.sql.blocks.constants import constant_rows
+from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limited, places_of
+from freshviews.sql.blocks.selects.select import SelectBinder
+from freshviews.sql.blocks.selects.with_queries import Cte, query_of, renamed_view
+from freshviews.sql.blocks.set_operation import ALL, blocks_of, everything, set_operation, uniquely_named
+from freshviews.sql.blocks.subqueries.names import Names, check_own, names_around
+from freshviews.sql.expressions.build import VOID, Fault
+from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.names.scope import Entry, Scope, Source
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.refuse import check_cte, check_select, check_set_operation
+from freshviews.types import INT
+
+_SET_OPERATIONS = {exp.Union: "union", exp.Except: "except", exp.Intersect: "intersect"}
+
+
+@dataclass
+class ViewBinder:
+    """Binds the query of one view. ``internal`` collects the internal views that the query needs."""
+
+    text: SqlText
+    catalog: Catalog
+    view: str
+    named: bool = False
+    """True if the view has a LIMIT and names the strategy that maintains the rows it orders."""
+    internal: list[ViewDef] = field(default_factory=list)
+    relations: dict[str, None] = field(default_factory=dict)
+    """The tables and views that the query and its plain views name."""
+    plain: dict[str, Cte] = field(default_factory=dict)
+    """The plain views that the query names."""
+    _with_view: list[Cte] = field(default_factory=list)
+    """The WITH queries that have an internal view."""
+    outermost: Node | None = None
+    """The query, out of its parentheses: its ORDER BY is the order in which the view is read."""
+    order: ReadOrder | None = None
+
+    def whole_query(self, node: Node) -> Bound:
+        """Return the SELECTs of the view's query; ``order`` is then the order in which its rows are read."""
+        self.outermost = node
+        while isinstance(self.outermost, exp.Subquery) and clause_of(self.text, self.outermost) is None:
+            self.outermost = self.outermost.this
+        return self.bind(node)
+
+    def bind(self, node: Node, ctes: Mapping[str, Cte] | None = None, around: Names | None = None) -> Bound:
+        """Return the SELECTs of a query.
+
+        ``around``: the names of the enclosing query, which WHERE may use. Raises SqlError or UnsupportedSql with the
+        place.
+        """
+        outer = ctes or {}
+        known = self._with(node, outer)
+        bound = self._query(node, known, around)
+        if known is not outer:
+            self._bind_unused(node.args["with_"], known)
+        return bound
+
+    def _query(self, node: Node, ctes: Mapping[str, Cte], around: Names | None) -> Bound:
+        """Bind a query whose WITH queries are known."""
+        if isinstance(node, (exp.Subquery, exp.SetOperation)):
+            check_set_operation(self.text, node)
+            clause = clause_of(self.text, node)
+            if isinstance(node, exp.Subquery):
+                bound = self.bind(node.this, ctes, around)
+            else:
+                bound = self._set_operation(node, ctes, around)
+            if clause is not None and clause.limit is None:
+                return self._ordered_rows(bound, clause, node)
+            return bound if clause is None else self._first_of(bound, clause, node)
+        if isinstance(node, exp.Select):
+            check_select(self.text, node)
+            clause = clause_of(self.text, node)
+            select, places, columns = SelectBinder(self, node, ctes, around).bind(clause)
+            bound = Bound((select,))
+            if clause is not None and clause.limit is None:
+                return self._in_order(bound, places, columns, node)
+            return bound if clause is None else self._limited(bound, clause, places, columns, node)
+        if isinstance(node, exp.Values):
+            source = self.source_of(self.constant_view(*constant_rows(self.text, node)))
+            return Bound((Select("bag", (source,), (), tuple(Item(c.name, source.column(c)) for c in source.columns)),))
+        what = type(node).__name__.upper()
+        instead = "SELECT, VALUES and UNION [ALL], EXCEPT and INTERSECT of SELECTs are accepted"
+        raise self.text.unsupported(node, what, instead)
+
+    def internal_view(self, bound: Bound) -> ViewDef:
+        """Make an internal view of the query."""
+        blocks = blocks_of(bound, self)
+        name = f"{self.view}#{len(self.internal) + 1}"
+        view = ViewDef(name, bound.columns, with_query_names(blocks, name), internal=True, combined=bound.combined)
+        self.internal.append(view)
+        return view
+
+    def constant_view(self, columns: tuple[ColumnDef, ...], rows: tuple[ConstantRow, ...]) -> ViewDef:
+        """Make an internal view of constant rows, or return one that there is."""
+        for known in self.internal:
+            if known.constants == rows and known.columns == columns:
+                return known
+        view = ViewDef(f"{self.view}#{len(self.internal) + 1}", columns, (), internal=True, constants=rows)
+        self.internal.append(view)
+        return view
+
+    def one_row(self) -> Source:
+        """A source with one row, for a SELECT without FROM."""
+        return replace(self.source_of(self.constant_view((ColumnDef("one", INT, False),), ((1,),))), alias="one")
+
+    def source_of(self, view: ViewDef) -> Source:
+        """Return an internal view as a source. Callers replace the alias."""
+        return Source(view.name.split("#")[0], view.name, view.columns)
+
+    def is_positive(self, source: Source) -> bool:
+        """True if the source is a table without rows of negative multiplicity."""
+        found = self.catalog.relation(source.relation)
+        return isinstance(found, TableDef) and not found.trusted
+
+    def _with(self, node: Node, outer: Mapping[str, Cte]) -> Mapping[str, Cte]:
+        clause = node.args.get("with_")
+        if clause is None:
+            return outer
+        if clause.args.get("recursive"):
+            raise self.text.unsupported(clause, "WITH RECURSIVE", "WITH queries that do not refer to themselves")
+        known = dict(outer)
+        seen: set[str] = set()
+        for cte in clause.expressions:
+            name = cte.alias.lower()
+            check_cte(self.text, cte)
+            if name in seen:
+                raise self.text.error(cte, f"{cte.alias} stands twice in WITH; give one of them another name")
+            seen.add(name)
+            known[name] = Cte(cte, dict(known))
+        return known
+
+    def _bind_unused(self, clause: exp.With, known: Mapping[str, Cte]) -> None:
+        """Check the WITH queries that nothing reads: bind them, and drop the internal views that they would need."""
+        internal = len(self.internal)
+        # A later one may read an earlier one, which is then checked with it.
+        for cte in reversed([known[one.alias.lower()] for one in clause.expressions]):
+            if not cte.is_bound:
+                self._of_cte(cte)
+        dropped = self.internal[internal:]
+        del self.internal[internal:]
+        for one in self._with_view:
+            if one.view is not None and any(one.view is view for view in dropped):
+                one.view = None
+
+    def _first_of(self, bound: Bound, clause: Clause, node: Node) -> Bound:
+        """The first rows of a set operation or of a query in parentheses, ordered by its columns."""
+        whole = self._whole(bound, node)
+        places, added = self._places_of(clause, whole.items)
+        made = Bound((replace(whole, items=(*whole.items, *added)),))
+        return self._limited(made, clause, places, len(whole.items), node)
+
+    def _places_of(self, clause: Clause, items: tuple[Item, ...]) -> tuple[tuple[SortPlace, ...], tuple[Item, ...]]:
+        """The places of an ORDER BY over these columns alone, and the columns that it adds to them."""
+        entries = tuple(Entry("", item.name, item.expr) for item in items)
+        scope = Scope(entries, entries)
+        binder = Binder(self.text, lambda c: scope.resolve(self.text, c), "ORDER BY")
+        places, added, _ = places_of(clause, items, binder, lambda n: self.position(n, items, "ORDER BY"))
+        return places, added
+
+    def _ordered_rows(self, bound: Bound, clause: Clause, node: Node) -> Bound:
+        """A set operation or a query in parentheses with ORDER BY, and no LIMIT."""
+        shown = tuple(Item(one.name, Column(f"{i}", one.type, one.nullable)) for i, one in enumerate(bound.columns))
+        places, added = self._places_of(clause, shown)
+        if added and node is self.outermost:
+            whole = self._whole(bound, node)
+            places, added = self._places_of(clause, whole.items)
+            bound = Bound((replace(whole, items=(*whole.items, *added)),))
+        return self._in_order(bound, places, len(shown), node)
+
+    def _in_order(self, bound: Bound, places: tuple[SortPlace, ...], columns: int, node: Node) -> Bound:
+        """A query with ORDER BY and no LIMIT. The order is that of reading the view; in a subquery it has no effect.
+
+        Columns after the first ``columns`` are for the order alone.
+        """
+        hidden = len(bound.columns) > columns
+        relation = ""
+        if hidden and node is self.outermost:
+            bound = Bound((self._whole(bound, node),))
+            relation = self.internal[-1].name
+        if hidden:
+            bound = Bound(tuple(replace(select, items=select.items[:columns]) for select in bound.selects))
+        if node is self.outermost and places:
+            self.order = ReadOrder(places, relation)
+        return bound
+
+    def _limited(self, bound: Bound, clause: Clause, places: tuple[SortPlace, ...], columns: int, node: Node) -> Bound:
+        """The first rows of a query: of one relation, or of an internal view that holds all rows.
+
+        Where a view with a LIMIT names a strategy, the strategy is that of the internal view.
+        """
+        select = bound.selects[0]
+        if names_around(bound):
+            what = "LIMIT in a subquery that names columns of the query around it"
+            raise self.text.unsupported(node, what, "leave it out, or take MIN or MAX")
+        direct = select.is_plain and not select.absent and len(bound.selects) == len(select.sources) == 1
+        if not direct or (self.named and "#" not in select.sources[0].relation):
+            select = self._whole(bound, node)
+        if node is self.outermost:
+            self.order = ReadOrder(None)
+        return limited(select, clause, places, columns)
+
+    def _whole(self, bound: Bound, node: Node) -> Select:
+        """All rows of a query, as those of an internal view."""
+        self.check_types(bound, node)
+        return everything(self.source_of(self.internal_view(uniquely_named(bound))), bound)
+
+    def position(self, node: exp.Literal, items: tuple[Item, ...], clause: str) -> int:
+        """The position, from 0, of the SELECT item that a number in GROUP BY or ORDER BY names."""
+        place = int(node.name) if node.name.isdigit() else 0
+        if not 1 <= place <= len(items):
+            raise self.text.error(node, f"{clause} {node.name}: the list has columns 1 to {len(items)}")
+        return place - 1
+
+    def _set_operation(self, node: exp.SetOperation, ctes: Mapping[str, Cte], around: Names | None) -> Bound:
+        kind = _SET_OPERATIONS[type(node)]
+        word = kind.upper()
+        for operand in (node.this, node.expression):
+            check_operand(self.text, operand, word)
+        left, right = (self._operand(one, ctes, around) for one in (node.this, node.expression))
+        for one in (left, right):
+            check_own(self.text, one, node)
+        distinct = bool(node.args.get("distinct"))
+        if not distinct and kind != "union":
+            kind, word = f"{kind}_all", f"{word} ALL"
+        elif not distinct:
+            kind = ALL
+        counts = len(left.columns), len(right.columns)
+        if counts[0] != counts[1]:
+            raise self.text.error(
+                node.expression,
+                f"{word} joins queries of as many columns; here they have {counts[0]} and {counts[1]}",
+            )
+        try:
+            made = set_operation(kind, left, right, self)
+        except Fault as fault:
+            raise self.text.error(node.expression, str(fault)) from None
+        if kind != ALL:
+            self.check_types(made, node)
+        return made
+
+    def _operand(self, node: Node, ctes: Mapping[str, Cte], around: Names | None) -> Bound:
+        """Bind an operand of a set operation. An operand with a LIMIT becomes an internal view."""
+        bound = self.bind(node, ctes, around)
+        return bound if bound.selects[0].limit is None else Bound((self._whole(bound, node),))
+
+    def check_types(self, bound: Bound, node: Node) -> None:
+        """Raise SqlError where a column has no type: a bare NULL has none."""
+        for column in bound.columns:
+            if column.type == VOID:
+                raise self.text.error(
+                    node,
+                    f"column {column.name} is NULL without a type; write CAST(NULL AS INT) or another type",
+                )
+
+    def relation(self, table: exp.Table, ctes: Mapping[str, Cte]) -> Select | Source:
+        cte = ctes.get(table.name.lower())
+        if cte is not None:
+            return self._of_cte(cte)
+        found = self.catalog.named(table.name)
+        if found is not None:
+            self.relations.setdefault(found.name)
+        if isinstance(found, PlainView):
+            return self._of_cte(self.plain.setdefault(found.name, Cte(*query_of(found))))
+        if found is None or (isinstance(found, ViewDef) and found.internal):
+            known = (*self.catalog.names, *(one.node.alias for one in ctes.values()))
+            raise NameProblem(unknown("table or view", table.name, known), *self.text.at(table))
+        return Source(table.name, found.name, found.columns)
+
+    def _of_cte(self, cte: Cte) -> Select | Source:
+        cte.is_bound = True
+        if cte.view is not None:
+            return self.source_of(cte.view)
+        binder = self if cte.text is None else replace(self, text=cte.text)
+        made = binder.subquery(cte.node.this, cte.outer)
+        names = tuple(c.name for c in cte.node.args["alias"].columns)
+        if names and len(names) != len(made.columns):
+            raise self.text.error(
+                cte.node, f"{cte.node.alias} lists {len(names)} columns, its query {len(made.columns)}"
+            )
+        if isinstance(made, Source):
+            view = self.internal[-1]
+            if names:
+                columns = tuple(replace(c, name=n) for c, n in zip(view.columns, names, strict=True))
+                view = self.internal[-1] = renamed_view(view, columns)
+            cte.view = view
+            self._with_view.append(cte)
+            return self.source_of(view)
+        if names:
+            made = replace(made, items=tuple(replace(i, name=n) for i, n in zip(made.items, names, strict=True)))
+        return made
+
+    def subquery(self, node: Node, ctes: Mapping[str, Cte]) -> Select | Source:
+        """Bind a query in FROM: a SELECT that only selects, projects and joins dissolves; any other becomes an internal
+        view."""
+        bound = self.bind(node, ctes)
+        if len(bound.selects) == 1 and bound.selects[0].is_plain and not bound.selects[0].absent:
+            return bound.selects[0]
+        self.check_types(bound, node)
+        names = [column.name.lower() for column in bound.columns]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise self.text.error(node, f"column {twice} stands twice in the subquery; give one another name with AS")
+        return self.source_of(self.internal_view(bound))

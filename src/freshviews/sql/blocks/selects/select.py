@@ -1,0 +1,361 @@
+"""Bind one SELECT: FROM, WHERE, the list, GROUP BY and HAVING, in the order that name resolution needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from sqlglot import exp
+
+from freshviews.catalog.definitions import SortPlace
+from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.sql.blocks.aggregates import Collector
+from freshviews.sql.blocks.bound import (
+    Bound,
+    Item,
+    Select,
+    aggregate_ref,
+    distinct_over,
+    group_ref,
+    grouping_ref,
+    has_aggregate,
+    subquery_ref,
+)
+from freshviews.sql.blocks.grouping_sets import (
+    GroupingSets,
+    Written,
+    check_group,
+    column_form,
+    forms_of,
+    grouping_sets,
+    written,
+)
+from freshviews.sql.blocks.joins.from_clause import FromBinder, columns_read
+from freshviews.sql.blocks.joins.lowering import lowered
+from freshviews.sql.blocks.joins.tree import Joined
+from freshviews.sql.blocks.limit import Clause, places_of
+from freshviews.sql.blocks.selects.groups import over_groups_of, refuse_ungrouped
+from freshviews.sql.blocks.selects.rows_ask import rows_ask
+from freshviews.sql.blocks.selects.with_queries import Cte, Queries
+from freshviews.sql.blocks.set_operation import distinct_rows
+from freshviews.sql.blocks.subqueries.names import Names, check_own
+from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
+from freshviews.sql.expressions import logic
+from freshviews.sql.expressions.build import key, rejects_null, replaced
+from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.names.scope import Entry, Scope
+from freshviews.sql.names.star import columns_of, is_star
+from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.terms import has_subquery, terms_of
+
+
+@dataclass
+class SelectBinder:
+    """Binds one SELECT, in the order that name resolution needs: FROM, WHERE, the list, GROUP BY, HAVING."""
+
+    views: Queries
+    node: exp.Select
+    ctes: Mapping[str, Cte]
+    around: Names | None = None
+    values: dict[int, str] = field(default_factory=dict)
+    """The names in the scope of the values of subqueries, by their nodes."""
+    scope: Scope = field(default_factory=Scope)
+    asked: list[Asked] = field(default_factory=list)
+    """The subqueries of a grouped SELECT whose values are those of its groups."""
+
+    def bind(self, clause: Clause | None) -> tuple[Select, tuple[SortPlace, ...], int]:
+        """Return the SELECT, the places of the ORDER BY columns in its list, and the length of the list as written.
+
+        The SELECT's list also has the columns that only ORDER BY names.
+        """
+        text, node = self.views.text, self.node
+        joined = self._from()
+        self.scope = joined.scope
+        group = node.args.get("group")
+        having = node.args.get("having")
+        by = None if group is None else written(text, group)
+        sets = None if by is None or by.sets is None else self._sets(by, joined.scope)
+        kind = "groups" if by is not None and not by.is_global else "global"
+        collector = self._collector(joined.scope, kind == "groups", _no_sets(text) if sets is None else sets.grouping)
+        items, nodes = self._items(joined.scope, collector, sets)
+        named = _aliases(items, nodes)
+        every = self._groups(by, joined.scope, items, nodes) if sets is None else ()
+        # A constant is the same in all rows.
+        groups = tuple(g for g in every if not isinstance(g.expr, Literal)) if sets is None else sets.groups
+        # Grouping sets resolved their groups when the items were bound.
+        known = groups if sets is None else ()
+        columns = len(items)
+        places: tuple[SortPlace, ...] = ()
+        if clause is not None:
+            places, items, nodes = self._order(clause, joined.scope, items, nodes, collector, sets)
+        test = None
+        if having is not None:
+            scope = joined.scope.with_aliases(named)
+            whole = None if sets is None else sets.of
+            binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind, self._subquery, whole)
+            test = over_groups_of(self.views.text, binder.condition(having.this), known, having.this, scope)
+        join = joined.sources, joined.conjuncts
+        if not (collector.calls or group is not None or having is not None):
+            select = Select("bag", *join, items, absent=joined.absent, optional=joined.optional)
+            return distinct_over(select) if node.args.get("distinct") else select, places, columns
+        over = tuple(
+            replace(item, expr=over_groups_of(self.views.text, item.expr, known, one, joined.scope))
+            for item, one in zip(items, nodes, strict=True)
+        )
+        in_text = (*nodes[:columns], *([] if having is None else [having.this]))
+        refuse_ungrouped(text, in_text, every, joined.scope, sets, self._value_of_row)
+        if clause is not None:
+            shown = {item.name.lower(): i for i, item in enumerate(items[:columns])}
+            ordered = (one.this for one in clause.order)
+            refuse_ungrouped(text, ordered, every, joined.scope, sets, self._value_of_row, shown)
+        calls = tuple(collector.calls)
+        select = Select(kind, *join, over, groups, calls, test, joined.absent, optional=joined.optional)
+        if sets is not None and kind == "groups":
+            select = replace(select, sets=sets.sets)
+        if self.asked:
+            select = self._with_subqueries(select)
+            return distinct_over(select) if node.args.get("distinct") else select, places, columns
+        if not node.args.get("distinct"):
+            return select, places, columns
+        grouped = Bound((select,))
+        check_own(text, grouped, node)
+        self.views.check_types(grouped, node)
+        return distinct_rows(grouped, self.views), places, columns
+
+    def _order(
+        self,
+        clause: Clause,
+        scope: Scope,
+        items: tuple[Item, ...],
+        nodes: tuple[Node, ...],
+        collector: Collector,
+        sets: GroupingSets | None,
+    ) -> tuple[tuple[SortPlace, ...], tuple[Item, ...], tuple[Node, ...]]:
+        """Return the place of each ORDER BY column in the list, and the list and its nodes, extended by missing
+        columns.
+
+        A name means a column of the list before one of FROM.
+        """
+        text = self.views.text
+        names = [item.name.lower() for item in items]
+        shown = {name: i for i, name in enumerate(names) if names.count(name) == 1}
+
+        def resolve(column: exp.Column) -> Expr:
+            place = None if column.table else shown.get(column.name.lower())
+            return scope.resolve(text, column) if place is None else items[place].expr
+
+        whole = None if sets is None else partial(sets.of, shown=shown)
+        binder = Binder(text, resolve, "ORDER BY", collector.bind, self._subquery, whole)
+        places, added, more = places_of(clause, items, binder, lambda n: self.views.position(n, items, "ORDER BY"))
+        if added and self.node.args.get("distinct"):
+            raise text.error(more[0], "SELECT DISTINCT is ordered by columns of its list; add this one, or GROUP BY")
+        return places, (*items, *added), (*nodes, *more)
+
+    def _from(self) -> Joined:
+        binder = FromBinder(
+            self.views.text,
+            lambda table: self.views.relation(table, self.ctes),
+            lambda query: self.views.subquery(query, self.ctes),
+            self.views,
+            columns_read(self.node, True),
+        )
+        joined = binder.bind(self.node)
+        where = self.node.args.get("where")
+        terms = [*binder.asked, *([] if where is None else [where.this])]
+        if terms:
+            joined = self._where(joined, terms)
+        joined = self._with_values(joined)
+        read = columns_read(self.node, False)
+        if read is not None:
+            read = {*read, *(("", name) for name in self.values.values())}
+        joined = lowered(joined, self.views, read)
+        never_null = frozenset[str]().union(*map(rejects_null, joined.conjuncts))
+        return replace(joined, scope=joined.scope.knowing(never_null))
+
+    def _where(self, joined: Joined, where: Sequence[Node]) -> Joined:
+        """Add the predicates of WHERE to the join; subqueries become joins or absent sources."""
+        text = self.views.text
+        names = Names(text, joined.scope, self.around)
+        asking = [term for whole in where for term in terms_of(whole) if has_subquery(term)]
+        plain = [t for whole in where for t in (terms_of(whole) if asking else [whole]) if not has_subquery(t)]
+        conjuncts: list[Expr] = []
+        for term in plain:
+            conjuncts += logic.conjuncts_of(Binder(text, names, "WHERE").condition(term))
+        if asking:
+            known = frozenset[str]().union(*map(rejects_null, (*joined.conjuncts, *conjuncts)))
+            bound = replace(self._subqueries(joined), never_null=known)
+            for term in asking:
+                bound.bind(term)
+            joined = bound.joined
+        return replace(joined, conjuncts=(*joined.conjuncts, *conjuncts))
+
+    def _subqueries(self, joined: Joined) -> SubqueryBinder:
+        names = Names(self.views.text, joined.scope, self.around)
+        return SubqueryBinder(self.views.text, self.views, lambda q, n: self.views.bind(q, self.ctes, n), names, joined)
+
+    def _with_values(self, joined: Joined) -> Joined:
+        """The join with the sources of subqueries that are values of its rows. The scope has these values, under names
+        that no column has."""
+        nodes = list(rows_ask(self.node))
+        if not nodes:
+            return joined
+        binder = self._subqueries(joined)
+        bind = Binder(self.views.text, binder.names, "SELECT", subquery=binder.value).bind
+        entries: list[Entry] = []
+        made: dict[Node, str] = {}
+        for node in nodes:
+            # Equal subqueries are one: the same value stands in GROUP BY and in the list.
+            if node not in made:
+                made[node] = f"\x1dvalue{len(made)}"
+                entries.append(Entry("", made[node], binder.value(node, bind)))
+            self.values[id(node)] = made[node]
+        scope = replace(joined.scope, entries=(*joined.scope.entries, *entries))
+        return replace(binder.joined, scope=scope)
+
+    def _subquery(self, node: Node, bind: Callable[[Node], Expr]) -> Expr:
+        """The value of a subquery: of a row of the join, or of a group."""
+        known = self._value_of_row(node)
+        if known is not None:
+            return known
+        self.asked.append(self._subqueries(Joined(scope=self.scope)).ask(node, bind))
+        return subquery_ref(len(self.asked) - 1, self.asked[-1].type)
+
+    def _value_of_row(self, node: Node) -> Expr | None:
+        """The value of a subquery that is one of the rows of the join, or equal to one of GROUP BY."""
+        group = self.node.args.get("group")
+        same_group = [] if group is None else [one for one in group.find_all(type(node)) if one == node]
+        name = next((self.values[id(one)] for one in (node, *same_group) if id(one) in self.values), None)
+        return next((entry.expr for entry in self.scope.entries if entry.name == name), None)
+
+    def _with_subqueries(self, select: Select) -> Select:
+        """A grouped SELECT as a view of its groups and aggregates, joined with its subqueries."""
+        text, node = self.views.text, self.node
+        if select.sets:
+            raise text.unsupported(node, "a subquery as a value beside grouping sets", "group in a subquery of FROM")
+        check_own(text, Bound((select,)), node)
+        refs = [group_ref(i, group.expr) for i, group in enumerate(select.groups)]
+        refs += [aggregate_ref(i, call, select.kind == "groups") for i, call in enumerate(select.aggregates)]
+        inner = replace(select, items=tuple(Item(f"c{i}", ref) for i, ref in enumerate(refs, 1)), having=None)
+        source = replace(self.views.source_of(self.views.internal_view(Bound((inner,)))), alias="grouped")
+        to: dict[str, Expr] = {ref.name: source.column(c) for ref, c in zip(refs, source.columns, strict=True)}
+
+        def over(expr: Expr) -> Expr:
+            return replaced(
+                over_groups_of(self.views.text, expr, select.groups, node, self.scope),
+                lambda part: to.get(part.name) if isinstance(part, Column) else None,
+            )
+
+        binder = replace(self._subqueries(Joined((source,), scope=self.scope)), over=over)
+        for i, asked in enumerate(self.asked):
+            to[subquery_ref(i, asked.type).name] = binder.answer(asked)
+        having = () if select.having is None else logic.conjuncts_of(over(select.having))
+        entries = tuple(Entry("", item.name, over(item.expr)) for item in select.items)
+        joined = replace(binder.joined, scope=Scope(entries))
+        joined = lowered(replace(joined, conjuncts=(*joined.conjuncts, *having)), self.views, None)
+        items = tuple(Item(entry.name, entry.expr) for entry in joined.scope.entries)
+        made = Select("bag", joined.sources, joined.conjuncts, items, absent=joined.absent)
+        return replace(made, optional=joined.optional)
+
+    def _collector(self, scope: Scope, grouped: bool, grouping: Callable[[Node], Expr]) -> Collector:
+        text = self.views.text
+        binder = Binder(text, lambda c: scope.resolve(text, c), "SELECT", subquery=self._subquery)
+        return Collector(binder, grouped, grouping)
+
+    def _sets(self, by: Written, scope: Scope) -> GroupingSets:
+        """The grouping sets of GROUP BY. Positions and aliases refer to the list as it reads without the sets."""
+        items, nodes = self._items(scope, self._collector(scope, True, lambda _: grouping_ref()), None)
+        forms = forms_of(self.views.text, self.node.expressions, scope)
+        bound = self._bound_groups(by, scope, items, nodes)
+        found = [(i, node, forms.of(node) if place is None else forms.items[place]) for i, node, place in bound]
+        return grouping_sets(self.views.text, by, forms, found)
+
+    def _items(
+        self, scope: Scope, collector: Collector, sets: GroupingSets | None
+    ) -> tuple[tuple[Item, ...], tuple[Node, ...]]:
+        """The SELECT list with ``*`` expanded, and the node behind each item."""
+        whole = None if sets is None else sets.of
+        text = self.views.text
+        items: list[Item] = []
+        nodes: list[Node] = []
+        aliases: dict[str, Expr] = {}
+        for node in self.node.expressions:
+            if is_star(node):
+                for entry in columns_of(text, node, scope):
+                    found = None if sets is None else sets.reference(column_form(entry))
+                    items.append(Item(entry.name, found or entry.expr))
+                    nodes.append(node)
+                continue
+            # A name that FROM lacks may be an alias to its left in the list.
+            within = scope.with_aliases(dict(aliases))
+            resolve = partial(within.resolve, text)
+            binder = Binder(text, resolve, "SELECT", collector.bind, self._subquery, whole)
+            name = node.alias if isinstance(node, exp.Alias) else _own_name(text, node)
+            items.append(Item(name, binder.bind(node)))
+            nodes.append(node)
+            if isinstance(node, exp.Alias):
+                aliases.setdefault(name.lower(), items[-1].expr)
+        return tuple(items), tuple(nodes)
+
+    def _groups(
+        self, by: Written | None, scope: Scope, items: tuple[Item, ...], nodes: tuple[Node, ...]
+    ) -> tuple[Item, ...]:
+        """The group expressions, each once."""
+        chosen: dict[tuple[object, ...], Item] = {}
+        for item, node, _ in () if by is None else self._bound_groups(by, scope, items, nodes):
+            check_group(self.views.text, item, node)
+            chosen.setdefault(key(item.expr), item)
+        return tuple(chosen.values())
+
+    def _bound_groups(
+        self, by: Written, scope: Scope, items: tuple[Item, ...], nodes: tuple[Node, ...]
+    ) -> list[tuple[Item, Node, int | None]]:
+        """The expressions of GROUP BY, and for each one given by number its position in the list."""
+        text = self.views.text
+        group = self.node.args["group"]
+        if group.args.get("all"):
+            listed = enumerate(zip(items, nodes, strict=True))
+            return [(item, node, i) for i, (item, node) in listed if not has_aggregate(item.expr)]
+        if not group.expressions:
+            raise text.error(group, "GROUP BY needs columns or expressions")
+        within = scope.with_aliases(_aliases(items, nodes))
+        binder = Binder(text, lambda c: within.resolve(text, c), "GROUP BY", subquery=self._subquery)
+        bound: list[tuple[Item, Node, int | None]] = []
+        for node in by.nodes:
+            if isinstance(node, exp.Literal) and not node.is_string:
+                place = self.views.position(node, items, "GROUP BY")
+                bound.append((items[place], node, place))
+            else:
+                expr = binder.bind(node)
+                names = [i.name for i in items if key(i.expr) == key(expr)]
+                bound.append((Item(names[0] if names else text.of(node), expr), node, None))
+        return bound
+
+
+
+
+
+
+
+
+def _aliases(items: Sequence[Item], nodes: Sequence[Node]) -> dict[str, Expr]:
+    """Aliases of the SELECT list by lower-case name; the first wins where several are equal."""
+    named = reversed([(item, one) for item, one in zip(items, nodes, strict=True) if isinstance(one, exp.Alias)])
+    return {item.name.lower(): item.expr for item, _ in named}
+
+
+def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
+    """Refuses GROUPING where there are no grouping sets."""
+
+    def refused(node: Node) -> Expr:
+        name = node.name.upper()
+        raise text.error(node, f"{name} is about grouping sets; use it with GROUP BY ROLLUP, CUBE or GROUPING SETS")
+
+    return refused
+
+
+def _own_name(text: SqlText, node: Node) -> str:
+    """The name of a column without AS: the column's own name, or the text of the expression."""
+    return node.name if isinstance(node, exp.Column) else text.of(node)
+
+

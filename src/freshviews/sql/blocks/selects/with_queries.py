@@ -1,0 +1,65 @@
+"""WITH queries and plain views, and what a SELECT asks of the binder of its view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from sqlglot import exp
+
+from freshviews.catalog.definitions import ColumnDef, PlainView, ViewDef
+from freshviews.sql.blocks.bound import Bound, Item, Select
+from freshviews.sql.blocks.subqueries.names import Names
+from freshviews.sql.blocks.views import Views
+from freshviews.sql.names.scope import Source
+from freshviews.sql.text.parse import Node, SqlText, parse
+
+
+@dataclass
+class Cte:
+    """A WITH query or a plain view. It is bound at each use where it dissolves into the join, and once where it needs
+    an internal view. ``text``: the text of a plain view."""
+
+    node: exp.CTE
+    outer: Mapping[str, Cte]
+    view: ViewDef | None = None
+    text: SqlText | None = None
+    is_bound: bool = False
+
+
+Ctes = Mapping[str, Cte]
+
+
+class Queries(Views, Protocol):
+    """Binds what a SELECT contains; implemented by ``ViewBinder``."""
+
+    @property
+    def text(self) -> SqlText: ...
+
+    def bind(self, node: Node, ctes: Ctes | None = None, around: Names | None = None) -> Bound: ...
+
+    def relation(self, table: exp.Table, ctes: Ctes) -> Select | Source: ...
+
+    def subquery(self, node: Node, ctes: Ctes) -> Select | Source: ...
+
+    def position(self, node: exp.Literal, items: tuple[Item, ...], clause: str) -> int: ...
+
+    def check_types(self, bound: Bound, node: Node) -> None: ...
+
+
+def query_of(view: PlainView) -> tuple[exp.CTE, Mapping[str, Cte], None, SqlText]:
+    """The query of a plain view, as a WITH query of a text of its own."""
+    text = SqlText(view.sql)
+    node = parse(text)[0]
+    names = node.this.expressions if isinstance(node.this, exp.Schema) else []
+    alias = exp.TableAlias(this=exp.to_identifier(view.name), columns=names)
+    return exp.CTE(this=node.args["expression"], alias=alias), {}, None, text
+
+
+def renamed_view(view: ViewDef, columns: tuple[ColumnDef, ...]) -> ViewDef:
+    blocks = tuple(
+        replace(block, outputs=tuple(replace(o, name=c.name) for o, c in zip(block.outputs, columns, strict=True)))
+        for block in view.blocks
+    )
+    return replace(view, columns=columns, blocks=blocks)

@@ -1,0 +1,21 @@
+"""What the stages ask of the binder of a view: internal views, and sources for them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from freshviews.catalog.definitions import ViewDef
+from freshviews.sql.blocks.bound import Bound
+from freshviews.sql.names.scope import Source
+
+
+class Views(Protocol):
+    """Makes internal views; implemented by ``ViewBinder``."""
+
+    def internal_view(self, bound: Bound) -> ViewDef: ...
+
+    def source_of(self, view: ViewDef) -> Source: ...
+
+    def one_row(self) -> Source: ...
+
+    def is_positive(self, source: Source) -> bool: ...

@@ -1,0 +1,24 @@
+"""The terms of a condition, as trees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from freshviews.sql.text.parse import Node
+
+
+def terms_of(condition: Node) -> Iterator[Node]:
+    """The terms that AND joins."""
+    ahead = [condition]
+    while ahead:
+        inner = ahead.pop().unnest()
+        if isinstance(inner, exp.And):
+            ahead += [inner.expression, inner.this]
+        else:
+            yield inner
+
+
+def has_subquery(node: Node) -> bool:
+    return node.find(exp.Select) is not None
