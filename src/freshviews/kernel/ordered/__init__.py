@@ -2,7 +2,8 @@
 
 A row stores its two children as row numbers + 1 in the halves of one word, then a word per fold of its subtree.
 
-- ``index``: insert, remove, MIN and MAX; ``folds``: other aggregates; ``top``: the rows of ``ORDER BY ... LIMIT``.
+- ``index``: insert, remove, MIN and MAX; ``folds``: other aggregates; ``top``: the rows of ``ORDER BY ... LIMIT``;
+  ``threshold``: the rows whose running sum is within a limit, over trees of their own.
 """
 
-__all__ = ["folds", "index", "top"]
+__all__ = ["folds", "index", "threshold", "top"]

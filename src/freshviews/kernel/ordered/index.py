@@ -48,7 +48,7 @@ ROOT = 0  # row number + 1 of the root, or 0
 ROW_WORD = 1  # which word of a row has its children
 STRING_OFFSETS = 2  # address of the offsets of the string heap
 STRING_BYTES = 3  # address of its bytes
-TOP = 4  # words of ``kernel.ordered.top``
+TOP = 4  # words of ``kernel.ordered.top``, or of ``kernel.ordered.threshold``
 TOP_WORDS = 10
 WORDS = TOP + TOP_WORDS  # how many of the last key words have kinds
 FOLDS = WORDS + 1  # number of folds of the last key word
@@ -154,7 +154,7 @@ def compare_rows(o: int, t: int, a: int, b: int) -> int:
 
 
 @inlined
-def _priority(child: int) -> int:
+def priority_of(child: int) -> int:
     """Priority in the heap of a row number + 1: a hash, then the number itself."""
     return (mix(mix(0, child), child) & 0x7FFFFFFF) << 32 | child
 
@@ -179,10 +179,10 @@ def ordered_insert(o: int, t: int, number: int) -> None:
         return
     row = row_at(t, number)
     own = number + 1
-    priority = _priority(own)
+    priority = priority_of(own)
     link = o + 8 * ROOT
     child = load32(link, 0)
-    while child != 0 and _priority(child) > priority:
+    while child != 0 and priority_of(child) > priority:
         before = compare_rows(o, t, row, row_at(t, child - 1)) < 0
         link = left_link(o, t, child) if before else right_link(o, t, child)
         child = load32(link, 0)
@@ -223,7 +223,7 @@ def ordered_remove(o: int, t: int, number: int) -> None:
     left = load32(left_link(o, t, own), 0)
     right = load32(right_link(o, t, own), 0)
     while left != 0 and right != 0:
-        if _priority(left) > _priority(right):
+        if priority_of(left) > priority_of(right):
             store32(link, 0, left)
             link = right_link(o, t, left)
             left = load32(link, 0)
