@@ -1,20 +1,20 @@
 """Points whose running sum is within a limit, kept over a search tree.
 
-A point is a row of the table: its payload has the number of ``rows`` at it, a ``weight``, the ``number`` of weights that
-are not NULL, and whether the point is ``selected``. The points of a group, which agree on all key words but the last,
-are a tree in the order of the last word. The value F of a point is the sum of the weights before it, or through it, or
-its last key word itself. A point is to be selected if it has rows and F is within the limit of its group. Weights may be
-negative, so F need not be monotone.
+A point is a row of the table: its payload has the number of ``rows`` at it, a ``weight``, the ``number`` of weights
+that are not NULL, and whether the point is ``selected``. The points of a group, which agree on all key words but the
+last, are a tree in the order of the last word. The value F of a point is the sum of the weights before it, or through
+it, or its last key word itself. A point is to be selected if it has rows and F is within the limit of its group.
+Weights may be negative, so F need not be monotone.
 
 A subtree knows the sum of its weights, the greatest F among its selected points and the least among the others, both
 counted from the beginning of the subtree. Where the greatest of all is beyond the limit, or the least of all is within
-it, a descent finds a point that must change, in as many steps as the tree is high. No earlier limit and no earlier value
-is needed. The sum over nothing is NULL, and no NULL is within a limit: a subtree has both extremes in two versions, as
-something that is not NULL comes before it or not.
+it, a descent finds a point that must change, in as many steps as the tree is high. No earlier limit and no earlier
+value is needed. The sum over nothing is NULL, and no NULL is within a limit: a subtree has both extremes in two
+versions, as something that is not NULL comes before it or not.
 
 The tree is a treap with links to parents; its nodes are the rows. Weights, and the points themselves, may change many
-times before ``threshold_start``. Until then the nodes above a change are only marked, each once, and are computed again
-from the leaves up.
+times before ``threshold_start``. Until then the nodes above a change are only marked, each once, and are computed
+again from the leaves up.
 """
 
 from __future__ import annotations
