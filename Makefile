@@ -1,24 +1,26 @@
 # make demo, make test, make lint: each sets .venv up by itself. Python 3.11 to 3.13 is needed, nothing else; a Java
 # for Spark is taken from the package index where the machine has none.
 # PYTHON=... names the interpreter; JOBS=... the processes that run tests; KILLS=... how many kills are at random;
-# SEED=... repeats a run of make fuzz, SHARE=10 makes it a tenth as large; BENCH=... options of the benchmarks, as
-# BENCH='--only tpch --limit 5'.
+# SEED=... repeats a run of make fuzz or make states, SHARE=10 makes make fuzz a tenth as large; STATES=... is how many
+# make states compares; BENCH=... options of the benchmarks, as BENCH='--only tpch --limit 5'.
 
 JOBS ?= 2
 KILLS ?= 100
 SEED ?=
 SHARE ?= 1
+STATES ?= 100000
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test test-all fuzz without-spark kills lint clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo test test-all fuzz states without-spark kills lint clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
 	@echo "make test    the tests to run after each change: every room, every strategy, fixed seeds; 8 minutes on two cores"
 	@echo "make test-all   every test at full size, and the 20 slowest by name; half an hour"
 	@echo "make fuzz    random tests from a new seed; failures become files in tests/cases, which make test replays"
+	@echo "make states  100,000 states of random views beside DuckDB, counted by construct; half an hour on one core"
 	@echo "make without-spark   the package in an environment that has no pyspark"
 	@echo "make kills   a pipeline killed at every step, and at random moments"
 	@echo "make lint    ruff and mypy"
@@ -66,6 +68,9 @@ test-all: $(READY)
 
 fuzz: $(READY)
 	@FRESHVIEWS_SEED=$(SEED) FRESHVIEWS_FUZZ_SHARE=$(SHARE) $(RUN) -m tests fuzz -n $(JOBS) --dist worksteal
+
+states: $(READY)
+	@$(RUN) -m tests.agreement.states --states $(STATES) $(if $(SEED),--seed $(SEED))
 
 # In a venv of its own, as the package comes from pip without extras.
 without-spark: $(READY)

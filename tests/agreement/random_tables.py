@@ -31,6 +31,7 @@ _DOMAINS: dict[str, tuple[Any, ...]] = {
     "INT": (0, 1, 0, 1, -1),
     "SMALLINT": (0, 1, 2),
     "TINYINT": (0, 1, -1),
+    "DECIMAL(4, 1)": tuple(map(Decimal, ("0.5", "1.0", "1.5", "2.5", "4.0", "7.5"))),
     "DECIMAL(6, 2)": tuple(map(Decimal, ("0.50", "1.00", "-1.25"))),
     "DECIMAL(15, 3)": tuple(map(Decimal, ("0.500", "1.000", "123456789.125"))),
     "DECIMAL(20, 1)": tuple(map(Decimal, ("0.5", "1.0", "1000000000000.5"))),
@@ -65,15 +66,15 @@ def versions(choose: Choices, tables: Sequence[BaseTable], wild: bool) -> tuple[
         chosen = [table for table in tables if i == 0 or choose.chance(40)] or [choose.pick(tables)]
         version = []
         for table in chosen:
-            updates: list[Update] = []
+            drawn: list[Update] = []
             for _ in range(choose.between(2 if i == 0 else 1, 4)):
-                updates += _updates(choose, table, present[table.name], wild, 10 if i == 0 else 40)
-            version.append((table.name, tuple(updates)))
+                drawn += updates(choose, table, present[table.name], wild, 10 if i == 0 else 40)
+            version.append((table.name, tuple(drawn)))
         made.append(tuple(version))
     return tuple(made)
 
 
-def _updates(choose: Choices, table: BaseTable, present: Counter[Row], wild: bool, deletes: int) -> list[Update]:
+def updates(choose: Choices, table: BaseTable, present: Counter[Row], wild: bool, deletes: int) -> list[Update]:
     """An insert, a delete, or the replacement of the row that has the key."""
     here = [row for row, m in present.items() if m]
     if here and choose.chance(deletes):
@@ -83,15 +84,15 @@ def _updates(choose: Choices, table: BaseTable, present: Counter[Row], wild: boo
         return [(row, m)]
     row = tuple(_value(choose, c, wild) for c in table.columns)
     m = choose.pick((1, 1, 2, -1)) if table.trusted else 1 if table.key else choose.pick((1, 1, 2))
-    updates = [(row, m)]
+    found = [(row, m)]
     if table.key_of(row) is not None:
         same = [one for one in here if table.key_of(one) == table.key_of(row)]
-        updates = [*updates, *((one, -1) for one in same)]
+        found = [*found, *((one, -1) for one in same)]
         if choose.chance(50):
-            updates.reverse()
-    for one, times in updates:
+            found.reverse()
+    for one, times in found:
         present[one] += times
-    return updates
+    return found
 
 
 def _value(choose: Choices, column: TableColumn, wild: bool) -> Any:

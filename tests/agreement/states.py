@@ -1,0 +1,493 @@
+"""``python -m tests.agreement.states``: many random states of many random views, each beside DuckDB.
+
+Each scenario has random tables and views, and a long random stream of batches. Several databases maintain the views:
+by the planner's choice and by other strategies; with views over empty tables, over tables that have rows, altered
+between batches, or durable. After each batch every view has the rows that DuckDB computes from the tables, and the
+changes that its subscriber received add up to them. A *state* is the contents of one view after one batch, compared
+under all strategies of its scenario.
+
+The run is determined by ``--seed``. A difference is printed with the least stream that shows it, and with the options
+that repeat its scenario: ``--seed S --only N``. Everything runs as plain Python (FRESHVIEWS_PURE_PYTHON=1), unless
+``--compiled`` is given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any
+
+from freshviews import BatchError, Database
+from freshviews.engine.change import Change
+from freshviews.errors import PlanError, UnsupportedSql
+from freshviews.plan import STRATEGIES
+from tests.agreement.choices import Choices, seeded
+from tests.agreement.constructs import NAMES, constructs
+from tests.agreement.duckdb_peer import DuckDb, comparable, exact
+from tests.agreement.long_streams import LongStream
+from tests.agreement.scenario import Row, Scenario, Version
+from tests.agreement.shrinking import is_allowed, shrunk
+from tests.agreement.sql_places import range_scenario
+from tests.agreement.sql_queries import scenario
+from tests.agreement.sql_sets import set_scenario
+from tests.agreement.sql_top import top_scenario
+
+Generator = Callable[[Choices], Scenario]
+GENERATORS: tuple[Generator, ...] = (
+    *(scenario,) * 4,
+    range_scenario,
+    set_scenario,
+    top_scenario,
+)
+_BATCHES = (20, 30, 40)
+_MOST_ROWS = 150
+"""Rows of a view above which the next batch deletes half of all rows."""
+_LONG = 120
+"""Seconds that a scenario may take."""
+_SHRINKING = 60
+"""Seconds for cutting a failing stream down."""
+_SEVERAL = "; one is allowed"
+"""Part of the error for a scalar subquery of several rows. Such a batch is refused even where no row of the enclosing
+query looks the subquery up, and then DuckDB would not refuse it."""
+
+
+@dataclass(frozen=True)
+class Course:
+    """How one database maintains the views: the strategy, after how many batches the views are created, the batch and
+    the strategy to which they are altered, and whether the database is opened again now and then."""
+
+    strategy: str | None = None
+    late: int = 0
+    altered: tuple[int, str] | None = None
+    durable: bool = False
+
+
+@dataclass
+class Totals:
+    """What a run compared."""
+
+    scenarios: int = 0
+    views: int = 0
+    states: int = 0
+    comparisons: int = 0
+    batches: int = 0
+    updates: int = 0
+    refused_batches: int = 0
+    uncompared: int = 0
+    nulls: int = 0
+    by_construct: dict[str, Counter[str]] = field(default_factory=lambda: {name: Counter() for name in NAMES})
+    by_strategy: Counter[str] = field(default_factory=Counter)
+    by_course: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def report(self, seconds: float) -> str:
+        lines = [
+            f"{self.states:,} states of {self.views:,} views in {self.scenarios:,} scenarios, {self.comparisons:,} "
+            f"comparisons with DuckDB, {seconds:.0f} s",
+            f"{self.batches:,} batches of {self.updates:,} updates; {self.refused_batches:,} refused, as a scalar "
+            f"subquery has several rows; {self.uncompared:,} states below zero passed over; {self.nulls:,} states of "
+            "tables with a NULL",
+            "",
+            "comparisons by strategy: " + ", ".join(f"{k} {n:,}" for k, n in self.by_strategy.most_common()),
+            "databases: " + ", ".join(f"{k} {n:,}" for k, n in self.by_course.most_common()),
+            "",
+            f"{'construct':30} {'views':>8} {'states':>10}",
+        ]
+        lines += [f"{name:30} {n['views']:8,} {n['states']:10,}" for name, n in self.by_construct.items()]
+        if self.refused:
+            lines += ["", "refused at CREATE:", *(f"{n:6,}  {text}" for text, n in self.refused.most_common(12))]
+        return "\n".join(lines)
+
+
+class _Maintained:
+    """A database, and the sums of the changes of its views."""
+
+    def __init__(self, found: Scenario, course: Course, directory: Path | None) -> None:
+        self.course = course
+        self._scenario = found
+        self._directory = directory
+        self._batches = 0
+        self._created = False
+        self.sums: dict[str, Counter[Row]] = {}
+        self.database = Database(directory)
+        self.database.execute("; ".join(table.text.spark for table in found.tables))
+        if not course.late:
+            self._create()
+        elif course.strategy is not None:
+            # Whether the strategy can maintain the views is known at once.
+            _Maintained(found, replace(course, late=0, durable=False), None).database.close()
+
+    def apply(self, version: Version) -> None:
+        """Commit a batch. Raises BatchError where it is refused."""
+        course, database = self.course, self.database
+        if self._batches == course.late and not self._created:
+            self._create()
+        if course.altered is not None and self._batches == course.altered[0]:
+            for view in self._scenario.views:
+                properties = f"('freshviews.strategy' = '{course.altered[1]}')"
+                # Where the strategy cannot maintain the view, it stays as it was.
+                with suppress(PlanError, UnsupportedSql):
+                    database.execute(f"ALTER VIEW {view.name} SET TBLPROPERTIES {properties}")
+        self._batches += 1
+        with database.batch() as batch:
+            for table, updates in version:
+                batch.apply(table, [(*row, m) for row, m in updates])
+        if self._directory is not None and self._batches % 7 == 0:
+            database.close()
+            self.database = Database(self._directory)
+            if self._created:
+                self._subscribe()
+
+    def refuse(self, table: str, row: Row) -> None:
+        """A batch with a delete of a row that is not there is refused whole."""
+        try:
+            with self.database.batch() as batch:
+                batch.apply(table, [(*row, 1)])
+                batch.apply(table, [(*row, -1000)])
+        except BatchError:
+            return
+        raise AssertionError(f"a delete of what is not there is accepted: {table} {row}")
+
+    def compared(self, view: str, expected: Counter[Row]) -> bool:
+        """Compare a view with DuckDB's rows, and its changes with its own; False where it is not created yet."""
+        if not self._created:
+            return False
+        own = Counter(map(exact, self.database.view(view)))
+        found: Counter[Row] = Counter()
+        for row, m in own.items():
+            found[comparable(row)] += m
+        assert found == expected, _difference(f"{view} under {self.course}, and DuckDB", found, expected)
+        told = Counter({row: m for row, m in self.sums[view].items() if m})
+        assert told == own, _difference(f"the changes and the rows of {view} under {self.course}", told, own)
+        return True
+
+    def _create(self) -> None:
+        strategy = self.course.strategy
+        found = self._scenario
+        if strategy is None:
+            self.database.execute(";\n".join(view.text.spark for view in (*found.plain, *found.views)))
+        else:
+            named = f" TBLPROPERTIES ('freshviews.strategy' = '{strategy}') AS "
+            texts = [v.text.spark for v in found.plain]
+            texts += [f"CREATE MATERIALIZED VIEW {v.name}{named}{v.query.spark}" for v in found.views]
+            self.database.execute(";\n".join(texts))
+        self._created = True
+        for view in found.views:
+            self.sums[view.name] = Counter(map(exact, self.database.view(view.name)))
+        self._subscribe()
+
+    def _subscribe(self) -> None:
+        def add(change: Change) -> None:
+            for row, m in change:
+                self.sums[change.view][exact(row)] += m
+
+        for view in self._scenario.views:
+            self.database.view(view.name).subscribe(add)
+
+
+def _difference(what: str, ours: Counter[Row], theirs: Counter[Row]) -> str:
+    return f"{what} differ: only the first has {dict(ours - theirs)}, only the second {dict(theirs - ours)}"
+
+
+class _Beside:
+    """A scenario in DuckDB and in several databases."""
+
+    def __init__(self, found: Scenario, courses: Sequence[Course], totals: Totals) -> None:
+        self._scenario = found
+        self._totals = totals
+        self._folder = TemporaryDirectory()
+        self._peer = DuckDb(found)
+        self._stale = {table.name for table in found.tables}
+        self.maintained: list[_Maintained] = []
+        try:
+            for i, course in enumerate(courses):
+                directory = Path(self._folder.name, str(i)) if course.durable else None
+                try:
+                    self.maintained.append(_Maintained(found, course, directory))
+                except PlanError:
+                    # A strategy may say that it cannot maintain a view, the planner may not.
+                    if course.strategy is None:
+                        raise
+        except BaseException:
+            self.close()
+            raise
+
+    def step(self, version: Version, stored: dict[str, Counter[Row]]) -> int | None:
+        """Commit a batch everywhere, and compare; the rows of the largest view, None where the batch is refused."""
+        totals = self._totals
+        refusals = []
+        for one in self.maintained:
+            try:
+                one.apply(version)
+            except BatchError as refusal:
+                refusals.append(refusal)
+        if refusals:
+            assert len(refusals) == len(self.maintained), f"some databases accept what others refuse: {refusals[0]}"
+            if _SEVERAL not in str(refusals[0]):
+                raise refusals[0]
+            totals.refused_batches += 1
+        # The batch must be taken back: what comes next is compared.
+            return None
+        totals.batches += 1
+        totals.updates += sum(len(updates) for _, updates in version)
+        self._stale.update(table for table, _ in version)
+        if any(m < 0 for rows in stored.values() for m in rows.values()):
+            totals.uncompared += len(self._scenario.views)
+            return 0
+        for table in self._stale:
+            self._peer.fill(table, stored[table])
+        self._stale.clear()
+        largest = 0
+        null = any(value is None for rows in stored.values() for row in rows for value in row)
+        for view in self._scenario.views:
+            expected = self._peer.rows(view.name)
+            largest = max(largest, expected.total())
+            under = [one for one in self.maintained if one.compared(view.name, expected)]
+            totals.comparisons += len(under)
+            for one in under:
+                totals.by_strategy[one.course.strategy or "the planner's choice"] += 1
+            if under:
+                totals.states += 1
+                totals.nulls += null
+                for name in constructs(self._scenario, view):
+                    totals.by_construct[name]["states"] += 1
+        return largest
+
+    def close(self) -> None:
+        for one in self.maintained:
+            one.database.close()
+        self._folder.cleanup()
+
+
+def replay(found: Scenario, course: Course) -> None:
+    """Raises where the scenario's versions lead to a difference."""
+    beside = _Beside(found, [course], Totals())
+    stored: dict[str, Counter[Row]] = {table.name: Counter() for table in found.tables}
+    try:
+        for version in found.versions:
+            before = {name: Counter(rows) for name, rows in stored.items()}
+            for table, updates in version:
+                for row, m in updates:
+                    stored[table][row] += m
+            if beside.step(version, stored) is None:
+                stored = before
+    finally:
+        beside.close()
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A scenario whose stream leads to a difference, and how its views are maintained."""
+
+    scenario: Scenario
+    course: Course
+    error: Exception
+
+    def least(self) -> Failure:
+        """The same failure by a shorter stream, as far as a minute leads."""
+        until = time.monotonic() + _SHRINKING
+        simple = replace(self.course, late=0, altered=None, durable=False)
+        for course in dict.fromkeys((simple, self.course)):
+
+            def fails(less: Scenario, course: Course = course) -> bool:
+                if time.monotonic() > until or not is_allowed(less):
+                    return False
+                try:
+                    replay(less, course)
+                except type(self.error):
+                    return True
+                except Exception:
+                    return False
+                return False
+
+            if fails(self.scenario):
+                return replace(self, scenario=shrunk(self.scenario, fails), course=course)
+        return self
+
+    def __str__(self) -> str:
+        try:
+            replay(self.scenario, self.course)
+            error: Exception = self.error
+        except Exception as same:
+            error = same
+        return f"{self.scenario}\n{self.course}\n{type(error).__name__}: {error}"
+
+
+def run_one(choose: Choices, totals: Totals, generators: Sequence[Generator]) -> Failure | None:
+    """One scenario: its views and its stream are drawn."""
+    found = replace(choose.pick(generators)(choose), versions=())
+    batches = choose.pick(_BATCHES)
+    below = any(table.trusted for table in found.tables) and choose.chance(15)
+    courses = _courses(choose, found, batches)
+    stream = LongStream(choose, found.tables, False, below)
+    versions: list[Version] = []
+    try:
+        beside = _Beside(found, courses, totals)
+    except UnsupportedSql as refusal:
+        totals.refused[str(refusal).partition(": ")[2]] += 1
+        return None
+    except Exception as error:
+        return Failure(found, courses[0], error)
+    try:
+        for view in found.views:
+            for name in constructs(found, view):
+                totals.by_construct[name]["views"] += 1
+        totals.scenarios += 1
+        totals.views += len(found.views)
+        for one in beside.maintained:
+            totals.by_course[_kind(one.course)] += 1
+        _run(choose, stream, beside, found, batches, versions)
+    except Exception as error:
+        failing = replace(found, versions=tuple(versions))
+        for one in beside.maintained:
+            try:
+                replay(failing, one.course)
+            except Exception as same:
+                return Failure(failing, one.course, same)
+        return Failure(failing, courses[0], error)
+    finally:
+        beside.close()
+    return None
+
+
+def _run(
+    choose: Choices, stream: LongStream, beside: _Beside, found: Scenario, batches: int, versions: list[Version]
+) -> None:
+    largest = 0
+    checked = [table for table in found.tables if not table.trusted]
+    for _ in range(batches):
+        before = {name: Counter(rows) for name, rows in stream.stored.items()}
+        version = stream.halved() if largest > _MOST_ROWS and not stream.below else stream.batch()
+        if not version:
+            continue
+        versions.append(version)
+        size = beside.step(version, stream.stored)
+        if size is None:
+            stream.stored = before
+            versions.pop()
+        largest = size or 0
+        if checked and choose.chance(5):
+            table = choose.pick(checked)
+            row = stream.row(table)
+            for one in beside.maintained:
+                one.refuse(table.name, row)
+    if version := stream.emptied():
+        versions.append(version)
+        beside.step(version, stream.stored)
+
+
+def _courses(choose: Choices, found: Scenario, batches: int) -> list[Course]:
+    """The planner's choice, and one or two other strategies."""
+    courses = [Course()]
+    for _ in range(choose.between(1, 2)):
+        courses.append(Course(choose.pick(tuple(STRATEGIES))))
+    which = choose.between(0, len(courses) - 1)
+    # Views over a trusted table, whose rows are not stored, are created before its first row.
+    afterwards = () if any(t.trusted for t in found.tables) else ("late", "late", "altered", "altered")
+    match choose.pick(("live", "live", "live", "durable", *afterwards)):
+        case "late":
+            courses[which] = replace(courses[which], late=choose.between(1, batches // 2))
+        case "altered":
+            courses[which] = replace(courses[which], altered=(batches // 2, choose.pick(tuple(STRATEGIES))))
+        case "durable" if choose.chance(30):
+            courses[which] = replace(courses[which], durable=True)
+    return list(dict.fromkeys(courses))
+
+
+def _kind(course: Course) -> str:
+    return "durable" if course.durable else "late" if course.late else "altered" if course.altered else "live"
+
+
+@contextmanager
+def _at_most(seconds: int) -> Iterator[None]:
+    def stop(_: int, __: FrameType | None) -> None:
+        raise TimeoutError(f"a scenario takes more than {seconds} s")
+
+    previous = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def compare(
+    states: int,
+    seed: int,
+    failures: int,
+    shown: Callable[[str], Any],
+    first: int = 0,
+    generators: Sequence[Generator] = GENERATORS,
+) -> tuple[Totals, int]:
+    """Compare so many states at least, until there are so many failures; the totals and the number of failures."""
+    totals, failed, number, said = Totals(), 0, first, time.monotonic()
+    while totals.states < states and failed < failures:
+        failed += run_number(seed, number, totals, shown, generators)
+        number += 1
+        if time.monotonic() > said + 60:
+            said = time.monotonic()
+            shown(f"{totals.states:,} states, {totals.scenarios:,} scenarios (the next is {number})")
+    return totals, failed
+
+
+def run_number(
+    seed: int, number: int, totals: Totals, shown: Callable[[str], Any], generators: Sequence[Generator] = GENERATORS
+) -> bool:
+    """Run one scenario of a seed, and show its failure; whether there is one."""
+    try:
+        with _at_most(_LONG):
+            failure = run_one(seeded(seed * 10**7 + number), totals, generators)
+    except TimeoutError as late:
+        shown(f"--seed {seed} --only {number}: {late}")
+        return True
+    if failure is None:
+        return False
+    shown(f"--seed {seed} --only {number}\n{failure.least()}\n")
+    return True
+
+
+def main(arguments: Sequence[str]) -> int:
+    about = (__doc__ or "").partition("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m tests.agreement.states", description=about)
+    parser.add_argument("--states", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first scenario")
+    parser.add_argument("--only", type=int, help="the number of the one scenario to run")
+    parser.add_argument("--failures", type=int, default=10, help="stop after so many")
+    names = list(dict.fromkeys(one.__name__ for one in GENERATORS))
+    parser.add_argument("--generator", choices=names, help="this one alone")
+    parser.add_argument("--compiled", action="store_true", help="compile every query, a second or more for each")
+    chosen = parser.parse_args(arguments)
+    # The order of sets of strings is fixed by the seed, too.
+    wanted = {"PYTHONHASHSEED": str(chosen.seed), "FRESHVIEWS_PURE_PYTHON": "" if chosen.compiled else "1"}
+    if any(os.environ.get(name, "") != value for name, value in wanted.items()):
+        os.execve(sys.executable, [sys.executable, "-m", "tests.agreement.states", *arguments], os.environ | wanted)
+
+    def shown(text: str) -> None:
+        print(text, flush=True)
+
+    begun = time.monotonic()
+    generators = [one for one in GENERATORS if chosen.generator in (None, one.__name__)]
+    if chosen.only is not None:
+        totals = Totals()
+        failed = int(run_number(chosen.seed, chosen.only, totals, shown, generators))
+    else:
+        totals, failed = compare(chosen.states, chosen.seed, chosen.failures, shown, chosen.first, generators)
+    shown(totals.report(time.monotonic() - begun))
+    shown(f"{failed} differences")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
