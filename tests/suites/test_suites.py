@@ -1,0 +1,43 @@
+"""Every query of the suites plans, and agrees with DuckDB over random streams, with and without declared keys."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.suites import tpch
+from tests.suites.suite import Suite, compare, database, strategies
+
+pytestmark = pytest.mark.plain_python(only=True)
+
+SUITES: dict[str, Suite] = {"tpch": tpch.SUITE}
+STREAMS = 2
+MOST_STREAMS = 12
+"""Streams over which a view may be empty before it has rows."""
+
+
+def _cases() -> list[object]:
+    found = []
+    for title, suite in SUITES.items():
+        for name in suite.queries:
+            reason = suite.refused.get(name)
+            marks = [pytest.mark.xfail(reason=reason)] if reason else []
+            found.append(pytest.param(suite, name, id=f"{title}-{name}", marks=marks))
+    return found
+
+
+@pytest.mark.parametrize(("suite", "name"), _cases())
+def test_a_query_plans_and_is_not_recomputed(suite: Suite, name: str) -> None:
+    for keys in (True, False):
+        with database(suite, name, keys) as found:
+            assert not strategies(found) & {"recompute", "trie_join"}
+
+
+@pytest.mark.sample(11)
+@pytest.mark.parametrize("keys", [True, False], ids=["keys", "no keys"])
+@pytest.mark.parametrize(("suite", "name"), _cases())
+def test_a_query_agrees_with_duckdb(suite: Suite, name: str, keys: bool) -> None:
+    with_rows = 0
+    for seed in range(MOST_STREAMS):
+        if seed < STREAMS or not (with_rows or name in suite.empty):
+            with_rows += compare(suite, name, keys, seed)
+    assert with_rows or name in suite.empty, f"{name} was empty over all streams"
