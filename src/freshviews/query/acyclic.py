@@ -47,13 +47,16 @@ class Reduction:
 class JoinTree:
     """A node of a join tree: a relation, or a generalised relation if ``name`` is None.
 
-    The nodes that contain a variable are connected. ``key``: the variables shared with the parent.
+    The nodes that contain a variable are connected. ``key``: the variables shared with the parent. ``mark``: ``?`` if
+    the subtree is optional, so that it filters no row of the parent; ``!`` if it has the rows that exclude those of the
+    parent.
     """
 
     name: str | None
     variables: frozenset[str]
     children: tuple[JoinTree, ...] = ()
     key: frozenset[str] = frozenset()
+    mark: str = ""
 
     @property
     def height(self) -> int:
@@ -75,7 +78,8 @@ class JoinTree:
 
     def _lines(self) -> Iterator[str]:
         names = ", ".join(sorted(self.variables))
-        yield f"[{names}]" if self.name is None else f"{self.name}({names})"
+        before, after = ("!", "") if self.mark == "!" else ("", self.mark)
+        yield f"[{names}]{after}" if self.name is None else f"{before}{self.name}{after}({names})"
         for child in self.children:
             yield from ("  " + line for line in child._lines())
 

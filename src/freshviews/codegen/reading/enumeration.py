@@ -89,11 +89,17 @@ def _write_loop(context: Context, loop: Loop, frame: _Frame) -> None:
     else:
         count, number = f"load({table}, USED)", at
     context.line(f"{first} = load(frame, {1 + len(frame.positions)}) if resuming else 0")
-    if sliced and len(loop.body) == 1 and isinstance(loop.body[0], Emit) and not view.journal and not frame.grouped:
+    emits = sliced and len(loop.body) == 1 and not (loop.optional or view.journal or frame.grouped)
+    if emits and isinstance(loop.body[0], Emit):
         _write_innermost(context, loop, loop.body[0], frame, at, first, count, number)
         return
+    found = f"row_at({table}, {number})"
+    if loop.optional:
+        some = f"{count} > 0" if sliced else f"load({table}, LIVE) > 0"
+        found = f"{found} if {some} else {context.default(loop.view)}"
+        count = f"max({count}, 1)" if sliced else f"{count} if {some} else 1"
     with context.block(f"for {at} in range({first}, {count}):"):
-        context.line(f"{row} = row_at({table}, {number})")
+        context.line(f"{row} = {found}")
         if view.journal or not sliced:
             with context.block(f"if is_zero({table}, {row}):"):
                 context.line("continue")

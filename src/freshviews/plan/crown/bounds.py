@@ -5,7 +5,7 @@ from __future__ import annotations
 from freshviews.plan.crown.alike import Kept
 from freshviews.plan.crown.query import Prepared
 from freshviews.program.program import Program
-from freshviews.query.acyclic import JoinTree
+from freshviews.query.acyclic import JoinTree, with_children
 from freshviews.query.query import Atom
 
 
@@ -14,8 +14,9 @@ def bounds_of(
 ) -> tuple[tuple[str, str], ...]:
     """Pairs of a title and a text. ``kept``: queries of bags, each with its program. ``stored``: the result is held."""
     query = made.query
-    update = "O(1)" if tree.height <= 1 else "O(lambda)"
-    if tree.height == 2:
+    height = _propagating(tree, made.free).height
+    update = "O(1)" if height <= 1 else "O(lambda)"
+    if height == 2:
         update += ", O(1) where first in is first out"
     if made.bags:
         update = f"{update} per change of {', '.join(made.bags)}"
@@ -30,6 +31,12 @@ def bounds_of(
         ("tree", str(tree)),
         *((("bags", bags),) if bags else ()),
     )
+
+
+def _propagating(tree: JoinTree, free: frozenset[str]) -> JoinTree:
+    """The tree without optional nodes below nodes in the output: their updates change the result and nothing above."""
+    children = [_propagating(c, free) for c in tree.children if c.mark != "?" or not tree.variables <= free]
+    return with_children(tree, children)
 
 
 def _bag(made: Prepared, name: str, kept: Kept, program: Program) -> str:

@@ -9,11 +9,15 @@ a row into both.
 
 A node is *free* if all variables of it and of the nodes above are in the output. With payloads (``counted``), a node
 that is not free is *closed*: its projection is a view of its own that stores sums of payloads.
+
+An *optional* node, of an optional atom or of a projection of one, is a child that filters no row of the node above:
+all rows of that node are joined whether or not they have a partner in it. The rows of a *negated* node are those that
+exclude rows above; they count as a child that matches where they are absent.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from freshviews.plan.leaves import components_over, leaf_view
 from freshviews.plan.naming import Namer
@@ -41,6 +45,8 @@ class TreeNode:
     free: bool
     fillers: tuple[TreeNode, ...] = ()
     others: tuple[TreeNode, ...] = ()
+    optionals: tuple[TreeNode, ...] = ()
+    mark: str = ""
     parent: TreeNode | None = None
     key: tuple[str, ...] = ()
     rows: View | None = None
@@ -50,12 +56,22 @@ class TreeNode:
 
     @property
     def children(self) -> tuple[TreeNode, ...]:
-        return (*self.fillers, *self.others)
+        return (*self.fillers, *self.others, *self.optionals)
+
+    @property
+    def optional(self) -> bool:
+        """True if it filters no row of the parent: where it has no row with a key, a default row is read."""
+        return self.mark == "?"
+
+    @property
+    def negated(self) -> bool:
+        """True if its rows exclude those of the parent."""
+        return self.mark == "!"
 
     @property
     def closed(self) -> bool:
         """True if the parent reads its payloads and not only the presence of its rows."""
-        return self.counted and not self.free
+        return self.counted and not self.free and not self.negated
 
     @property
     def is_union(self) -> bool:
@@ -79,8 +95,10 @@ class TreeNode:
 
     @property
     def has_joined(self) -> bool:
-        """True if its joined rows are a subset. At the root this is so only if not all rows are joined."""
-        return self.parent is not None or self.full is not None
+        """True if its joined rows are a subset. At the root this is so only if not all rows are joined, or if rows of
+        an optional child are live through them."""
+        marks = any(child.has_live and len(child.key) < len(self.variables) for child in self.optionals)
+        return self.parent is not None or self.full is not None or marks
 
     @property
     def has_live(self) -> bool:
@@ -91,8 +109,9 @@ class TreeNode:
     @property
     def reporting(self) -> tuple[TreeNode, ...]:
         """The children whose changes may change the result while the node's rows stay: all but the one whose sums are
-        these rows."""
-        return self.others if self.is_projection else self.children
+        these rows, and negated ones, by which rows are joined or not."""
+        children = (*self.others, *self.optionals) if self.is_projection else self.children
+        return tuple(child for child in children if not child.negated)
 
     def view(self) -> View:
         assert self.rows is not None
@@ -137,16 +156,21 @@ class _Builder:
 
     def node(self, tree: JoinTree) -> TreeNode:
         children = tuple(self._child(child, tree.variables) for child in tree.children)
+        optionals = tuple(c for c in children if c.optional)
         variables = self._ordered(tree.variables)
         is_free = tree.variables <= self.free
         if tree.name is not None:
-            atom = self.query.atom(tree.name)
-            return TreeNode(tree.name, atom.variables, atom, is_free, (), children, counted=self.counted)
-        fillers = tuple(c for c in children if tree.variables <= set(c.variables))
-        others = tuple(c for c in children if c not in fillers)
+            atom, others = self.query.atom(tree.name), tuple(c for c in children if not c.optional)
+            return TreeNode(
+                tree.name, atom.variables, atom, is_free, (), others, optionals, tree.mark, counted=self.counted
+            )
+        fillers = tuple(c for c in children if not c.mark and tree.variables <= set(c.variables))
+        others = tuple(c for c in children if c not in fillers and not c.optional)
         if len(fillers) > 1 and others:
             fillers = (TreeNode(_label(variables), variables, None, is_free, fillers, counted=self.counted),)
-        return TreeNode(_label(variables), variables, None, is_free, fillers, others, counted=self.counted)
+        return TreeNode(
+            _label(variables), variables, None, is_free, fillers, others, optionals, tree.mark, counted=self.counted
+        )
 
     def _child(self, tree: JoinTree, above: frozenset[str]) -> TreeNode:
         """A child. Between a free node and one that is not, a projection on the new free variables is inserted."""
@@ -167,13 +191,19 @@ class _Builder:
         node.parent = parent
         if parent is not None:
             node.key = tuple(v for v in parent.variables if v in node.variables)
-            node.free = node.free and parent.free
+            # An optional node that binds no variable of the output is read for its payload alone.
+            node.free = node.free and parent.free and not (node.optional and len(node.key) == len(node.variables))
         for child in node.children:
             self.link(child, node)
 
     def store(self, node: TreeNode) -> None:
         """Give a node its views. A closed leaf needs its sums only. The sums of the filler of a projection are the rows
         of the projection."""
+        if node.negated:
+            assert node.atom is not None
+            view = View(self.names.view(node.atom.name), node.variables, (Component(COUNT, "integer"),))
+            node.rows = replace(view, definition=f"{node.atom.relation}, whose rows exclude others")
+            return
         if node.closed:
             if node.atom is not None and node.children:
                 node.rows = leaf_view(self.query, node.atom, self.names.view(node.atom.name))

@@ -39,28 +39,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from freshviews.expr.nodes import Literal
 from freshviews.plan.crown.alike import Kept, kept_of
 from freshviews.plan.crown.bags import Reader, attached
 from freshviews.plan.crown.bounds import bounds_of
 from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE, TreeNode, nodes_of
-from freshviews.plan.crown.query import Prepared, prepared
+from freshviews.plan.crown.query import Prepared, prepared, required
 from freshviews.plan.crown.rows import Carriers, Chain, Finish, Link, TreeRows
 from freshviews.plan.crown.tree_choice import tree_of
 from freshviews.plan.delta import first_order
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
+    components_over,
     product,
     row_carrier,
     trigger,
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
+from freshviews.plan.optional import OptionalView, update_negated, update_optional
 from freshviews.plan.strategy import BagPlanner
 from freshviews.program.payload import COUNT, Component, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Enumerated, Held
+from freshviews.program.rewrite import rename
 from freshviews.program.statements import (
     Add,
     Changed,
@@ -70,6 +74,7 @@ from freshviews.program.statements import (
     Exists,
     Into,
     Leave,
+    Let,
     Lookup,
     Loop,
     Statement,
@@ -81,6 +86,7 @@ from freshviews.program.upkeep import BY_TRIGGERS, Traced
 from freshviews.program.views import Subset, View
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.query import Atom, Query
+from freshviews.types import BIGINT
 
 Body = tuple[Statement, ...]
 
@@ -112,7 +118,8 @@ def plan_enumerated(
     made = prepared(query)
     if distinct and made.free != frozenset(query.free):
         return None
-    return _Crown(made, tree_of(made, updates or {}, tree), inner, counted=not distinct, stored=False).program()
+    chosen = tree_of(made, updates or {}, tree, not distinct)
+    return _Crown(made, chosen, inner, counted=not distinct, stored=False).program()
 
 
 def plan_groups(
@@ -135,7 +142,7 @@ def why_groups_are_stored(query: Query) -> str | None:
         return f"free-connex only with {added} in the output, over which each would have to be summed up"
     if not query.free:
         return "there is one"
-    for atom in made.query.atoms:
+    for atom in required(made.query).atoms:
         if set(atom.variables).issuperset(query.free):
             return f"no more of them than rows of {atom.name}"
     return None
@@ -189,7 +196,8 @@ class _Crown:
             below += bag.views
             triggers += bag.triggers
             traced += bag.joins
-        triggers += [self.trigger(atom) for atom in self.query.atoms if atom.name not in self.made.bags]
+        in_tree = [n.atom for n in self.root.nodes() if n.atom is not None]
+        triggers += [self.trigger(a) for a in self.query.occurrences if a.name not in self.made.bags and a in in_tree]
         result: Held | Enumerated = Held(RESULT)
         if not self.stored:
             rows, awake = self.rows.everything(self.emit(1)), self.awake()
@@ -263,7 +271,23 @@ class _Crown:
     def arrive(self, atom: Atom, carriers: Carriers) -> Body:
         """The change of the payload of a row of an atom, whose variables are bound."""
         node = next(n for n in self.root.nodes() if n.atom is atom)
+        if node.negated:
+            return self.negated_update(node, carriers)
         return self.closed_update(node, carriers) if node.closed else self.update(node, (), carriers)
+
+    def negated_update(self, node: TreeNode, carriers: Carriers) -> Body:
+        """An update of the relation of a negated node: where a row appears, the rows above with its key lose a match,
+        and where it vanishes, they gain one."""
+
+        def flipped(changed: Carriers) -> Body:
+            parent = node.parent
+            assert parent is not None
+            if not parent.closed:
+                return self.project(node, (), changed if self.counted else (), changed[0].sign)
+            rest = tuple(c for c in parent.children if c is not node)
+            return self.hand_up(parent, frozenset(node.key), changed, rest, True)
+
+        return update_negated(node.view(), carriers, flipped)
 
     def update(self, node: TreeNode, chain: Chain, carriers: Carriers) -> Body:
         """The change of the payload of a row of a node, whose variables are bound: by an update, or by its filler."""
@@ -302,7 +326,9 @@ class _Crown:
         return self.rows.where_joined(node, alias, self.joined(node, alias, chain, carriers, -1))
 
     def where_projected(self, child: TreeNode, body: Body) -> Statement:
-        """The body, run if the projection of a child has the bound key."""
+        """The body, run if the projection of a child has the bound key; of a negated child, if it has not."""
+        if child.negated:
+            return Lookup(child.view().name, child.variables, self.names.met(child), (), body)
         if child.closed:
             assert child.sums is not None
             return Lookup(child.sums.name, child.key, self.names.met(child), body)
@@ -324,11 +350,9 @@ class _Crown:
             if sign > 0:
                 return (Enter(alias, JOINED, marks), *self.wanted(alone), *change)
             return (*change, *self.wanted(alone), Leave(alias, JOINED, marks))
-        event = Event(
-            node.index(JOINED, node.key),
-            self.project(node, chain, carriers, sign),
-            self.witness(node, alias, chain, carriers, sign),
-        )
+        witness = self.witness(node, alias, chain, carriers, sign)
+        alone = (*witness, *self.default(node, -sign)) if node.optional else self.project(node, chain, carriers, sign)
+        event = Event(node.index(JOINED, node.key), alone, witness)
         return ((Enter if sign > 0 else Leave)(alias, JOINED, (event,)),)
 
     def witness(self, node: TreeNode, alias: str, chain: Chain, carriers: Carriers, sign: int) -> Body:
@@ -341,6 +365,16 @@ class _Crown:
         if node.has_live:
             mark = self.rows.where_live(node, self.mark(node, alias, chain, sign))
         return self.wanted((*mark, *change) if sign > 0 else (*change, *mark))
+
+    def default(self, node: TreeNode, sign: int) -> Body:
+        """The default row of an optional node comes (sign 1) or goes, for the bound key: no row of the node has it."""
+        zeros = frozenset(c.name for c in components_over(self.query, node.atoms()) if c.name != COUNT)
+        carriers = (Carrier(None, sign=sign, zeros=zeros),) if self.counted else ()
+        opened = [v for n in node.nodes() if n.free for v in n.variables if v not in node.key]
+        nulls = {v: self.namer.of(("null", v), f"no_{v}") for v in dict.fromkeys(opened)}
+        lets = tuple(Let(v, Literal(None, BIGINT)) for v in nulls)
+        change = (*lets, *self.rows.above(node, carriers, self.emit(sign), tuple(nulls)))
+        return self.wanted(rename(change, nulls, {}))
 
     # P-updates (Algorithm 3)
 
@@ -441,15 +475,19 @@ class _Crown:
             assert node.rows is not None
             inner = (*carriers, row_carrier(self.names.row(node), node.rows))
         for child in children:
-            assert child.sums is not None
-            inner = (*inner, row_carrier(self.names.sums(child), child.sums))
+            if not child.negated:
+                assert child.sums is not None
+                inner = (*inner, row_carrier(self.names.sums(child), child.sums))
         total = self.names.total(node)
         components = node.sums.components
         summed = loop and bound.issuperset(node.key) and not bound.issuperset(node.variables)
         body: Body = (Into(total, product(components, inner)),) if summed else self.summed(node, inner)
         for child in reversed(children):
-            assert child.sums is not None
-            body = (Lookup(child.sums.name, child.key, self.names.sums(child), body),)
+            if child.negated:
+                body = (self.where_projected(child, body),)
+            else:
+                assert child.sums is not None
+                body = (Lookup(child.sums.name, child.key, self.names.sums(child), body, optional=child.optional),)
         if loop and node.rows is not None:
             if bound.issuperset(node.variables):
                 body = (Lookup(node.rows.name, node.variables, self.names.row(node), body),)
@@ -467,6 +505,16 @@ class _Crown:
         assert parent is not None and node.sums is not None
         if parent.free and parent.is_projection and node in parent.fillers:
             return self.update(parent, (), carriers)
+        rest = tuple(c for c in parent.children if c is not node)
+
+        def hand_up(changed: Carriers) -> Body:
+            return self.hand_up(parent, frozenset(node.key), changed, rest, parent.atom is not None)
+
+        if node.optional:
+            # The parent's rows stay: the change, with a default row that goes or comes back, is a witness.
+            one = OptionalView(node.sums, node.key, None)
+            above = hand_up if not parent.free else lambda changed: self.wanted(self.sums_changed(node, changed))
+            return update_optional(one, carriers, above, self.namer)
         names = tuple(c.name for c in node.sums.components)
         payload = product(node.sums.components, carriers)
         if parent.free:
@@ -481,9 +529,7 @@ class _Crown:
                     self.wanted(self.sums_changed(node, carriers)),
                 ),
             )
-        add = Add(node.sums.name, node.key, names, payload)
-        rest = tuple(c for c in parent.children if c is not node)
-        return (add, *self.hand_up(parent, frozenset(node.key), carriers, rest, parent.atom is not None))
+        return (Add(node.sums.name, node.key, names, payload), *hand_up(carriers))
 
     def sums_changed(self, node: TreeNode, carriers: Carriers) -> Body:
         """The sums that a free node reads changed, but exist before and after: a witness."""

@@ -6,6 +6,9 @@ is an atom of the query: the join of its atoms, projected on what other bags, co
 of their own maintains the rows of bags (``plan.crown.bags``). A *guard* of a bag is an atom of the bag's query that has
 the distinct rows of another atom, or of a projection of it. It restricts the bag; the other atom's payload is counted
 in its own bag. If the query is not free-connex (Section 7), variables are added to the output until it is.
+
+Optional and negated atoms change no value of the others. So all this is done for the ordinary atoms alone, and
+``plan.crown.placing`` attaches the others to the join tree.
 """
 
 from __future__ import annotations
@@ -59,31 +62,55 @@ def prepared(query: Query) -> Prepared:
     """The query with filters at the leaves, bags if it is cyclic, and its output."""
     made = _filtered(query)
     bags: dict[str, BagQuery] = {}
-    if not is_acyclic(hypergraph(made).edges):
+    if not is_acyclic(hypergraph(required(made)).edges):
         made, bags = _bagged(made)
     return Prepared(made, bags, output_of(made))
+
+
+def required(query: Query) -> Query:
+    """The ordinary atoms alone, for which join trees are made: no other atom adds or removes a value of theirs. Free
+    are those of their variables that are needed outside: in the output, by conditions and lifts across atoms, and above
+    optional atoms that open such a variable."""
+    needed = _needed(query)
+    atoms = tuple(atom for atom in query.atoms if atom.given is None)
+    own = dict.fromkeys(v for atom in atoms for v in atom.variables)
+    return Query(query.name, tuple(v for v in own if v in needed), atoms)
+
+
+def _needed(query: Query) -> frozenset[str]:
+    """The variables that an enumeration binds: those of the output, of conditions and lifts across atoms, and of all
+    optional atoms above those that open one of these."""
+    exprs = (*query.conditions, *(lift.expr for lift in _spanning(query)))
+    needed = frozenset(query.free).union(*map(columns_of, exprs))
+    while True:
+        more = [a.given for a in query.atoms if a.given is not None and not needed.isdisjoint(a.opened)]
+        grown = needed.union(*more)
+        if grown == needed:
+            return needed
+        needed = grown
 
 
 def output_of(query: Query) -> frozenset[str]:
     """The output: the free variables, those of conditions and lifts across atoms, and the fewest others that make an
     acyclic query free-connex."""
-    graph = hypergraph(query)
-    needed = graph.free.union(*graph.factors)
+    graph, all_needed = hypergraph(required(query)), _needed(query)
+    needed = graph.free
     rest = [v for v in graph.variables if v not in needed]
     for size in range(min(len(rest), _MOST_ADDED) + 1):
         found = []
         for more in combinations(rest, size):
             tree = best_tree(Hypergraph(graph.variables, needed.union(more), graph.edges), {})
             if tree is not None:
-                found.append((cost_of(tree, {}), needed.union(more)))
+                found.append((cost_of(tree, {}), all_needed.union(more)))
         if found:
             return min(found, key=lambda pair: pair[0])[1]
-    return frozenset(graph.variables)
+    return all_needed.union(graph.variables)
 
 
 def graph_of(query: Query, free: frozenset[str]) -> Hypergraph:
-    """The hypergraph for which join trees are made."""
-    return Hypergraph(query.variables, free, hypergraph(query).edges)
+    """The hypergraph for which join trees are made: that of the ordinary atoms."""
+    graph = hypergraph(required(query))
+    return Hypergraph(graph.variables, free.intersection(graph.variables), graph.edges)
 
 
 def _filtered(query: Query) -> Query:
@@ -92,7 +119,7 @@ def _filtered(query: Query) -> Query:
     atoms = list(query.atoms)
     for condition in query.conditions:
         for i, atom in enumerate(atoms):
-            if set(columns_of(condition)) <= set(atom.variables):
+            if atom.given is None and set(columns_of(condition)) <= set(atom.variables):
                 columns = dict(zip(atom.variables, atom.columns, strict=True))
                 atoms[i] = replace(atom, filters=(*atom.filters, substitute(condition, columns)))
                 break
@@ -103,8 +130,10 @@ def _filtered(query: Query) -> Query:
 
 def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
     """The query over bags, and the query of each bag of several atoms."""
-    found = decomposition(hypergraph(query))
+    found = decomposition(hypergraph(required(query)))
     outside = {*query.free, *(v for lift in _spanning(query) for v in columns_of(lift.expr))}
+    beside = tuple(atom for atom in query.atoms if atom.given is not None)
+    outside.update(v for atom in (*beside, *query.negated) for v in atom.variables)
     joined = [bag for bag in found if len(bag.home) > 1 or bag.guards]
     spanning = [c for c in query.conditions if not any(bag.variables.issuperset(columns_of(c)) for bag in joined)]
     outside.update(v for c in spanning for v in columns_of(c))
@@ -130,7 +159,7 @@ def _bagged(query: Query) -> tuple[Query, dict[str, BagQuery]]:
         replace(a, lifts=tuple(Lift(home.get(lift.atom or "", lift.atom), lift.expr) for lift in a.lifts))
         for a in query.aggregates
     )
-    return replace(query, atoms=tuple(atoms), aggregates=moved, conditions=tuple(spanning)), bags
+    return replace(query, atoms=(*atoms, *beside), aggregates=moved, conditions=tuple(spanning)), bags
 
 
 def _bag_query(query: Query, name: str, bag: Bag, needed: set[str], conditions: tuple[Expr, ...]) -> BagQuery:

@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from freshviews.expr.nodes import columns_of
+from freshviews.expr.nodes import Call, Column, columns_of
 from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, LIVE, TreeNode
 from freshviews.plan.delta.nest import Pending
 from freshviews.plan.leaves import Carrier, row_carrier, spanning_lifts
-from freshviews.program.statements import Exists, Lookup, Loop, Statement, Tally
+from freshviews.program.payload import COUNT, Component, Monomial
+from freshviews.program.statements import Exists, If, Into, Lookup, Loop, Statement, Sum, Tally
 from freshviews.query.query import Query
+from freshviews.types import BIGINT, BOOLEAN
 
 Carriers = tuple[Carrier, ...]
 Finish = Callable[[Carriers], tuple[Statement, ...]]
@@ -81,16 +83,18 @@ class TreeRows:
         bound = frozenset(v for link in chain for v in link.node.variables)
         return self._go(_State(bound, carriers, tuple(steps), pending), finish)
 
-    def above(self, child: TreeNode, carriers: Carriers, finish: Finish) -> tuple[Statement, ...]:
-        """The rows of the result that have the bound key of a child."""
+    def above(
+        self, child: TreeNode, carriers: Carriers, finish: Finish, more: tuple[str, ...] = ()
+    ) -> tuple[Statement, ...]:
+        """The rows of the result that have the bound key of a child; ``more``: other bound variables, from below it."""
         assert child.parent is not None
         pending = Pending(self.query.conditions, spanning_lifts(self.query))
         up = _Step("up", child.parent, child)
-        return self._go(_State(frozenset(child.key), carriers, (up,), pending), finish)
+        return self._go(_State(frozenset((*child.key, *more)), carriers, (up,), pending), finish)
 
     def member(self, finish: Finish) -> tuple[Statement, ...]:
         """The row of the result with the bound free variables, if there is one."""
-        nodes = [node for node in self.root.nodes() if node.free]
+        nodes = [node for node in self.root.nodes() if node.free and not node.negated]
         sums = [_Step("sums", c) for node in nodes for c in node.reporting if c.closed]
 
         def ask(left: list[TreeNode], carriers: Carriers) -> tuple[Statement, ...]:
@@ -101,9 +105,24 @@ class TreeRows:
             node, *rest = left
             alias = self.names.row(node)
             body = ask(rest, (*carriers, *self.own(node, alias)))
+            if node.optional:
+                return (self._found(node, alias, body),)
             return (Lookup(node.view().name, node.variables, alias, self.where_joined(node, alias, body)),)
 
         return ask(nodes, ())
+
+    def _found(self, node: TreeNode, alias: str, body: tuple[Statement, ...]) -> Statement:
+        """The body, run with the row of an optional node whose variables are bound: one that it has, or the default
+        row, if all that this opens is NULL and no row has the key."""
+        count, at = self.names.total(node), node.index(JOINED, node.key)
+        one, back = (Into(count, (Monomial((), sign),)) for sign in (1, -1))
+        key = tuple(node.variables[i] for i in at)
+        default: tuple[Statement, ...] = (one, Exists(node.view().name, key, at, (back,), JOINED))
+        for v in reversed([v for v in node.variables if v not in node.key]):
+            default = (If(Call("is_null", (Column(v, BIGINT),), BOOLEAN, False), default),)
+        asked = Lookup(node.view().name, node.variables, self.names.met(node), (one,), default)
+        found = Lookup(node.view().name, node.variables, alias, body, optional=True)
+        return Sum(count, (Component(COUNT, "integer"),), (asked,), (found,))
 
     def own(self, node: TreeNode, alias: str) -> Carriers:
         """A row of a free node as a factor of payloads."""
@@ -155,7 +174,7 @@ class TreeRows:
             assert node.sums is not None
             alias = self.names.sums(node)
             done = replace(state, carriers=(*state.carriers, row_carrier(alias, node.sums)), steps=left)
-            return (Lookup(node.sums.name, node.key, alias, self._go(done, finish)),)
+            return (Lookup(node.sums.name, node.key, alias, self._go(done, finish), optional=node.optional),)
         further = self._below(node, step.source)
         if step.how == "up" and node.parent is not None:
             further.append(_Step("up", node.parent, node))
@@ -173,7 +192,8 @@ class TreeRows:
             return (Lookup(node.view().name, node.variables, alias, body),)
         subset = self._live(node) if step.how == "up" else (JOINED if node.has_joined else "")
         at = node.index(subset, shared) if subset or shared else ()
-        return (Loop(node.view().name, node.variables, at, alias, body, subset),)
+        optional = node.optional and step.how == "down"
+        return (Loop(node.view().name, node.variables, at, alias, body, subset, optional),)
 
     def _next(self, state: _State) -> _Step:
         """The next step: sums first, then a step that lets a condition be applied, then up, then down."""

@@ -11,9 +11,9 @@ from freshviews.catalog.window import PROPERTY as WINDOW
 from freshviews.errors import PlanError
 from freshviews.plan.assemble import assemble
 from freshviews.plan.crown import propagation
-from freshviews.plan.crown.query import prepared
-from freshviews.plan.crown.tree_choice import NAMED, named_updates, rates_of
-from freshviews.plan.strategy import BagPlanner, Request, Strategy
+from freshviews.plan.crown.query import prepared, required
+from freshviews.plan.crown.tree_choice import NAMED, named_updates, rates_of, tree_of
+from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy
 from freshviews.program.program import Program
 from freshviews.query.dependencies import closure
 from freshviews.query.hypergraph import hypergraph
@@ -26,7 +26,7 @@ def enumerates_rows(request: Request) -> str | None:
     """A free-connex join whose rows are enumerated, and where a view tree has no better bound."""
     block, kind = request.block, request.kind
     signed = bool(request.negative)
-    if not kind.free_connex or (signed and not _comes_once(request)):
+    if not kind.free_connex or (signed and not _comes_once(request)) or not _has_tree(request, block.kind == "bag"):
         return None
     is_joined_set = request.view.combined is not None and request.is_distinct and len(block.query.atoms) > 1
     if not (_beats_view_tree(request) or is_joined_set or signed):
@@ -45,6 +45,21 @@ def _beats_view_tree(request: Request) -> bool:
     return enumerated and not (kind.q_hierarchical or kind.q_hierarchical_under_keys)
 
 
+def _has_tree(request: Request, counted: bool, extended: bool = False) -> bool:
+    """True if the tree has a place for the optional and negated atoms, and the output needs no more columns
+    (``extended``: or does)."""
+    if not request.kinds:
+        return True
+    made = prepared(request.query)
+    if not extended and made.free != frozenset(request.query.free):
+        return False
+    try:
+        tree_of(made, {}, None, counted)
+    except PlanError:
+        return False
+    return True
+
+
 def _comes_once(request: Request) -> bool:
     """True if the output determines the joined row. Then each row is enumerated once, with a multiplicity of either
     sign. A view tree cannot list such rows: those whose sum is zero hide each other."""
@@ -61,7 +76,7 @@ def enumerates_groups(request: Request) -> str | None:
         return None
     if any(closure(a.variables, request.dependencies).issuperset(block.query.free) for a in block.query.atoms):
         return None
-    if _why_groups_are_stored(request) is not None:
+    if _why_groups_are_stored(request) is not None or not _has_tree(request, True):
         return None
     return "free-connex: groups are put together from rows of several relations, none is kept"
 
@@ -71,8 +86,10 @@ def joins_bags(request: Request) -> str | None:
     for the rest, no more rows than one of its atoms. First-order deltas would join all parts for an update; bags take
     linear space, too."""
     made = prepared(request.query)
-    graph = hypergraph(made.query)
-    if not made.bags or len(made.query.atoms) == 1 or not made.free <= graph.free.union(*graph.factors):
+    graph = hypergraph(required(made.query))
+    if not made.bags or len(graph.edges) == 1 or not made.free.intersection(graph.variables) <= graph.free:
+        return None
+    if not _has_tree(request, True, extended=True):
         return None
     bags = (bag.query for bag in made.bags.values())
     if not all(any(set(bag.free).issubset(atom.variables) for atom in bag.atoms) for bag in bags):
@@ -143,4 +160,5 @@ STRATEGY = Strategy(
     hints=frozenset({NAMED}),
     check=_check,
     inner=BAG_STRATEGY,
+    kinds=EVERY_KIND,
 )

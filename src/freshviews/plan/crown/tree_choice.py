@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
+from freshviews.plan.crown.placing import placed
 from freshviews.plan.crown.query import BagQuery, Prepared, graph_of, prepared
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.join_trees import best_tree, cost, parse_tree
@@ -23,9 +24,15 @@ NAMED = "freshviews.updates"
 _DECLARED = frozenset({"freshviews.update_rate", "freshviews.rows"})
 
 
-def tree_of(made: Prepared, updates: Mapping[str, float], named: str | None) -> JoinTree:
-    """The named free-connex tree, or the one with the least cost of updates. ``updates``: numbers by atom or bag. A bag
-    without a number changes once per update of an atom in it. PlanError if the named tree is not valid."""
+def tree_of(made: Prepared, updates: Mapping[str, float], named: str | None, counted: bool = True) -> JoinTree:
+    """The named free-connex tree, or the one with the least cost of updates, with optional and negated atoms attached
+    (``plan.crown.placing``). ``updates``: numbers by atom or bag. A bag without a number changes once per update of an
+    atom in it. ``counted``: as in ``placed``. PlanError if the named tree is not valid, or if some atom finds no
+    place."""
+    return placed(_chosen(made, updates, named), made, counted)
+
+
+def _chosen(made: Prepared, updates: Mapping[str, float], named: str | None) -> JoinTree:
     query = made.query
     graph = graph_of(query, made.free)
     if named is not None:
