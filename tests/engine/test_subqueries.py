@@ -41,6 +41,11 @@ QUERIES = [
     "SELECT a, (SELECT COUNT(*) FROM s WHERE s.b <> r.b) AS n FROM r",
     "SELECT a, b FROM r WHERE a > ALL (SELECT b FROM s WHERE s.c = r.b)",
     "SELECT a, b FROM r WHERE a <= ANY (SELECT b FROM s)",
+    "SELECT a, b FROM r WHERE a <> ANY (SELECT b FROM s) OR NOT a = ALL (SELECT c FROM s)",
+    "SELECT a, COUNT(*) FILTER (WHERE EXISTS (SELECT 1 FROM s WHERE s.a = r.b)) AS n, MIN(b) FILTER (WHERE b < "
+    "(SELECT MAX(c) FROM s)) AS m FROM r GROUP BY a",
+    "SELECT a, COALESCE((SELECT COUNT(DISTINCT c) FROM s WHERE s.a < r.b AND (s.b > (SELECT MIN(v) FROM t WHERE t.k < "
+    "s.c) OR s.b = 1)), 7) AS n FROM r",
     "SELECT a, b, a <> ALL (SELECT b FROM s) AS x, a = ANY (SELECT c FROM s) AS y FROM r",
     "SELECT a, SUM(b) AS s, (SELECT COUNT(*) FROM s WHERE s.a = r.a) AS n FROM r GROUP BY a",
     "SELECT a, SUM(b) AS s FROM r GROUP BY a HAVING SUM(b) > (SELECT MAX(c) FROM s)",

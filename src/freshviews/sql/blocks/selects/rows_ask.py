@@ -12,8 +12,8 @@ from freshviews.sql.text.parse import Node
 
 
 def rows_ask(select: exp.Select) -> Iterator[Node]:
-    """The subqueries of a SELECT that are values of the rows of its join: those in GROUP BY and in aggregate calls,
-    and where it does not group, those of its list and of ORDER BY."""
+    """The subqueries of a SELECT that are values of the rows of its join: those in GROUP BY, in aggregate calls and
+    their FILTER, and where it does not group, those of its list and of ORDER BY."""
     parts = [*select.expressions, *(select.args[clause] for clause in ("having", "order") if select.args.get(clause))]
     group = select.args.get("group")
     grouped = bool(group or select.args.get("having")) or any(_calls(part) for part in parts)
@@ -24,7 +24,7 @@ def rows_ask(select: exp.Select) -> Iterator[Node]:
             if of_rows:
                 yield node
             continue
-        within = of_rows or is_aggregate(node)
+        within = of_rows or is_aggregate(node) or isinstance(node, exp.Filter)
         waiting += [(inner, within) for inner in node.iter_expressions()]
 
 

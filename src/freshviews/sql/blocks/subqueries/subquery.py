@@ -24,7 +24,7 @@ Until then columns of the enclosing query are marked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -175,9 +175,9 @@ class SubqueryBinder:
         absent = Absent(source, local, tuple(zip(owns, others, strict=True)))
         self.joined = replace(self.joined, absent=(*self.joined.absent, absent))
 
-    def _free_alias(self, wish: str) -> str:
-        """An alias that no source and no absent source has."""
-        taken = [*self.joined.aliases, *(one.source.alias for one in self.joined.absent)]
+    def _free_alias(self, wish: str, also: Sequence[str] = ()) -> str:
+        """An alias that no source and no absent source has, and none of ``also``."""
+        taken = [*also, *self.joined.aliases, *(one.source.alias for one in self.joined.absent)]
         stem, number = wish.rstrip("0123456789").rstrip("_"), 2
         while any(same(wish, alias) for alias in taken):
             wish, number = f"{stem}_{number}", number + 1
@@ -245,7 +245,10 @@ class SubqueryBinder:
             made = self._aggregated(select, pairs, (_ROWS, _count(value), least, greatest))
             rows, known_rows, low, high = self._looked_up(*made)[-4:]
             if asked.sign == "<>":
-                true = logic.either(logic.compare("<>", low, high), logic.compare("<>", left, low))
+                several = logic.compare("<>", low, high)
+                if left.nullable:
+                    several = logic.both(call("is_not_null", (left,), BOOLEAN), several)
+                true = logic.either(several, logic.compare("<>", left, low))
             else:
                 true = logic.compare(asked.sign, left, low if asked.sign in (">", ">=") else high)
         unknown = logic.either(
@@ -370,6 +373,9 @@ class SubqueryBinder:
             )
         over = {name: self.over(one) for name, one in columns.items()}
         keys = self._source(distinct_values(self.joined, tuple(over.values()), self.views))
+        # The subquery may have sources of subqueries of its own.
+        aliases = [source.alias for source in (*select.sources, *(absent.source for absent in select.absent))]
+        keys = replace(keys, alias=self._free_alias(keys.alias, aliases))
         to = {name: keys.column(c) for name, c in zip(columns, keys.columns, strict=True)}
 
         def moved(expr: Expr) -> Expr:
