@@ -76,6 +76,8 @@ class Suite:
     """Queries that have no row, or only over data that no random stream has."""
     refused: dict[str, str] = field(default_factory=dict)
     """Queries that are refused as yet, and why."""
+    slow: bool = False
+    """Whether joins of many tables take seconds as plain Python."""
 
     def read_by(self, query: Query) -> tuple[Table, ...]:
         """The tables that a query names."""
