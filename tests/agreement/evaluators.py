@@ -17,7 +17,7 @@ from freshviews.query.grouping_sets import each
 from freshviews.ring import RINGS
 from freshviews.types import NULL
 from tests.agreement.views_of_script import Definitions
-from tests.plan.oracle import Key, Relation, evaluate_query, evaluate_view, first_rows
+from tests.plan.oracle import Key, Relation, evaluate_query, evaluate_view, first_rows, selected_rows
 
 Rows = Counter[Key]
 
@@ -132,6 +132,8 @@ class Interpreter:
 
     def _expected(self, block: Block, relations: Mapping[str, Relation]) -> dict[Key, tuple[Any, ...]]:
         dictionary, program = self._definitions.dictionary, self.state.program
+        if block.selection is not None:
+            return {key: (n,) for key, n in selected_rows(block, relations, dictionary).items()}
         found: dict[Key, dict[str, Any]] = evaluate_query(block.query, relations, dictionary)
         if block.limit is not None:
             return {key: (n,) for key, n in first_rows(block, found, dictionary).items()}

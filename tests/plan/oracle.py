@@ -166,7 +166,10 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
         for one in each(block):
             rows.update(evaluate_block(one, database, dictionary))
         return rows
-    groups = evaluate_query(block.query, database, dictionary)
+    if block.selection is not None:
+        groups = {key: {"count": n} for key, n in selected_rows(block, database, dictionary).items()}
+    else:
+        groups = evaluate_query(block.query, database, dictionary)
     if block.kind == "global" and () not in groups:
         groups[()] = {a.name: Real() if a.ring == "real" else 0 for a in block.query.aggregates}
     if block.kind == "groups":
@@ -204,6 +207,51 @@ def first_rows(
 
     lined_up = [key for key in sorted(groups, key=cmp_to_key(compare)) for _ in range(groups[key]["count"])]
     return Counter(lined_up[limit.offset : limit.offset + limit.limit])
+
+
+def selected_rows(block: Block, database: Database, dictionary: Dictionary | None = None) -> Counter[Key]:
+    """The rows of a selection by a threshold, by free variables."""
+    selection, query = block.selection, block.query
+    assert selection is not None
+
+    def rows_of(name: str) -> list[tuple[dict[str, int], dict[Lift, int], int]]:
+        atom = query.atom(name)
+        return list(_rows_of(query, atom, database[atom.relation], dictionary))
+
+    def group_of(row: Mapping[str, int]) -> Key:
+        return tuple(row[v] for v in selection.group)
+
+    def comes_before(one: int, other: int) -> bool:
+        if one == other or NULL in (one, other):
+            return one == other and selection.value == "through"
+        less = rank(one, selection.type, dictionary) < rank(other, selection.type, dictionary)
+        return less != selection.descending
+
+    def value_of(row: Mapping[str, int]) -> int | None:
+        if selection.value == "itself":
+            return row[selection.point]
+        before = [
+            one
+            for one in weights
+            if group_of(one[0]) == group_of(row) and comes_before(one[0][selection.point], row[selection.point])
+        ]
+        sums = {}
+        for aggregate in (a for a in query.aggregates if a.name != "count"):
+            terms = [(m, [lifts[lift] for lift in aggregate.lifts]) for _, lifts, m in before]
+            sums[aggregate.name] = _sum(aggregate, terms)
+        return sums["weight"] if sums["number"] > 0 or not selection.nullable else None
+
+    weights = rows_of(selection.weights) if selection.weights else []
+    limits = {group_of(row): row[selection.limit] for row, _, m in rows_of(selection.limits) if m}
+    found = Counter[Key]()
+    for row, _, m in rows_of(selection.rows):
+        value, limit = value_of(row), limits.get(group_of(row), NULL)
+        if value is None or limit == NULL:
+            continue
+        value = -value if selection.negated else value
+        if value < limit or (value == limit and not selection.strict):
+            found[tuple(row[v] for v in query.free)] += m
+    return Counter({key: m for key, m in found.items() if m})
 
 
 def evaluate_view(view: ViewDef, database: Database, dictionary: Dictionary | None = None) -> Counter[Key]:

@@ -61,6 +61,11 @@ def _block(block: Block) -> str:
     if block.limit is not None:
         order = ", ".join(f"{c.variable}{Order(c.type, c.descending, c.nulls_last)}" for c in block.limit.order)
         lines.append(f"order by {order} limit {block.limit.limit} offset {block.limit.offset}")
+    if block.selection is not None:
+        one = block.selection
+        value = f"{'-' if one.negated else ''}{one.value}{' or NULL' if one.nullable else ''}"
+        order = f"({', '.join(one.group)} | {one.point}{Order(one.type, one.descending)})"
+        lines.append(f"selected {value} of {one.weights or one.rows}{order} {'<' if one.strict else '<='} {one.limit}")
     return "\n".join("  " + line for line in lines)
 
 

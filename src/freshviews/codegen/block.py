@@ -22,6 +22,7 @@ from freshviews.codegen.reading.readers import (
     write_lookups,
     write_readers,
 )
+from freshviews.codegen.reading.settling import write_settle
 from freshviews.codegen.writer import Module, Writer, write_called
 from freshviews.codegen.writing.rebalancing_functions import write_procedures
 from freshviews.codegen.writing.repeated import repeated_in
@@ -31,14 +32,14 @@ from freshviews.expr.nodes import Expr
 from freshviews.program.printer import print_trigger
 from freshviews.program.program import Program
 from freshviews.program.results import Enumerated, Held, Listed
-from freshviews.program.upkeep import Evaluated
+from freshviews.program.upkeep import Evaluated, Settled
 from freshviews.query.block import Block
 
 _TRIGGER = "int64(int64, int64, int64)"
 _EVALUATE = "int64(int64)"
 _OPTIONAL = (
     "read_change", "read_rows", "read_group", "read_groups", "read_listed", "close_listed", "project", "awake",
-    "evaluate",
+    "evaluate", "end_version",
 )  # fmt: skip
 """Functions that not every module has."""
 
@@ -75,6 +76,7 @@ class CompiledBlock:
     project: Function | None
     awake: Function | None
     evaluate: Function | None
+    end_version: Function | None
 
 
 def generate(
@@ -112,6 +114,8 @@ def generate(
         parts.append(write_lookups(program, module))
     if isinstance(program.upkeep, Evaluated):
         parts.append(write_evaluate(program, module, program.upkeep, counted))
+    if isinstance(program.upkeep, Settled):
+        parts.append(write_settle(program, module, program.upkeep, counted))
     parts += write_procedures(program, module, counted)
     if projected or having is not None:
         parts.append(write_projection(module, raw_columns, projected, having))
@@ -157,7 +161,9 @@ def compile_block(
     """Generate and load a block's module; triggers are compiled at once, readers when first called."""
     source, constants = generate(program, block, raw_columns, projected, having, counted, looked_up)
     signatures = {f"on_{i}": _TRIGGER for i in range(len(program.triggers))}
-    functions = build(source, signatures | ({"evaluate": _EVALUATE} if isinstance(program.upkeep, Evaluated) else {}))
+    if isinstance(program.upkeep, Evaluated | Settled):
+        signatures["evaluate" if isinstance(program.upkeep, Evaluated) else "end_version"] = _EVALUATE
+    functions = build(source, signatures)
     numbered = {relation: f"each_{i}" for i, relation in enumerate(_one_by_one(program))}
     return CompiledBlock(
         source,

@@ -9,10 +9,10 @@ from freshviews.kernel.memory import mem
 from freshviews.kernel.memory import outside as outside_kernel
 from freshviews.kernel.ordered import folds as ordered_folds
 from freshviews.kernel.ordered import index as ordered
-from freshviews.kernel.ordered import top
+from freshviews.kernel.ordered import threshold, top
 from freshviews.kernel.output import buffer, results
 from freshviews.kernel.output import drain as output
-from freshviews.kernel.scalar import dates, payload, real
+from freshviews.kernel.scalar import dates, failure, payload, real
 from freshviews.kernel.scalar import operations as scalar
 from freshviews.kernel.trie import flat as sorted_trie
 from freshviews.kernel.trie import flat_build as sorted_trie_build
@@ -27,7 +27,9 @@ _MODULES = (
     ordered,
     ordered_folds,
     top,
+    threshold,
     payload,
+    failure,
     pending,
     real,
     renew,

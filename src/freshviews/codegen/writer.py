@@ -23,7 +23,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 FUNCTIONS = re.compile(
     r"(on|each|part|move|turn|next|take|has|open|close|close_union|condition|find|find_sum|upsert|slice_of)_\d+"
-    r"|rebalance|evaluate|awake|project|finish|enumerate_rows|close_listed"
+    r"|rebalance|evaluate|end_version|awake|project|finish|enumerate_rows|close_listed"
     r"|read_(change|rows|listed|group|groups|payload)"
 )
 """Names of functions that a generated module defines."""

@@ -33,6 +33,7 @@ from freshviews.program.statements import (
     Balance,
     Changed,
     Clear,
+    Cross,
     Emit,
     Enter,
     Exists,
@@ -204,7 +205,7 @@ class _Walk:
 
     def statement(self, statement: Statement, times: float) -> None:
         match statement:
-            case If(body=body) | Top(body=body):
+            case If(body=body) | Top(body=body) | Cross(body=body):
                 self.body(body, times)
             case Lookup(view=view, alias=alias, body=body, otherwise=otherwise):
                 self._views[alias] = view

@@ -6,11 +6,12 @@ preference as well.
 
 from __future__ import annotations
 
-from freshviews.plan import recompute, top_k
+from freshviews.plan import recompute
 from freshviews.plan.crown import strategy as crown
 from freshviews.plan.crown.query import prepared
 from freshviews.plan.delta import change_propagation, first_order, higher_order, view_tree
 from freshviews.plan.eps import strategy as eps
+from freshviews.plan.ordered import threshold, top_k
 from freshviews.plan.strategy import Necessity, Preference, Strategy
 from freshviews.plan.trie import incremental_trie_join, trie_join
 from freshviews.query.query import Query
@@ -49,7 +50,7 @@ def _other_strategies(query: Query) -> tuple[tuple[str, str], ...]:
 
 _BY_TRACE = "= 'incremental_trie_join': an update takes what it changes of a trace, which is held"
 
-NECESSITIES = (Necessity(top_k.is_limited, top_k.STRATEGY),)
+NECESSITIES = (Necessity(top_k.is_limited, top_k.STRATEGY), Necessity(threshold.selects, threshold.STRATEGY))
 """Kinds of blocks that one strategy alone can maintain."""
 
 PREFERENCES = (

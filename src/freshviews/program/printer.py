@@ -31,6 +31,7 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
         turn_b(b) * -1                            a procedure, with its multiplicity
         V[a].min_x = min of D[a]                  a scan
         for x, y, d in first 10 of R, as r grows by m: ...     rows that enter the first 10, d times, or leave
+        for p, d in S[b, _] by value < c: ...     rows whose value becomes less than c (d is 1), or ceases to be (-1)
         if changes are wanted:                    Changed
         emit (a, b, c) * m                        a row of the result
         for a, each once, of L_b, and ...         a listing: the union of several sets of values
@@ -53,6 +54,7 @@ from freshviews.program.statements import (
     Body,
     Changed,
     Clear,
+    Cross,
     Emit,
     Enter,
     Exists,
@@ -72,6 +74,7 @@ from freshviews.program.statements import (
     Top,
     is_always,
 )
+from freshviews.program.upkeep import Settled
 from freshviews.program.views import View
 
 Names = Mapping[str, tuple[str, ...]]
@@ -103,7 +106,8 @@ def print_program(program: Program) -> str:
     if program.balancing is not None:
         lines += ["", *_balancing(program.balancing, program)]
     if program.upkeep.statements:
-        lines += ["", "evaluate:", *_indented(_lines(program, program.upkeep.statements))]
+        when = "settle:" if isinstance(program.upkeep, Settled) else "evaluate:"
+        lines += ["", when, *_indented(_lines(program, program.upkeep.statements))]
     if awake:
         lines += ["", "when changes begin to be wanted:", *_indented(_lines(program, awake))]
     return "\n".join(lines) + "\n"
@@ -149,6 +153,8 @@ def _view(view: View) -> str:
         notes.append("ordered by " + ", ".join(f"{v}{order}" for v, order in zip(last, view.ordered, strict=True)))
     if view.folds:
         notes.append("folded by " + ", ".join(view.folds))
+    if view.running is not None:
+        notes.append(str(view.running))
     if view.journal:
         notes.append("journal")
     return "  ".join([text, *notes])
@@ -318,6 +324,10 @@ class _Printer:
             case Top(alias, grown, first, last, key, change, body):
                 view, place = self.held[alias], f"{first} to {last}" if first else f"first {last}"
                 head = f"for {', '.join((*key, change))} in {place} of {view}, as {alias} grows by {_name(grown)}:"
+                yield from self.block(head, body, rows)
+            case Cross(view, within, limit, strict, point, change, body):
+                place, sign = f"{view}[{', '.join((*map(_name, within), '_'))}]", "<" if strict else "<="
+                head = f"for {_name(point)}, {_name(change)} in {place} by value {sign} {_name(limit)}:"
                 yield from self.block(head, body, rows)
             case Clear(view):
                 yield f"clear {view}"

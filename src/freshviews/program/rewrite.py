@@ -14,6 +14,7 @@ from freshviews.program.statements import (
     Body,
     Changed,
     Clear,
+    Cross,
     Cursor,
     Emit,
     Enter,
@@ -150,6 +151,9 @@ def renamed(statement: Statement, to: Renaming) -> Statement:
         case Top(alias=alias, grown=grown, key=key, change=change):
             made = replace(statement, alias=to.alias(alias), key=to.key(key))
             return replace(made, grown=to.variable(grown), change=to.variable(change))
+        case Cross(view, within, limit, point=point, change=change):
+            cross = replace(statement, view=to.view(view), within=to.key(within), limit=to.variable(limit))
+            return replace(cross, point=to.variable(point), change=to.variable(change))
         case Clear(view):
             return Clear(to.view(view))
         case Emit(row, payload):

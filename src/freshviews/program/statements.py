@@ -150,7 +150,7 @@ class Add:
 
 @dataclass(frozen=True)
 class Clear:
-    """Removes all rows of a scratch view."""
+    """Removes all rows of a scratch view, or of one without journal and order."""
 
     view: str
 
@@ -288,6 +288,24 @@ class Top:
     body: tuple[Statement, ...]
 
 
+@dataclass(frozen=True)
+class Cross:
+    """Selects the rows of a group whose values are within a limit: below it, or, unless ``strict``, equal to it.
+
+    The view is ``running``. A row is selected if its ``rows`` are not 0, and neither its value nor the limit is NULL.
+    For each row with ``rows`` whose selection changes, the body runs with ``point`` bound to the last column of its key
+    and ``change`` to 1 or -1, after its component ``selected`` has become 1 or 0.
+    """
+
+    view: str
+    within: tuple[str, ...]
+    limit: str
+    strict: bool
+    point: str
+    change: str
+    body: tuple[Statement, ...]
+
+
 Statement = (
     Let
     | If
@@ -306,6 +324,7 @@ Statement = (
     | Perform
     | Scan
     | Top
+    | Cross
     | Clear
     | Changed
     | Emit

@@ -18,6 +18,7 @@ from freshviews.program.statements import (
     Body,
     Changed,
     Clear,
+    Cross,
     Emit,
     Enter,
     Exists,
@@ -74,7 +75,7 @@ class Uses(NamedTuple):
 def bodies(statement: Statement) -> tuple[Body, ...]:
     """The bodies of a statement. Those of a Smaller are its two loops, each a body of one statement."""
     match statement:
-        case If() | Loop() | Changed() | Exists() | Tally() | Leap() | Top():
+        case If() | Loop() | Changed() | Exists() | Tally() | Leap() | Top() | Cross():
             return (statement.body,)
         case Lookup(body=body, otherwise=otherwise):
             return (body, otherwise)
@@ -127,6 +128,8 @@ def uses(statement: Statement) -> Uses:
             return Uses(_variables((*key, *within)), views=(source,), changes=(view,))
         case Top(alias=alias, grown=grown, key=key, change=change):
             return Uses((Row(alias), Variable(grown)), binds=(*key, change))
+        case Cross(view, within, limit, point=point, change=change):
+            return Uses(_variables((*within, limit)), binds=(point, change), changes=(view,))
         case Clear(view):
             return Uses(changes=(view,))
         case Emit(row, payload):
@@ -172,7 +175,7 @@ def visit(body: Body) -> Iterator[Statement]:
 def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Statement:
     """The statement, each body directly in it replaced by ``change`` of it. A Smaller needs a Loop on each side."""
     match statement:
-        case If() | Loop() | Leap() | Changed() | Exists() | Tally() | Top():
+        case If() | Loop() | Leap() | Changed() | Exists() | Tally() | Top() | Cross():
             return replace(statement, body=change(statement.body))
         case Lookup(body=body, otherwise=otherwise):
             return replace(statement, body=change(body), otherwise=change(otherwise))

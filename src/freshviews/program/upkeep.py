@@ -44,6 +44,17 @@ class Evaluated:
 
 
 @dataclass(frozen=True)
+class Settled:
+    """After the triggers of a version have run, ``statements`` bring the result up to date, by what the triggers have
+    noted, and forget that."""
+
+    statements: Body
+    tries: ClassVar[tuple[Trie, ...]] = ()
+    scratch: ClassVar[tuple[View, ...]] = ()
+    joins: ClassVar[tuple[TracedJoin, ...]] = ()
+
+
+@dataclass(frozen=True)
 class Traced:
     """After the triggers of a batch have run, the traces of ``joins`` are maintained. The derivations of each are the
     batch of a relation of its own, whose triggers run then."""
@@ -64,7 +75,7 @@ class Recomputed:
     joins: ClassVar[tuple[TracedJoin, ...]] = ()
 
 
-Upkeep = ByTriggers | Evaluated | Traced | Recomputed
+Upkeep = ByTriggers | Evaluated | Settled | Traced | Recomputed
 BY_TRIGGERS = ByTriggers()
 
 
@@ -79,6 +90,8 @@ def together(one: Upkeep, other: Upkeep) -> Upkeep:
             return Evaluated(
                 (*one.statements, *other.statements), (*one.tries, *other.tries), (*one.scratch, *other.scratch)
             )
+        case (Settled(), Settled()):
+            return Settled((*one.statements, *other.statements))
         case (Traced(), Traced()):
             return Traced((*one.joins, *other.joins))
         case (Recomputed(), Recomputed()):
@@ -98,5 +111,5 @@ def over(upkeep: Upkeep, views: dict[str, str], tries: dict[str, str]) -> Upkeep
             )
         case Traced():
             return Traced(tuple(join.renamed(views) for join in upkeep.joins))
-        case ByTriggers() | Recomputed():
+        case ByTriggers() | Settled() | Recomputed():
             return upkeep

@@ -31,6 +31,23 @@ class Subset:
 
 
 @dataclass(frozen=True)
+class Running:
+    """Each row of a view has a value, and is selected where it is within a limit.
+
+    The view's key is that of a group, then one ordered column; its components are ``rows``, ``weight``, ``number`` and
+    the tally ``selected``; it has one index, by the group. ``value``: ``before``, the sum of the weights of the rows
+    before the row in its group; ``through``, the same with its own weight; ``itself``, its last key column, or
+    ``negated``, that times -1. ``nullable``: a sum is NULL where the numbers of these rows add up to no more than 0.
+    """
+
+    value: str
+    nullable: bool
+
+    def __str__(self) -> str:
+        return f"runs {self.value}{', or NULL' if self.nullable else ''}"
+
+
+@dataclass(frozen=True)
 class View:
     """A keyed store of payloads.
 
@@ -38,7 +55,8 @@ class View:
     the view keeps its rows in these orders within the rest of the key. ``folds``: kinds of Scan over the last key
     column, which the view maintains in the subtrees of that order. ``journal``: the view records old payloads during a
     batch, from which its change is read. ``tally`` names the last component if it does not count for a row's presence:
-    a row is absent if all other components are zero. ``definition`` is for EXPLAIN.
+    a row is absent if all other components are zero. ``running``: the values by which Cross selects rows.
+    ``definition`` is for EXPLAIN.
     """
 
     name: str
@@ -51,6 +69,7 @@ class View:
     definition: str = ""
     subsets: tuple[Subset, ...] = ()
     tally: str = ""
+    running: Running | None = None
 
     def place_of_index(self, bound: tuple[int, ...], among: str = "") -> int:
         """The number of an index among all of the view: those over all rows first, then those of each subset."""

@@ -99,10 +99,38 @@ class Limit:
 
 
 @dataclass(frozen=True)
+class Selection:
+    """The rows of the atom ``rows`` whose value is within the limit of their group: below it, or, unless ``strict``,
+    equal to it.
+
+    The atoms are not joined. ``rows`` and ``weights`` have the variables ``group`` and ``point``, ``limits`` has
+    ``group`` and ``limit``, with at most one row per group. The value of a row is the sum of the aggregate ``weight``
+    over the rows of ``weights`` in its group that come before its point (``before``), or not after it (``through``),
+    in an order of type ``type``; or the point ``itself``. ``negated``: it is that times -1. A sum is NULL, if
+    ``nullable``, where the aggregate ``number`` is not above 0; no row is selected where the value or the limit is
+    NULL.
+    """
+
+    rows: str
+    weights: str
+    limits: str
+    group: tuple[str, ...]
+    point: str
+    limit: str
+    type: SqlType
+    descending: bool
+    value: str
+    strict: bool
+    negated: bool = False
+    nullable: bool = True
+
+
+@dataclass(frozen=True)
 class Block:
     """A main query with its results and outputs.
 
-    ``limit``: the block has only the first rows of a bag over one relation. ``sets``: for ``groups`` only, the grouping
+    ``limit``: the block has only the first rows of a bag over one relation. ``selection``: it has only some rows of
+    one relation, a bag, too. ``sets``: for ``groups`` only, the grouping
     sets of GROUPING SETS, ROLLUP and CUBE. Each set lists the free variables that it groups by, in the query's order;
     the others are NULL in its rows, and SET holds the set's position.
     """
@@ -115,6 +143,7 @@ class Block:
     having: Expr | None = None
     limit: Limit | None = None
     sets: tuple[tuple[str, ...], ...] = ()
+    selection: Selection | None = None
 
     @property
     def free(self) -> tuple[str, ...]:

@@ -92,15 +92,17 @@ def _write_branches(context: Context, statement: Add, view: View, row: str, befo
     """What follows where the row vanished, appeared or stayed."""
     with context.block(f"if {zero_test(context, view, row)}:"):
         with context.block(f"if not {before}:"):
-            _write_order(context, view, row, "ordered_remove")
+            _write_order(context, view, row, "remove", statement.key)
             context.body(statement.vanish)
         _remove(context, view, row)
     if statement.appear or view.ordered:
         with context.block(f"elif {before}:"):
-            _write_order(context, view, row, "ordered_insert")
+            _write_order(context, view, row, "insert", statement.key)
             context.body(statement.appear)
-    if statement.stay:
+    if statement.stay or view.running is not None:
         with context.block(f"elif not {before}:"):
+            if view.running is not None:
+                _write_order(context, view, row, "change", statement.key)
             context.body(statement.stay)
 
 
@@ -110,21 +112,29 @@ def _write_once(context: Context, view: View, row: str, before: str, body: Body)
     context.line(f"{after} = {zero_test(context, view, row)}")
     if view.ordered:
         with context.block(f"if {after} and not {before}:"):
-            _write_order(context, view, row, "ordered_remove")
+            _write_order(context, view, row, "remove", view.key)
         with context.block(f"if {before} and not {after}:"):
-            _write_order(context, view, row, "ordered_insert")
+            _write_order(context, view, row, "insert", view.key)
     with context.block(f"if not ({before} and {after}):"):
         context.body(body)
     with context.block(f"if {after}:"):
         _remove(context, view, row)
 
 
-def _write_order(context: Context, view: View, row: str, action: str) -> None:
-    """Insert the row into the ordered index of its view, or remove it; nothing where the view has none."""
-    if view.ordered:
-        table = context.table(view.name)
+def _write_order(context: Context, view: View, row: str, action: str, key: tuple[str, ...]) -> None:
+    """Insert the row with a key into the ordered index of its view, remove it, or, for a running view, note its change;
+    nothing where the view has none."""
+    table = context.table(view.name)
+    if view.running is not None:
+        arguments = f"load(load({table}, ORDERED_LIST), 0), {table}, {row}"
+        if action == "insert":
+            bound = view.indexes[0]
+            group = context.by_key("slice_of", context.index(view.name, bound), tuple(key[i] for i in bound))
+            arguments += f", {group}"
+        context.line(f"threshold_{action}({arguments})")
+    elif view.ordered:
         place = f"load(load({table}, ORDERED_LIST), 0), {table}, row_number({table}, {row})"
-        context.line(f"{action}({place})")
+        context.line(f"ordered_{action}({place})")
         if view.folds:
             context.line(f"ordered_refold({place})")
 

@@ -1,4 +1,5 @@
-"""Statements over ordered indexes: Scan, an aggregate of a group, and Top, the first rows of an order."""
+"""Statements over ordered indexes: Scan, an aggregate of a group, Top, the first rows of an order, and Cross, the rows
+whose running value is within a limit."""
 
 from __future__ import annotations
 
@@ -6,8 +7,10 @@ from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writing.additions import write_removal, write_target
 from freshviews.codegen.writing.context import Context
 from freshviews.kernel.ordered.index import TOP
+from freshviews.kernel.ordered.threshold import OVERFLOWN, SELECTED
 from freshviews.kernel.ordered.top import MOVED
-from freshviews.program.statements import Scan, Top
+from freshviews.kernel.scalar.payload import SUM_OVERFLOW
+from freshviews.program.statements import Cross, Scan, Top
 
 _ENDS = {"min": "ordered_first", "min_by": "ordered_first", "max": "ordered_last", "max_by": "ordered_last"}
 
@@ -44,3 +47,25 @@ def write_top(context: Context, statement: Top) -> None:
         context.line(f"{context.variable(statement.change)} = load({order}, {TOP + MOVED})")
         context.body(statement.body)
         context.line(step)
+
+
+def write_cross(context: Context, statement: Cross) -> None:
+    """Run the body for each row of a group that comes to be within the limit, or no longer is."""
+    view = context.views[statement.view]
+    table, limit = context.table(view.name), context.variable(statement.limit)
+    order, point = context.fresh(f"{view.name}_order"), context.fresh(f"{view.name}_point")
+    group = context.by_key("slice_of", context.index(view.name, view.indexes[0]), statement.within)
+    context.line(f"{order} = load(load({table}, ORDERED_LIST), 0)")
+    is_open = f"1 if {limit} != NULL else 0"
+    context.line(f"threshold_start({order}, {table}, {group}, {limit}, {int(statement.strict)}, {is_open})")
+    step = f"{point} = threshold_next({order}, {table})"
+    context.line(step)
+    with context.block(f"while {point} != 0:"):
+        context.step()
+        context.line(f"{context.variable(statement.point)} = load({point}, {len(view.key) - 1})")
+        selected = f"load({point}, {len(view.key) + SELECTED})"
+        context.line(f"{context.variable(statement.change)} = 2 * {selected} - 1")
+        context.body(statement.body)
+        context.line(step)
+    with context.block(f"if load({order}, {TOP + OVERFLOWN}) != 0:"):
+        context.line(f"fail(status, {SUM_OVERFLOW})")

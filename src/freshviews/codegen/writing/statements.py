@@ -11,7 +11,7 @@ from freshviews.codegen.writing.appending import with_pending
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.leapfrog import write_leap
 from freshviews.codegen.writing.loops import write_exists, write_lookup, write_loop, write_smaller
-from freshviews.codegen.writing.ordered import write_scan, write_top
+from freshviews.codegen.writing.ordered import write_cross, write_scan, write_top
 from freshviews.codegen.writing.payloads import write_emit, write_into
 from freshviews.codegen.writing.rebalancing import write_balance, write_perform
 from freshviews.codegen.writing.repeated import after_lets, write_call
@@ -24,6 +24,7 @@ from freshviews.program.statements import (
     Body,
     Changed,
     Clear,
+    Cross,
     Emit,
     Enter,
     Exists,
@@ -110,8 +111,11 @@ def write_statement(statement: Statement, context: Context, before: Statement | 
             write_into(context, statement)
         case Add():
             write_add(context, statement)
+        case Cross():
+            write_cross(context, statement)
         case Clear(view):
-            context.line(f"clear_sums({context.table(view)})")
+            clear = "clear_sums" if view in context.scratch else "reset_table"
+            context.line(f"{clear}({context.table(view)})")
         case Tally():
             write_tally(context, statement)
         case Enter():

@@ -12,10 +12,18 @@ from freshviews.kernel.hash import index as indexes
 from freshviews.kernel.hash import table
 from freshviews.kernel.memory import mem
 from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.ordered import threshold
 from freshviews.kernel.ordered.folds import ordered_fold_at
 from freshviews.program.views import Order, View
 
 _FOLDS = {"bit_and": folds.BIT_AND, "bit_or": folds.BIT_OR, "min": folds.LEAST, "max": folds.GREATEST}
+
+_VALUES = {
+    "before": threshold.BEFORE,
+    "through": threshold.THROUGH,
+    "itself": threshold.ITSELF,
+    "negated": threshold.NEGATED,
+}
 
 
 def group_sizes(index: int) -> Codes:
@@ -32,15 +40,20 @@ def _kind(order: Order) -> int:
     return kind | order.descending * ordered.DESCENDING | order.nulls_last * ordered.NULLS_LAST
 
 
+def _fold_words(view: View) -> int:
+    """Words of a row for its order, besides that of the children."""
+    return len(view.folds) if view.running is None else threshold.TREE_WORDS - 1
+
+
 def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) -> int:
     """The handle of an empty table for a view, with its indexes; those on ``digested`` positions keep digests."""
     layout = row_layout(view)
     of_all = len(view.indexes) + sum(len(subset.indexes) for subset in view.subsets)
     handle: int = table.new_table(
-        layout.key, layout.payload, of_all, int(bool(view.ordered)) + len(view.folds), int(view.journal)
+        layout.key, layout.payload, of_all, int(bool(view.ordered)) + _fold_words(view), int(view.journal)
     )
     for positions in view.indexes:
-        words = np.array(positions, np.int64)
+        words = np.array(positions or (0,), np.int64)
         left_over = set(range(len(view.key))).difference(positions) if positions in digested else {-1}
         table.add_index(handle, address(words), len(positions), 1 + left_over.pop())
     for subset in view.subsets:
@@ -48,9 +61,12 @@ def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) ->
             words = np.array(positions or (0,), np.int64)
             table.add_subset_index(handle, address(words), len(positions))
     if view.ordered:
-        index = ordered.new_ordered(handle, len(view.ordered), len(view.folds))
+        index = ordered.new_ordered(handle, len(view.ordered), _fold_words(view))
         for i, order in enumerate(view.ordered):
             mem.store(index, ordered.KINDS + i, _kind(order))
         for f, fold in enumerate(view.folds):
             mem.store(ordered_fold_at(index, handle, f), folds.KIND, _FOLDS[fold])
+        if view.running is not None:
+            mem.store(index, ordered.TOP + threshold.VALUE, _VALUES[view.running.value])
+            mem.store(index, ordered.TOP + threshold.NULLABLE, int(view.running.nullable))
     return handle

@@ -399,6 +399,13 @@ class BlockState:
             self._refresh_strings()
         self.compiled.evaluate(self.state)
 
+    def settle(self) -> None:
+        """Do what the triggers have left until the end of a version."""
+        assert self.compiled.end_version is not None
+        if self._orders_strings:
+            self._refresh_strings()
+        self.compiled.end_version(self.state)
+
     def _empty(self, number: int) -> None:
         """Empty one table."""
         handle = self.tables[number]

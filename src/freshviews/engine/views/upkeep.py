@@ -4,6 +4,7 @@ The way is that of the programs of the view's blocks (``program.upkeep``):
 
 - ``ByTriggers``: triggers maintain the result; its change is read from their journals.
 - ``Traced``: triggers record edits, and the traces of joins are maintained at the end of a version.
+- ``Settled``: triggers note what has changed, and the result follows at the end of a version.
 - ``Evaluated``: triggers maintain the inputs of an evaluation, which recomputes the result at the end of a version.
 - ``Recomputed``: the rows of the inputs are stored, and the triggers run over all of them after each batch.
 
@@ -104,6 +105,34 @@ class Traced(ByTriggers):
         if not more:
             for block in self.blocks:
                 block.state.walk()
+
+
+class Settled(ByTriggers):
+    """Triggers note what has changed; the result follows once per version."""
+
+    def __init__(self, blocks: ViewBlocks) -> None:
+        super().__init__(blocks)
+        self._waits = False
+
+    def apply(self, batch: CodeBatch, more: bool, wanted: bool) -> None:
+        self.load(batch, more)
+        if not more:
+            self.settle()
+
+    def load(self, batch: CodeBatch, more: bool) -> None:
+        self.blocks.run(batch)
+        self._waits = True
+
+    def settle(self) -> None:
+        if self._waits:
+            self._waits = False
+            for block in self.blocks:
+                if block.compiled.end_version is not None:
+                    block.state.settle()
+
+    def take_change(self) -> Codes:
+        self.settle()
+        return super().take_change()
 
 
 class _Compared(ByTriggers):
@@ -247,6 +276,8 @@ def upkeep_of(blocks: ViewBlocks, columns: Mapping[str, tuple[str, ...]]) -> Upk
         return Recomputed(blocks, columns)
     if any(isinstance(way, kinds.Evaluated) for way in ways):
         return Evaluated(blocks)
+    if any(isinstance(way, kinds.Settled) for way in ways):
+        return Settled(blocks)
     if any(isinstance(way, kinds.Traced) for way in ways):
         return Traced(blocks)
     return ByTriggers(blocks)

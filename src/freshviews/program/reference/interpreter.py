@@ -5,10 +5,10 @@ A view is a dict from key tuples to payload tuples, in the order of the view's c
 payload is zero in every component is absent. Payload elements are those of ``freshviews.ring``. Integers are unbounded;
 compiled programs check for overflow.
 
-``State.steps`` counts the work. These count one step each: an update, a row that a loop visits or a Top reports, a
-lookup, a slice whose size is read, an Add, Tally, Balance or Scan, an Enter or Leave, an emitted row, and a row that a
-major rebalancing parts or removes. A value of a leapfrog join counts a step per cursor. Bounds on update time and delay
-are tested on this count.
+``State.steps`` counts the work. These count one step each: an update, a row that a loop visits or a Top or a Cross
+reports, a lookup, a slice whose size is read, an Add, Tally, Balance or Scan, an Enter or Leave, an emitted row, and a
+row that a major rebalancing parts or removes. A value of a leapfrog join counts a step per cursor. Bounds on update
+time and delay are tested on this count.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import assert_never
 from freshviews.program.payload import COUNT, MULTIPLICITY
 from freshviews.program.reference.balances import Balances
 from freshviews.program.reference.listing import listed
-from freshviews.program.reference.ordered_rows import scanned, window
+from freshviews.program.reference.ordered_rows import scanned, values, window
 from freshviews.program.reference.payloads import Key, Payload, Scope, ring_of, value_of
 from freshviews.program.reference.scalars import evaluate
 from freshviews.program.reference.tables import Tables
@@ -32,6 +32,7 @@ from freshviews.program.statements import (
     Balance,
     Changed,
     Clear,
+    Cross,
     Emit,
     Enter,
     Event,
@@ -51,7 +52,7 @@ from freshviews.program.statements import (
     Tally,
     Top,
 )
-from freshviews.program.upkeep import Evaluated
+from freshviews.program.upkeep import Evaluated, Settled
 from freshviews.program.views import View
 from freshviews.ring import RINGS
 from freshviews.types import NULL
@@ -102,6 +103,8 @@ class State(Tables):
             self._run_triggers(tracing.traced.derivations, batch)
         if isinstance(self.program.upkeep, Evaluated):
             self.evaluate()
+        if isinstance(self.program.upkeep, Settled):
+            self.run(self.program.upkeep.statements, Scope({}, {}, _no_row))
 
     def _run_triggers(self, relation: str, batch: Batch) -> None:
         for trigger in (t for t in self.program.triggers if t.relation == relation):
@@ -269,6 +272,8 @@ class State(Tables):
                     self._scan(statement, scope.values(statement.key), scope.values(statement.within))
                 case Top():
                     self._top(statement, scope)
+                case Cross():
+                    self._cross(statement, scope)
                 case Clear(name):
                     self.clear(name)
                 case Changed(inner):
@@ -417,6 +422,24 @@ class State(Tables):
                 self.steps += 1
                 scope.variables.update(zip(statement.key, key, strict=True), **{statement.change: change})
                 self.run(statement.body, scope)
+
+    def _cross(self, statement: Cross, scope: Scope) -> None:
+        view, group = self.program.view(statement.view), scope.values(statement.within)
+        limit = scope.variables[statement.limit]
+        rows = {key: payload for key, payload in self.views[view.name].items() if key[:-1] == group}
+        changes = []
+        for key, value in values(view, rows, self.dictionary):
+            count, weight, number, selected = rows[key]
+            wanted = 0
+            if value is not None and limit != NULL and count != 0:
+                wanted = int(value < limit or (value == limit and not statement.strict))
+            self.views[view.name][key] = (count, weight, number, wanted)
+            if count != 0 and wanted != selected:
+                changes.append((key[-1], wanted - selected))
+        for point, change in changes:
+            self.steps += 1
+            scope.variables.update({statement.point: point, statement.change: change})
+            self.run(statement.body, scope)
 
 
 def _absent(view: View, payload: Payload) -> bool:

@@ -1,4 +1,5 @@
-"""Rows in order: the definitions of Scan (an aggregate of rows) and Top (the rows in a range of positions)."""
+"""Rows in order: the definitions of Scan (an aggregate of rows), Top (the rows in a range of positions) and Cross (the
+rows whose running value is within a limit)."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from functools import reduce
 from typing import Any
 
 from freshviews.program.reference.scalars import rank
-from freshviews.program.views import Order
+from freshviews.program.views import Order, View
 from freshviews.types import NULL
 from freshviews.types.dictionary import Dictionary
 
@@ -51,3 +52,18 @@ def window(
         if inside > 0:
             yield key, inside
         place += copies
+
+
+def values(view: View, rows: Mapping[Key, tuple[int, ...]], dictionary: Dictionary | None) -> Iterator[
+    tuple[Key, int | None]
+]:
+    """The rows of one group of a running view, in order, with their values; None is NULL."""
+    assert view.running is not None
+    kind = view.running.value
+    total = known = 0
+    for key in in_order(rows, view.ordered, dictionary):
+        _, weight, number, _ = rows[key]
+        before = None if view.running.nullable and known <= 0 else total
+        total, known = total + weight, known + number
+        through = None if view.running.nullable and known <= 0 else total
+        yield key, {"before": before, "through": through, "itself": key[-1], "negated": -key[-1]}[kind]

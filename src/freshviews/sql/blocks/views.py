@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
-from freshviews.catalog.definitions import ViewDef
+from freshviews.catalog.definitions import ColumnDef, ViewDef
+from freshviews.query.block import Block
 from freshviews.sql.blocks.bound import Bound
 from freshviews.sql.names.scope import Source
 
@@ -13,6 +15,8 @@ class Views(Protocol):
     """Makes internal views; implemented by ``ViewBinder``."""
 
     def internal_view(self, bound: Bound) -> ViewDef: ...
+
+    def view_of(self, columns: tuple[ColumnDef, ...], blocks: Sequence[Block]) -> ViewDef: ...
 
     def source_of(self, view: ViewDef) -> Source: ...
 

@@ -63,6 +63,13 @@ def as_source(joined: Joined, views: Views, read: Read, taken: list[str]) -> Joi
     return Joined((source,), (), Scope(now(flat.scope.entries), now(flat.scope.visible)))
 
 
+def columns_kept(joined: Joined, read: Read, views: Views) -> frozenset[str]:
+    """The keys of the columns that the join reads, and of those that the SELECT reads."""
+    work = Lowering(views, [], read)
+    work.read(joined)
+    return frozenset(work.kept)
+
+
 def distinct_values(joined: Joined, columns: tuple[Expr, ...], views: Views) -> Select:
     """The distinct values of some columns of a join."""
     work = Lowering(views, sorted(joined.aliases | {one.source.alias for one in joined.absent}), None)

@@ -5,14 +5,24 @@ A query is one SELECT, or several under set operations. Every clause is either b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from freshviews.catalog.catalog import Catalog, NameProblem, unknown
-from freshviews.catalog.definitions import ColumnDef, ConstantRow, PlainView, ReadOrder, SortPlace, TableDef, ViewDef
+from freshviews.catalog.definitions import (
+    ColumnDef,
+    ConstantRow,
+    PlainView,
+    ReadOrder,
+    SetOperation,
+    SortPlace,
+    TableDef,
+    ViewDef,
+)
 from freshviews.expr.nodes import Column
+from freshviews.query.block import Block
 from freshviews.sql.blocks.bound import Bound, Item, Select
 from freshviews.sql.blocks.building.block import with_query_names
 from freshviews.sql.blocks.constants import constant_rows
@@ -100,9 +110,14 @@ class ViewBinder:
 
     def internal_view(self, bound: Bound) -> ViewDef:
         """Make an internal view of the query."""
-        blocks = blocks_of(bound, self)
+        return self.view_of(bound.columns, blocks_of(bound, self), bound.combined)
+
+    def view_of(
+        self, columns: tuple[ColumnDef, ...], blocks: Sequence[Block], combined: SetOperation | None = None
+    ) -> ViewDef:
+        """Make an internal view of blocks."""
         name = f"{self.view}#{len(self.internal) + 1}"
-        view = ViewDef(name, bound.columns, with_query_names(blocks, name), internal=True, combined=bound.combined)
+        view = ViewDef(name, columns, with_query_names(blocks, name), internal=True, combined=combined)
         self.internal.append(view)
         return view
 

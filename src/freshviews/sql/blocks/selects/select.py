@@ -184,7 +184,8 @@ class SelectBinder:
             conjuncts += logic.conjuncts_of(Binder(text, names, "WHERE").condition(term))
         if asking:
             known = frozenset[str]().union(*map(rejects_null, (*joined.conjuncts, *conjuncts)))
-            bound = replace(self._subqueries(joined), never_null=known)
+            read = columns_read(self.node, True)
+            bound = replace(self._subqueries(joined), never_null=known, known=tuple(conjuncts), read=read)
             for term in asking:
                 bound.bind(term)
             joined = bound.joined

@@ -24,7 +24,7 @@ Until then columns of the enclosing query are marked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -32,7 +32,7 @@ from sqlglot import exp
 from freshviews.catalog.catalog import same
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.sql.blocks.bound import Absent, AggregateCall, Bound, Item, Select, aggregate_ref, distinct_over
-from freshviews.sql.blocks.joins.lowering import distinct_values
+from freshviews.sql.blocks.joins.lowering import Read, columns_kept, distinct_values, lowered
 from freshviews.sql.blocks.joins.tree import Joined, LeftJoin
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.subqueries.correlation import (
@@ -46,6 +46,16 @@ from freshviews.sql.blocks.subqueries.correlation import (
     pair_of,
 )
 from freshviews.sql.blocks.subqueries.names import OUTER, Names, check_own, is_marked, marks, unmarked
+from freshviews.sql.blocks.subqueries.threshold import (
+    VALUE,
+    EqualColumns,
+    Threshold,
+    block_of_selection,
+    is_one_source,
+    over_view,
+    threshold_of,
+    weights_select,
+)
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import (
@@ -60,13 +70,14 @@ from freshviews.sql.expressions.build import (
     replaced,
     sharpened,
 )
-from freshviews.sql.expressions.expression import COMPARISONS, Binder
+from freshviews.sql.expressions.expression import COMPARISONS, Binder, is_asked
 from freshviews.sql.names.scope import Source, name_of
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BIGINT, BOOLEAN, INT, SqlType
 
 _PRESENT = Item("present", Literal(1, INT))
 _ROWS = AggregateCall("count", (), False, BIGINT)
+_COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
 _OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
@@ -107,6 +118,10 @@ class SubqueryBinder:
     joined: Joined
     never_null: frozenset[str] = frozenset()
     """Columns of FROM that the other terms prove not NULL."""
+    known: tuple[Expr, ...] = ()
+    """The other terms, without subqueries."""
+    read: Read = None
+    """The columns that the SELECT mentions."""
     over: Callable[[Expr], Expr] = _itself
     """What an expression of the enclosing query is over the sources of ``joined``."""
 
@@ -118,8 +133,74 @@ class SubqueryBinder:
             join(inner.this, self.query(inner.this, self.names), None)
         elif isinstance(inner, exp.In) and inner.args.get("query") is not None:
             self._in(inner, negated=inner is not term)
+        elif isinstance(term, _COMPARISONS) and all(isinstance(one, exp.Query) for one in _asked_in(term)):
+            self._compare(term)
         else:
             self._keep(*logic.conjuncts_of(Binder(self.text, self.names, "WHERE", subquery=self.value).condition(term)))
+
+    def _compare(self, term: Node) -> None:
+        """A comparison with values of subqueries: a selection of the rows of one source, or a predicate."""
+        asked: dict[Node, Asked] = {}
+        values: dict[str, Asked] = {}
+
+        def named(node: Node, bind: Callable[[Node], Expr]) -> Expr:
+            found = asked[node] = self.ask(node, bind)
+            name = f"{VALUE}{len(values)}"
+            values[name] = found
+            return Column(name, found.type, True)
+
+        condition = Binder(self.text, self.names, "WHERE", subquery=named).condition(term)
+        bounds = {name: one.bound for name, one in values.items()}
+        required = tuple(s for s in self.joined.sources if s.alias in self.joined.required)
+        found = threshold_of(condition, bounds, required, (*self.joined.conjuncts, *self.known))
+        if found is not None:
+            self._select(found, values)
+            return
+        binder = Binder(self.text, self.names, "WHERE", subquery=lambda node, bind: self.answer(asked[node]))
+        self._keep(*logic.conjuncts_of(binder.condition(term)))
+
+    def _select(self, found: Threshold, values: Mapping[str, Asked]) -> None:
+        """Replace a source by an internal view of its rows that are selected."""
+        source, weights = found.source, found.weights
+        if weights is not None and not is_one_source(weights):
+            view = self.views.source_of(self.views.internal_view(Bound((weights_select(weights),))))
+            found = replace(found, weights=over_view(weights, view))
+        limits = self._limits(found, values)
+        kept = columns_kept(self.joined, self.read, self.views)
+        columns, block = block_of_selection(found, limits, lambda column: column.name in kept)
+        view = self.views.source_of(self.views.view_of(columns, (block,)))
+        made = replace(view, alias=source.alias)
+        sources = tuple(made if one is source else one for one in self.joined.sources)
+        self.joined = replace(self.joined, sources=sources)
+
+    def _limits(self, found: Threshold, values: Mapping[str, Asked]) -> Source:
+        """An internal view of the limit of each group."""
+        joined = Joined()
+        keys: list[Column] = []
+        if found.group:
+            items = tuple(Item(f"k{i}", column) for i, column in enumerate(found.group, 1))
+            source = self._source(distinct_over(Select("bag", (found.source,), (), items)))
+            keys = [source.column(column) for column in source.columns]
+            joined = Joined((source,))
+        equal = EqualColumns((*self.joined.conjuncts, *self.known))
+        to = {one.name: column for one, column in zip(found.group, keys, strict=True)}
+
+        def over(expr: Expr) -> Expr:
+            def place(part: Expr) -> Expr | None:
+                same = equal.on(part, found.source) if isinstance(part, Column) and part.name not in values else None
+                return None if same is None else to[same.name]
+
+            return replaced(expr, place)
+
+        inner = replace(self, joined=joined, over=over)
+        limit = over(found.code_of_limit())
+        answers = {name: inner.answer(one) for name, one in values.items() if name in columns_of(limit)}
+        limit = replaced(limit, lambda part: answers.get(part.name) if isinstance(part, Column) else None)
+        flat = lowered(inner.joined, self.views, None)
+        sources = flat.sources or (self.views.one_row(),)
+        listed = (*(Item(f"k{i}", column) for i, column in enumerate(keys, 1)), Item("limit", limit))
+        select = Select("bag", sources, flat.conjuncts, listed, absent=flat.absent, optional=flat.optional)
+        return self.views.source_of(self.views.internal_view(Bound((select,))))
 
     def _in(self, node: exp.In, negated: bool) -> None:
         """IN as a term: a semi-join. NOT IN: an anti-join where neither side may be NULL, else a value."""
@@ -411,6 +492,17 @@ class SubqueryBinder:
 
 
 
+
+
+def _asked_in(term: Node) -> Iterator[Node]:
+    """The subqueries as values in a term, without those inside of others."""
+    ahead = [term]
+    while ahead:
+        node = ahead.pop()
+        if is_asked(node):
+            yield node
+        else:
+            ahead += node.iter_expressions()
 
 
 def _count(value: Expr) -> AggregateCall:
