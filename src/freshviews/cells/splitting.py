@@ -82,8 +82,12 @@ def plain_columns(block: Block, variable: str) -> dict[str, str]:
     """The atoms that have a variable by a plain column and may be split by it, and that column."""
     found = {}
     query = block.query
+    chosen = block.selection
     for atom in query.occurrences:
         if variable in atom.opened:
+            continue
+        if chosen is not None and variable not in chosen.group and atom.name != chosen.rows:
+            # The value of a row is a sum over rows at other points.
             continue
         for name, expr in zip(atom.variables, atom.columns, strict=True):
             if name == variable and isinstance(expr, Column):
