@@ -144,7 +144,8 @@ class Expressions:
         return made(kind, f"({{0}} {op} {{1}})", a, self.any(kind, depth))
 
     def integer(self, kind: str, depth: int) -> Term:
-        choice = self.choose.pick(("mod", "abs", "div", "guarded", "length", "part", "diff", "hour", "sign", "cast"))
+        forms = ("mod", "abs", "div", "guarded", "length", "part", "diff", "hour", "sign", "cast", "text")
+        choice = self.choose.pick(forms)
         if choice == "length":
             return made("int", "length({0})", self.any("string", depth))
         if choice == "part":
@@ -164,6 +165,8 @@ class Expressions:
             # The decimals that columns hold fit an INT; their sums may not.
             return made("int", "CAST({0} AS INT)" if of != "decimal" else "CAST({0} AS BIGINT)", a, duck=duck)
         a = self.any("int", depth)
+        if choice == "text":
+            return made("int", f"CAST(CAST({{0}} AS STRING) AS {self.choose.pick(('BIGINT', 'INT'))})", a)
         if choice == "sign":
             return made("int", "CASE {0} WHEN 0 THEN 0 WHEN 1 THEN {0} ELSE 2 END", a)
         if choice == "mod":

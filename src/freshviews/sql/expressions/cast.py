@@ -11,7 +11,7 @@ from collections.abc import Callable
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.expressions.build import VOID, Fault, call, integer, null, retyped
 from freshviews.sql.expressions.coerce import as_decimal
-from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, STRING, TIMESTAMP, SqlType, decimal
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, NULL, STRING, TIMESTAMP, SqlType, decimal
 
 _INT64 = 2**63 - 1
 
@@ -111,6 +111,8 @@ def _as_float(double: Expr, to: SqlType) -> Expr:
 def _from_string(expr: Expr, to: SqlType) -> Expr:
     if to.is_integer:
         low, high = to.bounds
+        # An argument of a host operation that is NULL makes the result NULL, and the least BIGINT is NULL's code.
+        low = max(low, NULL + 1)
         return call("string_to_int", (expr, integer(low), integer(high)), to)
     if to.is_decimal:
         return call("string_to_decimal", (expr, integer(to.precision), integer(to.scale)), to)

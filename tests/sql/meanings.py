@@ -1,0 +1,139 @@
+"""What Spark and DuckDB answer to the same question, where they differ or might: freshviews follows Spark.
+
+``SAME`` has what both answer. ``DIFFERENT`` has what each of them answers; ``ERROR`` is an error of any wording.
+The answers of Spark were asked of Spark 4 with ANSI mode, and tests/spark/test_meanings.py asks it again.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+ERROR = "an error"
+Answer = list[tuple[Any, ...]] | str
+
+TABLES: dict[str, tuple[str, list[tuple[Any, ...]]]] = {
+    "r": ("a INT, b INT", [(7, 2), (-7, 2), (1, None), (None, 3)]),
+    "s": ("b INT, c INT", [(2, 5), (None, 6)]),
+    "e": ("k INT, v INT", []),
+    "z": ("a INT, b INT", [(1, 0)]),
+    "g": ("k BIGINT", [(2**63 - 1,), (1,)]),
+    "i": ("k INT", [(2**31 - 1,)]),
+    "y": ("y DECIMAL(6, 2)", [(Decimal("0.50"),), (Decimal("1.00"),), (Decimal("-1.25"),)]),
+    "x": (
+        "w STRING, d DOUBLE",
+        [("abc", 2.5), ("ABC", -2.5), ("abc ", 1e20), (None, -0.0), ("b", 0.0), ("c", float("nan"))],
+    ),
+    "n": ("w STRING", [("1",), ("01",), (" 2",)]),
+    "d": ("d DATE", [(dt.date(2024, 1, 28),)]),
+    "m": ("k INT, x INT, y INT", [(1, None, 5), (1, 3, 4)]),
+}
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query, and what both answer; where DuckDB spells the query otherwise, how."""
+
+    query: str
+    spark: Answer
+    duckdb: Answer
+    spelled: str = ""
+
+    @property
+    def in_duckdb(self) -> str:
+        return self.spelled or self.query
+
+
+def _both(query: str, answer: Answer, spelled: str = "") -> Question:
+    return Question(query, answer, answer, spelled)
+
+
+SAME: dict[str, Question] = {
+    "/ of integers is a DOUBLE": _both("SELECT a / b AS q FROM r", [(3.5,), (-3.5,), (None,), (None,)]),
+    "DIV rounds towards zero": _both(
+        "SELECT a DIV b AS q FROM r", [(3,), (-3,), (None,), (None,)], "SELECT a // b AS q FROM r"
+    ),
+    "% has the sign of the dividend": _both("SELECT a % b AS q FROM r", [(1,), (-1,), (None,), (None,)]),
+    "% by zero": _both("SELECT a % b AS q FROM z", ERROR),
+    "DIV by zero": _both("SELECT a DIV b AS q FROM z", ERROR, "SELECT a // b AS q FROM z"),
+    "CASE guards a division": _both("SELECT CASE WHEN b <> 0 THEN a / b END AS q FROM z", [(None,)]),
+    "INT + INT overflows": _both("SELECT k + 1 AS q FROM i", ERROR),
+    "INT * INT overflows": _both("SELECT k * k AS q FROM i", ERROR),
+    "BIGINT + INT overflows": _both("SELECT k + 1 AS q FROM g WHERE k > 1", ERROR),
+    "a CAST that does not fit": _both("SELECT CAST(k AS TINYINT) AS q FROM i", ERROR),
+    "a CAST of what is no number": _both("SELECT CAST(w AS INT) AS q FROM x", ERROR),
+    "a string beside a number is one": _both("SELECT w FROM n WHERE w = 1", [("1",), ("01",)]),
+    "a string that is no number beside a number": _both("SELECT w FROM x WHERE w = 1", ERROR),
+    "a string as a BIGINT": _both("SELECT CAST(w AS BIGINT) AS q FROM n", [(1,), (1,), (2,)]),
+    "NOT IN with a NULL on the right": _both("SELECT a FROM r WHERE a NOT IN (SELECT b FROM s)", []),
+    "NOT IN of nothing": _both(
+        "SELECT a FROM r WHERE a NOT IN (SELECT k FROM e)", [(7,), (-7,), (1,), (None,)]
+    ),
+    "strings are compared by their bytes": _both("SELECT w FROM x WHERE w < 'a'", [("ABC",)]),
+    "blanks at the end count": _both("SELECT w FROM x WHERE w = 'abc'", [("abc",)]),
+    "NaN is the greatest number": _both("SELECT w FROM x WHERE d > 1E300", [("c",)]),
+    "aggregates of no rows": _both("SELECT COUNT(*) AS n, SUM(v) AS s, MAX(v) AS m FROM e", [(0, None, None)]),
+    "groups of no rows": _both("SELECT k, COUNT(*) AS n FROM e GROUP BY k", []),
+    "HAVING without GROUP BY": _both("SELECT COUNT(*) AS n FROM e HAVING COUNT(*) = 0", [(0,)]),
+    "the empty grouping set alone": _both("SELECT COUNT(*) AS n FROM e GROUP BY GROUPING SETS (())", [(0,)]),
+    "COUNT of a subquery without rows is 0, SUM is NULL": _both(
+        "SELECT a, (SELECT COUNT(*) FROM s WHERE s.b = r.b) AS n, (SELECT SUM(c) FROM s WHERE s.b = r.b) AS t FROM r",
+        [(7, 1, 5), (-7, 1, 5), (1, 0, None), (None, 0, None)],
+    ),
+    "a scalar subquery of two rows": _both("SELECT a, (SELECT c FROM s) AS n FROM r", ERROR),
+    "SUM of decimals": _both("SELECT SUM(y) AS q FROM y", [(Decimal("0.25"),)]),
+    "a product of decimals has the digits of both": _both(
+        "SELECT y * y AS q FROM y", [(Decimal("0.2500"),), (Decimal("1.0000"),), (Decimal("1.5625"),)]
+    ),
+    "greatest passes over NULL": _both("SELECT greatest(a, b) AS q FROM r", [(7,), (2,), (1,), (3,)]),
+    "|| of NULL is NULL": _both("SELECT w || 'x' AS q FROM x WHERE w IS NULL", [(None,)]),
+    "UNION has one NULL": _both("SELECT b FROM s UNION SELECT b FROM r", [(2,), (3,), (None,)]),
+}
+
+DIFFERENT: dict[str, Question] = {
+    "/ by zero": Question("SELECT a / b AS q FROM z", ERROR, [(float("inf"),)]),
+    "SUM of BIGINTs overflows": Question("SELECT SUM(k) AS q FROM g", ERROR, [(2**63,)]),
+    "NULL is first where the order rises": Question(
+        "SELECT a FROM r ORDER BY a LIMIT 2", [(-7,), (None,)], [(-7,), (1,)]
+    ),
+    "grouping sets of no rows have no row": Question(
+        "SELECT k, COUNT(*) AS n FROM e GROUP BY ROLLUP (k)", [], [(None, 0)]
+    ),
+    "AVG of decimals is a decimal of four more digits": Question(
+        "SELECT AVG(y) AS q FROM y", [(Decimal("0.083333"),)], [(0.25 / 3,)]
+    ),
+    "a quotient of decimals is a decimal": Question(
+        "SELECT y / 3 AS q FROM y WHERE y < 0", [(Decimal("-0.416667"),)], [(-1.25 / 3,)]
+    ),
+    "there is one zero in groups": Question(
+        "SELECT CAST(d AS STRING) AS q, n FROM (SELECT d, COUNT(*) AS n FROM x WHERE d = 0 GROUP BY d) AS g",
+        [("0.0", 2)],
+        [("-0.0", 2)],
+    ),
+    "a large DOUBLE as a string": Question(
+        "SELECT CAST(d AS STRING) AS q FROM x WHERE d > 3 AND w <> 'c'", [("1.0E20",)], [("1e+20",)]
+    ),
+    "concat of NULL is NULL": Question("SELECT concat(w, 'x') AS q FROM x WHERE w IS NULL", [(None,)], [("x",)]),
+    "position 0 of substring is the first": Question(
+        "SELECT substring(w, 0, 2) AS q FROM x WHERE w = 'abc'", [("ab",)], [("a",)]
+    ),
+    "upper of a sharp s": Question("SELECT upper('ß') AS q FROM z", [("SS",)], [("ẞ",)]),
+    "the days of a week are 1 to 7": Question("SELECT dayofweek(d) AS q FROM d", [(1,)], [(0,)]),
+    "ln of 0 is NULL": Question("SELECT ln(b) AS q FROM z", [(None,)], [(float("-inf"),)]),
+    "MAX_BY takes a NULL": Question("SELECT MAX_BY(x, y) AS q FROM m", [(None,)], [(3,)]),
+    "FULL JOIN USING shows its column first": Question(
+        "SELECT * FROM r FULL JOIN s USING (b) WHERE c = 5",
+        [(2, 7, 5), (2, -7, 5)],
+        [(7, 2, 5), (-7, 2, 5)],
+    ),
+}
+"""A row per difference that the random generators spell out, or leave out."""
+
+QUESTIONS = SAME | DIFFERENT
+
+
+def comparable(rows: Any) -> list[str]:
+    """Rows in an order of their own; types count, and NaN equals itself."""
+    return sorted(repr(tuple(row)) for row in rows)

@@ -1,0 +1,59 @@
+"""freshviews answers what Spark answers; DuckDB's answers, where they differ, are what the table says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+import pytest
+
+from freshviews import Database
+from freshviews.errors import BatchError, SqlError
+from tests.sql.meanings import DIFFERENT, ERROR, QUESTIONS, TABLES, comparable
+
+pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(0)]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_view_has_what_spark_answers(name: str) -> None:
+    question = QUESTIONS[name]
+    if question.spark == ERROR:
+        with pytest.raises((BatchError, SqlError)):
+            _rows(question.query)
+    else:
+        assert comparable(_rows(question.query)) == comparable(question.spark)
+
+
+def _rows(query: str) -> list[Any]:
+    with Database() as database:
+        for table, (columns, _) in TABLES.items():
+            database.execute(f"CREATE TABLE {table} ({columns})")
+        database.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
+        for table, (_, rows) in TABLES.items():
+            database.insert(table, rows)
+        return list(database.view("v"))
+
+
+@pytest.fixture(scope="module")
+def connection() -> Any:
+    made = duckdb.connect()
+    for table, (columns, rows) in TABLES.items():
+        made.execute(f"CREATE TABLE {table} ({columns})")
+        if rows:
+            made.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(rows[0]))})", rows)
+    return made
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_duckdb_answers_as_the_table_says(name: str, connection: Any) -> None:
+    question = QUESTIONS[name]
+    if question.duckdb == ERROR:
+        with pytest.raises(duckdb.Error):
+            connection.execute(question.in_duckdb).fetchall()
+    else:
+        assert comparable(connection.execute(question.in_duckdb).fetchall()) == comparable(question.duckdb)
+
+
+def test_what_differs_differs() -> None:
+    for name, question in DIFFERENT.items():
+        assert question.spark == ERROR or comparable(question.spark) != comparable(question.duckdb), name
