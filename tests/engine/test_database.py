@@ -217,7 +217,7 @@ def test_memory_running_out_over_a_trusted_table_asks_to_reopen(monkeypatch: pyt
     db.insert("t", [(1,)])
     monkeypatch.setattr(MaintainedView, "apply", lambda *given: Failure("memory", "memory ran out"))
     with pytest.raises(fv.FreshviewsError, match="trusted"):
-        db.insert("t", [(1,)])
+        db.insert("t", [(1,)] * 20)
     monkeypatch.undo()
     with pytest.raises(fv.FreshviewsError, match="open the database again"):
         db.view("v")

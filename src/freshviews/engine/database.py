@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
+import numpy as np
 import pyarrow as pa
 
 from freshviews.catalog.catalog import Statement, ViewDefs, near
@@ -21,7 +22,8 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.inputs import accepted
 from freshviews.engine.commit.batch import Batch
-from freshviews.engine.commit.commit import Broken, Log, ViewChanges, commit
+from freshviews.engine.commit.commit import Broken, Log, MemoryRanOut, ViewChanges, commit, ran_out
+from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Uninterrupted
@@ -75,7 +77,8 @@ class Database:
         self._dictionary = Dictionary()
         self._relations = Relations()
         self._scripts: list[str] = []
-        self._version = 0
+        self._versions = np.zeros(1, np.int64)
+        self._direct: dict[str, Direct | None] = {}
         self._notices = Notices()
         self._closed = False
         self._unusable: str | None = None
@@ -92,7 +95,7 @@ class Database:
             self._directory = directory
             call_in_children(self._leave_to_parent)
             self._relations, self._scripts = found.relations, found.scripts
-            self._version, self.recovery = found.report.version, found.report
+            self._versions[0], self.recovery = found.report.version, found.report
 
     # Definitions
 
@@ -110,7 +113,7 @@ class Database:
             def keep(chosen: Sequence[str]) -> None:
                 if statements:
                     script = "\n;".join((sql, *chosen))
-                    self._log(SCRIPT, self._version, script.encode())
+                    self._log(SCRIPT, self.version, script.encode())
                     self._scripts.append(script)
 
             self._run(statements, keep, measured=True)
@@ -178,6 +181,8 @@ class Database:
             with Uninterrupted():
                 keep(draft.chosen)
                 self._relations = draft.finish()
+                self._share_seconds()
+                self._direct.clear()
         except BaseException:
             draft.abandon()
             raise
@@ -304,6 +309,10 @@ class Database:
         return Batch(self._encode_whole, self._commit_parts)
 
     def _apply(self, name: str, rows: Any, sign: int) -> int:
+        if sign and (type(rows) is list or type(rows) is pa.RecordBatch):
+            version = self._directly(name, rows, sign)
+            if version is not None:
+                return version
         if type(rows) is not list:
             rows = accepted(rows, name)
         with self._lock:
@@ -314,6 +323,64 @@ class Database:
             if self._notices.waiting:
                 self._notices.deliver()
             return version
+
+    def _directly(self, name: str, rows: list[Any] | pa.RecordBatch, sign: int) -> int | None:
+        """Make a version of a few rows the direct way; None where the general way must take them, or refuse them."""
+        if len(rows) > (FEW if type(rows) is list else SMALL):
+            return None
+        with self._lock:
+            if self._closed or self._unusable is not None:
+                return None
+            direct = self._direct.get(name) or self._direct_way(name)
+            if direct is None:
+                return None
+            if self._directory is None and direct.one_call and not direct.noted:
+                # A signal comes before the one call or after it.
+                if not direct.put(rows, sign):
+                    return None
+                try:
+                    version = direct.commit()
+                except MemoryRanOut as error:
+                    self._fill_after(direct, error)
+            else:
+                with Uninterrupted():
+                    version = self._commit_noted(direct) if direct.put(rows, sign) else None
+            if self._notices.waiting:
+                self._notices.deliver()
+            return version
+
+    def _direct_way(self, name: str) -> Direct | None:
+        """Find the direct way into a table, for this call and those after it."""
+        if name not in self._direct:
+            self._direct[name] = direct_of(self._table(name), self._relations, self._versions)
+        return self._direct[name]
+
+    def _commit_noted(self, direct: Direct) -> int | None:
+        """As ``_commit``, the direct way; None where the batch is refused."""
+        log = None if self._directory is None else partial(self._log_batch, ((direct.table, Encoded(direct.batch())),))
+        try:
+            reported = direct.commit_noted(log)
+        except MemoryRanOut as error:
+            self._fill_after(direct, error)
+        return None if reported is None else self._announce(reported)
+
+    def _fill_after(self, direct: Direct, error: MemoryRanOut) -> NoReturn:
+        """After memory ran out on the direct way: fill the views again, and raise the error for the batch."""
+        try:
+            raise ran_out(direct.views, self._relations) from error
+        except Broken as broken:
+            self._give_up(broken)
+
+    def _give_up(self, error: Broken) -> NoReturn:
+        """The state could not be put back: refuse every call from now on."""
+        self._unusable = f"{error}; open the database again"
+        raise FreshviewsError(self._unusable) from error
+
+    def _share_seconds(self) -> None:
+        """Count what the direct ways took among the seconds of their tables and views."""
+        for direct in self._direct.values():
+            if direct is not None:
+                direct.share_seconds()
 
     def _encode_whole(self, name: str, rows: Any, sign: int) -> tuple[TableState, Encoded]:
         """Encode rows with all their columns, as views may be created before they are committed."""
@@ -345,29 +412,33 @@ class Database:
         try:
             reported = make(changes, self._relations, write_log)
         except Broken as error:
-            self._unusable = f"{error}; open the database again"
-            raise FreshviewsError(self._unusable) from error
+            self._give_up(error)
         for move in moves:
             move()
-        self._version += 1
+        self._versions += 1
+        return self._announce(reported)
+
+    def _announce(self, reported: ViewChanges) -> int:
+        """After a version: note the changes for subscribers, write a snapshot if it is time. The version comes back."""
+        version = self.version
         for view, batch in reported:
-            change = Change(view.name, self._version, batch, view.decoder)
+            change = Change(view.name, version, batch, view.decoder)
             for subscription in view.subscriptions:
                 self._notices.add(subscription, change)
         if self._directory is not None:
             reach("version visible")
             if self._directory.snapshot_due:
                 self._snapshot_if_possible()
-        return self._version
+        return version
 
     def _log_batch(self, changes: Changes) -> None:
         reach("batch applied")
-        self._log(BATCH, self._version + 1, batch_payload(changes))
+        self._log(BATCH, self.version + 1, batch_payload(changes))
 
     @property
     def version(self) -> int:
         """The number of batches committed so far."""
-        return self._version
+        return int(self._versions[0])
 
     # Durability
 
@@ -416,7 +487,7 @@ class Database:
     def _write_snapshot(self, directory: Directory) -> None:
         records = snapshot_records(self._scripts, self._relations)
         write = partial(write_state, relations=self._relations, dictionary=self._dictionary)
-        directory.write_snapshot(self._version, records, write)
+        directory.write_snapshot(self.version, records, write)
 
     def _snapshot_if_possible(self) -> None:
         """The batch is committed; that no snapshot could be written only makes the log longer."""
@@ -448,8 +519,9 @@ class Database:
         """
         with self._lock:
             self._check_usable()
+            self._share_seconds()
             return {
-                "version": self._version,
+                "version": self.version,
                 "strings": len(self._dictionary),
                 "tables": {t.name: t.stats() for t in self._relations.tables.values()},
                 "views": {
@@ -511,7 +583,7 @@ class Database:
 
     def __repr__(self) -> str:
         place = "in memory" if self._directory is None else str(self._directory.path)
-        return f"<Database {place}, version {self._version}{', closed' if self._closed else ''}>"
+        return f"<Database {place}, version {self.version}{', closed' if self._closed else ''}>"
 
     def _check_usable(self) -> None:
         if self._closed:

@@ -17,7 +17,6 @@ from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.engine.backfill import ROWS, fill
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
-from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.replanning import better_for, statement_of
 from freshviews.engine.tables.base_table import BaseTable
@@ -208,14 +207,14 @@ class Draft:
         """The new relations, connected. Dropped ones are closed once their readers have taken their rows."""
         for name, kept in self._altered.items():
             made = self._views[name]
-            drain_all(kept.readers)
+            kept.readers.drain()
             kept.take_over(made)
             self._views[name] = kept
             self._dropped.append(made)
         relations = self.relations
         relations.connect(self._everything)
         for one in reversed(self._dropped):
-            drain_all(one.readers)
+            one.readers.drain()
             one.close()
         self._fresh.clear()
         return relations

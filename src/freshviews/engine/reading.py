@@ -12,13 +12,16 @@ from collections.abc import Callable, Iterator
 from threading import RLock
 from weakref import WeakSet
 
+import numpy as np
+
 from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.words import address
 
 
 class Reader:
     """Batches of one version of a relation, one after the other."""
 
-    def __init__(self, source: Callable[[], Iterator[CodeBatch]], readers: WeakSet[Reader], lock: RLock) -> None:
+    def __init__(self, source: Callable[[], Iterator[CodeBatch]], readers: Readers, lock: RLock) -> None:
         """``source`` starts the scan of the live state; it is called at once, with the lock held."""
         self._lock = lock
         self._drained: deque[CodeBatch] = deque()
@@ -53,8 +56,22 @@ class Reader:
             self._live = None
 
 
-def drain_all(readers: WeakSet[Reader]) -> None:
-    """Let every open reader take what is left of its version."""
-    for reader in list(readers):
-        reader.drain()
-    readers.clear()
+class Readers:
+    """The readers of a relation that may be open. ``word`` is the address of a word that is 0 while there is none."""
+
+    def __init__(self) -> None:
+        self._known: WeakSet[Reader] = WeakSet()
+        self._any = np.zeros(1, np.int64)
+        self.word = address(self._any)
+
+    def add(self, reader: Reader) -> None:
+        self._known.add(reader)
+        self._any[0] = 1
+
+    def drain(self) -> None:
+        """Let every open reader take what is left of its version."""
+        if self._any[0]:
+            for reader in list(self._known):
+                reader.drain()
+            self._known.clear()
+            self._any[0] = 0

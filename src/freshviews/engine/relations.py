@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from freshviews.catalog.catalog import Catalog
 from freshviews.catalog.definitions import PlainView
-from freshviews.engine.reading import drain_all
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.view_state import ViewState
 
@@ -44,7 +43,7 @@ class Relations:
         """Close every relation, views before what they read; open readers take their rows first."""
         everything: list[Relation] = [*self.tables.values(), *self.views.values()]
         for one in everything:
-            drain_all(one.readers)
+            one.readers.drain()
         for one in reversed(everything):
             one.close()
 

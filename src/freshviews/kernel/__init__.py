@@ -8,7 +8,21 @@ reference-counted. The same functions run as plain Python over the same memory (
 - ``btree``: ordered trees with versions; ``trie``: tries over them and over sorted rows; ``trace``: the incremental
   leapfrog triejoin.
 - ``scalar``, ``codes``, ``output``: operations on codes, Arrow columns to codes, rows that a program returns.
+- ``direct`` makes a version of a small batch in one call.
 - ``image`` writes tables as arrays to files; ``cache`` stores compiled code.
 """
 
-__all__ = ["btree", "cache", "codes", "hash", "image", "memory", "ordered", "output", "scalar", "trace", "trie"]
+__all__ = [
+    "btree",
+    "cache",
+    "codes",
+    "direct",
+    "hash",
+    "image",
+    "memory",
+    "ordered",
+    "output",
+    "scalar",
+    "trace",
+    "trie",
+]

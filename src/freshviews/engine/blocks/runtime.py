@@ -72,7 +72,7 @@ class BlockState:
         self._constants = np.array([dictionary.encode(text) for text in compiled.constants] or [0], np.int64)
         self._scratch = np.zeros((max(scratch, 1), REAL_WORDS), np.int64)
         self._strings: tuple[Codes, NDArray[Any]] | None = None
-        self._orders_strings = any(o.type.name == "STRING" for view in program.views for o in view.ordered)
+        self.orders_strings = any(o.type.name == "STRING" for view in program.views for o in view.ordered)
         self.state = address(self._state)
         self._state[0] = address(self.status)
         # Groups that are enumerated have their changes emitted as payloads, of which raw rows are made.
@@ -101,7 +101,7 @@ class BlockState:
         self._tracing = Tracing(program.upkeep.joins, dictionary)
         self._asleep = True
         self._mappings: list[Mapping] = []
-        self._chooses = program.balancing is not None and bool(program.balancing.choices)
+        self.chooses = program.balancing is not None and bool(program.balancing.choices)
         self._free = weakref.finalize(self, _free, self.tables, {self.changes, self.raw}, self._mappings)
         self.reset_status()
 
@@ -115,6 +115,10 @@ class BlockState:
         self._by_relation: dict[str, list[Call]] = {}
         for call in self._calls if numbers is None else (self._calls[number] for number in numbers):
             self._by_relation.setdefault(call.relation, []).append(call)
+
+    def calls_of(self, relation: str) -> Sequence[Call]:
+        """The triggers that run for updates of a relation, in order."""
+        return self._by_relation.get(relation, ())
 
     def reset_status(self) -> None:
         self.status[0] = 0
@@ -133,7 +137,7 @@ class BlockState:
         self._looked = 0
         self._exponents = [partition.epsilon for partition in partitions]
 
-    def _look(self, updates: int) -> None:
+    def look(self, updates: int) -> None:
         """After a batch with a major rebalancing: choose the exponent for the next one."""
         self._updates += updates
         balancing = self.program.balancing
@@ -175,13 +179,12 @@ class BlockState:
 
     def run(self, relation: str, columns: dict[str, tuple[int, int]], m: tuple[int, int], n: int) -> None:
         """Run the relation's triggers over ``n`` rows; columns are (address, stride in words). ``walk`` must follow."""
-        if self._orders_strings:
+        if self.orders_strings:
             self._refresh_strings()
-        if self._asleep and self._state[2]:
-            self._awake()
+        self.awake()
         self._run_triggers(relation, columns, m, n)
-        if self._chooses:
-            self._look(n)
+        if self.chooses:
+            self.look(n)
 
     def walk(self) -> None:
         """Maintain the traced joins, for all rows since the last call."""
@@ -232,8 +235,7 @@ class BlockState:
         What is handed out must be used up before the next is asked for: it lies in native memory. Only where changes
         are wanted, and for a result that is enumerated. Updates that are not asked for do not run.
         """
-        if self._asleep:
-            self._awake()
+        self.awake()
         calls = self._by_relation.get(relation, ())
         for call in calls:
             call.over(columns, m)
@@ -248,11 +250,12 @@ class BlockState:
             yield words_in(mem.load(self.raw, buffers.ROWS), rows, self.width), numbers, at
             buffers.clear_buffer(self.raw)
 
-    def _awake(self) -> None:
-        """Bring up to date what triggers maintain only while changes are wanted."""
-        if self.compiled.awake is not None:
-            self.compiled.awake(self.state)
-        self._asleep = False
+    def awake(self) -> None:
+        """If changes are wanted now, bring up to date what triggers maintain only then."""
+        if self._asleep and self._state[2]:
+            if self.compiled.awake is not None:
+                self.compiled.awake(self.state)
+            self._asleep = False
 
     def failed(self) -> bool:
         """Whether memory ran out since the state was made."""
@@ -394,7 +397,7 @@ class BlockState:
         assert isinstance(self.program.upkeep, Evaluated)
         for view in self.program.upkeep.recomputed:
             self._empty([v.name for v in self.program.views].index(view))
-        if self._orders_strings:
+        if self.orders_strings:
             self._strings = None
             self._refresh_strings()
         self.compiled.evaluate(self.state)

@@ -82,6 +82,8 @@ class _Planned:
     plan: ArrowPlan
     columns: tuple[tuple[str, int], ...]
     multiplicity: int
+    in_order: bool
+    """Whether the codes have a row per column of the table, in its order."""
 
 
 class TableEncoder:
@@ -104,7 +106,7 @@ class TableEncoder:
         self._plans: dict[bool, tuple[pa.Schema, _Planned | None]] = {}
         unstored = _Unstored()
         self._dictionaries = [self._dictionary if column.name in names else unstored for column in self._columns]
-        self._encoders: list[Encoder] = [
+        self.encoders: list[Encoder] = [
             encoder_for(column.type, column.nullable, dictionary)
             for column, dictionary in zip(self._columns, self._dictionaries, strict=True)
         ]
@@ -133,7 +135,7 @@ class TableEncoder:
             raise OutOfMemory("memory ran out while the rows were encoded; the batch is refused") from error
 
     def _one_row(self, row: tuple[Any, ...], sign: int) -> Encoded:
-        encoders = self._encoders
+        encoders = self.encoders
         if len(row) != len(encoders):
             self._wrong_arity(0, row, len(encoders))
         codes = []
@@ -157,7 +159,7 @@ class TableEncoder:
             wrong = next(i for i, row in enumerate(rows) if len(row) != width)
             self._wrong_arity(wrong, rows[wrong], width)
         values: Sequence[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [()] * width
-        codes = [self._column(i, encode, values[i]) for i, encode in enumerate(self._encoders)]
+        codes = [self._column(i, encode, values[i]) for i, encode in enumerate(self.encoders)]
         if sign:
             multiplicities = _same(sign, len(rows))
         else:
@@ -237,7 +239,8 @@ class TableEncoder:
             return None
         rows = {places[number]: row for number, row in plan.targets.items()}
         kept = tuple((name, rows.get(place, -1)) for place, name in self._kept)
-        return _Planned(plan, kept, rows.get(-1, -1))
+        in_order = [rows.get(i) for i in range(len(self._columns))] == list(range(len(self._columns)))
+        return _Planned(plan, kept, rows.get(-1, -1), in_order)
 
     def _compiled(self, planned: _Planned, rows: pa.Table | pa.RecordBatch, sign: int) -> Encoded | None:
         batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches()
@@ -249,6 +252,14 @@ class TableEncoder:
         if sign:
             return Encoded(CodeBatch(self._table, columns, _same(sign, count)))
         return self._present(columns, codes[planned.multiplicity])
+
+    def codes_of(self, rows: pa.RecordBatch) -> Codes | None:
+        """Codes of all columns, in their order, shape (columns or more, rows); None where one compiled pass over the
+        record batch does not make them."""
+        planned = self._planned(rows.schema, False)
+        if planned is None or not planned.in_order or len(self.wanted) != len(self._columns):
+            return None
+        return planned.plan.read((rows,), self._string_codes, self._dictionary)
 
     def _general(self, table: pa.Table, sign: int) -> Encoded:
         """Column by column: types that are converted, and the wording of every refusal."""

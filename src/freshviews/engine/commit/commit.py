@@ -17,7 +17,6 @@ from freshviews.engine.backfill import fill
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.failures import evaluation_error
-from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.constraints import Changes, add_to_base, settle_base, undo_base
 from freshviews.engine.views.failing_row import with_row
@@ -45,7 +44,7 @@ class Broken(Exception):
     """The state could not be put back; the message says why. The database must not be used further."""
 
 
-class _MemoryRanOut(Exception):
+class MemoryRanOut(Exception):
     """A view ran out of memory: its state is not to be trusted."""
 
 
@@ -73,8 +72,7 @@ def commit(changes: Changes, relations: Relations, write_log: Log | None, run: R
     it are not stored.
     """
     for table, _ in changes:
-        if table.readers:
-            drain_all(table.readers)
+        table.readers.drain()
     add_to_base(changes, relations.tables)
     views = relations.downstream[changes[0][0]] if len(changes) == 1 else _reached(changes, relations)
     applied: Applied = []
@@ -82,10 +80,9 @@ def commit(changes: Changes, relations: Relations, write_log: Log | None, run: R
         reported = run(views, changes, relations, applied)
         if write_log is not None:
             write_log()
-    except (_MemoryRanOut, MemoryError) as error:
+    except (MemoryRanOut, MemoryError) as error:
         undo_base(changes)
-        _fill_again(views, relations)
-        raise OutOfMemory("memory ran out; the batch is refused and the state is as before") from error
+        raise ran_out(views, relations) from error
     except BaseException:
         undo_base(changes)
         _take_back(applied, views, relations)
@@ -105,8 +102,7 @@ def run_view(
     for name in names:
         left -= 1
         batch = batches[name]
-        if view.readers:
-            drain_all(view.readers)
+        view.readers.drain()
         applied.append((view, batch))
         INTERRUPTION.allowed = get_ident()
         try:
@@ -119,7 +115,7 @@ def run_view(
             INTERRUPTION.allowed = 0
         if failure is not None:
             raise refusal(view, failure, name, batch, changes, relations)
-        view.updates += len(batch)
+        view.counted += len(batch)
     change = None
     if view.wants_change:
         INTERRUPTION.allowed = get_ident()
@@ -139,7 +135,7 @@ def refusal(
     """The error for a batch of the relation ``name`` that a view failed to take."""
     failure = with_row(failure, view.maintained, batch)
     if failure.kind == "memory":
-        return _MemoryRanOut()
+        return MemoryRanOut()
     given: Encoded | None = None
     source: Relation | None = None
     for table, encoded in changes:
@@ -152,7 +148,7 @@ def _refusal_of_change(view: ViewState, failure: Failure) -> Exception:
     """The error for a change whose output expressions cannot be computed. A row of ``failure`` counts raw rows of the
     change, which the user never sees, so it is left out."""
     if failure.kind == "memory":
-        return _MemoryRanOut()
+        return MemoryRanOut()
     return evaluation_error(view, Failure(failure.kind, failure.message), view, _NO_ROWS, None)
 
 
@@ -168,12 +164,18 @@ def _take_back(applied: Applied, views: Sequence[ViewState], relations: Relation
         for view, batch in applied:
             failure = view.maintained.apply(batch.negated())
             if failure is not None and failure.kind == "memory":
-                raise _MemoryRanOut
-            view.updates -= len(batch)
+                raise MemoryRanOut
+            view.counted -= len(batch)
         for view in dict.fromkeys(view for view, _ in applied):
             view.maintained.discard_change()
     except Exception:
         _fill_again(views, relations)
+
+
+def ran_out(views: Sequence[ViewState], relations: Relations) -> OutOfMemory:
+    """Fill views again, as of before a batch in which memory ran out, and return the error for it."""
+    _fill_again(views, relations)
+    return OutOfMemory("memory ran out; the batch is refused and the state is as before")
 
 
 def _fill_again(views: Sequence[ViewState], relations: Relations) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.commit.commit import Applied, Log, ViewChanges, commit, refusal, run_view
-from freshviews.engine.reading import drain_all
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.views.failure import Failed
@@ -87,8 +86,7 @@ class Followed:
         start = time.perf_counter()
         view, maintained = self.view, self.view.maintained
         batch, positions = encoded.batch, encoded.positions
-        if view.readers:
-            drain_all(view.readers)
+        view.readers.drain()
         applied.append((view, batch))
         try:
             self.change, numbers = apply_in_order(maintained, batch, self.most)
@@ -99,7 +97,7 @@ class Followed:
         except Failed as failed:
             raise refusal(view, failed.failure, name, batch, changes, relations) from None
         self.numbers = numbers if positions is None else positions[numbers]
-        view.updates += len(batch)
+        view.counted += len(batch)
         maintained.discard_change()
         change = None
         if view.dependents or view.subscriptions:

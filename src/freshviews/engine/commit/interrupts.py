@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from _signal import signal as set_handler  # type: ignore[import-not-found]
+from _signal import getsignal as handler_of  # type: ignore[import-not-found]
+from _signal import signal as set_handler
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -29,7 +30,8 @@ class Uninterrupted:
         self._installed = threading.current_thread() is threading.main_thread()
         if self._installed:
             # As signal.signal, which spends more than a small batch does on looking for enumerations.
-            self._before: Any = set_handler(_SIGINT, self._put_off)
+            self._before: Any = handler_of(_SIGINT)  # known before the new handler can run
+            set_handler(_SIGINT, self._put_off)
             INTERRUPTION.asked = 0
 
     def _put_off(self, number: int, frame: FrameType | None) -> None:

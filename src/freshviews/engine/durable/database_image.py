@@ -117,7 +117,7 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
                 )
             if table.stored is not None:
                 read_table_image(folder / part["file"], table.name, table.stored, dictionary, verify)
-                table.written = part["written"]
+                table.had_rows = part["written"]
             if table.has_window and "window" in part:
                 put_back(table, _window_rows(folder / part["window"], verify))
             elif table.has_window and part["written"]:
@@ -151,7 +151,7 @@ def read_database(folder: Path, statements: Iterable[Statement], dictionary: Dic
         draft.abandon()
         raise
     for table in relations.tables.values():
-        table.written = _written(about, table)
+        table.had_rows = _written(about, table)
     return relations
 
 

@@ -120,7 +120,7 @@ def _from_snapshot(
                 if table.stored.add(encoded.batch) is not None:
                     raise StoreError(f"memory ran out while table {table.name} was loaded")
                 table.stored.settle()
-                table.written = True
+                table.had_rows = True
 
     def restore(view: ViewState, relations: Relations) -> bool:
         try:
@@ -145,7 +145,7 @@ def _from_snapshot(
         draft.replay(scripts, load, restore)
         relations = draft.finish()
         for table in relations.tables.values():
-            table.written = table.written or table.number in images.unstored
+            table.had_rows = table.had_rows or table.number in images.unstored
         return relations
     except BaseException:
         draft.abandon()

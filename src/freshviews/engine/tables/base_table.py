@@ -89,6 +89,8 @@ class BaseTable:
         self._spec = address_of(spec)[0]
         self._places = np.zeros(2 * words, np.int64)
         self._places_address = address_of(self._places)[0]
+        self.addresses = (self._spec, self._rows, self._places_address)
+        """Its spec, its table of rows, the block of a batch: see ``kernel.direct``."""
         self.handles = (self._rows, *(side.handle for side in counted))
         """Its native tables; together they are all that an image of it needs."""
         self._mappings: list[Mapping] = []

@@ -60,10 +60,7 @@ def settle_base(changes: Changes) -> None:
     for table, encoded in changes:
         if table.stored is not None:
             table.stored.settle()
-        updates = len(encoded.batch)
-        if updates:
-            table.written = True
-            table.updates += updates
+        table.counted += len(encoded.batch)
 
 
 def _not_added(table: TableState, encoded: Encoded, stopped: Stopped) -> Exception:

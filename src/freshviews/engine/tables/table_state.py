@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
-from weakref import WeakSet
+
+import numpy as np
 
 from freshviews.catalog.definitions import TableDef
 from freshviews.catalog.window import PROPERTY
-from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
-from freshviews.engine.reading import Reader
+from freshviews.engine.reading import Readers
 from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.tables.foreign_keys import Link
 from freshviews.engine.tables.window_rows import WindowRows
@@ -33,16 +34,27 @@ class TableState:
     """Foreign keys of this table."""
     links: tuple[Link, ...] = ()
     """Foreign keys of this table and of others that refer to it."""
-    written: bool = False
-    """Whether any row was ever inserted or deleted."""
-    readers: WeakSet[Reader] = field(default_factory=WeakSet)
-    updates: int = 0
+    had_rows: bool = False
+    """Whether rows were inserted or deleted before the database was opened."""
+    readers: Readers = field(default_factory=Readers)
+    counted: Codes = field(default_factory=lambda: np.zeros(1, np.int64))
+    """One word: the updates that came in."""
     seconds: float = 0.0
     closed: bool = False
     held: WindowRows | None = None
     """The rows in the table's window; made by ``freshviews.engine.tables.window``."""
     changes_of: ClassVar[str] = "table"
     """What an error calls it, before its name."""
+
+    @property
+    def updates(self) -> int:
+        """The number of rows that came in, as inserts or deletes."""
+        return int(self.counted[0])
+
+    @property
+    def written(self) -> bool:
+        """Whether any row was ever inserted or deleted."""
+        return self.had_rows or self.updates > 0
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from freshviews.engine.views.failure import Failed, Failure
 from freshviews.engine.views.image import read_image, write_image
 from freshviews.engine.views.output import consolidate
 from freshviews.engine.views.set_rows import counts
-from freshviews.engine.views.upkeep import Recomputed, Upkeep, upkeep_of
+from freshviews.engine.views.upkeep import ByTriggers, Recomputed, Upkeep, upkeep_of
 from freshviews.engine.views.view_block import ViewBlocks, blocks_of
 from freshviews.expr.nodes import Column
 from freshviews.expr.ops import may_fail
@@ -101,6 +101,11 @@ class MaintainedView:
                 self.blocks.compile_change()
             for block in self.blocks:
                 block.state.want_changes(wanted)
+
+    @property
+    def by_triggers(self) -> bool:
+        """Whether triggers alone maintain the view."""
+        return type(self._upkeep) is ByTriggers
 
     @property
     def may_fail_in_output(self) -> bool:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
-from weakref import WeakSet
+
+import numpy as np
 
 from freshviews.catalog.definitions import ViewDef
 from freshviews.engine.change import Subscription
-from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.decoding import Decoder
-from freshviews.engine.reading import Reader
+from freshviews.engine.reading import Readers
 from freshviews.engine.views.contents import contents_of, in_order
 from freshviews.engine.views.maintained import MaintainedView
 from freshviews.errors import EvaluationError
@@ -34,11 +35,17 @@ class ViewState:
     subscriptions: list[Subscription] = field(default_factory=list)
     followers: int = 0
     """Number of open iterators of ``apply_in_order`` and ``apply_net`` over this view."""
-    readers: WeakSet[Reader] = field(default_factory=WeakSet)
-    updates: int = 0
+    readers: Readers = field(default_factory=Readers)
+    counted: Codes = field(default_factory=lambda: np.zeros(1, np.int64))
+    """One word: the updates that came in."""
     seconds: float = 0.0
     closed: bool = False
     changes_of: ClassVar[str] = "change of view"
+
+    @property
+    def updates(self) -> int:
+        """The number of rows that came in, as inserts or deletes."""
+        return int(self.counted[0])
 
     @property
     def name(self) -> str:

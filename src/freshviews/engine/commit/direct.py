@@ -1,0 +1,211 @@
+"""The direct way of a small batch: one table, rows that are all inserted or all deleted, one call of compiled code.
+
+``Direct`` has all that a commit to one table needs, made once: encoders, a block of words for a few rows, the
+addresses of the stored table, of the triggers and of their states (``kernel.direct``). It takes a batch whole, or
+leaves everything as it was and says no: the general way (``engine.commit.commit``) then takes the batch or words the
+error. A batch takes the general way from the start where there is more to do than to check rows and to run triggers:
+windows, foreign keys, views of views, traces, evaluations, string functions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from struct import Struct
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from freshviews.codegen.layout import FIRST_TABLE
+from freshviews.codegen.module import compile_ahead
+from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
+from freshviews.engine.codes.words import address
+from freshviews.engine.commit.commit import Log, MemoryRanOut, ViewChanges
+from freshviews.engine.relations import Relation, Relations
+from freshviews.engine.tables.table_state import TableState
+from freshviews.engine.views.failure import Failed
+from freshviews.engine.views.view_state import ViewState
+from freshviews.kernel import direct as kernel
+from freshviews.kernel.memory.mem import PURE_PYTHON
+from freshviews.kernel.memory.triggers import trigger_entry
+
+FEW = 16
+"""Rows of Python values that have room in a plan."""
+
+SMALL = 4096
+"""Rows of a record batch that go the direct way: the changes of so few need no slices."""
+
+_AT = 8 * kernel.DATA
+
+
+class Direct:
+    """The direct way into one table. ``version``: the word that counts versions."""
+
+    def __init__(self, table: TableState, views: Sequence[ViewState], version: Codes) -> None:
+        self.table = table
+        self.views = views
+        self.seconds = 0.0
+        self._encoders = table.encoder.encoders
+        width = len(self._encoders)
+        self._formats = [Struct(f"{5 + rows * width}q").pack_into for rows in range(FEW + 1)]
+        self._put = self._formats[0]
+        self._codes: Codes | None = None
+        self.one_call = not PURE_PYTHON and all(c.type.name != "STRING" for c in table.definition.columns)
+        """Whether one call of compiled code is all that changes anything: strings enter the dictionary before it."""
+        blocks = [block for view in views for block in view.maintained.blocks if table.name in block.needed]
+        self._states = [block.state for block in blocks]
+        self._looks = [state.look for state in self._states if state.chooses]
+        self._plan = self._words(width, version)
+        self._memory = memoryview(self._plan.data).cast("B")
+        self._header = memoryview(self._plan.data)
+        self._address = address(self._plan)
+        self._room = self._address + 8 * kernel.HEADER
+        self._version = memoryview(version.data)
+        compile_ahead(kernel.commit_rows, kernel.apply_rows, kernel.settle_rows, kernel.take_back)
+
+    def _words(self, width: int, version: Codes) -> Codes:
+        """The plan; see ``kernel.direct``."""
+        table = self.table
+        places = {column.name: i for i, column in enumerate(table.definition.columns)}
+        relations: list[Relation] = [table, *self.views]
+        watched = [one.readers.word for one in relations]
+        columns: list[tuple[int, int]] = []
+        calls: list[tuple[int, int, int, int]] = []
+        header = np.zeros(kernel.HEADER, np.int64)
+        keys: list[int] = []
+        if table.stored is not None:
+            header[kernel.BASE], header[kernel.ROW_TABLE], header[kernel.PLACES] = table.stored.addresses
+            columns += [(table.stored.addresses[2] + 16 * i, i) for i in range(width)]
+            keys = [key.handle for key in table.stored.keys]
+        for number, state in enumerate(self._states):
+            for call in state.calls_of(table.name):
+                calls.append((trigger_entry(call.run), state.state, call.place, number))
+                columns += [(call.place + 16 * i, places[name]) for i, name in enumerate(call.columns, 1)]
+        blocks = [(state.state, len(state.tables), state.changes, state.raw) for state in self._states]
+        counters = [address(one.counted) for one in relations]
+        counts = (len(watched), len(columns), len(keys), len(calls), len(blocks), len(counters))
+        header[kernel.WATCHED : kernel.COUNTERS + 1] = counts
+        header[kernel.VERSION] = address(version)
+        header[kernel.FIRST_TABLE] = FIRST_TABLE
+        entries = [*watched, *(word for entry in (*columns,) for word in entry), *keys]
+        entries += [word for entry in (*calls, *blocks) for word in entry] + counters
+        plan = np.concatenate([header, np.zeros(FEW * width, np.int64), np.array(entries, np.int64)])
+        plan[kernel.ENTRIES] = address(plan) + 8 * (kernel.HEADER + FEW * width)
+        return plan
+
+    def put(self, rows: list[Any] | pa.RecordBatch, sign: int) -> bool:
+        """Encode rows as the next batch. False where the general way must take them."""
+        if type(rows) is not list:
+            return self._put_arrow(rows, sign)
+        encoders = self._encoders
+        words = [self._room, 1, len(encoders), sign, len(rows)]
+        try:
+            for row in rows:
+                if type(row) is not tuple:
+                    return False
+                for encode, value in zip(encoders, row, strict=True):
+                    words.append(encode(value))
+        except (TypeError, ValueError, OverflowError):
+            return False
+        self._codes = None
+        self._formats[len(rows)](self._memory, _AT, *words)
+        return True
+
+    def _put_arrow(self, rows: pa.RecordBatch, sign: int) -> bool:
+        try:
+            codes = self.table.encoder.codes_of(rows)
+        except MemoryError:
+            codes = None
+        if codes is None:
+            return False
+        self._codes = codes[: len(self._encoders)]
+        self._put(self._memory, _AT, address_of(codes)[0], codes.shape[1], 1, sign, codes.shape[1])
+        return True
+
+    @property
+    def noted(self) -> bool:
+        """Whether a view wants its change. (``any`` over a generator takes three times as long.)"""
+        for view in self.views:  # noqa: SIM110
+            if view.wants_change:
+                return True
+        return False
+
+    def commit(self) -> int | None:
+        """Make the batch that was put in a version, which comes back; None where it is refused. Raises MemoryRanOut."""
+        start = time.perf_counter()
+        result = kernel.commit_rows(self._address)
+        self.seconds += time.perf_counter() - start
+        if result != kernel.DONE:
+            self._refused(result)
+            return None
+        for look in self._looks:
+            look(self._header[kernel.N])
+        return self._version[0]
+
+    def commit_noted(self, log: Log | None) -> ViewChanges | None:
+        """As ``commit``: the changes of views that have subscribers come back, None where the batch is refused.
+
+        ``log`` makes the batch durable; what it raises is raised after everything is taken back. Runs uninterrupted.
+        """
+        start = time.perf_counter()
+        for state in self._states:
+            state.awake()
+        result = kernel.apply_rows(self._address)
+        if result != kernel.DONE:
+            self._refused(result)
+            return None
+        reported: ViewChanges = []
+        try:
+            for view in self.views:
+                if view.wants_change:
+                    change = view.maintained.take_change()
+                    if len(change) and view.subscriptions:
+                        reported.append((view, change))
+            if log is not None:
+                log()
+        except BaseException as error:
+            result = kernel.take_back(self._address)
+            for view in self.views:
+                view.maintained.discard_change()
+            self._refused(result)
+            if isinstance(error, Failed | MemoryError):
+                return None
+            raise
+        kernel.settle_rows(self._address)
+        self.seconds += time.perf_counter() - start
+        for look in self._looks:
+            look(self._header[kernel.N])
+        return reported
+
+    def batch(self) -> CodeBatch:
+        """A copy of the batch that was put in."""
+        rows, width = int(self._plan[kernel.N]), len(self._encoders)
+        codes = self._codes
+        if codes is None:
+            codes = self._plan[kernel.HEADER : kernel.HEADER + rows * width].reshape(rows, width).T.copy()
+        columns = {column.name: codes[i] for i, column in enumerate(self.table.definition.columns)}
+        return CodeBatch(self.table.name, columns, np.full(rows, self._plan[kernel.SIGN]))
+
+    def _refused(self, result: int) -> None:
+        if result == kernel.LOST:
+            raise MemoryRanOut
+
+    def share_seconds(self) -> None:
+        """Count the seconds so far as those of the table and its views, in equal parts."""
+        share, self.seconds = self.seconds / (1 + len(self.views)), 0.0
+        self.table.seconds += share
+        for view in self.views:
+            view.seconds += share
+
+
+def direct_of(table: TableState, relations: Relations, version: Codes) -> Direct | None:
+    """The direct way into a table; None where every batch takes the general way."""
+    views = relations.downstream[table]
+    if table.has_window or table.links or any(view.dependents for view in views):
+        return None
+    for view in views:
+        blocks = view.maintained.blocks
+        if not view.maintained.by_triggers or any(table.name in b.evaluators or b.state.orders_strings for b in blocks):
+            return None
+    return Direct(table, views, version)

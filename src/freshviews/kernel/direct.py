@@ -1,0 +1,191 @@
+"""A small batch of one table becomes a version in one call.
+
+Most of the time of such a commit goes into the calls of its steps, and a signal may arrive between two of them. Here
+one call takes them all: the stored table takes the rows and checks them, the triggers run, the version counts. Where a
+step refuses the batch, everything is taken back, and the caller goes the general way (``engine.commit.commit``), which
+words the error. ``apply_rows`` stops before the version counts, so that the caller can read changes and write a log;
+then it calls ``settle_rows`` or ``take_back``.
+
+A *plan* of a table is one block of words: its header, the codes of a few rows, and from ENTRIES on, one after the
+other, as many entries of each kind as the header counts:
+
+========  =====================================================================================
+watched   address of a word; the batch is refused where it is not 0
+columns   address of a pair (address, stride in words) in a batch block, the number of a column
+keys      handle of a table that counts rows by a key: no count may pass 1
+calls     entry of a trigger, its state, its batch block, the number of its block
+blocks    state of a program, its number of tables, its two output buffers
+counters  address of a word that counts updates
+========  =====================================================================================
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.hash.base_reads import beyond
+from freshviews.kernel.hash.base_store import add_rows, settle_base, undo_base
+from freshviews.kernel.memory.mem import inlined, jit, load, store
+from freshviews.kernel.memory.triggers import call_trigger
+from freshviews.kernel.output.buffer import FAILED
+from freshviews.kernel.output.drain import any_failed
+
+# Words of the header.
+BASE = 0  # spec of the stored table (see ``hash.base_store``), or 0
+ROW_TABLE = 1  # its table of rows
+PLACES = 2  # address of its batch block
+VERSION = 3  # address of the word that counts versions
+FIRST_TABLE = 4  # which word of a state has its first table
+ENTRIES = 5  # address of the entries
+WATCHED = 6  # the number of entries, by kind
+COLUMNS = 7
+KEYS = 8
+CALLS = 9
+BLOCKS = 10
+COUNTERS = 11
+RAN = 12  # the number of calls of the last batch
+DATA = 13  # column c of row r of the batch is the word at DATA + 8 * (c * COLUMN_STEP + r * ROW_STEP)
+COLUMN_STEP = 14
+ROW_STEP = 15
+SIGN = 16  # the multiplicity of each row
+N = 17  # the number of rows
+HEADER = 18
+
+COLUMN_WORDS = 2
+CALL_WORDS = 4
+BLOCK_WORDS = 4
+
+# Results.
+DONE = 0
+REFUSED = 1  # the state is as before
+LOST = 2  # memory ran out in a view: its state is not to be trusted, the stored table is as before
+
+_MOST = 2**63 - 1
+
+
+@inlined
+def _keys(plan: int) -> int:
+    """Address of the entries of keys."""
+    return load(plan, ENTRIES) + 8 * (load(plan, WATCHED) + COLUMN_WORDS * load(plan, COLUMNS))
+
+
+@inlined
+def _calls(plan: int) -> int:
+    """Address of the entries of calls."""
+    return _keys(plan) + 8 * load(plan, KEYS)
+
+
+@inlined
+def _blocks(plan: int) -> int:
+    """Address of the entries of blocks."""
+    return _calls(plan) + 8 * CALL_WORDS * load(plan, CALLS)
+
+
+@inlined
+def _status(block: int) -> int:
+    """Address of the status words of a block's state."""
+    return load(load(block, 0), 0)
+
+
+@inlined
+def _ran_out(plan: int, block: int) -> bool:
+    """Whether memory ran out in the state of a block."""
+    failed = any_failed(load(block, 0), load(plan, FIRST_TABLE), load(block, 1))
+    return failed | load(load(block, 2), FAILED) | load(load(block, 3), FAILED) != 0
+
+
+@inlined
+def _broken(plan: int) -> bool:
+    """Whether a row is stored less often than never, or a key more often than once."""
+    found = beyond(load(plan, ROW_TABLE), 0, _MOST)
+    keys = _keys(plan)
+    for i in range(load(plan, KEYS)):
+        if found == 0:
+            found = beyond(load(keys, i), -_MOST, 1)
+    return found != 0
+
+
+@jit
+def _run(plan: int, first: int, end: int) -> int:
+    """Run calls over the batch, until one fails. The result is DONE, REFUSED or LOST; RAN is where the calls ended."""
+    blocks = _blocks(plan)
+    result = DONE
+    at = first
+    while result == DONE and at < end:
+        call = _calls(plan) + 8 * CALL_WORDS * at
+        batch = load(call, 2)
+        store(batch, 0, plan + 8 * SIGN)
+        store(batch, 1, 0)
+        call_trigger(load(call, 0), load(call, 1), batch, load(plan, N))
+        block = blocks + 8 * BLOCK_WORDS * load(call, 3)
+        if _ran_out(plan, block):
+            result = LOST
+        elif load(_status(block), 0) != 0:
+            result = REFUSED
+        at += 1
+    store(plan, RAN, at)
+    return result
+
+
+@jit
+def take_back(plan: int) -> int:
+    """Take back the batch that ``apply_rows`` took: REFUSED or LOST.
+
+    All state is sums in rings, so the negated rows take it back, exactly.
+    """
+    store(plan, SIGN, -load(plan, SIGN))
+    end = load(plan, RAN)
+    result = DONE
+    at = 0
+    while result != LOST and at < end:
+        # A trigger that failed fails again on its way back.
+        result = _run(plan, at, at + 1)
+        block = _blocks(plan) + 8 * BLOCK_WORDS * load(_calls(plan) + 8 * CALL_WORDS * at, 3)
+        store(_status(block), 0, 0)
+        store(_status(block), 1, -1)
+        at += 1
+    if load(plan, BASE) != 0:
+        undo_base(load(plan, BASE))
+    return LOST if result == LOST else REFUSED
+
+
+@jit
+def apply_rows(plan: int) -> int:
+    """Take a batch in, provisionally: DONE, or REFUSED or LOST, and nothing remains to be done."""
+    entries = load(plan, ENTRIES)
+    for i in range(load(plan, WATCHED)):
+        if load(load(entries, i), 0) != 0:
+            return REFUSED
+    column = entries + 8 * load(plan, WATCHED)
+    for _ in range(load(plan, COLUMNS)):
+        store(load(column, 0), 0, load(plan, DATA) + 8 * load(plan, COLUMN_STEP) * load(column, 1))
+        store(load(column, 0), 1, load(plan, ROW_STEP))
+        column += 8 * COLUMN_WORDS
+    base = load(plan, BASE)
+    if base != 0 and (add_rows(base, load(plan, PLACES), plan + 8 * SIGN, 0, load(plan, N)) != 0 or _broken(plan)):
+        undo_base(base)
+        return REFUSED
+    result = _run(plan, 0, load(plan, CALLS))
+    if result == REFUSED:
+        result = take_back(plan)
+    elif result == LOST and base != 0:
+        undo_base(base)
+    return result
+
+
+@jit
+def settle_rows(plan: int) -> None:
+    """Make the batch that ``apply_rows`` took a version."""
+    if load(plan, BASE) != 0:
+        settle_base(load(plan, BASE))
+    counters = _blocks(plan) + 8 * BLOCK_WORDS * load(plan, BLOCKS)
+    for i in range(load(plan, COUNTERS)):
+        store(load(counters, i), 0, load(load(counters, i), 0) + load(plan, N))
+    store(load(plan, VERSION), 0, load(load(plan, VERSION), 0) + 1)
+
+
+@jit
+def commit_rows(plan: int) -> int:
+    """Make a batch a version: DONE, REFUSED or LOST."""
+    result = apply_rows(plan)
+    if result == DONE:
+        settle_rows(plan)
+    return result

@@ -1,0 +1,211 @@
+"""The direct way of small batches: what takes it, and that it leaves what the general way leaves."""
+
+from __future__ import annotations
+
+import random
+import signal
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from freshviews import Database
+from freshviews.engine import database
+from freshviews.engine.change import Change
+from freshviews.errors import BatchError, CatalogError, EvaluationError, FreshviewsError, OutOfMemory, SubscriberError
+from freshviews.kernel import direct as kernel
+
+pytestmark = pytest.mark.plain_python
+
+SCRIPT = """CREATE TABLE r (k BIGINT PRIMARY KEY, a INT NOT NULL, b SMALLINT);
+CREATE TABLE s (a INT NOT NULL, c DOUBLE);
+CREATE TABLE t (a INT NOT NULL, word STRING) TBLPROPERTIES ('freshviews.trusted' = 'true');
+CREATE MATERIALIZED VIEW groups AS SELECT a, COUNT(*) AS n, SUM(b) AS b FROM r GROUP BY a;
+CREATE MATERIALIZED VIEW joined AS SELECT r.k, s.c, t.word FROM r JOIN s ON r.a = s.a LEFT JOIN t ON t.a = s.a;
+CREATE MATERIALIZED VIEW edge AS SELECT MAX(c) AS c, COUNT(DISTINCT a) AS n FROM s;
+CREATE MATERIALIZED VIEW loops AS SELECT COUNT(*) AS n FROM s x JOIN s y ON x.a = y.a;
+CREATE MATERIALIZED VIEW narrow AS SELECT SUM(CAST(100 / (b - 7) AS INT)) AS v FROM r"""
+VIEWS = ("groups", "joined", "edge", "loops", "narrow")
+
+
+def _general(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have every batch take the general way from here on."""
+    monkeypatch.setattr(database, "direct_of", lambda *_: None)
+
+
+def _direct_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the general way refuse every batch from here on."""
+
+    def refuse(*_: Any) -> Any:
+        raise AssertionError("the general way")
+
+    monkeypatch.setattr(database.Database, "_commit", refuse)
+
+
+def _contents(db: Database) -> list[Any]:
+    """Rows of all views in a fixed order, and of the stored tables, and what was counted."""
+    rows: list[Any] = [sorted(map(repr, db.view(name))) for name in VIEWS]
+    rows += [sorted(map(repr, db.table(name))) for name in ("r", "s")]
+    stats = db.stats()
+    return [*rows, stats["version"], {name: one["updates"] for name, one in stats["tables"].items()}]
+
+
+def _step(random: random.Random) -> tuple[str, int, Any]:
+    """A table, a sign and rows: good ones, and such as are refused for every reason."""
+    table = random.choice("rst")
+    number = random.choice((0, 1, 1, 1, 2, 3, 20))
+    rows: list[Any] = []
+    for _ in range(number):
+        a = random.randrange(3)
+        if table == "r":
+            rows.append((random.randrange(6), a, random.choice((None, 1, 2, 7 if random.random() < 0.1 else 3))))
+        elif table == "s":
+            rows.append((a, random.choice((None, 0.1, 1e300, -2.5))))
+        else:
+            rows.append((a, random.choice((None, "x", "yy", "zß"))))
+    wrong = random.random()
+    if rows and wrong < 0.05:
+        rows[-1] = random.choice([(1,), ("a", "b"), {"a": 2**40}, None, [1, 2, 3], (None, None, None)])
+    elif rows and wrong < 0.2 and all(isinstance(row, tuple) for row in rows):
+        names = {"r": ("k", "a", "b"), "s": ("a", "c"), "t": ("a", "word")}[table]
+        given = pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
+        return table, random.choice((1, -1)), given
+    return table, random.choice((1, 1, -1)), rows
+
+
+def _note(changes: list[Any], change: Change) -> None:
+    changes.append((change.view, change.version, sorted(map(repr, change))))
+
+
+def _act(db: Database, step: tuple[str, int, Any]) -> object:
+    table, sign, rows = step
+    try:
+        return db.insert(table, rows) if sign > 0 else db.delete(table, rows)
+    except FreshviewsError as error:
+        return type(error), str(error).partition(" would have")[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_leaves_what_the_general_way_leaves(seed: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    chosen = random.Random(seed)
+    steps = [_step(chosen) for _ in range(120)]
+    found: list[list[Any]] = []
+    for general in (False, True):
+        if general:
+            _general(monkeypatch)
+        results: list[Any] = []
+        with Database(tmp_path / str(general) if seed == 2 else None) as db:
+            db.execute(SCRIPT)
+            changes: list[Any] = []
+            for i, step in enumerate(steps):
+                if i == 40:
+                    for name in VIEWS:
+                        db.view(name).subscribe(partial(_note, changes))
+                reader = db.view("joined").to_batches() if i % 7 == 0 else None
+                results += [_act(db, step), _contents(db) if i % 5 == 0 else None]
+                if reader is not None:
+                    results.append(sorted(repr(row) for read in reader for row in read.to_pylist()))
+                if i == 80:
+                    db.execute("DROP VIEW loops; CREATE MATERIALIZED VIEW loops AS SELECT COUNT(*) AS n FROM s")
+            results += [changes, _contents(db)]
+        if seed == 2:
+            with Database(tmp_path / str(general)) as again:
+                results.append(_contents(again)[:-1])
+        found.append(results)
+    for direct, general in zip(*found, strict=True):
+        assert direct == general
+
+
+def test_rows_of_python_and_record_batches_take_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Database() as db:
+        db.execute(SCRIPT)
+        changes: list[Change] = []
+        db.view("groups").subscribe(changes.append)
+        _direct_alone(monkeypatch)
+        assert db.insert("r", [(1, 2, 3)]) == 1
+        assert db.insert("r", [(k, 2, 3) for k in range(2, 10)]) == 2
+        batch = pa.RecordBatch.from_pylist([{"k": 10, "a": 2, "b": 3}])
+        assert db.insert("r", batch) == 3
+        assert db.delete("r", batch) == 4
+        assert db.insert("t", [(1, "new")]) == 5
+        added = [row for change in changes for row, m in change if m > 0]
+        assert added == [(2, 1, 3), (2, 9, 27), (2, 10, 30), (2, 9, 27)]
+        with pytest.raises(AssertionError, match="the general way"):
+            db.insert("r", [(1, 2, 3)])
+
+
+def test_what_it_refuses_is_worded_by_the_general_way() -> None:
+    with Database() as db:
+        db.execute(SCRIPT)
+        db.insert("r", [(1, 2, 3)])
+        for rows, words in (
+            ([(1, 5, 5)], r"PRIMARY KEY \(k\) would have"),
+            ([(2, 2**40, 5)], "column a"),
+            ([(2, 5)], "a row has 3 values"),
+        ):
+            with pytest.raises(BatchError, match=words):
+                db.insert("r", rows)
+        with pytest.raises(EvaluationError, match="division by zero"):
+            db.insert("r", [(3, 4, 7)])
+        with pytest.raises(BatchError, match="not there"):
+            db.delete("r", [(9, 9, 9)])
+        with pytest.raises(CatalogError, match="unknown table"):
+            db.insert("q", [(1,)])
+        assert (db.version, list(db.view("groups")), list(db.view("narrow"))) == (1, [(2, 1, 3)], [(-25,)])
+        db.view("groups").subscribe(lambda change: 1 // 0)
+        with pytest.raises(SubscriberError):
+            db.insert("r", [(4, 2, 1)])
+        assert db.view("groups")[2] == (2, 2, 4)
+    with pytest.raises(FreshviewsError, match="closed"):
+        db.insert("r", [(5, 2, 1)])
+
+
+@pytest.mark.parametrize("noted", [False, True])
+def test_views_are_filled_again_where_memory_ran_out(noted: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Database() as db:
+        db.execute(SCRIPT)
+        db.insert("r", [(1, 2, 3)])
+        if noted:
+            db.view("groups").subscribe(lambda change: None)
+        monkeypatch.setattr(kernel, "apply_rows" if noted else "commit_rows", lambda plan: kernel.LOST)
+        with pytest.raises(OutOfMemory, match="state is as before"):
+            db.insert("r", [(2, 2, 3)])
+        assert (db.version, list(db.view("groups"))) == (1, [(2, 1, 3)])
+        monkeypatch.undo()
+        assert db.insert("r", [(2, 2, 3)]) == 2
+        db.insert("t", [(1, "x")])
+        monkeypatch.setattr(kernel, "apply_rows", lambda plan: kernel.LOST)
+        with pytest.raises(FreshviewsError, match="trusted"):
+            db.insert("t", [(1, "x")])
+        with pytest.raises(FreshviewsError, match="open the database again"):
+            db.insert("r", [(3, 2, 3)])
+
+
+def test_ctrl_c_loses_no_change_and_halves_no_batch() -> None:
+    """Signals at random times: the version, the contents and the changes agree afterwards."""
+    with Database() as db:
+        db.execute(SCRIPT)
+        heard: list[int] = []
+        stop = db.view("groups").subscribe(lambda change: heard.append(change.version))
+        before = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+        interrupted = 0
+        try:
+            for k in range(400):
+                if k == 200:
+                    db.insert("r", [(-1, 0, 1)])
+                    # A signal may come as the callback begins, and end it: that change is not told again.
+                    assert heard == sorted(set(heard)) and db.version - len(heard) <= interrupted
+                    stop()
+                try:
+                    signal.setitimer(signal.ITIMER_REAL, random.Random(k).uniform(1e-6, 1e-4))
+                    db.insert("r", [(k, k % 5, 1)])
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except KeyboardInterrupt:
+                    interrupted += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        assert interrupted > 0
+        assert sum(n for _, n, _ in db.view("groups")) == db.version == len(db.table("r"))
