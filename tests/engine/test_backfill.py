@@ -42,6 +42,10 @@ VIEWS = {
     "first and last word": f"SELECT MIN(p.w) AS least, MAX(p.w) AS most FROM {TRIANGLE} JOIN p ON p.a = r.a",
     "ends over one table": f"SELECT e1.src AS a, MAX(e2.dst) AS m FROM {LOOP} GROUP BY e1.src",
     "ends of grouping sets": f"SELECT r.a, r.b, MAX(r.x) AS x, COUNT(*) AS n FROM {TRIANGLE} GROUP BY CUBE (r.a, r.b)",
+    "triangles beside words": f"SELECT r.a, COUNT(p.a) AS n FROM {TRIANGLE} LEFT JOIN p ON p.a = r.a GROUP BY r.a",
+    "triangles without words": (
+        f"SELECT r.a, COUNT(*) AS n FROM {TRIANGLE} WHERE NOT EXISTS (SELECT 1 FROM p WHERE p.a = r.a) GROUP BY r.a"
+    ),
     "distinct values": f"SELECT r.b, COUNT(DISTINCT s.q) AS n, SUM(DISTINCT r.x) AS x FROM {TRIANGLE} GROUP BY r.b",
 }
 NOT_AT_ONCE = {

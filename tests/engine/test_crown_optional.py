@@ -57,8 +57,9 @@ def test_rows_are_read_a_few_at_a_time(rows: int) -> None:
     assert Counter(found) == Counter(ALL)
 
 
-def test_changes_are_exact_where_default_rows_come_and_go() -> None:
-    db = database(CHAIN)
+@pytest.mark.parametrize("strategy", ["crown", "trie_join"])
+def test_changes_are_exact_where_default_rows_come_and_go(strategy: str) -> None:
+    db = database(CHAIN, f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')")
     changes: list[dict[Any, int]] = []
     db.view("v").subscribe(lambda change: changes.append({tuple(row): m for row, m in change}))
     db.insert("s", [(9, 12)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +22,7 @@ from freshviews.program.statements import Add, Leap, Lookup, Statement, Sum
 from freshviews.program.structure import bodies, visit
 from freshviews.query.query import Query
 from tests.program.wellformed import check
+from tests.query.notation import query as in_notation
 
 LARGEST = int(os.environ.get("FRESHVIEWS_TRIE_ROWS", "32000"))
 """Rows of the largest worst case; a million in the long form."""
@@ -121,6 +123,36 @@ def test_a_star_is_counted_by_a_product_of_sums() -> None:
 def _depth(statement: Statement) -> int:
     inner = max((_depth(s) for body in bodies(statement) for s in body), default=0)
     return inner + isinstance(statement, Leap)
+
+
+OUTER = "Q(a, z) = R(a, b), S(b, c), T(c, a), U?(a | z), !V(b)"
+
+
+def test_the_program_of_an_outer_join_reads_as_in_the_golden_file(golden: Callable[[str, str], None]) -> None:
+    golden("programs/outer-join.trie_join.txt", print_program(trie_join.plan(in_notation(OUTER))))
+
+
+def test_optional_and_negated_atoms_add_their_lookups_to_the_join() -> None:
+    nodes = range(12)
+    edges = [({"c0": i, "c1": j}, 1) for i in nodes for j in nodes]
+    inner, outer = (
+        State(trie_join.plan(in_notation(text))) for text in ("Q(a) = R(a, b), S(b, c), T(c, a)", OUTER)
+    )
+    for state in (inner, outer):
+        for name in "RST":
+            state.apply(name, edges)
+    outer.apply("U", [({"c0": i, "c1": j}, 1) for i in nodes if i % 2 for j in nodes])
+    outer.apply("V", [({"c0": 5}, 1)])
+    before = [state.steps for state in (inner, outer)]
+    for state in (inner, outer):
+        state.apply("R", [({"c0": 1, "c1": 99}, 1)])
+    joined, both = (state.steps - first for state, first in zip((inner, outer), before, strict=True))
+    # Each pair of a and b looks V up; the rows of U and the default rows are added to groups: two steps each.
+    assert both <= joined + len(nodes) ** 2 + 2 * (6 * 12 + 6)
+
+
+def test_a_key_order_has_the_variables_of_ordinary_atoms() -> None:
+    assert set(best_key_order(in_notation(OUTER))) == {"a", "b", "c"}
 
 
 def test_presence_alone_ends_with_the_first_match() -> None:

@@ -95,12 +95,22 @@ class Query:
         return tuple(dict.fromkeys(v for atom in self.atoms for v in atom.variables))
 
     @property
+    def joined(self) -> tuple[str, ...]:
+        """The variables of the ordinary atoms."""
+        return tuple(dict.fromkeys(v for atom in self.atoms if atom.given is None for v in atom.variables))
+
+    @property
     def bound(self) -> tuple[str, ...]:
         return tuple(v for v in self.variables if v not in self.free)
 
     def atom(self, name: str) -> Atom:
         """The occurrence with this name."""
         return next(atom for atom in self.occurrences if atom.name == name)
+
+    @property
+    def is_inner(self) -> bool:
+        """True if no atom is optional or negated."""
+        return not self.negated and all(atom.given is None for atom in self.atoms)
 
     def is_ordinary(self, atom: Atom) -> bool:
         """True if the atom is neither optional nor negated."""

@@ -8,8 +8,8 @@ payloads, which is how the interpreter sees it, the store is the same at every t
 
 A view qualifies where a deferred row means the same as a row of its own: it has no journal, no ordered index and no
 subset, no statement asks whether the row was present before, and its components are integers, which are merged by
-addition. No other statement of the relation's triggers reads or changes the view; otherwise every batch would flush the
-rows that it deferred.
+addition. An evaluation after the batch looks up none of its rows. No other statement of the relation's triggers reads
+or changes the view; otherwise every batch would flush the rows that it deferred.
 """
 
 from __future__ import annotations
@@ -53,4 +53,6 @@ def _may_wait(program: Program, view: View) -> bool:
     held = isinstance(program.result, Held) and program.result.view == view.name
     plain = not (view.journal or view.subsets or view.tally) and not view.ordered and not held
     emptied = any(view.name == edit for join in program.upkeep.joins for _, edit in join.edits)
-    return bool(view.key) and integers and plain and not emptied
+    # An evaluation builds tries of all rows, but finds rows by their slots and indexes.
+    looked_up = view.name in touched(program.upkeep.statements)
+    return bool(view.key) and integers and plain and not emptied and not looked_up

@@ -14,6 +14,7 @@ more variables the order is built greedily.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache, cached_property
 from math import prod
 
@@ -100,6 +101,39 @@ def edges_of(query: Query) -> list[frozenset[str]]:
     return [*(frozenset(a.variables) for a in query.atoms), *(frozenset(columns_of(e)) for e in spanning)]
 
 
+def kept_of(query: Query) -> frozenset[str]:
+    """The variables that are not summed over: the free ones, and those by which an optional atom is looked up that
+    opens one of them."""
+    kept = frozenset(query.free)
+    while True:
+        more = [a.given for a in query.atoms if a.given is not None and not kept.isdisjoint(a.opened)]
+        grown = kept.union(*more)
+        if grown == kept:
+            return kept
+        kept = grown
+
+
+def without_lookups(query: Query) -> Query:
+    """The join of the ordinary atoms, whose rows are looked up in the others."""
+    if query.is_inner:
+        return query
+    own = frozenset(query.joined)
+    atoms = tuple(atom for atom in query.atoms if atom.given is None)
+    names = {atom.name for atom in atoms}
+    return replace(
+        query,
+        free=tuple(v for v in query.joined if v in kept_of(query)),
+        atoms=atoms,
+        aggregates=tuple(
+            a
+            for a in query.aggregates
+            if all(lift.atom in names if lift.atom else own.issuperset(columns_of(lift.expr)) for lift in a.lifts)
+        ),
+        conditions=tuple(c for c in query.conditions if own.issuperset(columns_of(c))),
+        negated=(),
+    )
+
+
 def named_order(request: Request, query: Query) -> tuple[str, ...] | None:
     """The key order that the view names; None if it names none. A query of distinct aggregates has its own variables
     last. PlanError if the order cannot be read."""
@@ -107,23 +141,25 @@ def named_order(request: Request, query: Query) -> tuple[str, ...] | None:
     if text is None:
         return None
     named = [name.strip() for name in text.split(",")]
-    known = {v for block in view.blocks for v in block.query.variables}
-    all_of = f"'{PROPERTY}' takes all of {', '.join(main.variables)}"
+    known = {v for block in view.blocks for v in block.query.joined}
+    all_of = f"'{PROPERTY}' takes all of {', '.join(main.joined)}"
     for name in named:
         if name not in known:
             raise PlanError(f"view {view.name}: there is no variable '{name}'; {all_of}, in the order to be bound")
         if named.count(name) > 1:
             raise PlanError(f"view {view.name}: '{name}' stands twice in '{PROPERTY}'; name it once")
-    missing = [v for v in main.variables if v not in named]
+    missing = [v for v in main.joined if v not in named]
     if missing:
         raise PlanError(f"view {view.name}: '{missing[0]}' is not in its key order; {all_of}, in the order to be bound")
-    return (*(v for v in named if v in query.variables), *(v for v in query.variables if v not in named))
+    return (*(v for v in named if v in query.joined), *(v for v in query.joined if v not in named))
 
 
 def best_key_order(
     query: Query, dependencies: tuple[FD, ...] = (), sizes: Mapping[str, float] | None = None
 ) -> tuple[str, ...]:
-    """The order of least estimated cost. Ties go to the order nearest to FROM."""
+    """The order of least estimated cost. Ties go to the order nearest to FROM. It has the variables of the ordinary
+    atoms, by which the others are looked up."""
+    query = without_lookups(query)
     estimates = Estimates(query, dependencies, sizes or {})
     edges = edges_of(query)
     everything = query.variables

@@ -16,6 +16,9 @@ key order. Departures:
   c, d these are, once a is bound, the ways back to a from every c.
 - If only the presence of a row matters, a part that is not in the result ends at its first match.
 - Atoms that share relation, order and variables so far share a cursor.
+- Optional and negated atoms are not part of the leapfrog join. Their rows are looked up by hash: a negated atom as soon
+  as its variables are bound, an optional one, in a loop that has its default row, where all other variables of its part
+  are bound.
 - The key order is chosen by estimated cost (``plan.trie.key_order``); 'freshviews.key_order' overrides it.
 
 The plan of Q() = R(a, b) S(b, c) T(c, a)::
@@ -44,7 +47,7 @@ from itertools import chain
 from freshviews.expr.nodes import columns_of
 from freshviews.plan.assemble import assemble
 from freshviews.plan.delta.first_order import Store, stores_of
-from freshviews.plan.delta.nest import Pending
+from freshviews.plan.delta.nest import Indexes, Pending
 from freshviews.plan.leaves import (
     Carrier,
     all_components,
@@ -56,12 +59,20 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
-from freshviews.plan.strategy import Request, Strategy
-from freshviews.plan.trie.key_order import PROPERTY, Estimates, best_key_order, named_order, parts
+from freshviews.plan.strategy import EVERY_KIND, Request, Strategy
+from freshviews.plan.trie.key_order import (
+    PROPERTY,
+    Estimates,
+    best_key_order,
+    kept_of,
+    named_order,
+    parts,
+    without_lookups,
+)
 from freshviews.program.payload import COUNT, Component, Monomial
 from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
-from freshviews.program.statements import Add, Clear, Cursor, Into, Leap, Lookup, Statement, Sum
+from freshviews.program.statements import Add, Clear, Cursor, Into, Leap, Lookup, Loop, Statement, Sum
 from freshviews.program.upkeep import Evaluated
 from freshviews.program.views import Trie, View
 from freshviews.query.dependencies import FD
@@ -87,15 +98,17 @@ def plan(
     chosen = order or best_key_order(query, dependencies, sizes)
     names = Namer(query)
     stores = stores_of(query, dependencies, names)
-    estimates = Estimates(query, dependencies, sizes or {})
-    writer = _Writer(query, chosen, stores, once, estimates, frozenset(query.free), names)
+    estimates = Estimates(without_lookups(query), dependencies, sizes or {})
+    writer = _Writer(query, chosen, stores, once, estimates, kept_of(query), names)
     evaluate = writer.whole()
     result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
     time = f"O(N^{writer.exponent})" if writer.exponent > 1 else "O(N)"
+    if any(atom.given is not None for atom in query.atoms):
+        time += ", times the partners in outer joins"
     return Program(
         query.name,
         query.free,
-        (*(store.view for store in stores), result),
+        (*(replace(s.view, indexes=tuple(sorted(writer.indexes.get(s.view.name, ())))) for s in stores), result),
         tuple(_loading(query, store) for store in stores),
         Held(RESULT, presence=once),
         strategy="trie_join",
@@ -141,7 +154,8 @@ class _Point:
     """A point in the join. ``path``: bound variables, in order. ``left`` and ``atoms``: variables and atoms still to
     join. ``pending``: expressions whose variables are not all bound. ``carriers``: factors of the innermost sum.
     ``begun``: number of variables that were bound where that sum began, -1 outside of sums. ``tables``: tables still to
-    be looked up."""
+    be looked up. ``optional`` and ``negated``: such atoms still to be looked up. ``opened``: variables that optional
+    atoms have bound."""
 
     path: tuple[str, ...]
     left: tuple[str, ...]
@@ -150,10 +164,13 @@ class _Point:
     carriers: tuple[Carrier, ...] = ()
     begun: int = -1
     tables: tuple[_Table, ...] = ()
+    optional: tuple[Atom, ...] = ()
+    negated: tuple[Atom, ...] = ()
+    opened: tuple[str, ...] = ()
 
     @property
     def bound(self) -> frozenset[str]:
-        return frozenset(self.path)
+        return frozenset((*self.path, *self.opened))
 
 
 _Finish = Callable[[tuple[Carrier, ...]], Body]
@@ -173,6 +190,7 @@ class _Writer:
     exponent: Fraction = Fraction(0)
     scratch: list[View] = field(default_factory=list)
     tabulates: bool = True
+    indexes: Indexes = field(default_factory=dict)
     _served: dict[tuple[str, tuple[int, ...]], set[str]] = field(default_factory=dict)
     _aliases: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
     _sums: int = 0
@@ -186,7 +204,10 @@ class _Writer:
             payload = (Monomial(()),) * len(components) if self.once else product(components, carriers)
             return (Add(RESULT, self.query.free, tuple(c.name for c in components), payload),)
 
-        return self.below(_Point((), self.order, self.query.atoms, pending), finish)
+        optional = tuple(a for a in self.query.atoms if a.given is not None)
+        atoms = tuple(a for a in self.query.atoms if a.given is None)
+        start = _Point((), self.order, atoms, pending, optional=optional, negated=self.query.negated)
+        return self.below(start, finish)
 
     def described(self) -> list[str]:
         """Each trie with the atoms that it serves."""
@@ -207,6 +228,10 @@ class _Writer:
         )
         if applied is not None:
             return applied
+        for atom in point.negated:
+            if point.bound.issuperset(atom.variables):
+                body = self.below(replace(point, negated=tuple(a for a in point.negated if a is not atom)), finish)
+                return (Lookup(self._store(atom).view.name, atom.variables, self._alias(atom), (), body),)
         for atom in point.atoms:
             if point.bound.issuperset(atom.variables):
                 others = tuple(a for a in point.atoms if a is not atom)
@@ -223,12 +248,30 @@ class _Writer:
                 body = self.below(replace(point, tables=tables, carriers=carriers), finish)
                 return (Lookup(table.view.name, (table.variable,), alias, body),)
         if not point.left:
-            return finish(point.carriers)
+            return self._looked_up(point, finish) if point.optional else finish(point.carriers)
         return self._tabulated(point, finish) or self._summed(point, finish) or self._leap(point, finish)
+
+    def _looked_up(self, point: _Point, finish: _Finish) -> Body:
+        """The rows of the next optional atom, or its default row, and what follows."""
+        atom = next(a for a in point.optional if point.bound.issuperset(a.given or ()))
+        view, alias = self._store(atom).view, self._alias(atom)
+        rest = replace(
+            point,
+            optional=tuple(a for a in point.optional if a is not atom),
+            carriers=(*point.carriers, row_carrier(alias, view)),
+            opened=(*point.opened, *atom.opened),
+        )
+        body = self.below(rest, finish)
+        if not atom.opened:
+            return (Lookup(view.name, atom.variables, alias, body, optional=True),)
+        at = tuple(i for i, v in enumerate(atom.variables) if v in (atom.given or ()))
+        if at:
+            self.indexes.setdefault(view.name, set()).add(at)
+        return (Loop(view.name, atom.variables, at, alias, body, optional=True),)
 
     def _tabulated(self, point: _Point, finish: _Finish) -> Body:
         """The statements that tabulate a part, and those of the rest; () if no part is worth it."""
-        if not self.tabulates or self.once or not point.path:
+        if not self.tabulates or self.once or not point.path or point.optional or point.negated:
             return ()
         found = next((one for one in self._tables(point) if self._is_worth(point, *one)), None)
         if found is None:
@@ -300,9 +343,10 @@ class _Writer:
         """The statements of the first part that is summed by itself, and those of the rest; () if there is none."""
         found = parts(point.left, [edge - point.bound for edge in self._edges(point)])
         for part in found:
-            if not self.kept.isdisjoint(part):
+            mine = self._with_opened(point, part)
+            if not self.kept.isdisjoint(mine):
                 continue
-            inner, rest = self._split(point, part)
+            inner, rest = self._split(point, part, mine)
             components = self._components(inner)
             remembered = self._depends(inner)
             if len(remembered) == len(point.path) or any(c.ring != "integer" for c in components):
@@ -325,12 +369,23 @@ class _Writer:
         return finish
 
     def _edges(self, point: _Point) -> list[frozenset[str]]:
+        """What connects variables. Edges that share a variable which an optional atom is still to open are one."""
+        atoms = (frozenset(a.variables) for a in (*point.atoms, *point.optional, *point.negated))
         exprs = (frozenset(columns_of(e)) for e in point.pending.expressions)
-        return [*(frozenset(a.variables) for a in point.atoms), *exprs, *(table.edge for table in point.tables)]
+        edges = [*atoms, *exprs, *(table.edge for table in point.tables)]
+        for variable in (v for atom in point.optional for v in atom.opened):
+            one = frozenset[str]().union(*(edge for edge in edges if variable in edge))
+            edges = [*(edge for edge in edges if variable not in edge), one]
+        return edges
 
-    def _split(self, point: _Point, part: tuple[str, ...]) -> tuple[_Point, _Point]:
-        """The point of a part's sum, and the point after it."""
-        mine = frozenset(part)
+    def _with_opened(self, point: _Point, part: tuple[str, ...]) -> frozenset[str]:
+        """The variables of a part, and those that its optional atoms open."""
+        opened = frozenset(v for atom in point.optional for v in atom.opened)
+        around = frozenset[str]().union(*(edge for edge in self._edges(point) if not edge.isdisjoint(part)))
+        return frozenset(part) | around & opened
+
+    def _split(self, point: _Point, part: tuple[str, ...], mine: frozenset[str]) -> tuple[_Point, _Point]:
+        """The point of a part's sum, and the point after it. ``mine``: the variables that the sum binds."""
 
         def pending(own: bool) -> Pending:
             return Pending(
@@ -343,16 +398,29 @@ class _Writer:
         left = tuple(v for v in point.left if v not in mine)
         tables = tuple(table for table in point.tables if table.variable in mine)
         others = tuple(table for table in point.tables if table.variable not in mine)
+
+        def own(atoms: tuple[Atom, ...], inside: bool) -> tuple[Atom, ...]:
+            return tuple(a for a in atoms if mine.isdisjoint(a.variables) != inside)
+
+        begun = _Point(point.path, part, inner, pending(True), begun=len(point.path), tables=tables)
         return (
-            _Point(point.path, part, inner, pending(True), begun=len(point.path), tables=tables),
-            replace(point, left=left, atoms=outer, pending=pending(False), tables=others),
+            replace(begun, optional=own(point.optional, True), negated=own(point.negated, True)),
+            replace(
+                point,
+                left=left,
+                atoms=outer,
+                pending=pending(False),
+                tables=others,
+                optional=own(point.optional, False),
+                negated=own(point.negated, False),
+            ),
         )
 
     def _components(self, inner: _Point) -> tuple[Component, ...]:
         if self.once:
             return (Component(COUNT, "integer"),)
         spanning = frozenset(name for name, _, _ in inner.pending.lifts)
-        atoms = frozenset(a.name for a in inner.atoms).union(*(table.atoms for table in inner.tables))
+        atoms = frozenset(a.name for a in (*inner.atoms, *inner.optional)).union(*(t.atoms for t in inner.tables))
         return components_over(self.query, atoms, spanning)
 
     def _depends(self, inner: _Point) -> tuple[str, ...]:
@@ -370,7 +438,7 @@ class _Writer:
                 trie = self._trie(atom).name
                 cursors.setdefault((trie, key), Cursor(trie, key, self._alias(atom) if key == walk else ""))
         path = (*point.path, variable)
-        edges = [frozenset(a.variables) for a in self.query.atoms]
+        edges = [frozenset(a.variables) for a in self.query.atoms if a.given is None]
         self.exponent = max(self.exponent, edge_cover_number(frozenset(path), edges))
         body = self.below(replace(point, path=path, left=tuple(left)), finish)
         return (Leap(tuple(cursors.values()), body),)
@@ -427,4 +495,4 @@ def _plan(request: Request) -> Program:
 
 
 _PROPERTIES = frozenset({PROPERTY})
-STRATEGY = Strategy("trie_join", _plan, plan, properties=_PROPERTIES, owns=_PROPERTIES)
+STRATEGY = Strategy("trie_join", _plan, plan, properties=_PROPERTIES, owns=_PROPERTIES, kinds=EVERY_KIND)
