@@ -57,7 +57,7 @@ def test_rows_are_read_a_few_at_a_time(rows: int) -> None:
     assert Counter(found) == Counter(ALL)
 
 
-@pytest.mark.parametrize("strategy", ["crown", "trie_join"])
+@pytest.mark.parametrize("strategy", ["crown", "trie_join", "incremental_trie_join"])
 def test_changes_are_exact_where_default_rows_come_and_go(strategy: str) -> None:
     db = database(CHAIN, f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')")
     changes: list[dict[Any, int]] = []

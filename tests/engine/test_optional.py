@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(40)]
 
 
 @pytest.mark.parametrize("case", [name for name, one in CASES.items() if len(one.aggregates) == 1 and one.free])
-@pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "trie_join"])
+@pytest.mark.parametrize("name", [name for name in STRATEGIES if "trie_join" not in name])
 def test_generated_code_does_what_the_interpreter_does(name: str, case: str) -> None:
     made = CASES[case]
     try:

@@ -12,7 +12,7 @@ from freshviews.errors import PlanError
 from freshviews.expr.nodes import Call, Column
 from freshviews.plan.crown import propagation as crown
 from freshviews.plan.delta import change_propagation, first_order, higher_order, view_tree
-from freshviews.plan.trie import trie_join
+from freshviews.plan.trie import incremental_trie_join, trie_join
 from freshviews.program.printer import print_program
 from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
@@ -31,6 +31,7 @@ STRATEGIES: dict[str, Strategy] = {
     "view_tree": view_tree.plan,
     "crown": crown.plan,
     "trie_join": trie_join.plan,
+    "incremental_trie_join": incremental_trie_join.plan,
 }
 MAY_REFUSE = ("higher_order", "view_tree", "crown")
 X1 = column("c1")
@@ -90,7 +91,7 @@ def planned(name: str, made: Query) -> Program:
 
 on_grid = pytest.mark.parametrize("case", CASES)
 by_all = pytest.mark.parametrize("name", STRATEGIES)
-by_deltas = pytest.mark.parametrize("name", [name for name in STRATEGIES if name != "trie_join"])
+by_deltas = pytest.mark.parametrize("name", [name for name in STRATEGIES if "trie_join" not in name])
 
 
 @by_all

@@ -14,7 +14,7 @@ from benchmarks.counting.moves import count_of, counted
 from benchmarks.counting.worst_cases import LOOMIS_WHITNEY, TRIANGLE, slope, worst_case
 from freshviews.engine.blocks.runtime import BlockState
 from freshviews.plan.delta import first_order
-from freshviews.plan.trie import trie_join
+from freshviews.plan.trie import incremental_trie_join, trie_join
 from freshviews.plan.trie.key_order import best_key_order
 from freshviews.program.printer import print_program
 from freshviews.program.reference.interpreter import State
@@ -149,6 +149,24 @@ def test_optional_and_negated_atoms_add_their_lookups_to_the_join() -> None:
     joined, both = (state.steps - first for state, first in zip((inner, outer), before, strict=True))
     # Each pair of a and b looks V up; the rows of U and the default rows are added to groups: two steps each.
     assert both <= joined + len(nodes) ** 2 + 2 * (6 * 12 + 6)
+
+
+def test_the_program_of_a_traced_outer_join_reads_as_in_the_golden_file(golden: Callable[[str, str], None]) -> None:
+    program = incremental_trie_join.plan(in_notation(OUTER))
+    check(program)
+    golden("programs/outer-join.incremental_trie_join.txt", print_program(program))
+
+
+def test_an_update_of_an_optional_atom_repeats_nothing_of_the_trace() -> None:
+    nodes = range(12)
+    state = State(incremental_trie_join.plan(in_notation(OUTER)))
+    for name in "RST":
+        state.apply(name, [({"c0": i, "c1": j}, 1) for i in nodes for j in nodes])
+    for m in (1, 1, -1, -1):
+        before = state.steps
+        state.apply("U", [({"c0": 3, "c1": 4}, m)])
+        # The row, its indicator and two lookups of what the trace has found.
+        assert state.steps - before <= 8
 
 
 def test_a_key_order_has_the_variables_of_ordinary_atoms() -> None:

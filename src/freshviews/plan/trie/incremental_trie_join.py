@@ -35,6 +35,23 @@ Negated atoms, which must have no matching row, are stored and traced like the o
 of other atoms. They are looked up where the last of these is bound::
 
     trace R(a, b), S(b, c) in order of a, b, c where !T(a, c) at c
+
+Optional atoms are joined by the head, not by the trace: their default row is no operation on an iterator, and an
+intersection cannot propose it. So the head is a first-order program over the derivations, which are stored by the given
+variables, and the optional atoms. The plan of Q(a, z) = R(a, b) S(b, c) T(c, a) U?(a | z)::
+
+    on #Q(a) += m:
+        for z, u in U[a] or default:
+            Q[a, z] += m * u
+        joined[a] += m
+
+    on U(a, z) += m:
+        if j := joined[a]:
+            Q[a, z] += m * j
+        ... and the default row, where the first row of a appears or the last one vanishes
+
+The trace, and what a batch costs in it, is that of the inner join. A negated atom over variables that an optional one
+opens is joined by the head, too.
 """
 
 from __future__ import annotations
@@ -48,11 +65,12 @@ from freshviews.plan.assemble import assemble
 from freshviews.plan.delta import first_order
 from freshviews.plan.delta.first_order import stores_of
 from freshviews.plan.leaves import parameters_of
-from freshviews.plan.naming import Namer
-from freshviews.plan.strategy import NEGATED, BagPlanner, Request, Strategy
-from freshviews.plan.trie.key_order import PROPERTY, best_key_order, named_order
+from freshviews.plan.naming import RESULT, Namer
+from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy
+from freshviews.plan.trie.key_order import PROPERTY, best_key_order, named_order, without_lookups
 from freshviews.program.payload import COUNT, MULTIPLICITY, Monomial
 from freshviews.program.program import Program, Trigger
+from freshviews.program.rewrite import Renaming, renamed, transform
 from freshviews.program.rule import Atom as RuleAtom
 from freshviews.program.rule import Rule
 from freshviews.program.statements import Add
@@ -73,20 +91,21 @@ def plan(
     """The program of a query. ``dependencies`` are keys of its atoms, ``order`` is the key order if one is named,
     ``sizes`` are rows by relation."""
     query = _with_summed(query)
-    body = replace(query, aggregates=(Aggregate(COUNT, "integer"),))
-    chosen = _placed(query, order) if order else best_key_order(body, dependencies, sizes)
+    body = _inner(query)
+    chosen = _placed(body, order) if order else best_key_order(body, dependencies, sizes)
     names = Namer(query)
-    stores = stores_of(replace(body, atoms=(*body.atoms, *query.negated), negated=()), (), names)
-    placed = tuple(c for c in query.conditions if columns_of(c))
-    head = first_order.plan(_head(query, tuple(c for c in query.conditions if c not in placed or may_fail(c))))
+    stores = stores_of(replace(body, atoms=(*body.atoms, *body.negated), negated=()), (), names)
+    placed = tuple(c for c in body.conditions if columns_of(c))
+    left = tuple(c for c in query.conditions if c not in placed or may_fail(c))
+    head = _apart(first_order.plan(_head(query, left)), names)
     edits = []
     for store in stores:
         name = names.view(f"{store.view.name}_edits")
         edits.append(replace(store.view, name=name, definition=f"what {store.view.name} grows by in a batch"))
     atoms = []
-    for atom in (*query.atoms, *query.negated):
+    for atom in body.occurrences:
         store = next(s for s in stores if atom in s.atoms)
-        atoms.append(RuleAtom(store.view.name, atom.variables, negated=atom in query.negated))
+        atoms.append(RuleAtom(store.view.name, atom.variables, negated=atom in body.negated))
     pairs = tuple((store.view.name, view.name) for store, view in zip(stores, edits, strict=True))
     traced = TracedJoin(Rule(chosen, tuple(atoms), placed), pairs, head.triggers[0].relation)
     loading = []
@@ -108,7 +127,7 @@ def plan(
             ("indices", f"kept: {'; '.join(traced.kept()) or 'none'}"),
             ("", f"dropped: {'; '.join(traced.dropped()) or 'none'}"),
             *((("filters", "; ".join(traced.filters())),) if traced.filters() else ()),
-            ("update", "as the edit distance of the trace and the changes, up to a logarithm"),
+            ("update", f"as the edit distance of the trace and the changes, up to a logarithm{_beside(query)}"),
             ("delay", "O(1)"),
             ("space", "O(N + |trace| + |result|)"),
         ),
@@ -135,13 +154,14 @@ def _added(view: str, key: tuple[str, ...]) -> Add:
 
 
 def _with_summed(query: Query) -> Query:
-    """The query with a variable for each summed expression, so that no lift is inside an atom, and with at least one
-    variable in each atom."""
+    """The query with a variable for each summed expression of an ordinary atom, so that no lift is inside such an atom,
+    and with at least one variable in each of them."""
     names = Namer(query)
-    atoms = {atom.name: atom for atom in query.atoms}
+    optional = tuple(atom for atom in query.atoms if atom.given is not None)
+    atoms = {atom.name: atom for atom in query.atoms if atom.given is None}
 
     def variable_of(lift: Lift, aggregate: Aggregate) -> Lift:
-        if lift.atom is None:
+        if lift.atom not in atoms:
             return lift
         atom = atoms[lift.atom]
         if lift.expr in atom.columns:
@@ -156,20 +176,56 @@ def _with_summed(query: Query) -> Query:
     for name, atom in atoms.items():
         if not atom.variables:
             atoms[name] = replace(atom, variables=(names.row(name),), columns=(Literal(0, BIGINT),))
-    return replace(query, atoms=tuple(atoms.values()), aggregates=aggregates)
+    return replace(query, atoms=(*atoms.values(), *optional), aggregates=aggregates)
+
+
+def _inner(query: Query) -> Query:
+    """What the trace joins: the ordinary atoms, with the conditions and negated atoms over their variables alone."""
+    own = frozenset(query.joined)
+    return replace(
+        without_lookups(query),
+        aggregates=(Aggregate(COUNT, "integer"),),
+        negated=tuple(atom for atom in query.negated if own.issuperset(atom.variables)),
+    )
 
 
 def _head(query: Query, conditions: tuple[Expr, ...]) -> Query:
-    """The query over its derivations: one atom whose columns are the variables. ``conditions``, which the trace does
-    not decide, are its filters."""
-    name = f"#{query.name}"
+    """The query over its derivations: one atom whose columns are the variables, and the atoms that the trace does not
+    join. ``conditions`` are those that the trace does not decide; over the derivations alone they are filters."""
+    name, own = Namer(query, (atom.name for atom in query.occurrences)).fresh("joined"), frozenset(query.joined)
     types = {v: column for atom in query.atoms for v, column in zip(atom.variables, atom.columns, strict=True)}
-    aggregates = tuple(
-        replace(a, lifts=tuple(Lift(name, lift.expr) for lift in a.lifts)) for a in query.aggregates
+    beside = tuple(atom for atom in query.atoms if atom.given is not None)
+    negated = tuple(atom for atom in query.negated if not own.issuperset(atom.variables))
+    filters = tuple(c for c in conditions if own.issuperset(columns_of(c)))
+    across = tuple(c for c in conditions if c not in filters)
+
+    def moved(lift: Lift) -> Lift:
+        return Lift(name, lift.expr) if lift.atom is None and own.issuperset(columns_of(lift.expr)) else lift
+
+    aggregates = tuple(replace(a, lifts=tuple(map(moved, a.lifts))) for a in query.aggregates)
+    spanning = (lift.expr for a in aggregates for lift in a.lifts if lift.atom is None)
+    read = {v for one in (*beside, *negated) for v in one.variables}.union(*map(columns_of, (*across, *spanning)))
+    variables = tuple(v for v in (*query.free, *query.joined) if v in own and (v in query.free or v in read))
+    variables = tuple(dict.fromkeys(variables))
+    columns = tuple(Column(v, types[v].type, types[v].nullable) for v in variables)
+    atom = Atom(name, f"#{query.name}", variables, columns, filters)
+    return Query(query.name, query.free, (atom, *beside), aggregates, across, negated)
+
+
+def _apart(head: Program, names: Namer) -> Program:
+    """The head with names for its views that differ from those of the trace."""
+    views = {view.name: view.name if view.name == RESULT else names.view(view.name) for view in head.views}
+    to = Renaming(views=views)
+    triggers = tuple(
+        replace(t, body=transform(t.body, lambda statement: (renamed(statement, to),))) for t in head.triggers
     )
-    columns = tuple(Column(v, types[v].type, types[v].nullable) for v in query.free)
-    atom = Atom(name, name, query.free, columns, conditions)
-    return Query(query.name, query.free, (atom,), aggregates)
+    return replace(head, views=tuple(replace(v, name=views[v.name]) for v in head.views), triggers=triggers)
+
+
+def _beside(query: Query) -> str:
+    """What EXPLAIN adds where the head joins atoms."""
+    names = [atom.name for atom in query.atoms if atom.given is not None]
+    return f"; {', '.join(names)} by deltas over the derivations" if names else ""
 
 
 def _placed(query: Query, order: tuple[str, ...]) -> tuple[str, ...]:
@@ -188,5 +244,5 @@ STRATEGY = Strategy(
     plan,
     bags=_bags,
     properties=frozenset({PROPERTY}),
-    kinds=frozenset({NEGATED}),
+    kinds=EVERY_KIND,
 )
