@@ -39,10 +39,11 @@ def enumerates_rows(request: Request) -> str | None:
 
 def _beats_view_tree(request: Request) -> bool:
     """True if rows are enumerated, and a view tree would take more than O(1) for an update, which changes few of them:
-    neither keys nor the hierarchy of the query allow O(1)."""
+    neither keys nor the hierarchy of the query allow O(1). A view tree with optional or negated atoms holds its
+    result."""
     kind = request.kind
     enumerated = request.block.kind == "bag" or request.is_distinct
-    return enumerated and not (kind.q_hierarchical or kind.q_hierarchical_under_keys)
+    return enumerated and (bool(request.kinds) or not (kind.q_hierarchical or kind.q_hierarchical_under_keys))
 
 
 def _has_tree(request: Request, counted: bool, extended: bool = False) -> bool:
