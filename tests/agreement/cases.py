@@ -47,6 +47,9 @@ SHAPES: dict[str, Shape] = {
     "a self join": Shape((R,), "r AS p JOIN r AS q ON p.b = q.a"),
     "a condition across tables": Shape((R, S), "r AS p JOIN s AS q ON p.b = q.b WHERE p.a < q.c OR p.x <> q.x"),
     "an inequality join": Shape((R, S), "r AS p, s AS q WHERE p.b < q.b"),
+    "a band": Shape((R, S), "r AS p JOIN s AS q ON q.b BETWEEN p.b - 1 AND p.b + 1"),
+    "values apart": Shape((R, S), "r AS p JOIN s AS q ON p.b = q.b AND (p.x - q.x > 1 OR q.x - p.x > 1)"),
+    "a chain of inequalities": Shape((R, S, T), "r AS p, s, t AS q WHERE p.b < s.b AND s.c >= q.c"),
     "a product": Shape((R, S), "r AS p CROSS JOIN s AS q"),
     "a join on a key": Shape((R, KEYED), "r AS p JOIN keyed AS q USING (b)"),
     "a join over Z": Shape((TRUSTED, S), "trusted AS p JOIN s AS q USING (b)"),
@@ -61,7 +64,7 @@ def _by(end: str, value: str, by: str) -> Text:
 
 PAYLOADS: dict[str, tuple[str | Text, ...]] = {
     "counts": ("COUNT(*)", "COUNT(p.x)", Text("COUNT(p.x, q.w)", f"COUNT({_BOTH})")),
-    "integers": ("SUM(p.x)", "SUM(p.x * q.x)", "AVG(q.x)", "SUM(p.x + q.x)"),
+    "integers": ("SUM(p.x)", "SUM(p.x * q.x)", "AVG(q.x)", "SUM(p.x + q.x)", "SUM(q.x - p.x)"),
     "decimals": ("SUM(q.y)", "SUM(p.y * q.y)", _AVERAGE),
     "doubles": ("SUM(p.z)", "SUM(p.z * q.z)", "AVG(q.z)"),
     "extremes": ("MIN(p.x)", "MAX(q.y)", "MIN(q.z)", "MAX(p.w)", "BIT_OR(p.x)", _by("MAX", "q.w", "q.z")),

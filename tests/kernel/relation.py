@@ -43,6 +43,14 @@ from freshviews.kernel.hash.table import (
 from freshviews.kernel.memory.mem import add_wrapping, allocate, load, load32, release, store
 from freshviews.kernel.ordered.folds import ordered_fold_at, ordered_refold
 from freshviews.kernel.ordered.index import KINDS, new_ordered, ordered_insert, ordered_remove
+from freshviews.kernel.ordered.sums import (
+    describe_sums,
+    header_words,
+    summed_insert,
+    summed_remove,
+    summed_update,
+    words_of_sum,
+)
 from tests.kernel.words import words_at
 
 Key = tuple[int, ...]
@@ -53,6 +61,7 @@ class Relation:
     """A table ``t`` with its indexes and ordered index, and ``model``: payload by key, none of them zero.
 
     With ``digests``, indexes on all positions but one keep them. A fold is its kind and the address of its function.
+    ``sums`` are the sizes of the first components, which are summed.
     """
 
     def __init__(
@@ -64,9 +73,12 @@ class Relation:
         journal: bool = False,
         digests: bool = False,
         folds: tuple[tuple[int, int], ...] = (),
+        sums: tuple[int, ...] = (),
     ) -> None:
         self.folds = folds
-        self.t = new_table(key, payload, len(indexes), int(ordered is not None) + len(folds), int(journal))
+        self.sums = sums
+        words_in_row = int(ordered is not None) + len(folds) + sum(map(words_of_sum, sums))
+        self.t = new_table(key, payload, len(indexes), words_in_row, int(journal))
         self.positions = indexes
         self.indexes = []
         self.digests = digests
@@ -80,12 +92,14 @@ class Relation:
             self.indexes.append(add_index(self.t, words, len(positions), 1 + self.digested[-1]))
             release(words)
         kinds = ordered if isinstance(ordered, tuple) else () if ordered is None else (ordered,)
-        self.ordered = new_ordered(self.t, len(kinds), len(folds)) if kinds else 0
+        self.ordered = new_ordered(self.t, len(kinds), len(folds), header_words(sums)) if kinds else 0
         for i, kind in enumerate(kinds):
             store(self.ordered, KINDS + i, kind)
         for f, (fold, function) in enumerate(folds):
             store(ordered_fold_at(self.ordered, self.t, f), KIND, fold)
             store(ordered_fold_at(self.ordered, self.t, f), FUNCTION, function)
+        if sums:
+            describe_sums(self.ordered, self.t, [key + sum(sums[:f]) for f in range(len(sums))], sums)
         store(self.t, JOURNALING, int(journal))
         self.model: dict[Key, Payload] = {}
         self.before: dict[Key, Payload] = {}
@@ -108,10 +122,13 @@ class Relation:
         touch(t, row)
         for i, word in enumerate(new):
             store(row + 8 * load(t, KEY), i, word)
+        insert, remove = (summed_insert, summed_remove) if self.sums else (ordered_insert, ordered_remove)
         if self.ordered and absent and new != zero:
-            ordered_insert(self.ordered, t, row_number(t, row))
+            insert(self.ordered, t, row_number(t, row))
         if new == zero and self.ordered and not absent:
-            ordered_remove(self.ordered, t, row_number(t, row))
+            remove(self.ordered, t, row_number(t, row))
+        if self.sums and new != zero and not absent:
+            summed_update(self.ordered, t, row_number(t, row))
         if self.folds and absent != (new == zero):
             ordered_refold(self.ordered, t, row_number(t, row))
         if changed is not None:
@@ -205,9 +222,10 @@ def relation(
     journal: bool = False,
     digests: bool = False,
     folds: tuple[tuple[int, int], ...] = (),
+    sums: tuple[int, ...] = (),
 ) -> Iterator[Relation]:
     """A Relation whose memory is given back at the end."""
-    made = Relation(key, payload, indexes, ordered, journal, digests, folds)
+    made = Relation(key, payload, indexes, ordered, journal, digests, folds, sums)
     try:
         yield made
     finally:

@@ -14,6 +14,7 @@ from freshviews.program.reference.scalars import encode
 from freshviews.program.results import Enumerated, Held
 from freshviews.program.statements import (
     Add,
+    Bound,
     Changed,
     Emit,
     If,
@@ -21,6 +22,9 @@ from freshviews.program.statements import (
     Let,
     Lookup,
     Loop,
+    Range,
+    RangeLoop,
+    RangeSum,
     Scan,
     Smaller,
     Statement,
@@ -284,3 +288,35 @@ def test_triggers_of_one_relation_run_one_after_the_other_over_the_batch() -> No
     state = State(replace(base, triggers=(*base.triggers, second)))
     state.apply("R", [({"a": 1, "b": 2}, 1), ({"a": 2, "b": 3}, 1)])
     assert state.views["W"] == {(): (1,)}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "inside"),
+    [
+        (None, None, {1, 3, 5}),
+        (Bound("b"), None, {3, 5}),
+        (Bound("b", True), None, {5}),
+        (None, Bound("b"), {1, 3}),
+        (None, Bound("b", True), {1}),
+        (Bound("a"), Bound("b", True), {1}),
+        (Bound("b", True), Bound("a"), set()),
+    ],
+)
+def test_a_range_has_the_rows_between_its_bounds_and_no_null(
+    low: Bound | None, high: Bound | None, inside: set[int]
+) -> None:
+    rows = View("P", ("g", "x"), COUNT, ordered=(Order(BIGINT),), sums=("count",))
+    total = Monomial((ComponentOf("u", "count"),))
+    made = program(
+        Sum("u", COUNT, (RangeSum("u", Range("P", ("a",), low, high), 2),), (Add("V", ("a",), ("count",), (total,)),)),
+        RangeLoop(Range("P", ("a",), low, high), ("x",), "p", (Add("W", ("x",), ("count",), ONE),)),
+        views=(rows, view("V", "x"), view("W", "x")),
+    )
+    state = State(made)
+    stored = {1: 10, 3: 20, 5: 40, NULL: 80}
+    state.views["P"].update({(a, x): (n,) for x, n in stored.items() for a in (1, 2)})
+    state.apply("R", [({"a": 1, "b": 3}, 1)])
+    assert state.views["V"] == ({(1,): (2 * sum(stored[x] for x in inside),)} if inside else {})
+    assert state.views["W"] == {(x,): (1,) for x in inside}
+    state.apply("R", [({"a": 1, "b": NULL}, 1)])
+    assert low is high is None or set(state.views["W"]) == {(x,) for x in inside}

@@ -14,6 +14,7 @@ from freshviews.program.program import Parameter, Program, Trigger
 from freshviews.program.results import Enumerated, Held
 from freshviews.program.statements import (
     Add,
+    Bound,
     Changed,
     Emit,
     If,
@@ -21,6 +22,9 @@ from freshviews.program.statements import (
     Let,
     Lookup,
     Loop,
+    Range,
+    RangeLoop,
+    RangeSum,
     Scan,
     Smaller,
     Statement,
@@ -42,6 +46,7 @@ PROGRAM = Program(
         View("S", ("b", "c"), (COUNT,), ((0,), (1,))),
         View("T", ("c", "a"), (COUNT, SUM_X), ((1,),)),
         View("D", ("a", "x"), (COUNT,), ordered=(Order(BIGINT),)),
+        View("P", ("a", "x"), (COUNT,), ordered=(Order(BIGINT),), sums=("count",)),
         View("Q", ("a",), (COUNT, SUM_X), journal=True),
         View("N", (), (COUNT,)),
     ),
@@ -121,6 +126,18 @@ def slice_of_t(*body: Statement) -> Loop:
         (Scan("Q", (SET, "a"), "sum_x", "D", ("a",), "min"), "Q[set, a].sum_x = min of D[a]"),
         (Let(SET, Literal(1, BIGINT)), "let set = 1"),
         (
+            Sum("u", (COUNT,), (RangeSum("u", Range("P", ("a",), Bound("b", True), Bound("c"))),), ()),
+            "u = sum:\n    u += P[a, b < x <= c]\nif u:",
+        ),
+        (
+            Sum("u", (COUNT,), (RangeSum("u", Range("P", ("a",), None, Bound("c")), -1),), ()),
+            "u = sum:\n    u -= P[a, x <= c]\nif u:",
+        ),
+        (
+            RangeLoop(Range("P", ("a",), Bound("c")), ("b",), "p", (Emit(("b",), (M,)),)),
+            "for b, p in P[a, c <= x]:\n    emit (b) * m",
+        ),
+        (
             Add("D", ("a", "x"), ("count",), (M,), FIRST, FIRST, FIRST, "r"),
             "D[a, x] += m\n    then, as r:\n        for b, c, d in 5 to 8 of D, as r grows by m:\n            N[] += d",
         ),
@@ -141,6 +158,7 @@ def test_a_view_prints_its_key_payload_and_indexes() -> None:
         "S(b, c) -> count  by [b], [c]",
         "T(c, a) -> count, sum_x  by [a]",
         "D(a, x) -> count  ordered by x",
+        "P(a, x) -> count  ordered by x  summed by count",
         "Q(a) -> count, sum_x  journal",
         "N() -> count",
     ]

@@ -25,6 +25,9 @@ from freshviews.program.statements import (
     Lookup,
     Loop,
     Perform,
+    Range,
+    RangeLoop,
+    RangeSum,
     Scan,
     Smaller,
     Statement,
@@ -241,6 +244,16 @@ class _Check:
                     assert alias in rows and grown in variables and 0 <= first <= last
                     assert variables.isdisjoint((*key, change)), "a Top binds new variables"
                     self.body(inner, variables | {*key, change}, rows, open_views)
+                case RangeSum(alias, place):
+                    self.range(place, variables)
+                    view = self.program.view(place.view)
+                    assert all(c in view.components and c.name in view.sums for c in rows[alias])
+                case RangeLoop(place, key, alias, inner):
+                    self.range(place, variables)
+                    assert variables.isdisjoint(key) and len(key) == len(self.program.view(place.view).ordered)
+                    self.row(alias, variables | set(key), rows)
+                    scope = {**rows, alias: self.program.view(place.view).components}
+                    self.body(inner, variables | set(key), scope, open_views | {place.view})
                 case Clear(view):
                     assert view in {one.name for one in self.program.upkeep.scratch} and view not in open_views
                 case Changed(inner):
@@ -253,6 +266,12 @@ class _Check:
                     assert len(row) == len(self.program.free)
                     for component, monomial in zip(self.program.result.emitted, payload, strict=True):
                         self.monomial(monomial, component.ring, variables, rows)
+
+    def range(self, rows: Range, variables: set[str]) -> None:
+        view = self.program.view(rows.view)
+        assert variables.issuperset(rows.variables), f"{rows} has unbound variables"
+        assert view.ordered and len(view.prefix) == len(rows.prefix), f"{rows} is not over the order of its view"
+        assert not (view.ordered[0].descending or view.ordered[0].nulls_last)
 
     def walked(self, cursors: tuple[Cursor, ...]) -> frozenset[str]:
         names = {cursor.trie for cursor in cursors}

@@ -9,6 +9,7 @@ from freshviews.kernel.memory import mem
 from freshviews.kernel.memory import outside as outside_kernel
 from freshviews.kernel.ordered import folds as ordered_folds
 from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.ordered import sums as ordered_sums
 from freshviews.kernel.ordered import threshold, top
 from freshviews.kernel.output import buffer, results
 from freshviews.kernel.output import drain as output
@@ -26,6 +27,7 @@ _MODULES = (
     output,
     ordered,
     ordered_folds,
+    ordered_sums,
     top,
     threshold,
     payload,

@@ -29,6 +29,7 @@ from freshviews.kernel.hash.pending import NEVER
 from freshviews.kernel.memory.mem import allocate, copy_words, jit, load, release, store, store32
 from freshviews.kernel.ordered import index as ordered
 from freshviews.kernel.ordered.folds import ordered_fold_at
+from freshviews.kernel.ordered.sums import PLACE, SIZE, sum_at
 
 _SHAPE = (table.WIDTH, table.KEY, table.PAYLOAD, table.INDEXES, table.ORDERED)
 _KEPT = (table.USED, table.FREE, table.LIVE, table.MASK, table.EPOCH, table.JOURNAL_CAPACITY)
@@ -37,6 +38,7 @@ _INDEX_SHAPE = (index.COUNT, index.ROW_WORD, index.DIGESTED)
 _INDEX_KEPT = (index.WORDS, index.MASK, index.CAPACITY, index.USED, index.FREE, index.LIVE)
 _ORDERED_SHAPE = (ordered.KINDS, ordered.ROW_WORD)
 _ORDERED_KEPT = (ordered.ROOT,)
+_SUM_SHAPE = (PLACE, SIZE)
 _TOP_KEPT = tuple(range(ordered.TOP, ordered.TOP + ordered.TOP_WORDS))
 
 _MOST_ROWS = 2**31 - 1
@@ -88,6 +90,7 @@ def shape_of(t: int) -> tuple[int, ...]:
         words += [load(o, word) for word in _ORDERED_SHAPE]
         words += [load(o, ordered.KINDS + i) for i in range(1, load(o, ordered.WORDS))]
         words += [load(ordered_fold_at(o, t, f), KIND) for f in range(load(o, ordered.FOLDS))]
+        words += [load(sum_at(o, t, f), word) for f in range(load(o, ordered.SUMS)) for word in _SUM_SHAPE]
     return tuple(words)
 
 

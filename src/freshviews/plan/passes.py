@@ -45,6 +45,8 @@ from freshviews.program.statements import (
     Lookup,
     Loop,
     Perform,
+    RangeLoop,
+    RangeSum,
     Scan,
     Smaller,
     Statement,
@@ -218,6 +220,15 @@ class _Walk:
                     turns = times * self.rows[view] / (self.values if bound else 1.0)
                     self.turns += turns
                     self.body(body, turns)
+            case RangeLoop(rows=rows, alias=alias, body=body):
+                self._views[alias] = rows.view
+                if (rows.view, "") in self.filled:
+                    turns = times * self.rows[rows.view] / (self.values if rows.prefix else 1.0)
+                    self.turns += turns
+                    self.body(body, turns)
+            case RangeSum(alias=alias, rows=rows):
+                if (rows.view, "") in self.filled:
+                    self._sums.add(alias)
             case Smaller(left=left, right=right):
                 if {(left.view, left.among), (right.view, right.among)} <= self.filled:
                     self.statement(left, times)

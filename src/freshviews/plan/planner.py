@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
+from freshviews.plan.delta.ranges import with_ranges
 from freshviews.plan.registry import NECESSITIES, PREFERENCES, STRATEGIES
 from freshviews.plan.strategy import Plan, Request, Strategy
 from freshviews.plan.trie.key_order import ROWS
@@ -29,7 +30,7 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     """
     request = request_of(view, block, inputs)
     strategy, reason, note = _choice(request)
-    program = strategy.plan(request)
+    program = with_ranges(strategy.plan(request))
     # The strategies that a note names join ordinary atoms alone.
     if note is not None and not request.kinds:
         program = replace(program, bounds=(*program.bounds, *note(request.query)))

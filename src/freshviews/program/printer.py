@@ -32,6 +32,8 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
         V[a].min_x = min of D[a]                  a scan
         for x, y, d in first 10 of R, as r grows by m: ...     rows that enter the first 10, d times, or leave
         for p, d in S[b, _] by value < c: ...     rows whose value becomes less than c (d is 1), or ceases to be (-1)
+        u += P[g, x < t <= y]                     the sums of the rows of a range, of an ordered view
+        for t, p in P[g, x < t <= y]:             a loop over them
         if changes are wanted:                    Changed
         emit (a, b, c) * m                        a row of the result
         for a, each once, of L_b, and ...         a listing: the union of several sets of values
@@ -66,6 +68,9 @@ from freshviews.program.statements import (
     Lookup,
     Loop,
     Perform,
+    Range,
+    RangeLoop,
+    RangeSum,
     Scan,
     Smaller,
     Statement,
@@ -155,6 +160,8 @@ def _view(view: View) -> str:
         notes.append("folded by " + ", ".join(view.folds))
     if view.running is not None:
         notes.append(str(view.running))
+    if view.sums:
+        notes.append("summed by " + ", ".join(view.sums))
     if view.journal:
         notes.append("journal")
     return "  ".join([text, *notes])
@@ -303,6 +310,13 @@ class _Printer:
                 yield from self.block(f"if {alias}:", then, scope)
             case Into(alias, payload):
                 yield f"{alias} += {self.payload(rows[alias], rows[alias], payload, rows)}"
+            case RangeSum(alias, place, coefficient):
+                sign = {1: "+= ", -1: "-= "}.get(coefficient, f"+= {coefficient} * ")
+                yield f"{alias} {sign}{self.range(place)}"
+            case RangeLoop(place, key, alias, body):
+                self.held[alias] = place.view
+                scope = {**rows, alias: self.views[place.view]}
+                yield from self.block(f"for {', '.join([*key, alias])} in {self.range(place)}:", body, scope)
             case Add(view, key, components, payload, appear, vanish, stay, alias):
                 yield f"{view}[{_at(key)}] += {self.payload(self.views[view], components, payload, rows)}"
                 if alias:
@@ -344,6 +358,15 @@ class _Printer:
         place = _slice(loop.view, loop.key, loop.bound, loop.among)
         head = f"for {', '.join([*bound, loop.alias])} in {place}{' or default' if loop.optional else ''}:"
         return self.block(head, loop.body, {**rows, loop.alias: self.views[loop.view]})
+
+    def range(self, rows: Range) -> str:
+        """The rows of a range, with the name of the bounded column between its bounds."""
+        text = self.keys[rows.view][len(rows.prefix)]
+        if rows.low is not None:
+            text = f"{_name(rows.low.variable)} {'<' if rows.low.strict else '<='} {text}"
+        if rows.high is not None:
+            text = f"{text} {'<' if rows.high.strict else '<='} {_name(rows.high.variable)}"
+        return f"{rows.view}[{', '.join([*map(_name, rows.prefix), text])}]"
 
     def payload(
         self, known: tuple[str, ...], given: tuple[str, ...], payload: tuple[Monomial, ...], rows: Names

@@ -12,6 +12,7 @@ from freshviews.program.statements import (
     Add,
     Balance,
     Body,
+    Bound,
     Changed,
     Clear,
     Cross,
@@ -27,6 +28,9 @@ from freshviews.program.statements import (
     Lookup,
     Loop,
     Perform,
+    Range,
+    RangeLoop,
+    RangeSum,
     Scan,
     Smaller,
     Statement,
@@ -110,6 +114,12 @@ class Renaming:
     def cursor(self, cursor: Cursor) -> Cursor:
         return Cursor(self.tries.get(cursor.trie, cursor.trie), self.key(cursor.key), self.alias(cursor.alias))
 
+    def bound(self, bound: Bound | None) -> Bound | None:
+        return None if bound is None else replace(bound, variable=self.variable(bound.variable))
+
+    def range(self, rows: Range) -> Range:
+        return Range(self.view(rows.view), self.key(rows.prefix), self.bound(rows.low), self.bound(rows.high))
+
     def payload(self, payload: tuple[Monomial, ...]) -> tuple[Monomial, ...]:
         return tuple(replace(one, factors=tuple(map(self._factor, one.factors))) for one in payload)
 
@@ -128,6 +138,10 @@ def renamed(statement: Statement, to: Renaming) -> Statement:
             return replace(statement, condition=to.expression(condition))
         case Lookup(view, key, alias) | Loop(view, key, alias=alias):
             return replace(statement, view=to.view(view), key=to.key(key), alias=to.alias(alias))
+        case RangeSum(alias, rows):
+            return replace(statement, alias=to.alias(alias), rows=to.range(rows))
+        case RangeLoop(rows, key, alias):
+            return replace(statement, rows=to.range(rows), key=to.key(key), alias=to.alias(alias))
         case Leap(cursors):
             return replace(statement, cursors=tuple(map(to.cursor, cursors)))
         case Exists(view, key) | Balance(view, key):

@@ -306,6 +306,57 @@ class Cross:
     body: tuple[Statement, ...]
 
 
+@dataclass(frozen=True)
+class Bound:
+    """A bound of a range: the value of a variable, left out if ``strict``."""
+
+    variable: str
+    strict: bool = False
+
+
+@dataclass(frozen=True)
+class Range:
+    """The rows of an ordered view whose key begins with the values of ``prefix``, and whose next column lies between
+    two bounds, or on one side of one.
+
+    ``prefix`` has a variable for each column that is not ordered. NULL lies in no range, and a range with a bound that
+    is NULL is empty.
+    """
+
+    view: str
+    prefix: tuple[str, ...]
+    low: Bound | None = None
+    high: Bound | None = None
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """The variables that it reads."""
+        return (*self.prefix, *(one.variable for one in (self.low, self.high) if one is not None))
+
+
+@dataclass(frozen=True)
+class RangeSum:
+    """Adds the payloads of the rows of a range to the Sum ``alias``, ``coefficient`` times.
+
+    Each component of the Sum has the name of one that the view sums.
+    """
+
+    alias: str
+    rows: Range
+    coefficient: int = 1
+
+
+@dataclass(frozen=True)
+class RangeLoop:
+    """Runs the body for each row of a range, in order. ``key`` names the variables that it binds, to the ordered
+    columns."""
+
+    rows: Range
+    key: tuple[str, ...]
+    alias: str
+    body: tuple[Statement, ...]
+
+
 Statement = (
     Let
     | If
@@ -325,6 +376,8 @@ Statement = (
     | Scan
     | Top
     | Cross
+    | RangeSum
+    | RangeLoop
     | Clear
     | Changed
     | Emit

@@ -30,6 +30,8 @@ from freshviews.program.statements import (
     Lookup,
     Loop,
     Perform,
+    RangeLoop,
+    RangeSum,
     Scan,
     Smaller,
     Statement,
@@ -75,7 +77,7 @@ class Uses(NamedTuple):
 def bodies(statement: Statement) -> tuple[Body, ...]:
     """The bodies of a statement. Those of a Smaller are its two loops, each a body of one statement."""
     match statement:
-        case If() | Loop() | Changed() | Exists() | Tally() | Leap() | Top() | Cross():
+        case If() | Loop() | RangeLoop() | Changed() | Exists() | Tally() | Leap() | Top() | Cross():
             return (statement.body,)
         case Lookup(body=body, otherwise=otherwise):
             return (body, otherwise)
@@ -87,7 +89,7 @@ def bodies(statement: Statement) -> tuple[Body, ...]:
             return (body, then)
         case Add(appear=appear, vanish=vanish, stay=stay):
             return (appear, vanish, stay)
-        case Let() | Into() | Balance() | Perform() | Scan() | Clear() | Emit():
+        case Let() | Into() | RangeSum() | Balance() | Perform() | Scan() | Clear() | Emit():
             return ()
         case _:
             assert_never(statement)
@@ -106,6 +108,10 @@ def uses(statement: Statement) -> Uses:
             given = tuple(key[i] for i in bound)
             opened = tuple(v for i, v in enumerate(key) if i not in bound)
             return Uses(_variables(given), binds=opened, rows=(alias,), views=(view,))
+        case RangeSum(rows=place):
+            return Uses(_variables(place.variables), views=(place.view,))
+        case RangeLoop(place, key, alias):
+            return Uses(_variables(place.variables), binds=key, rows=(alias,), views=(place.view,))
         case Leap(cursors):
             given = tuple(v for cursor in cursors for v in cursor.key[:-1])
             rows = tuple(cursor.alias for cursor in cursors if cursor.alias)
@@ -175,7 +181,7 @@ def visit(body: Body) -> Iterator[Statement]:
 def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Statement:
     """The statement, each body directly in it replaced by ``change`` of it. A Smaller needs a Loop on each side."""
     match statement:
-        case If() | Loop() | Leap() | Changed() | Exists() | Tally() | Top() | Cross():
+        case If() | Loop() | RangeLoop() | Leap() | Changed() | Exists() | Tally() | Top() | Cross():
             return replace(statement, body=change(statement.body))
         case Lookup(body=body, otherwise=otherwise):
             return replace(statement, body=change(body), otherwise=change(otherwise))
@@ -190,7 +196,7 @@ def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Stateme
             return replace(statement, body=change(body), then=change(then))
         case Add(appear=appear, vanish=vanish, stay=stay):
             return replace(statement, appear=change(appear), vanish=change(vanish), stay=change(stay))
-        case Let() | Into() | Balance() | Perform() | Scan() | Clear() | Emit():
+        case Let() | Into() | RangeSum() | Balance() | Perform() | Scan() | Clear() | Emit():
             return statement
         case _:
             assert_never(statement)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from freshviews.program.payload import Component
 from freshviews.types import SqlType
@@ -53,10 +53,11 @@ class View:
 
     ``indexes`` are tuples of key positions that loops bind. ``ordered``: the orders of the last key columns, one each;
     the view keeps its rows in these orders within the rest of the key. ``folds``: kinds of Scan over the last key
-    column, which the view maintains in the subtrees of that order. ``journal``: the view records old payloads during a
-    batch, from which its change is read. ``tally`` names the last component if it does not count for a row's presence:
-    a row is absent if all other components are zero. ``running``: the values by which Cross selects rows.
-    ``definition`` is for EXPLAIN.
+    column, which the view maintains in the subtrees of that order. ``sums``: components of which the view maintains the
+    sums of these subtrees, for RangeSum; the order is then ascending, with NULL first. ``journal``: the view records
+    old payloads during a batch, from which its change is read. ``tally`` names the last component if it does not count
+    for a row's presence: a row is absent if all other components are zero. ``running``: the values by which Cross
+    selects rows. ``definition`` is for EXPLAIN.
     """
 
     name: str
@@ -65,6 +66,8 @@ class View:
     indexes: tuple[tuple[int, ...], ...] = ()
     ordered: tuple[Order, ...] = ()
     folds: tuple[str, ...] = ()
+    # Printed programs show the sums; the representation stays that of images of older versions.
+    sums: tuple[str, ...] = field(default=(), repr=False)
     journal: bool = False
     definition: str = ""
     subsets: tuple[Subset, ...] = ()
@@ -81,6 +84,11 @@ class View:
                 return first + subset.indexes.index(bound)
             first += len(subset.indexes)
         raise ValueError(f"view {self.name} has no subset {among}")
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """The key before the columns that are ordered."""
+        return self.key[: len(self.key) - len(self.ordered)]
 
     def component(self, name: str) -> Component:
         return next(c for c in self.components if c.name == name)

@@ -99,10 +99,11 @@ def _write_branches(context: Context, statement: Add, view: View, row: str, befo
         with context.block(f"elif {before}:"):
             _write_order(context, view, row, "insert", statement.key)
             context.body(statement.appear)
-    if statement.stay or view.running is not None:
+    if statement.stay or view.sums or view.running is not None:
         with context.block(f"elif not {before}:"):
             if view.running is not None:
                 _write_order(context, view, row, "change", statement.key)
+            _write_sums(context, view, row)
             context.body(statement.stay)
 
 
@@ -115,6 +116,9 @@ def _write_once(context: Context, view: View, row: str, before: str, body: Body)
             _write_order(context, view, row, "remove", view.key)
         with context.block(f"if {before} and not {after}:"):
             _write_order(context, view, row, "insert", view.key)
+    if view.sums:
+        with context.block(f"if not {before} and not {after}:"):
+            _write_sums(context, view, row)
     with context.block(f"if not ({before} and {after}):"):
         context.body(body)
     with context.block(f"if {after}:"):
@@ -133,10 +137,22 @@ def _write_order(context: Context, view: View, row: str, action: str, key: tuple
             arguments += f", {group}"
         context.line(f"threshold_{action}({arguments})")
     elif view.ordered:
-        place = f"load(load({table}, ORDERED_LIST), 0), {table}, row_number({table}, {row})"
-        context.line(f"ordered_{action}({place})")
+        place = _place(context, view, row)
+        context.line(f"{'summed' if view.sums else 'ordered'}_{action}({place})")
         if view.folds:
             context.line(f"ordered_refold({place})")
+
+
+def _write_sums(context: Context, view: View, row: str) -> None:
+    """Bring the sums of ranges up to date with the payload of a row that stays; nothing where the view has none."""
+    if view.sums:
+        context.line(f"summed_update({_place(context, view, row)})")
+
+
+def _place(context: Context, view: View, row: str) -> str:
+    """The row's place in the order of its view, as arguments."""
+    table = context.table(view.name)
+    return f"load(load({table}, ORDERED_LIST), 0), {table}, row_number({table}, {row})"
 
 
 def _write_scratch_add(context: Context, statement: Add, view: View) -> None:

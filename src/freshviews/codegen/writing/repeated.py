@@ -29,6 +29,8 @@ from freshviews.program.statements import (
     Lookup,
     Loop,
     Perform,
+    RangeLoop,
+    RangeSum,
     Smaller,
     Statement,
     Sum,
@@ -39,6 +41,7 @@ LONG = 100
 """Most lookups, loops and additions of a function that inlines them; in longer functions they are calls."""
 _SHORT = 30
 """Most lookups, loops and additions of a trigger whose repeated bodies are written out."""
+_WORK = Lookup | Loop | RangeLoop | RangeSum | Add | Exists | Enter | Leave
 _LEAST = 4
 """Fewest lookups, loops and additions of a body that becomes a function."""
 
@@ -55,7 +58,7 @@ class Name:
 
 def size(body: Body, repeated: frozenset[Body]) -> int:
     """Lookups, loops and additions that are written where the body is, and not in functions of repeated bodies."""
-    return sum(isinstance(s, Lookup | Loop | Add) for s in _written(body, repeated))
+    return sum(isinstance(s, Lookup | Loop | RangeLoop | RangeSum | Add) for s in _written(body, repeated))
 
 
 def repeated_in(program: Program) -> frozenset[Body]:
@@ -72,7 +75,7 @@ def repeated_in(program: Program) -> frozenset[Body]:
 
     if program.balancing is None:
         for trigger in program.triggers:
-            if sum(isinstance(s, Lookup | Loop | Add) for s in visit(trigger.body)) > _SHORT:
+            if size(trigger.body, frozenset()) > _SHORT:
                 count(trigger.body)
     return frozenset(body for body, n in times.items() if n > 1 and _is_closed(body))
 
@@ -151,7 +154,7 @@ def _inner(body: Body) -> Iterator[Body]:
 
 
 def _weight(body: Body) -> int:
-    return sum(isinstance(s, Lookup | Loop | Add | Exists | Enter | Leave) for s in visit(body))
+    return sum(isinstance(s, _WORK) for s in visit(body))
 
 
 def _written(body: Body, apart: frozenset[Body]) -> Iterator[Statement]:
@@ -166,7 +169,7 @@ def _written(body: Body, apart: frozenset[Body]) -> Iterator[Statement]:
 def _is_closed(body: Body) -> bool:
     """Whether it adds to no Sum outside."""
     sums = {s.alias for s in visit(body) if isinstance(s, Sum)}
-    return all(s.alias in sums for s in visit(body) if isinstance(s, Into)) and not any(
+    return all(s.alias in sums for s in visit(body) if isinstance(s, Into | RangeSum)) and not any(
         isinstance(s, Balance | Perform) for s in visit(body)
     )
 

@@ -11,7 +11,13 @@ from freshviews.codegen.writing.appending import with_pending
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.leapfrog import write_leap
 from freshviews.codegen.writing.loops import write_exists, write_lookup, write_loop, write_smaller
-from freshviews.codegen.writing.ordered import write_cross, write_scan, write_top
+from freshviews.codegen.writing.ordered import (
+    write_cross,
+    write_range_loop,
+    write_range_sum,
+    write_scan,
+    write_top,
+)
 from freshviews.codegen.writing.payloads import write_emit, write_into
 from freshviews.codegen.writing.rebalancing import write_balance, write_perform
 from freshviews.codegen.writing.repeated import after_lets, write_call
@@ -36,6 +42,8 @@ from freshviews.program.statements import (
     Lookup,
     Loop,
     Perform,
+    RangeLoop,
+    RangeSum,
     Scan,
     Smaller,
     Statement,
@@ -126,6 +134,10 @@ def write_statement(statement: Statement, context: Context, before: Statement | 
             write_scan(context, statement)
         case Top():
             write_top(context, statement)
+        case RangeSum():
+            write_range_sum(context, statement)
+        case RangeLoop():
+            write_range_loop(context, statement)
         case Balance():
             just_added = isinstance(before, Add) and (before.view, before.key) == (statement.view, statement.key)
             write_balance(context, statement, context.target(statement.view) if just_added else "")

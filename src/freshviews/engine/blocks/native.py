@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from freshviews.codegen.layout import row_layout
+from freshviews.codegen.layout import row_layout, words_of
 from freshviews.engine.codes.code_batch import Codes
 from freshviews.engine.codes.words import address, words_in
 from freshviews.kernel.btree import folds
@@ -14,6 +14,7 @@ from freshviews.kernel.memory import mem
 from freshviews.kernel.ordered import index as ordered
 from freshviews.kernel.ordered import threshold
 from freshviews.kernel.ordered.folds import ordered_fold_at
+from freshviews.kernel.ordered.sums import describe_sums, header_words, words_of_sum
 from freshviews.program.views import Order, View
 
 _FOLDS = {"bit_and": folds.BIT_AND, "bit_or": folds.BIT_OR, "min": folds.LEAST, "max": folds.GREATEST}
@@ -49,9 +50,9 @@ def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) ->
     """The handle of an empty table for a view, with its indexes; those on ``digested`` positions keep digests."""
     layout = row_layout(view)
     of_all = len(view.indexes) + sum(len(subset.indexes) for subset in view.subsets)
-    handle: int = table.new_table(
-        layout.key, layout.payload, of_all, int(bool(view.ordered)) + _fold_words(view), int(view.journal)
-    )
+    sizes = [words_of(view.component(name)) for name in view.sums]
+    in_order = int(bool(view.ordered)) + _fold_words(view) + sum(map(words_of_sum, sizes))
+    handle: int = table.new_table(layout.key, layout.payload, of_all, in_order, int(view.journal))
     for positions in view.indexes:
         words = np.array(positions or (0,), np.int64)
         left_over = set(range(len(view.key))).difference(positions) if positions in digested else {-1}
@@ -61,7 +62,7 @@ def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) ->
             words = np.array(positions or (0,), np.int64)
             table.add_subset_index(handle, address(words), len(positions))
     if view.ordered:
-        index = ordered.new_ordered(handle, len(view.ordered), _fold_words(view))
+        index = ordered.new_ordered(handle, len(view.ordered), _fold_words(view), header_words(sizes))
         for i, order in enumerate(view.ordered):
             mem.store(index, ordered.KINDS + i, _kind(order))
         for f, fold in enumerate(view.folds):
@@ -69,4 +70,6 @@ def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) ->
         if view.running is not None:
             mem.store(index, ordered.TOP + threshold.VALUE, _VALUES[view.running.value])
             mem.store(index, ordered.TOP + threshold.NULLABLE, int(view.running.nullable))
+        if sizes:
+            describe_sums(index, handle, [layout.offsets[name] for name in view.sums], sizes)
     return handle

@@ -2,7 +2,7 @@
 
 A table has a header, an array of rows, and slots that lead from a hash to a row number::
 
-    row    key ... | payload ... | a word per index | a word per ordered index and fold | stamp
+    row    key ... | payload ... | a word per index | ordered index, folds, sums | stamp
     slot   hash << 32 | number + 1
 
 An index leads from part of the key to a group, and a group to the numbers of its rows::

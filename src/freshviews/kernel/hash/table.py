@@ -94,8 +94,8 @@ FULL = 25
 def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) -> int:
     """Handle of an empty table; ``add_index`` and ``ordered.index`` fill its lists of indexes.
 
-    ``ordered`` counts words of a row: one per ordered index, and one per fold of it. ``stamped`` is 1 if the table may
-    keep a journal.
+    ``ordered`` counts words of a row: one per ordered index, those of its folds and of its sums. ``stamped`` is
+    1 if the table may keep a journal.
     """
     t = allocate(HEADER)
     width = key + payload + indexes + ordered + stamped

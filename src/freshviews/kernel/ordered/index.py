@@ -52,8 +52,10 @@ TOP = 4  # words of ``kernel.ordered.top``, or of ``kernel.ordered.threshold``
 TOP_WORDS = 10
 WORDS = TOP + TOP_WORDS  # how many of the last key words have kinds
 FOLDS = WORDS + 1  # number of folds of the last key word
-KINDS = FOLDS + 1  # the kind of each of the last words; then room for the prefix of a search
-# After the prefix, which has room for a whole key, come descriptions of the folds: see folds.py.
+SUMS = FOLDS + 1  # number of components that are summed
+KINDS = SUMS + 1  # the kind of each of the last words; then room for the prefix of a search
+# After the prefix, which has room for a whole key, come descriptions of the folds, then those of the sums with room
+# for a total of each: see folds.py and sums.py.
 
 # A kind is one of these, with flags.
 INTEGER_ORDER = 0
@@ -66,14 +68,15 @@ _MAGNITUDE = 2**63 - 1
 
 
 @jit
-def new_ordered(t: int, words: int, folds: int = 0) -> int:
+def new_ordered(t: int, words: int, folds: int = 0, extra: int = 0) -> int:
     """Handle of an empty ordered index, added to the list of an empty table; 0 without memory.
 
     The last ``words`` key words have kinds. The caller stores the kinds at KINDS, and descriptions of the folds, before
-    the first row. The table was made with room for the index, and has all its secondary indexes already.
+    the first row. The table was made with room for the index, and has all its secondary indexes already. The header
+    ends with ``extra`` words, for sums.
     """
     n = load(t, ORDERED)
-    o = allocate(KINDS + words + load(t, KEY) + folds * FOLD_WORDS)
+    o = allocate(KINDS + words + load(t, KEY) + folds * FOLD_WORDS + extra)
     if o == 0:
         return 0
     store(o, WORDS, words)

@@ -1,3 +1,4 @@
-"""Strategies that propagate deltas: first order, higher order, change propagation, view trees."""
+"""Strategies that propagate deltas: first order, higher order, change propagation, view trees; and range sums in the
+place of their loops, with the conditions (``bounds``) and lifts (``products``) that allow it."""
 
-__all__ = ["change_propagation", "first_order", "higher_order", "nest", "view_tree"]
+__all__ = ["bounds", "change_propagation", "first_order", "higher_order", "nest", "products", "ranges", "view_tree"]

@@ -21,7 +21,7 @@ from typing import assert_never
 from freshviews.program.payload import COUNT, MULTIPLICITY
 from freshviews.program.reference.balances import Balances
 from freshviews.program.reference.listing import listed
-from freshviews.program.reference.ordered_rows import scanned, values, window
+from freshviews.program.reference.ordered_rows import in_order, is_between, scanned, values, window
 from freshviews.program.reference.payloads import Key, Payload, Scope, ring_of, value_of
 from freshviews.program.reference.scalars import evaluate
 from freshviews.program.reference.tables import Tables
@@ -45,6 +45,9 @@ from freshviews.program.statements import (
     Lookup,
     Loop,
     Perform,
+    Range,
+    RangeLoop,
+    RangeSum,
     Scan,
     Smaller,
     Statement,
@@ -274,6 +277,10 @@ class State(Tables):
                     self._top(statement, scope)
                 case Cross():
                     self._cross(statement, scope)
+                case RangeSum():
+                    self._range_sum(statement, scope)
+                case RangeLoop():
+                    self._range_loop(statement, scope)
                 case Clear(name):
                     self.clear(name)
                 case Changed(inner):
@@ -345,6 +352,38 @@ class State(Tables):
             scope.variables.update((v, NULL) for i, v in enumerate(loop.key) if i not in loop.bound)
             scope.rows[loop.alias] = (components, _default(self.program.view(loop.view)))
             self.run(loop.body, scope)
+
+    def _range_sum(self, statement: RangeSum, scope: Scope) -> None:
+        self.steps += 1
+        view = self.program.view(statement.rows.view)
+        components, payload = scope.rows[statement.alias]
+        ring, places = ring_of(components), [view.components.index(c) for c in components]
+        for key in self._range(statement.rows, scope):
+            own = self.views[view.name][key]
+            payload = ring.add(payload, ring.scale(tuple(own[i] for i in places), statement.coefficient))
+        scope.rows[statement.alias] = (components, payload)
+
+    def _range_loop(self, loop: RangeLoop, scope: Scope) -> None:
+        self.steps += 1
+        view = self.program.view(loop.rows.view)
+        for key in self._range(loop.rows, scope):
+            self.steps += 1
+            scope.variables.update(zip(loop.key, key[len(loop.rows.prefix) :], strict=True))
+            scope.rows[loop.alias] = (view.components, self.views[view.name][key])
+            scope.places[loop.alias] = (view.name, key)
+            self.run(loop.body, scope)
+
+    def _range(self, rows: Range, scope: Scope) -> list[Key]:
+        """The keys of the rows of a range, in order."""
+        view = self.program.view(rows.view)
+        prefix, at = scope.values(rows.prefix), len(rows.prefix)
+        assert len(view.prefix) == at, f"{view.name} is not ordered by the rest of its key"
+        low, high = (
+            None if one is None else (scope.variables[one.variable], one.strict) for one in (rows.low, rows.high)
+        )
+        found = (key for key in self.views[view.name] if key[:at] == prefix)
+        inside = (key for key in found if is_between(key[at], low, high, view.ordered[0], self.dictionary))
+        return in_order(inside, view.ordered, self.dictionary)
 
     def _leap(self, leap: Leap, scope: Scope) -> None:
         found = [self.tries[c.trie][len(c.key) - 1].get(scope.values(c.key[:-1]), []) for c in leap.cursors]

@@ -30,6 +30,25 @@ def in_order(rows: Iterable[Key], orders: tuple[Order, ...], dictionary: Diction
     return found
 
 
+def is_between(
+    code: int,
+    low: tuple[int, bool] | None,
+    high: tuple[int, bool] | None,
+    order: Order,
+    dictionary: Dictionary | None,
+) -> bool:
+    """True if a value lies in a range. A bound is a code, and whether it is left out. NULL is in no range."""
+    if NULL in (code, low and low[0], high and high[0]):
+        return False
+    value = rank(code, order.type, dictionary)
+    for bound, sign in ((low, 1), (high, -1)):
+        if bound is not None:
+            other = rank(bound[0], order.type, dictionary)
+            if (value == other and bound[1]) or (value < other if sign > 0 else value > other):
+                return False
+    return True
+
+
 def scanned(kind: str, rows: Iterable[Key], orders: tuple[Order, ...], dictionary: Dictionary | None) -> int:
     """The value of a Scan over the rows; 0 if there are none."""
     found = in_order(rows, orders, dictionary)

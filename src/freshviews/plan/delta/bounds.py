@@ -1,0 +1,281 @@
+"""Conditions as ranges of one variable: ``a.price - b.price > 1000`` is ``a.price > b.price + 1000``.
+
+A condition over the variable of a stored row and over terms that are known outside is TRUE for the values in a range,
+or in several. A range is bounded by expressions over the terms.
+
+Integer arithmetic is checked: an expression that does not fit its type is an error of the row. A range must not hide
+that, so it comes with *limits*: where the magnitudes of all terms are at most a number, no expression of the condition
+can fail, nor one that bounds the range. For other values the condition itself is evaluated, row by row. Arithmetic of
+doubles rounds; such a condition is no range here. Nor is one over terms that may fail for other reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
+from freshviews.expr.ops import may_fail
+from freshviews.types import BIGINT, BOOLEAN
+
+_TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+_FITS = 2**62
+"""Integers of this magnitude are added without overflow."""
+_WIDEST = 2**60
+_NARROWEST = 2**8
+"""Limits that are tried, the greatest first. With a lesser one, too many values would be beyond it."""
+_LIMITED = {"add_micros": 2**57, "date_add_days": 2**21, "date_diff_days": 2**21}
+"""Greatest magnitude of results and arguments for which operations on dates are additions that do not fail."""
+_SUMS = {"add_int": 1, "sub_int": -1, "add_micros": 1, "date_add_days": 1, "date_diff_days": -1}
+"""Operations that add or subtract, with the sign of the second argument."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """A bound of a range: an expression over outside terms, left out if ``strict``. It is ``base`` and a constant."""
+
+    expr: Expr
+    strict: bool
+    base: Expr | None
+    constant: int = 0
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The values between two bounds, or beyond one."""
+
+    low: Side | None = None
+    high: Side | None = None
+
+    def with_(self, other: Interval) -> Interval | None:
+        """The values in both; None if both have a bound on the same side, of which the greater is not known here."""
+        if (self.low and other.low) or (self.high and other.high):
+            return None
+        return Interval(self.low or other.low, self.high or other.high)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if it has no values, whatever the terms are."""
+        low, high = self.low, self.high
+        if low is None or high is None or low.base != high.base:
+            return False
+        return low.constant > high.constant or (low.constant == high.constant and (low.strict or high.strict))
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges of a variable, with coefficients: a row counts as often as the sum of those of its ranges, which is 1 or
+    0. ``checked``: the terms that are computed with; the magnitude of each must be at most ``limit``."""
+
+    variable: Column
+    parts: tuple[tuple[Interval, int], ...]
+    checked: tuple[Expr, ...] = ()
+    limit: int = _WIDEST
+
+    def with_(self, other: Ranges) -> Ranges | None:
+        """The values in both."""
+        found = []
+        for one, times in self.parts:
+            for two, more in other.parts:
+                both = one.with_(two)
+                if both is None:
+                    return None
+                found.append((both, times * more))
+        return self._joined(other, found)
+
+    def or_(self, other: Ranges) -> Ranges | None:
+        """The values in either: those of the one, those of the other, less those in both."""
+        both = self.with_(other)
+        if both is None:
+            return None
+        return self._joined(other, [*self.parts, *other.parts, *((part, -times) for part, times in both.parts)])
+
+    def _joined(self, other: Ranges, parts: Iterable[tuple[Interval, int]]) -> Ranges:
+        checked = tuple(dict.fromkeys((*self.checked, *other.checked)))
+        left = tuple((part, times) for part, times in parts if not part.is_empty)
+        return replace(self, parts=left, checked=checked, limit=min(self.limit, other.limit))
+
+
+def conjuncts(condition: Expr) -> list[Expr]:
+    """The terms that AND joins."""
+    if isinstance(condition, Call) and condition.op == "and":
+        return [one for arg in condition.args for one in conjuncts(arg)]
+    return [condition]
+
+
+def ranges_of(condition: Expr, opened: frozenset[str]) -> Ranges | None:
+    """The ranges of the one variable among the ``opened`` ones for which a condition is TRUE; None if it has another
+    form."""
+    if not isinstance(condition, Call):
+        return None
+    if condition.op in ("and", "or"):
+        one, other = (ranges_of(arg, opened) for arg in condition.args)
+        if one is None or other is None or one.variable.name != other.variable.name:
+            return None
+        return one.with_(other) if condition.op == "and" else one.or_(other)
+    if condition.op == "not":
+        inner = condition.args[0]
+        name, floats = _comparison(inner)
+        if not name or not isinstance(inner, Call):
+            return None
+        return ranges_of(replace(inner, op=_OPPOSITE[name] + floats), opened)
+    name, floats = _comparison(condition)
+    if not name:
+        return None
+    left, right = condition.args
+    if not opened.intersection(columns_of(left)):
+        name, left, right = _TURNED[name], right, left
+    return _compared(name, left, right, opened, bool(floats))
+
+
+def _comparison(expr: Expr) -> tuple[str, str]:
+    """The name of a comparison, and its suffix if it is one of doubles; empty for another expression."""
+    if not isinstance(expr, Call):
+        return "", ""
+    name, _, suffix = expr.op.partition("_")
+    return (name, f"_{suffix}" if suffix else "") if name in _TURNED and suffix in ("", "float") else ("", "")
+
+
+def _compared(name: str, left: Expr, right: Expr, opened: frozenset[str], floats: bool) -> Ranges | None:
+    """The ranges for ``left name right``, of which the left side has the variable."""
+    if isinstance(left, Column) and not opened.intersection(columns_of(right)) and not may_fail(right):
+        return Ranges(left, _parts(name, right, right, 0)) if left.type.name != "STRING" else None
+    if floats:
+        return None
+    sum_ = _Sum()
+    if not (sum_.add(left, 1) and sum_.add(right, -1)):
+        return None
+    own = [(term, sign) for term, sign in sum_.terms if opened.intersection(columns_of(term))]
+    if len(own) != 1 or not isinstance(own[0][0], Column):
+        return None
+    variable, sign = own[0]
+    assert isinstance(variable, Column)
+    others = [(term, -sign * other) for term, other in sum_.terms if term is not variable]
+    base = _total(others)
+    bound = _shifted(base, -sign * sum_.constant)
+    limit = narrow((left, right, bound))
+    if limit is None:
+        return None
+    # A variable that is compared as it is takes part in no arithmetic.
+    checked: list[Expr] = [term for term, _ in others]
+    if left != variable:
+        checked.append(variable)
+    parts = _parts(name if sign > 0 else _TURNED[name], bound, base, -sign * sum_.constant)
+    return Ranges(variable, parts, tuple(dict.fromkeys(checked)), limit)
+
+
+def _parts(name: str, bound: Expr, base: Expr | None, constant: int) -> tuple[tuple[Interval, int], ...]:
+    """The ranges of the values ``name`` a bound."""
+    above = Interval(low=Side(bound, name in ("gt", "ne"), base, constant))
+    below = Interval(high=Side(bound, name in ("lt", "ne"), base, constant))
+    match name:
+        case "gt" | "ge":
+            return ((above, 1),)
+        case "lt" | "le":
+            return ((below, 1),)
+        case "eq":
+            return ((Interval(above.low, below.high), 1),)
+        case _:
+            return ((below, 1), (above, 1))
+
+
+@dataclass
+class _Sum:
+    """An expression as a sum of terms with signs, and a constant."""
+
+    terms: list[tuple[Expr, int]] = field(default_factory=list)
+    constant: int = 0
+
+    def add(self, expr: Expr, sign: int) -> bool:
+        """Add the terms of an expression; False if it is no sum of terms that cannot fail."""
+        if isinstance(expr, Literal) and isinstance(expr.value, int) and not isinstance(expr.value, bool):
+            self.constant += sign * expr.value
+        elif isinstance(expr, Call) and expr.op in _SUMS:
+            return self.add(expr.args[0], sign) and self.add(expr.args[1], sign * _SUMS[expr.op])
+        elif isinstance(expr, Call) and expr.op == "check_range":
+            return self.add(expr.args[0], sign)
+        elif isinstance(expr, Call) and expr.op == "neg_int":
+            return self.add(expr.args[0], -sign)
+        elif may_fail(expr):
+            return False
+        else:
+            self.terms.append((expr, sign))
+        return True
+
+
+def _total(terms: list[tuple[Expr, int]]) -> Expr | None:
+    """The sum of terms with signs; None if there are none."""
+    total: Expr | None = None
+    for term, sign in sorted(terms, key=lambda one: -one[1]):
+        if total is None:
+            total = term if sign > 0 else Call("neg_int", (term,), BIGINT)
+        else:
+            total = Call("add_int" if sign > 0 else "sub_int", (total, term), BIGINT)
+    return total
+
+
+def _shifted(total: Expr | None, constant: int) -> Expr:
+    """A sum of terms and a constant."""
+    if total is None:
+        return Literal(constant, BIGINT)
+    if constant == 0:
+        return total
+    return Call("add_int" if constant > 0 else "sub_int", (total, Literal(abs(constant), BIGINT)), BIGINT)
+
+
+# Limits
+
+
+def narrow(exprs: Iterable[Expr], most: int = _WIDEST) -> int | None:
+    """The greatest limit, a power of 2 and at most ``most``, of the magnitudes of terms for which none of the
+    expressions fails; None if that is small."""
+    wanted, limit = tuple(exprs), most
+    while limit >= _NARROWEST:
+        if all(_magnitude(expr, limit) is not None for expr in wanted):
+            return limit
+        limit >>= 1
+    return None
+
+
+def _magnitude(expr: Expr, limit: int) -> int | None:
+    """The greatest magnitude of an expression of terms within a limit; None if it might fail."""
+    if isinstance(expr, Literal):
+        return abs(expr.value) if isinstance(expr.value, int) else 0
+    if not isinstance(expr, Call) or not may_fail(expr):
+        if isinstance(expr, Call) and expr.op in _LIMITED:
+            return limit if limit <= _LIMITED[expr.op] else None
+        return limit
+    inner = [_magnitude(arg, limit) for arg in expr.args]
+    sizes = [size for size in inner if size is not None]
+    if len(sizes) < len(inner):
+        return None
+    match expr.op:
+        case "add_int" | "sub_int" | "add_micros" | "date_add_days":
+            size = sizes[0] + sizes[1]
+        case "mul_int" | "scale_up":
+            size = sizes[0] * sizes[1]
+        case "neg_int":
+            size = sizes[0]
+        case "coalesce":
+            size = max(sizes)
+        case "check_range":
+            low, high = (arg.value for arg in expr.args[1:] if isinstance(arg, Literal))
+            assert isinstance(low, int) and isinstance(high, int)
+            size = sizes[0]
+            return size if size <= min(high, -low) else None
+        case "lt" | "le" | "gt" | "ge" | "eq" | "ne" | "and" | "or" | "not":
+            return 1
+        case _:
+            return None
+    return size if size <= _LIMITED.get(expr.op, _FITS) else None
+
+
+def beyond(terms: Iterable[Expr], limit: int) -> Expr | None:
+    """The condition that a term is beyond a limit; FALSE where it is NULL. None if there are no terms."""
+    found: Expr | None = None
+    for term in terms:
+        for op, bound in (("gt", limit), ("lt", -limit)):
+            one = Call("is_true", (Call(op, (term, Literal(bound, BIGINT)), BOOLEAN),), BOOLEAN, False)
+            found = one if found is None else Call("or", (found, one), BOOLEAN, False)
+    return found

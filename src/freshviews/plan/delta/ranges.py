@@ -1,0 +1,613 @@
+"""Range sums: a loop over rows between two bounds becomes a sum, or a loop over these rows alone.
+
+A delta of a join with ``<``, ``<=``, ``>``, ``>=`` or BETWEEN loops over all rows of a group and tests each::
+
+    for t, v, s in S[g]:                      u = sum:
+        if t <= x:                                u += S_t[g, t <= x]
+            Q[g] += m * s.sum_v               if u:
+                                                  Q[g] += m * u.sum_v
+
+The *range view* ``S_t(g, t)`` has the sums of S by the group and the bounded variable, ordered by it; statements that
+add to S add to it, too. It has subtree sums (``kernel.ordered.sums``), so the sum of a range takes O(log N). Where the
+body needs other variables of the row, as one that adds to a result of its own for each, the range view has all columns
+of S, and the loop visits the rows of the range, in order. This pass works on programs, so it serves every strategy
+that loops. A view that is read no more is dropped.
+
+The body must add the payload of the row linearly, each addition with one factor of it. A lift over variables of both
+sides is taken apart into products (``products``), whose factors on the side of the row are summed in the range view.
+
+Integer arithmetic in a condition or a lift is checked. The range view has the values for which it cannot fail
+(``bounds``). The *wide view* ``S_wide(g)`` counts rows with a greater value. Where the group has such a row, or the
+update has such a value, the loop runs as before, with its errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
+from freshviews.expr.ops import may_fail
+from freshviews.plan.delta.bounds import Ranges, beyond, conjuncts, ranges_of
+from freshviews.plan.delta.products import Products, products_of
+from freshviews.plan.naming import names_in
+from freshviews.program.payload import COUNT, ZERO, Component, ComponentOf, Monomial, Value
+from freshviews.program.program import Program
+from freshviews.program.rewrite import rename, transform
+from freshviews.program.statements import (
+    Add,
+    Body,
+    Bound,
+    Emit,
+    Exists,
+    If,
+    Into,
+    Let,
+    Lookup,
+    Loop,
+    Range,
+    RangeLoop,
+    RangeSum,
+    Smaller,
+    Statement,
+    Sum,
+)
+from freshviews.program.structure import bodies, uses, variables_read, visit, with_bodies
+from freshviews.program.upkeep import ByTriggers
+from freshviews.program.views import Order, View
+from freshviews.types import BIGINT, BOOLEAN
+
+_COUNTED = (Component(COUNT, "integer"),)
+
+
+def with_ranges(program: Program) -> Program:
+    """The program with range sums, and loops over ranges, in the place of loops over whole slices."""
+    if program.balancing is not None or not isinstance(program.upkeep, ByTriggers):
+        return program
+    made = _Pass(program)
+    triggers = tuple(replace(t, body=transform(t.body, made.statement)) for t in program.triggers)
+    if not made.stores:
+        return program
+    triggers = tuple(replace(t, body=transform(t.body, made.kept_up)) for t in triggers)
+    views = [view for one in program.views for view in (*made.views_of(one.name), one)]
+    found = _pruned(replace(program, views=tuple(views), triggers=triggers), frozenset(made.stores))
+    wide = frozenset(name for store in made.stores.values() for name in store.wide.values())
+    return replace(found, bounds=_bounds(found, program.bounds, wide))
+
+
+@dataclass
+class _Store:
+    """The range views of a view. ``by``: names and order, by the positions of the key; ``summed``: the components that
+    are summed, with the component that is multiplied and a factor over the key; none where rows are visited."""
+
+    view: View
+    ranges: dict[tuple[int, ...], _RangeView] = field(default_factory=dict)
+    wide: dict[tuple[tuple[int, ...], Expr], str] = field(default_factory=dict)
+
+
+@dataclass
+class _RangeView:
+    """A range view: its name, how many columns of its key are not ordered, the order of the next one; the components,
+    each with the one of the store that it sums, and what that is multiplied by."""
+
+    name: str
+    prefix: int
+    order: Order
+    summed: bool
+    components: dict[tuple[str, Expr | None], str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """A loop taken apart: its conditions over terms outside, the ranges, and the statements below."""
+
+    outside: tuple[Expr, ...]
+    ranges: Ranges
+    body: Body
+
+
+class _Pass:
+    """Rewrites the statements of one program. ``stores``: by view, what is kept for its ranges."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.stores: dict[str, _Store] = {}
+        # What runs beside the triggers, as when changes begin to be wanted, adds to no range view.
+        beside = (s for body in program.result.bodies for s in visit(body))
+        self.fixed = frozenset(view for s in beside for view in uses(s).changes)
+        self.taken = {*names_in(program), *program.free}
+        self.taken.update(v for view in program.views for v in view.key)
+
+    def fresh(self, wish: str) -> str:
+        name = next(one for n in count(1) if (one := wish if n == 1 else f"{wish}_{n}") not in self.taken)
+        self.taken.add(name)
+        return name
+
+    def statement(self, statement: Statement) -> Body:
+        """The statement, or what it becomes."""
+        if not isinstance(statement, Loop) or not self._takes(statement):
+            return (statement,)
+        return self._summed(statement) or self._visited(statement) or (statement,)
+
+    def _takes(self, loop: Loop) -> bool:
+        """True if the view of a loop can have range views: it only grows by plain additions."""
+        view = self.program.view(loop.view)
+        plain = not (view.journal or view.subsets or view.tally or view.ordered or view.name in self.fixed)
+        return plain and not loop.optional and not loop.among and any(c.name == COUNT for c in view.components)
+
+    # Sums
+
+    def _summed(self, loop: Loop) -> Body | None:
+        """The loop as the sum of a range, and then what its body does with a row."""
+        opened = frozenset(_opened(loop))
+        split = _split(loop, opened)
+        if split is None:
+            return None
+        total = self.fresh(f"{loop.alias}_sum")
+        within = frozenset(v for s in visit(split.body) for v in (*uses(s).binds, *uses(s).defines))
+        linear = _Linear(loop.alias, total, opened, within)
+        body = linear.body(split.body)
+        if body is None or not linear.used:
+            return None
+        places = (*loop.bound, loop.key.index(split.ranges.variable.name))
+        lifts = tuple(linear.products.values())
+        view = self._range_view(loop, places, split.ranges, summed=True)
+        components = []
+        for factor in linear.used:
+            components.append(self._component(loop, view, factor))
+        body = linear.named(body, dict(zip(linear.used, (c.name for c in components), strict=True)), self.fresh)
+        lets, rows = self._bounds(split.ranges, loop, view)
+        sums = tuple(RangeSum(total, place, times) for place, times in rows)
+        made: Body = (*lets, Sum(total, tuple(components), sums, body))
+        for condition in reversed(split.outside):
+            made = (If(condition, made),)
+        return self._checked(loop, opened, split.ranges, lifts, made)
+
+    def _range_view(self, loop: Loop, places: tuple[int, ...], ranges: Ranges, summed: bool) -> _RangeView:
+        store = self.stores.setdefault(loop.view, _Store(self.program.view(loop.view)))
+        if places not in store.ranges:
+            name = self.fresh(f"{loop.view}_by_{loop.key[places[len(loop.bound)]]}")
+            store.ranges[places] = _RangeView(name, len(loop.bound), Order(ranges.variable.type), summed)
+        found = store.ranges[places]
+        found.summed |= summed
+        return found
+
+    def _component(self, loop: Loop, view: _RangeView, factor: tuple[str, Expr | None]) -> Component:
+        """The component of a range view that sums one of the store, times a factor over the variables of the row."""
+        store = self.stores[loop.view].view
+        name, expr = factor
+        expr = None if expr is None else _renamed(expr, dict(zip(loop.key, store.key, strict=True)))
+        if (name, expr) not in view.components:
+            view.components[name, expr] = _component_name(name, expr, view.components.values())
+        return Component(view.components[name, expr], store.component(name).ring)
+
+    def _bounds(
+        self, ranges: Ranges, loop: Loop, view: _RangeView
+    ) -> tuple[tuple[Let, ...], list[tuple[Range, int]]]:
+        """What computes the bounds, and the ranges."""
+        lets: dict[Expr, Let] = {}
+        prefix = tuple(loop.key[i] for i in loop.bound)
+
+        def bound(side: str, expr: Expr, strict: bool) -> Bound:
+            if isinstance(expr, Column):
+                return Bound(expr.name, strict)
+            if expr not in lets:
+                lets[expr] = Let(self.fresh(side), expr)
+            return Bound(lets[expr].variable, strict)
+
+        rows = []
+        for interval, times in ranges.parts:
+            low, high = (
+                None if one is None else bound(side, one.expr, one.strict)
+                for side, one in (("low", interval.low), ("high", interval.high))
+            )
+            rows.append((Range(view.name, prefix, low, high), times))
+        return tuple(lets.values()), rows
+
+    # Loops
+
+    def _visited(self, loop: Loop) -> Body | None:
+        """The loop over the rows of a range alone."""
+        opened = frozenset(_opened(loop))
+        conditions, inner = _peeled(loop.body)
+        ranges: Ranges | None = None
+        left: list[Expr] = []
+        for one in (c for condition in conditions for c in conjuncts(condition)):
+            found = ranges_of(one, opened)
+            both = found if ranges is None or found is None else _both(ranges, found)
+            if both is None or len(both.parts) != 1:
+                left.append(one)
+            else:
+                ranges = both
+        if ranges is None:
+            return None
+        for one in reversed(left):
+            inner = (If(one, inner),)
+        first = loop.key.index(ranges.variable.name)
+        places = (*loop.bound, first, *(i for i in range(len(loop.key)) if i not in (*loop.bound, first)))
+        view = self._range_view(loop, places, ranges, summed=False)
+        for component in self.program.view(loop.view).components:
+            self._component(loop, view, (component.name, None))
+        lets, ((rows, _),) = self._bounds(ranges, loop, view)
+        key = tuple(loop.key[i] for i in places[len(loop.bound) :])
+        names = {c.name: view.components[c.name, None] for c in self.program.view(loop.view).components}
+        body = _with_components(inner, loop.alias, names)
+        return self._checked(loop, opened, ranges, (), (*lets, RangeLoop(rows, key, loop.alias, body)))
+
+    # Values beyond the limits
+
+    def _checked(
+        self, loop: Loop, opened: frozenset[str], ranges: Ranges, lifts: tuple[Products, ...], made: Body
+    ) -> Body:
+        """The statements, and the loop as it was where a value is beyond a limit."""
+        store = self.stores[loop.view]
+        rows, others = [], []
+        tests: list[Ranges | Products] = [ranges, *lifts]
+        for one in tests:
+            of_rows = [term for term in one.checked if opened.intersection(columns_of(term))]
+            rows.append(beyond(of_rows, one.limit))
+            others.append(beyond((term for term in one.checked if term not in of_rows), one.limit))
+        wide = _any(rows)
+        if wide is not None:
+            prefix = tuple(loop.key[i] for i in loop.bound)
+            condition = _renamed(wide, dict(zip(loop.key, store.view.key, strict=True)))
+            name = store.wide.setdefault((loop.bound, condition), "") or self.fresh(f"{loop.view}_wide")
+            store.wide[loop.bound, condition] = name
+            made = (Lookup(name, prefix, self.fresh(f"{name.lower()}_row"), (loop,), made),)
+        beyond_here = _any(others)
+        if beyond_here is not None:
+            test = self.fresh("wide")
+            column = Column(test, BOOLEAN, False)
+            otherwise = If(Call("not", (column,), BOOLEAN, False), made)
+            made = (Let(test, beyond_here), If(column, (loop,)), otherwise)
+        return made
+
+    # Upkeep
+
+    def views_of(self, name: str) -> Iterator[View]:
+        """The range views and wide views of a view."""
+        if name not in self.stores:
+            return
+        store = self.stores[name]
+        for places, one in store.ranges.items():
+            key = tuple(store.view.key[i] for i in places)
+            rings = [store.view.component(old).ring for old, _ in one.components]
+            components = tuple(map(Component, one.components.values(), rings))
+            orders = (one.order, *(Order(BIGINT) for _ in places[one.prefix + 1 :]))
+            sums = tuple(c.name for c in components) if one.summed else ()
+            what = f"{name}, in the order of {key[one.prefix]}"
+            yield View(one.name, key, components, ordered=orders, sums=sums, definition=what)
+        for (bound, condition), wide in store.wide.items():
+            key = tuple(store.view.key[i] for i in bound)
+            yield View(wide, key, _COUNTED, definition=f"{name} where {condition}")
+
+    def kept_up(self, statement: Statement) -> Body:
+        """An addition to a view, and before it those to its range views."""
+        if not isinstance(statement, Add) or statement.view not in self.stores:
+            return (statement,)
+        store = self.stores[statement.view]
+        given = dict(zip(statement.components, statement.payload, strict=True))
+        names = dict(zip(store.view.key, statement.key, strict=True))
+        found: list[Statement] = []
+        lets: dict[Expr, str] = {}
+        for places, one in store.ranges.items():
+            payload = []
+            for component, expr in one.components:
+                monomial = given.get(component, ZERO)
+                if expr is not None and monomial != ZERO:
+                    factor = _renamed(expr, names)
+                    if factor not in lets:
+                        lets[factor] = self.fresh("term")
+                        found.append(Let(lets[factor], factor))
+                    monomial = replace(monomial, factors=(*monomial.factors, Value(lets[factor])))
+                payload.append(monomial)
+            key = tuple(statement.key[i] for i in places)
+            found.append(Add(one.name, key, tuple(one.components.values()), tuple(payload)))
+        for (bound, condition), wide in store.wide.items():
+            add = Add(wide, tuple(statement.key[i] for i in bound), (COUNT,), (given.get(COUNT, ZERO),))
+            found.append(If(_renamed(condition, names), (add,)))
+        return (*found, statement)
+
+
+def _component_name(name: str, expr: Expr | None, taken: Collection[str]) -> str:
+    """The name of a component of a range view: that of the store's, ``sum_x``, or ``known_x`` for the rows with x."""
+    if expr is not None:
+        known = isinstance(expr, Call) and expr.op == "case" and isinstance(expr.args[1], Literal)
+        name = "_".join(["known" if known else "sum", *columns_of(expr)])
+    return next(one for n in count(1) if (one := name if n == 1 else f"{name}_{n}") not in taken)
+
+
+def _opened(loop: Loop) -> tuple[str, ...]:
+    """The variables that a loop binds."""
+    return tuple(v for i, v in enumerate(loop.key) if i not in loop.bound)
+
+
+def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
+    """An expression over other variables."""
+    (found,) = rename((Let("", expr),), names, {})
+    assert isinstance(found, Let)
+    return found.expr
+
+
+def _any(conditions: Iterable[Expr | None]) -> Expr | None:
+    """OR of the conditions that there are."""
+    found: Expr | None = None
+    for one in dict.fromkeys(conditions):
+        if one is not None:
+            found = one if found is None else Call("or", (found, one), BOOLEAN, False)
+    return found
+
+
+def _both(one: Ranges, other: Ranges) -> Ranges | None:
+    return one.with_(other) if one.variable.name == other.variable.name else None
+
+
+def _peeled(body: Body) -> tuple[list[Expr], Body]:
+    """The conditions around a body, and the body."""
+    conditions: list[Expr] = []
+    while len(body) == 1 and isinstance(body[0], If):
+        conditions.append(body[0].condition)
+        body = body[0].body
+    return conditions, body
+
+
+def _split(loop: Loop, opened: frozenset[str]) -> _Split | None:
+    """The loop taken apart; None if a condition is no range of one variable."""
+    conditions, body = _peeled(loop.body)
+    outside: list[Expr] = []
+    ranges: Ranges | None = None
+    for one in (c for condition in conditions for c in conjuncts(condition)):
+        if opened.isdisjoint(columns_of(one)):
+            if may_fail(one):
+                return None
+            outside.append(one)
+            continue
+        found = ranges_of(one, opened)
+        if found is None:
+            return None
+        ranges = found if ranges is None else _both(ranges, found)
+        if ranges is None:
+            return None
+    return None if ranges is None else _Split(tuple(outside), ranges, body)
+
+
+def _with_components(body: Body, alias: str, names: Mapping[str, str]) -> Body:
+    """The body with components of a row under other names."""
+    if all(old == new for old, new in names.items()):
+        return body
+
+    def factor(one: ComponentOf | Value) -> ComponentOf | Value:
+        if isinstance(one, ComponentOf) and one.alias == alias:
+            return replace(one, component=names[one.component])
+        return one
+
+    def change(statement: Statement) -> Body:
+        if isinstance(statement, Into | Add | Emit):
+            payload = tuple(replace(p, factors=tuple(map(factor, p.factors))) for p in statement.payload)
+            return (replace(statement, payload=payload),)
+        return (statement,)
+
+    return transform(body, change)
+
+
+class _NotLinear(Exception):
+    """The body of a loop does not add the row's payload linearly, or reads its variables."""
+
+
+Factor = tuple[str, Expr | None]
+"""A component of the row, and what it is multiplied by, over variables of the row; None for 1."""
+
+
+class _Linear:
+    """The body of a loop over the sum of its rows. ``within``: variables that the body binds. ``used``: what is summed,
+    in order; ``products``: the lifts that are taken apart, by variable."""
+
+    def __init__(self, alias: str, total: str, opened: frozenset[str], within: frozenset[str]) -> None:
+        self.within = within
+        self.alias = alias
+        self.total = total
+        self.opened = opened
+        self.used: dict[Factor, None] = {}
+        self.products: dict[str, Products] = {}
+
+    def body(self, body: Body) -> Body | None:
+        """The body with the sum in the place of the row; None if that is not the same."""
+        try:
+            return tuple(s for one in body for s in self._statement(one, frozenset({self.alias})))
+        except _NotLinear:
+            return None
+
+    def _body(self, body: Body, carriers: frozenset[str]) -> Body:
+        return tuple(s for one in body for s in self._statement(one, carriers))
+
+    def _statement(self, statement: Statement, carriers: frozenset[str]) -> Body:
+        """``carriers``: the row, and sums over it; each addition has one factor of them."""
+        match statement:
+            case Let(variable, expr):
+                if self.opened.isdisjoint(columns_of(expr)) and self.products.keys().isdisjoint(columns_of(expr)):
+                    return (statement,)
+                found = products_of(expr, self.opened)
+                # Terms of inner loops are not known where the sum is.
+                if found is None or self.within.intersection(columns_of(expr)):
+                    raise _NotLinear
+                self.products[variable] = found
+                return (statement,)
+            case Into() | Add() | Emit():
+                self._check_reads(statement)
+                if isinstance(statement, Add) and (statement.stay or statement.alias):
+                    raise _NotLinear
+                for monomial in statement.payload:
+                    self._monomial(monomial, carriers)
+                if isinstance(statement, Add):
+                    for event in (statement.appear, statement.vanish):
+                        self._check_free(event)
+                return (statement,)
+            case Sum(alias=alias, body=inner, then=then, once=once):
+                if once:
+                    raise _NotLinear
+                into = [s for s in visit(inner) if isinstance(s, Into) and s.alias == alias]
+                factors = [p for s in into for p in s.payload if p != ZERO]
+                carried = [any(_is_of(f, carriers) for f in p.factors) for p in factors]
+                if any(carried):
+                    inner = self._body(inner, carriers)
+                    return (replace(statement, body=inner, then=self._body(then, frozenset({alias}))),)
+                self._check_free(inner)
+                return (replace(statement, then=self._body(then, carriers)),)
+            case If() | Lookup() | Loop() | RangeLoop() | Exists() | Smaller():
+                self._check_reads(statement)
+                return (with_bodies(statement, lambda inner: self._body(inner, carriers)),)
+            case _:
+                raise _NotLinear
+
+    def _monomial(self, monomial: Monomial, carriers: frozenset[str]) -> None:
+        if monomial == ZERO:
+            return
+        own = [f for f in monomial.factors if _is_of(f, carriers)]
+        lifted = [f for f in monomial.factors if isinstance(f, Value) and f.name in self.products]
+        if len(own) != 1 or len(lifted) > 1:
+            raise _NotLinear
+        (row,) = own
+        assert isinstance(row, ComponentOf)
+        if row.alias != self.alias:
+            if lifted:
+                raise _NotLinear
+            return
+        if lifted and lifted[0].ring != "integer":
+            raise _NotLinear
+        for part in self.products[lifted[0].name].parts if lifted else ():
+            self.used[row.component, part.row] = None
+        if not lifted:
+            self.used[row.component, None] = None
+
+    def _check_reads(self, statement: Statement) -> None:
+        """No variable of the row is read, but for the factors of a payload."""
+        factors: set[str] = set()
+        if isinstance(statement, Into | Add | Emit):
+            factors = {f.name for p in statement.payload for f in p.factors if isinstance(f, Value)}
+            key = statement.row if isinstance(statement, Emit) else getattr(statement, "key", ())
+            if self.opened.intersection(key) or self.products.keys() & {*key} or self.opened & factors:
+                raise _NotLinear
+        read = set(variables_read(statement)) - (factors & self.products.keys())
+        if read & self.opened or read & self.products.keys():
+            raise _NotLinear
+
+    def _check_free(self, body: Body) -> None:
+        """Nothing of the row is read."""
+        for statement in visit(body):
+            self._check_reads(statement)
+            if isinstance(statement, Into | Add | Emit):
+                factors = [f for p in statement.payload for f in p.factors]
+                if any(_is_of(f, frozenset({self.alias})) for f in factors):
+                    raise _NotLinear
+                if any(isinstance(f, Value) and f.name in self.products for f in factors):
+                    raise _NotLinear
+
+    def named(self, body: Body, names: Mapping[Factor, str], fresh: object) -> Body:
+        """The body with the components of the sum, and with a product in the place of each lift that is taken apart."""
+        lets: dict[Expr, str] = {}
+        assert callable(fresh)
+
+        def monomials(monomial: Monomial) -> list[Monomial]:
+            own = next((f for f in monomial.factors if _is_of(f, frozenset({self.alias}))), None)
+            if own is None:
+                return [monomial]
+            assert isinstance(own, ComponentOf)
+            lifted = next((f for f in monomial.factors if isinstance(f, Value) and f.name in self.products), None)
+            rest = tuple(f for f in monomial.factors if f not in (own, lifted))
+            if lifted is None:
+                place = monomial.factors.index(own)
+                mine = ComponentOf(self.total, names[own.component, None])
+                factors = (*monomial.factors[:place], mine, *monomial.factors[place + 1 :])
+                return [replace(monomial, factors=factors)]
+            found = []
+            for part in self.products[lifted.name].parts:
+                mine = ComponentOf(self.total, names[own.component, part.row])
+                outside: tuple[Value, ...] = ()
+                if part.outside is not None:
+                    if part.outside not in lets:
+                        lets[part.outside] = fresh("term")
+                    outside = (Value(lets[part.outside]),)
+                found.append(Monomial((*rest, mine, *outside), monomial.coefficient * part.coefficient))
+            return found
+
+        def change(statement: Statement) -> Body:
+            if isinstance(statement, Let) and statement.variable in self.products:
+                return ()
+            if not isinstance(statement, Into | Add | Emit):
+                return (statement,)
+            parts = [[p] if p == ZERO else monomials(p) for p in statement.payload]
+            found: list[Statement] = []
+            for i in range(max(map(len, parts), default=1)):
+                payload = tuple(part[i] if i < len(part) else ZERO for part in parts)
+                found.append(replace(statement, payload=payload))
+            return tuple(found)
+
+        made = transform(body, change)
+        return (*(Let(name, expr) for expr, name in lets.items()), *made)
+
+
+def _is_of(factor: ComponentOf | Value, aliases: frozenset[str]) -> bool:
+    return isinstance(factor, ComponentOf) and factor.alias in aliases
+
+
+# What is no longer read
+
+
+def _pruned(program: Program, stores: frozenset[str]) -> Program:
+    """The program without views, of those that have range views, that nothing reads any more, and without indexes that
+    nothing needs."""
+    statements = [s for trigger in program.triggers for s in visit(trigger.body)]
+    read = {view for s in statements for view in uses(s).views}
+    watched = {s.view for s in statements if isinstance(s, Add) and (s.appear or s.vanish or s.stay)}
+    read |= {view for body in program.result.bodies for s in visit(body) for view in uses(s).views}
+    gone = stores - read - watched
+    indexes = {(s.view, s.bound) for s in statements if isinstance(s, Loop | Exists)}
+
+    def change(statement: Statement) -> Body:
+        return () if isinstance(statement, Add) and statement.view in gone else (statement,)
+
+    views = [
+        replace(v, indexes=tuple(i for i in v.indexes if (v.name, i) in indexes)) if v.name in stores else v
+        for v in program.views
+        if v.name not in gone
+    ]
+    triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
+    return replace(program, views=tuple(views), triggers=triggers)
+
+
+# EXPLAIN
+
+
+def _bounds(
+    program: Program, bounds: tuple[tuple[str, str], ...], wide: frozenset[str]
+) -> tuple[tuple[str, str], ...]:
+    """The bounds with range sums, for values within the limits. ``wide``: the wide views."""
+    usual = [s for trigger in program.triggers for s in _usual(trigger.body, wide)]
+    update = "O(log N)"
+    if any(isinstance(s, Loop | Smaller) for s in usual):
+        update = dict(bounds)["update"] + "; O(log N) for the sum of a range"
+    elif any(isinstance(s, RangeLoop) for s in usual):
+        update = "O(N): O(log N) for each row whose range has the value that comes or goes, and for no other row"
+    found = tuple((name, update if name == "update" else text) for name, text in bounds)
+    if wide:
+        found = (*found, ("beyond", _BEYOND))
+    return found
+
+
+_BEYOND = """where arithmetic of the query might overflow, an update visits all rows of its group
+and reports what does: with values far from the limits of their types, none does"""
+
+
+def _usual(body: Body, wide: frozenset[str]) -> Iterator[Statement]:
+    """The statements of a body, without loops for values beyond a limit."""
+    for statement in body:
+        yield statement
+        match statement:
+            case Lookup(view=view, otherwise=otherwise) if view in wide:
+                yield from _usual(otherwise, wide)
+            case If(Column(), body=(Loop(),)):
+                pass
+            case _:
+                for inner in bodies(statement):
+                    yield from _usual(inner, wide)

@@ -1,0 +1,134 @@
+"""Range sums: the same rows and the same errors as loops over all rows, in steps that are a logarithm of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+import freshviews as fv
+from freshviews.errors import FreshviewsError
+from freshviews.plan import planner
+from freshviews.plan.delta.ranges import with_ranges
+from freshviews.program.program import Program
+from freshviews.program.statements import Loop, RangeLoop, RangeSum
+from freshviews.program.structure import visit
+
+pytestmark = pytest.mark.plain_python
+
+TABLES = """
+    CREATE TABLE r (g BIGINT, p BIGINT, v BIGINT, s INT, d DOUBLE, e DECIMAL(8, 2), t DATE)
+        TBLPROPERTIES ('freshviews.trusted' = 'true');
+    CREATE TABLE q (g BIGINT, p BIGINT, v BIGINT, s INT, d DOUBLE, e DECIMAL(8, 2), t DATE)
+        TBLPROPERTIES ('freshviews.trusted' = 'true');
+"""
+AXFINDER = (
+    "SELECT r.g, SUM(q.v - r.v) AS s FROM r, q WHERE r.g = q.g AND (q.p - r.p > 1 OR r.p - q.p > 1) GROUP BY r.g"
+)
+SUMS = (
+    AXFINDER,
+    "SELECT COUNT(*) AS n, SUM(r.v) AS s FROM r JOIN q ON r.p < q.p",
+    "SELECT r.g, SUM(q.v) AS s, AVG(q.e) AS a FROM r JOIN q ON r.g = q.g AND q.p BETWEEN r.p - 2 AND r.p + 2"
+    " GROUP BY r.g",
+    "SELECT r.g, SUM(q.d) AS s FROM r JOIN q ON r.d >= q.d GROUP BY r.g",
+    "SELECT r.s, SUM(q.s - r.s) AS n, SUM(q.s * r.v) AS m FROM r JOIN q ON r.g = q.g AND NOT q.s + 1 <= r.s"
+    " GROUP BY r.s",
+    "SELECT SUM(r.v * q.v) AS s FROM r JOIN q ON r.g = q.g AND r.p <> q.p",
+    "SELECT r.g, SUM(q.e - r.e) AS s FROM r JOIN q ON r.g = q.g WHERE r.e - q.e < 1.5 AND r.e + 2 > q.e GROUP BY r.g",
+    "SELECT r.g, COUNT(*) AS n FROM r JOIN q ON r.t > q.t - INTERVAL 2 DAYS GROUP BY r.g",
+)
+WALKS = (
+    "SELECT r.p, r.v, (SELECT SUM(q.v) FROM q WHERE q.p <= r.p) AS s FROM r",
+    "SELECT r.g, r.p, (SELECT COUNT(*) FROM q WHERE q.g = r.g AND q.p > r.p) AS n FROM r",
+    "SELECT r.g, MAX(q.v) AS m FROM r JOIN q ON q.p < r.p GROUP BY r.g",
+    "SELECT r.p, q.v FROM r JOIN q ON q.p < r.p AND q.v > r.v",
+    "SELECT r.v, COUNT(*) AS n FROM r WHERE EXISTS (SELECT 1 FROM q WHERE q.p > r.p) GROUP BY r.v",
+    "SELECT r.g, COUNT(*) AS n FROM r, q, q AS o WHERE r.p < q.p AND q.v < o.v GROUP BY r.g",
+)
+
+
+def views(text: str) -> fv.Database:
+    db = fv.Database()
+    db.execute(TABLES + f"CREATE MATERIALIZED VIEW v AS {text}")
+    return db
+
+
+def programs(db: fv.Database) -> Iterator[Program]:
+    """The programs of all views, those that SQL makes of subqueries included."""
+    for state in db._relations.views.values():
+        for block in state.maintained.blocks:
+            yield block.plan.program
+
+
+def rows(order: random.Random, n: int, values: list[int | None]) -> list[tuple[object, ...]]:
+    def one() -> tuple[object, ...]:
+        p, v, s = order.choice(values), order.choice(values), order.choice((None, -3, 0, 1, 2, 2**31 - 1))
+        date = order.choice((None, "2024-01-01", "2024-01-02", "2024-01-05"))
+        d = order.choice((None, 0.5, -1.0, float("nan"), float("inf")))
+        e = order.choice((None, "1.25", "-0.50", "3.00"))
+        return (order.randrange(2), p, v, s, d, e, date)
+
+    return [one() for _ in range(n)]
+
+
+def run(db: fv.Database, order: random.Random, values: list[int | None]) -> list[object]:
+    """The contents after each batch, or its error."""
+    seen: list[object] = []
+    stored: dict[str, list[tuple[object, ...]]] = {"r": [], "q": []}
+    for _ in range(14):
+        table = order.choice(("r", "q"))
+        batch = rows(order, order.randrange(1, 4), values)
+        gone = order.sample(stored[table], len(stored[table]) // 3)
+        try:
+            if gone:
+                db.delete(table, gone)
+                for row in gone:
+                    stored[table].remove(row)
+            db.insert(table, batch)
+            stored[table] += batch
+            seen.append(sorted(map(repr, db.view("v"))))
+        except FreshviewsError as error:
+            seen.append(str(error))
+    return seen
+
+
+SMALL = [None, -2, -1, 0, 1, 2, 3]
+WIDE = [*SMALL, 2**63 - 1, -(2**63) + 1, 2**62, 2**41]
+
+
+@pytest.mark.sample(5)
+@pytest.mark.parametrize("values", [SMALL, WIDE], ids=["small", "wide"])
+@pytest.mark.parametrize("text", (*SUMS, *WALKS))
+def test_ranges_give_the_rows_and_the_errors_of_loops(
+    text: str, values: list[int | None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db = views(text)
+    made = [s for program in programs(db) for t in program.triggers for s in visit(t.body)]
+    assert any(isinstance(s, RangeSum | RangeLoop) for s in made)
+    monkeypatch.setattr(planner, "with_ranges", lambda program: program)
+    loops = views(text)
+    for seed in range(3):
+        one, other = (run(each, random.Random(seed), values) for each in (db, loops))
+        assert one == other
+
+
+def test_a_program_without_ranges_stays_as_it_is() -> None:
+    db = views("SELECT r.g, SUM(q.v) AS s FROM r JOIN q ON r.g = q.g GROUP BY r.g")
+    for program in programs(db):
+        assert with_ranges(program) is program
+
+
+SUMMED = (SUMS[0], SUMS[1], SUMS[5], SUMS[6])
+
+
+@pytest.mark.parametrize("text", SUMMED)
+def test_an_update_visits_no_rows_where_a_sum_is_all_that_is_needed(text: str) -> None:
+    db = views(text)
+    (made,) = programs(db)
+    bounds = dict(made.bounds)
+    assert bounds["update"] == "O(log N)"
+    # The loops left are for values whose arithmetic might overflow.
+    loops = [s for t in made.triggers for s in visit(t.body) if isinstance(s, Loop)]
+    assert bool(loops) == ("beyond" in bounds)
+    assert not any(isinstance(s, RangeLoop) for t in made.triggers for s in visit(t.body))

@@ -1,0 +1,212 @@
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freshviews.kernel.hash.table import KEY, find, row_at, row_number
+from freshviews.kernel.memory.mem import PURE_PYTHON, allocate, load, release, store
+from freshviews.kernel.memory.mem import bits as bits_of
+from freshviews.kernel.ordered import sums
+from freshviews.kernel.ordered.index import DOUBLE_ORDER, INTEGER_ORDER
+from freshviews.kernel.ordered.sums import (
+    HAS_HIGH,
+    HAS_LOW,
+    HIGH_STRICT,
+    LOW_STRICT,
+    next_in_order,
+    range_first,
+    range_last,
+    range_total,
+    range_word,
+    sum_range,
+)
+from freshviews.kernel.scalar.payload import SUM_OVERFLOW
+from freshviews.kernel.scalar.real import REAL_WORDS
+from freshviews.ring import REAL, Real
+from freshviews.types import NULL
+from tests.kernel.relation import Key, Relation, relation
+from tests.kernel.test_ordered import CODES, rank
+from tests.kernel.words import MANY, words_at
+
+Bound = tuple[int, bool] | None
+
+
+def inside(value: int, low: Bound, high: Bound, kind: int) -> bool:
+    place = rank(kind)
+    if value == NULL or NULL in (low and low[0], high and high[0]):
+        return False
+    above = low is None or place(low[0]) < place(value) or (value == low[0] and not low[1])
+    return above and (high is None or place(value) < place(high[0]) or (value == high[0] and not high[1]))
+
+
+def bits(low: Bound, high: Bound) -> tuple[int, int, int]:
+    """The arguments of a range: low, high, and which bounds it has."""
+    has = 0 if low is None else HAS_LOW | low[1] * LOW_STRICT
+    has |= 0 if high is None else HAS_HIGH | high[1] * HIGH_STRICT
+    return low[0] if low else 0, high[0] if high else 0, has
+
+
+def expected(r: Relation, prefix: Key, low: Bound, high: Bound, kind: int) -> dict[Key, tuple[int, ...]]:
+    """The rows of a range, in order."""
+    n = len(prefix)
+    rows = [key for key in r.model if key[:n] == prefix and inside(key[n], low, high, kind)]
+    return {key: r.model[key] for key in sorted(rows, key=lambda key: (rank(kind)(key[n]), key[n + 1 :]))}
+
+
+def walked(r: Relation, prefix: Key, low: Bound, high: Bound) -> list[Key]:
+    """The rows of a range, from the first to the last."""
+    found = []
+    child = range_first(r.ordered, r.t, prefix, *bits(low, high))
+    last = range_last(r.ordered, r.t, prefix, *bits(low, high))
+    while child != 0:
+        found.append(words_at(row_at(r.t, child - 1), load(r.t, KEY)))
+        child = next_in_order(r.ordered, r.t, child) if child != last else 0
+    return found
+
+
+@pytest.mark.parametrize("kind", [INTEGER_ORDER, DOUBLE_ORDER])
+@settings(MANY, max_examples=40)
+@given(data=st.data())
+def test_a_range_has_the_sums_of_its_rows_under_updates(kind: int, data: st.DataObject) -> None:
+    values = st.sampled_from(CODES[kind])
+    key = st.tuples(st.integers(0, 1), values, st.integers(0, 1))
+    change = st.tuples(key, st.integers(-2, 2), st.integers(-3, 3))
+    bound = st.none() | st.tuples(values, st.booleans())
+    status = allocate(1)
+    with relation(3, 2, ((0,),), (kind, INTEGER_ORDER), sums=(1, 1)) as r:
+        for row, count, more in data.draw(st.lists(change, max_size=60)):
+            if (count, more) != (0, 0):
+                r.add(row, (count, more))
+        for low, high in data.draw(st.lists(st.tuples(bound, bound), min_size=1, max_size=12)):
+            for group in (0, 1, 2):
+                rows = expected(r, (group,), low, high, kind)
+                sum_range(r.ordered, r.t, (group,), *bits(low, high))
+                assert range_word(r.ordered, r.t, 0, status) == sum(one for one, _ in rows.values())
+                assert range_word(r.ordered, r.t, 1, status) == sum(other for _, other in rows.values())
+                assert walked(r, (group,), low, high) == list(rows)
+        assert load(status, 0) == 0
+        r.agree()
+    release(status)
+
+
+def test_sums_of_many_rows_stay_right_until_the_last_has_gone() -> None:
+    order = random.Random(5)
+    status = allocate(1)
+    with relation(1, 1, ordered=INTEGER_ORDER, sums=(1,), journal=True) as r:
+        for _ in range(2):
+            keys = list(range(300))
+            order.shuffle(keys)
+            for sign in (1, 1, -2):
+                for i, key in enumerate(keys):
+                    r.add((key,), (sign * key if key else sign,))
+                    if i % 20 == 0:
+                        low, high = sorted((order.randrange(300), order.randrange(300)))
+                        rows = expected(r, (), (low, True), (high, False), INTEGER_ORDER)
+                        sum_range(r.ordered, r.t, (), *bits((low, True), (high, False)))
+                        assert range_word(r.ordered, r.t, 0, status) == sum(one for (one,) in rows.values())
+            r.end_batch()
+        sum_range(r.ordered, r.t, (), 0, 0, 0)
+        assert range_word(r.ordered, r.t, 0, status) == 0
+    release(status)
+
+
+def test_a_total_past_64_bits_is_an_error_and_sums_of_subtrees_never_are() -> None:
+    status = allocate(1)
+    with relation(1, 1, ordered=INTEGER_ORDER, sums=(1,)) as r:
+        for key in range(16):
+            r.add((key,), ((2**63 - 1) * (-1 if key >= 8 else 1),))
+        for low, high, total in ((0, 15, 0), (7, 8, 0), (7, 7, 2**63 - 1), (3, 11, 2**63 - 1)):
+            sum_range(r.ordered, r.t, (), low, high, HAS_LOW | HAS_HIGH)
+            assert range_word(r.ordered, r.t, 0, status) == total
+            assert load(status, 0) == 0
+        sum_range(r.ordered, r.t, (), 6, 7, HAS_LOW | HAS_HIGH)
+        range_word(r.ordered, r.t, 0, status)
+        assert load(status, 0) == SUM_OVERFLOW
+    release(status)
+
+
+def test_reals_are_summed_exactly() -> None:
+    order = random.Random(8)
+    numbers = [0.1, -0.1, 1e300, -1e300, 5e-324, 3.25, math.inf, -math.inf, math.nan]
+    status = allocate(1)
+    with relation(2, 1 + REAL_WORDS, ordered=INTEGER_ORDER, sums=(1, REAL_WORDS)) as r:
+        model: dict[Key, Real] = {}
+        for _ in range(60):
+            key = (order.randrange(2), order.randrange(10))
+            code = _code_of(order.choice(numbers))
+            before = model.get(key, REAL.zero)
+            model[key] = REAL.add(before, REAL.lift(code))
+            one = 1 if key not in r.model else 0
+            after, old = REAL.to_words(model[key]), REAL.to_words(before)
+            r.add(key, (one, *(_less(a, b) for a, b in zip(after, old, strict=True))))
+            low, high = sorted((order.randrange(10), order.randrange(10)))
+            for group in (0, 1):
+                sum_range(r.ordered, r.t, (group,), low, high, HAS_LOW | HAS_HIGH)
+                total = REAL.from_words(words_at(range_total(r.ordered, r.t, 1), REAL_WORDS))
+                rows = expected(r, (group,), (low, False), (high, False), INTEGER_ORDER)
+                whole = REAL.zero
+                for row in rows:
+                    whole = REAL.add(whole, model[row])
+                assert total == whole
+                assert range_word(r.ordered, r.t, 0, status) == len(rows)
+    release(status)
+
+
+def _code_of(x: float) -> int:
+    return 0x7FF8000000000000 if math.isnan(x) else bits_of(x)
+
+
+def _less(a: int, b: int) -> int:
+    """The word that added to ``b`` gives ``a``, modulo 2^64."""
+    difference = (a - b) % 2**64
+    return difference - 2**64 if difference >> 63 else difference
+
+
+def test_an_update_and_a_range_look_at_a_logarithm_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 1_000 if PURE_PYTHON else 100_000
+    order = random.Random(n)
+    values = order.sample(range(4 * n), n)
+    counted = [0]
+
+    def counting(function: Callable[..., Any]) -> Callable[..., Any]:
+        def count(*args: int) -> Any:
+            counted[0] += 1
+            return function(*args)
+
+        return count
+
+    with relation(2, 1, ordered=INTEGER_ORDER, sums=(1,)) as r:
+        for value in values:
+            r.add((0, value), (1,))
+        # The kernels as plain Python, over the memory of compiled ones.
+        for name in ("_sum_path", "_sum_row", "_add_above", "_difference", "_add_to_totals", "_place_in_range"):
+            function = getattr(sums, name)
+            monkeypatch.setattr(sums, name, getattr(function, "py_func", function))
+        for name in ("_sum_row", "_place_in_range", "compare_rows"):
+            monkeypatch.setattr(sums, name, counting(getattr(sums, name)))
+        update, insert, remove, total = (
+            getattr(function, "__wrapped__", function)
+            for function in (sums.summed_update, sums.summed_insert, sums.summed_remove, sums.sum_of_range)
+        )
+        for change in ("update", "move", "range"):
+            most = []
+            for value in order.sample(values, 50):
+                row = find(r.t, (0, value))
+                counted[0] = 0
+                if change == "update":
+                    store(row, 2, load(row, 2) + 1)
+                    update(r.ordered, r.t, row_number(r.t, row))
+                elif change == "move":
+                    remove(r.ordered, r.t, row_number(r.t, row))
+                    insert(r.ordered, r.t, row_number(r.t, row))
+                else:
+                    total(r.ordered, r.t, 1, value, value + n, HAS_LOW | HAS_HIGH)
+                most.append(counted[0])
+            assert sum(most) / len(most) < 5 * math.log2(n)
+            assert max(most) < 9 * math.log2(n)
