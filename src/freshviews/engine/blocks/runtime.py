@@ -405,7 +405,7 @@ class BlockState:
     def settle(self) -> None:
         """Do what the triggers have left until the end of a version."""
         assert self.compiled.end_version is not None
-        if self._orders_strings:
+        if self.orders_strings:
             self._refresh_strings()
         self.compiled.end_version(self.state)
 
