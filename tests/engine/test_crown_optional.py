@@ -103,3 +103,19 @@ def test_the_planner_takes_another_strategy_where_a_tree_has_no_place() -> None:
         database(select, "TBLPROPERTIES ('freshviews.strategy' = 'crown')")
     counts = {(1, None): 2, (2, None): 2, (3, None): 1, (6, None): 1, (7, None): 1}
     assert Counter(database(select).view("v")) == Counter(counts)
+
+
+def test_a_named_tree_has_the_other_tables_alone() -> None:
+    db = database(CHAIN, "TBLPROPERTIES ('freshviews.join_tree' = 'r')", rows=False)
+    assert "s?(k, y)" in db.view("v").explain()
+    with pytest.raises(PlanError, match="'s' is no relation of the query; there are r; s, t, u, of outer joins"):
+        database(CHAIN, "TBLPROPERTIES ('freshviews.join_tree' = 'r(s)')", rows=False)
+
+
+@pytest.mark.parametrize("strategy", ["ivm_eps", "ivm_eps_linear"])
+def test_strategies_of_three_relations_refuse_outer_joins_and_negation_by_name(strategy: str) -> None:
+    properties = f"TBLPROPERTIES ('freshviews.strategy' = '{strategy}')"
+    with pytest.raises(PlanError, match=f"strategy {strategy} has no NOT EXISTS; name .*, or none"):
+        database(CHAIN, properties, rows=False)
+    with pytest.raises(PlanError, match=f"strategy {strategy} has no outer joins; name .*, or none"):
+        database("SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k", properties, rows=False)

@@ -25,7 +25,7 @@ VLDB Journal 23(2), 2014) count supports in this way; the default row is ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Literal
@@ -35,7 +35,7 @@ from freshviews.program.payload import COUNT, ZERO, Component, Monomial
 from freshviews.program.rewrite import rename
 from freshviews.program.statements import Add, Body, Into, Let, Sum
 from freshviews.program.views import View
-from freshviews.query.query import Atom
+from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT
 
 Delta = Callable[[tuple[Carrier, ...]], Body]
@@ -63,6 +63,17 @@ def given_of(atoms: Sequence[Atom]) -> tuple[str, ...] | None:
         return None
     opened = {v for atom in atoms for v in atom.opened}
     return tuple(dict.fromkeys(v for atom in atoms for v in atom.given or () if v not in opened))
+
+
+def with_given(query: Query, variables: Iterable[str]) -> frozenset[str]:
+    """The variables, and those by which optional atoms are looked up that open one of them."""
+    found = frozenset(variables)
+    while True:
+        more = [a.given for a in query.atoms if a.given is not None and not found.isdisjoint(a.opened)]
+        grown = found.union(*more)
+        if grown == found:
+            return found
+        found = grown
 
 
 def optional_view(view: View, given: tuple[str, ...], names: Namer) -> OptionalView:

@@ -20,6 +20,7 @@ from itertools import combinations
 
 from freshviews.expr.nodes import Column, Expr, columns_of, substitute
 from freshviews.plan.naming import Namer
+from freshviews.plan.optional import with_given
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.hypergraph import Hypergraph, hypergraph
 from freshviews.query.hypertree import Bag, decomposition
@@ -73,21 +74,14 @@ def required(query: Query) -> Query:
     optional atoms that open such a variable."""
     needed = _needed(query)
     atoms = tuple(atom for atom in query.atoms if atom.given is None)
-    own = dict.fromkeys(v for atom in atoms for v in atom.variables)
-    return Query(query.name, tuple(v for v in own if v in needed), atoms)
+    return Query(query.name, tuple(v for v in query.joined if v in needed), atoms)
 
 
 def _needed(query: Query) -> frozenset[str]:
     """The variables that an enumeration binds: those of the output, of conditions and lifts across atoms, and of all
     optional atoms above those that open one of these."""
     exprs = (*query.conditions, *(lift.expr for lift in _spanning(query)))
-    needed = frozenset(query.free).union(*map(columns_of, exprs))
-    while True:
-        more = [a.given for a in query.atoms if a.given is not None and not needed.isdisjoint(a.opened)]
-        grown = needed.union(*more)
-        if grown == needed:
-            return needed
-        needed = grown
+    return with_given(query, frozenset(query.free).union(*map(columns_of, exprs)))
 
 
 def output_of(query: Query) -> frozenset[str]:

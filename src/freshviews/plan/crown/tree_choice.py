@@ -39,7 +39,9 @@ def _chosen(made: Prepared, updates: Mapping[str, float], named: str | None) -> 
         try:
             return parse_tree(named, graph)
         except ValueError as error:
-            raise PlanError(f"{query.name}: 'freshviews.join_tree' = '{named}': {error}") from None
+            beside = [atom.name for atom in query.occurrences if not query.is_ordinary(atom)]
+            more = f"; {', '.join(beside)}, of outer joins and NOT EXISTS, are attached to it" if beside else ""
+            raise PlanError(f"{query.name}: 'freshviews.join_tree' = '{named}': {error}{more}") from None
     of_bags = {
         name: sum(updates.get(atom, 1.0) for atom in bag.members)
         for name, bag in made.bags.items()

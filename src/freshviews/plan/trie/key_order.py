@@ -20,6 +20,7 @@ from math import prod
 
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Call, Expr, columns_of
+from freshviews.plan.optional import with_given
 from freshviews.plan.strategy import Request
 from freshviews.query.dependencies import FD, closure
 from freshviews.query.query import Atom, Query
@@ -101,18 +102,6 @@ def edges_of(query: Query) -> list[frozenset[str]]:
     return [*(frozenset(a.variables) for a in query.atoms), *(frozenset(columns_of(e)) for e in spanning)]
 
 
-def kept_of(query: Query) -> frozenset[str]:
-    """The variables that are not summed over: the free ones, and those by which an optional atom is looked up that
-    opens one of them."""
-    kept = frozenset(query.free)
-    while True:
-        more = [a.given for a in query.atoms if a.given is not None and not kept.isdisjoint(a.opened)]
-        grown = kept.union(*more)
-        if grown == kept:
-            return kept
-        kept = grown
-
-
 def without_lookups(query: Query) -> Query:
     """The join of the ordinary atoms, whose rows are looked up in the others."""
     if query.is_inner:
@@ -122,7 +111,7 @@ def without_lookups(query: Query) -> Query:
     names = {atom.name for atom in atoms}
     return replace(
         query,
-        free=tuple(v for v in query.joined if v in kept_of(query)),
+        free=tuple(v for v in query.joined if v in with_given(query, query.free)),
         atoms=atoms,
         aggregates=tuple(
             a

@@ -59,12 +59,12 @@ from freshviews.plan.leaves import (
     update_carrier,
 )
 from freshviews.plan.naming import RESULT, Namer
+from freshviews.plan.optional import with_given
 from freshviews.plan.strategy import EVERY_KIND, Request, Strategy
 from freshviews.plan.trie.key_order import (
     PROPERTY,
     Estimates,
     best_key_order,
-    kept_of,
     named_order,
     parts,
     without_lookups,
@@ -99,7 +99,7 @@ def plan(
     names = Namer(query)
     stores = stores_of(query, dependencies, names)
     estimates = Estimates(without_lookups(query), dependencies, sizes or {})
-    writer = _Writer(query, chosen, stores, once, estimates, kept_of(query), names)
+    writer = _Writer(query, chosen, stores, once, estimates, with_given(query, query.free), names)
     evaluate = writer.whole()
     result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
     time = f"O(N^{writer.exponent})" if writer.exponent > 1 else "O(N)"
