@@ -86,6 +86,8 @@ def _listed(choose: Choices, left: _Side, right: _Side, chain: bool, conjuncts: 
 def _joined(choose: Choices, left: _Side, right: _Side, chain: bool, conjuncts: list[Term]) -> _Side:
     if choose.chance(30):
         return _outer(choose, left, right, chain)
+    if choose.chance(10):
+        return _lateral(choose, left, right)
     way = choose.pick(("on", "on", "on", "using", "using", "where", "where", "cross"))
     shared = _shared(left, right)
     if way == "using" and shared:
@@ -101,6 +103,22 @@ def _joined(choose: Choices, left: _Side, right: _Side, chain: bool, conjuncts: 
     if equal is not None and way != "cross":
         conjuncts.append(equal)
     return _beside(left, right, " CROSS JOIN ", "")
+
+
+def _lateral(choose: Choices, left: _Side, right: _Side) -> _Side:
+    """A subquery that compares its rows with those of the left side."""
+    alias = right.columns[0].text.spark.split(".")[0]
+    tie = _equality(choose, right.columns, left.columns)
+    if tie is None or right.text.spark.startswith("(") or not right.text.spark.endswith(f" AS {alias}"):
+        return _beside(left, right, " CROSS JOIN ", "")
+    if choose.chance(40):
+        tie = made("bool", choose.pick(("{0} OR {1}", "{0} AND {1}")), tie, _predicate(choose, (left, right)))
+    rows = Text(
+        f"LATERAL (SELECT * FROM {right.text.spark} WHERE {tie.text.spark}) AS {alias}",
+        f"LATERAL (SELECT * FROM {right.text.duck} WHERE {tie.text.duck}) AS {alias}",
+    )
+    on = choose.pick((None, Term(Text.same("TRUE"), "bool")))
+    return _beside(left, replace(right, text=rows), " CROSS JOIN " if on is None else " LEFT JOIN ", "", on)
 
 
 def _outer(choose: Choices, left: _Side, right: _Side, chain: bool) -> _Side:

@@ -1,5 +1,5 @@
 """Random subqueries: IN, EXISTS, ANY and ALL and NOT of them, aggregates as values; most name a column of the query
-around, by an equality or another comparison."""
+around, by an equality or another comparison, in WHERE, in the list, in HAVING or in a subquery of FROM."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from tests.agreement.scenario import Text
 from tests.agreement.sql_expressions import Expressions, Term, made
 from tests.agreement.sql_from import Readable
 
+_TERMS = ("in", "not in", "exists", "absent", "value", "any", "all")
+_VALUES = ("in", "nulls", "exists", "count", "aggregate", "any", "all")
+
 
 def subquery(choose: Choices, relations: Sequence[Readable], visible: Sequence[Term]) -> Term | None:
     """A term of WHERE; None where no relation has a column that can be compared with a visible one."""
-    found = _subquery(choose, relations, visible, ("in", "not in", "exists", "absent", "value", "any", "all"))
+    found = _subquery(choose, relations, visible, (*_TERMS, "having", "union", "row"))
     if found is None or choose.chance(60):
         return found
     if choose.chance(40):
@@ -24,7 +27,7 @@ def subquery(choose: Choices, relations: Sequence[Readable], visible: Sequence[T
 
 def subquery_value(choose: Choices, relations: Sequence[Readable], visible: Sequence[Term]) -> Term | None:
     """An item of a SELECT list; None where there is none."""
-    return _subquery(choose, relations, visible, ("in", "nulls", "exists", "count", "aggregate", "any", "all"))
+    return _subquery(choose, relations, visible, (*_VALUES, "listed", "nested", "having"))
 
 
 def _subquery(
@@ -60,6 +63,21 @@ def _subquery(
         return made("bool", f"{{0}} {sign} {form.upper()} (SELECT {{1}} FROM {{2}}{{3}})", outer, column, source, where)
     if form == "nulls":
         return made("bool", "{0} NOT IN (SELECT {1} FROM {2}{3})", outer, column, source, where)
+    if form == "having":
+        grouped = "EXISTS (SELECT {0} FROM {1}{2} GROUP BY {0} HAVING COUNT(*) > 1 OR MAX({0}) < {3})"
+        return made("bool", grouped, column, source, where, outer)
+    if form == "union":
+        text = "{0} IN (SELECT {1} FROM {2}{3} UNION SELECT {1} FROM {2} WHERE {1} >= {0})"
+        return made("bool", text, outer, column, source, where)
+    if form == "row":
+        first, second = choose.pick(pairs), choose.pick(pairs)
+        rows = "({0}, {1}) IN (SELECT {2}, {3} FROM {4})"
+        return made("bool", rows, first[0], second[0], first[1], second[1], source)
+    if form == "listed":
+        return made("int", "(SELECT COUNT(CASE WHEN {0} < {1} THEN 1 END) FROM {2}{3})", column, outer, source, where)
+    if form == "nested":
+        inside = "(SELECT SUM(n) FROM (SELECT {0}, COUNT(*) AS n FROM {1}{2} GROUP BY {0} HAVING {0} <> {3}) AS q)"
+        return made("int", inside, column, source, where, outer)
     if form == "count":
         return made("int", "(SELECT COUNT({0}) FROM {1}{2})", column, source, where)
     if form == "aggregate":

@@ -6,12 +6,14 @@ are over references to groups and aggregates instead, so no later stage checks g
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ColumnDef, SetOperation
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.query.block import SET
 from freshviews.sql.expressions.build import key, nodes_of, replaced
+from freshviews.sql.names.marks import is_marked
 from freshviews.sql.names.scope import Source, name_of
 from freshviews.types import BIGINT, SqlType
 
@@ -126,6 +128,41 @@ class Select:
         return tuple(ColumnDef(item.name, item.expr.type, item.expr.nullable) for item in self.items)
 
 
+    @property
+    def exprs(self) -> tuple[Expr, ...]:
+        """All expressions of the SELECT."""
+        found = [*self.conjuncts, *(item.expr for item in (*self.items, *self.groups))]
+        found += [arg for call in self.aggregates for arg in call.args]
+        found += [] if self.having is None else [self.having]
+        for absent in self.absent:
+            found += [*absent.filters, *(side for pair in absent.pairs for side in pair)]
+        found += [term for one in self.optional for term in one.on]
+        return (*found, *(() if self.limit is None else (one.expr for one in self.limit.order)))
+
+    def mapped(self, to: Callable[[Expr], Expr]) -> Select:
+        """The SELECT with another expression for each of its expressions."""
+
+        def items(some: tuple[Item, ...]) -> tuple[Item, ...]:
+            return tuple(replace(item, expr=to(item.expr)) for item in some)
+
+        return replace(
+            self,
+            conjuncts=tuple(map(to, self.conjuncts)),
+            items=items(self.items),
+            groups=items(self.groups),
+            aggregates=tuple(replace(one, args=tuple(map(to, one.args))) for one in self.aggregates),
+            having=None if self.having is None else to(self.having),
+            absent=tuple(
+                replace(one, filters=tuple(map(to, one.filters)), pairs=tuple((to(a), to(b)) for a, b in one.pairs))
+                for one in self.absent
+            ),
+            optional=tuple(replace(one, on=tuple(map(to, one.on))) for one in self.optional),
+            limit=None
+            if self.limit is None
+            else replace(self.limit, order=tuple(replace(one, expr=to(one.expr)) for one in self.limit.order)),
+        )
+
+
 @dataclass(frozen=True)
 class Bound:
     """A query: its SELECTs and the operation that combines them; None means UNION ALL."""
@@ -193,8 +230,10 @@ def over_groups(expr: Expr, groups: tuple[Item, ...]) -> Expr:
 
 
 def ungrouped(expr: Expr) -> Column | None:
-    """The first column that is neither grouped nor aggregated, after ``over_groups``; None if there is none."""
-    return next((n for n in nodes_of(expr) if isinstance(n, Column) and not is_ref(n)), None)
+    """The first column that is neither grouped nor aggregated nor of an enclosing query, after ``over_groups``; None if
+    there is none."""
+    columns = (n for n in nodes_of(expr) if isinstance(n, Column))
+    return next((n for n in columns if not is_ref(n) and not is_marked(n)), None)
 
 
 def distinct_over(select: Select) -> Select:

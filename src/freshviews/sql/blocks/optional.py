@@ -18,6 +18,14 @@ from freshviews.types import BOOLEAN, INT
 EQUALITIES = ("eq", "eq_float", "null_safe_eq")
 
 
+def equality(own: Expr, other: Expr) -> Call:
+    """The predicate that a column of a domain has the value of an expression; NULL is a value."""
+    op = "null_safe_eq" if own.nullable else "eq_float" if own.type.is_float else "eq"
+    made = call(op, (own, other), BOOLEAN)
+    assert isinstance(made, Call)
+    return made
+
+
 @dataclass(frozen=True)
 class Keyed:
     """The partners of a row: the source's rows that pass ``filters`` and are equal to it in every pair (the source's

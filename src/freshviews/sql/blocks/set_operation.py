@@ -42,11 +42,6 @@ def set_operation(kind: str, left: Bound, right: Bound, views: Views) -> Bound:
     return Bound((*left.selects, *right.selects), combined)
 
 
-def distinct_rows(bound: Bound, views: Views) -> Select:
-    """SELECT DISTINCT * over an internal view of the query, with the query's column names."""
-    return distinct_over(everything(views.source_of(views.internal_view(uniquely_named(bound))), bound))
-
-
 def uniquely_named(bound: Bound) -> Bound:
     """Rename columns so that all names differ, as a relation requires."""
     names: list[str] = []

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from freshviews.catalog.definitions import ColumnDef, ViewDef
 from freshviews.query.block import Block
-from freshviews.sql.blocks.bound import Bound
+from freshviews.sql.blocks.bound import Bound, Select
 from freshviews.sql.names.scope import Source
 
 
@@ -21,5 +21,7 @@ class Views(Protocol):
     def source_of(self, view: ViewDef) -> Source: ...
 
     def one_row(self) -> Source: ...
+
+    def domain_source(self, values: Select) -> Source: ...
 
     def is_positive(self, source: Source) -> bool: ...

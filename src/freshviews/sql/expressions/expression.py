@@ -165,6 +165,8 @@ class Binder:
     def _predicate(self, node: Node) -> Expr:
         if type(node) in COMPARISONS:
             self._refuse_quantified(node)
+            if isinstance(node.this, exp.Tuple) and isinstance(node.expression, exp.Tuple):
+                return self._rows_compared(node, node.expression)
             return logic.compare(COMPARISONS[type(node)], self.bind(node.this), self.bind(node.expression))
         if isinstance(node, exp.And):
             return logic.all_of(self._terms(node))
@@ -187,6 +189,16 @@ class Binder:
         if isinstance(node, (exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)):
             return self._like(node)
         return self._special(node)
+
+    def _rows_compared(self, node: Node, other: exp.Tuple) -> Expr:
+        """A row of values compared with another one; NULLs in it are equal."""
+        rows = node.this.expressions, other.expressions
+        if len(rows[0]) != len(rows[1]):
+            raise Fault(f"a row of {len(rows[0])} values is compared with one of {len(rows[1])}")
+        if not isinstance(node, (exp.EQ, exp.NEQ, exp.In)):
+            raise self.text.unsupported(node, f"{COMPARISONS[type(node)]} of rows of values", "compare their values")
+        equal = [logic.null_safe_equal(self.bind(a), self.bind(b)) for a, b in zip(*rows, strict=True)]
+        return logic.negation(logic.all_of(equal)) if isinstance(node, exp.NEQ) else logic.all_of(equal)
 
     def _terms(self, node: exp.Connector) -> list[Expr]:
         """The terms of a chain of AND, or of OR, bound. A part of it that ``group`` stands for is one term."""
@@ -271,6 +283,11 @@ class Binder:
             )
         if not node.expressions:
             raise Fault("IN takes at least one value, as in a IN (1, 2)")
+        if isinstance(node.this, exp.Tuple):
+            rows = [member for member in node.expressions if isinstance(member, exp.Tuple)]
+            if len(rows) < len(node.expressions):
+                raise Fault("(a, b) IN takes rows of as many values, as in (a, b) IN ((1, 2), (3, 4))")
+            return logic.any_of([self._rows_compared(node, row) for row in rows])
         value = self.bind(node.this)
         members = [self.bind(member) for member in node.expressions]
         to = logic.common_type([value, *members], "IN")

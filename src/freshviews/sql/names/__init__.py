@@ -1,3 +1,3 @@
 """What a name in a query means: scopes, and stars."""
 
-__all__ = ["scope", "star"]
+__all__ = ["marks", "scope", "star"]

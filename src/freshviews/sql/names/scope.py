@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Protocol
 
 from sqlglot import exp
 
@@ -57,18 +58,29 @@ class Entry:
     expr: Expr
 
 
+class Outer(Protocol):
+    """The names of the queries around a subquery."""
+
+    def has(self, column: exp.Column) -> bool: ...
+
+    def known(self, column: exp.Column) -> tuple[str, ...]: ...
+
+    def marked(self, column: exp.Column) -> Expr: ...
+
+
 @dataclass(frozen=True)
 class Scope:
     """The columns of a FROM clause.
 
     ``entries``: all columns. ``visible``: the columns that ``*`` and unqualified names denote, in order; of two columns
     joined by USING or NATURAL only the first. ``aliases``: columns of the SELECT list that a name may denote if FROM
-    has no such name.
+    has no such name. ``outer``: the names of the queries around, which a name denotes that is none of these.
     """
 
     entries: tuple[Entry, ...] = ()
     visible: tuple[Entry, ...] = ()
     aliases: Mapping[str, Expr] = field(default_factory=dict)
+    outer: Outer | None = None
 
     @cached_property
     def _visible_by_name(self) -> Mapping[str, list[Entry]]:
@@ -97,7 +109,8 @@ class Scope:
         return tuple(dict.fromkeys(entry.alias for entry in self.entries if entry.alias))
 
     def beside(self, other: Scope) -> Scope:
-        return Scope((*self.entries, *other.entries), (*self.visible, *other.visible))
+        entries, visible = (*self.entries, *other.entries), (*self.visible, *other.visible)
+        return Scope(entries, visible, outer=self.outer or other.outer)
 
     def merging(self, other: Scope, first: Iterable[Entry]) -> Scope:
         """The scope of a join USING the names of ``first``: each name once, in front."""
@@ -105,7 +118,7 @@ class Scope:
         shared = {entry.name.lower() for entry in first}
         left = [e for e in self.visible if e.name.lower() not in shared]
         right = [e for e in other.visible if e.name.lower() not in shared]
-        return Scope((*self.entries, *other.entries), (*first, *left, *right))
+        return Scope((*self.entries, *other.entries), (*first, *left, *right), outer=self.outer or other.outer)
 
     def with_aliases(self, aliases: Mapping[str, Expr]) -> Scope:
         return replace(self, aliases=aliases)
@@ -121,7 +134,7 @@ class Scope:
         def now(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
             return tuple(replace(e, expr=to(e.expr)) for e in entries)
 
-        return Scope(now(self.entries), now(self.visible), self.aliases)
+        return Scope(now(self.entries), now(self.visible), self.aliases, self.outer)
 
     def find(self, node: exp.Column) -> Entry | None:
         """The column of FROM that a name denotes; None if there is none or several."""
@@ -143,7 +156,11 @@ class Scope:
 
         ``further``: more candidates for the suggestion in the error.
         """
-        name, table = node.name, node.table
+        name, table, outer = node.name, node.table, self.outer
+        if outer is not None and not self.has(node):
+            if (table or name.lower() not in self.aliases) and outer.has(node):
+                return outer.marked(node)
+            further = (*further, *outer.known(node))
         if node.args.get("db") is not None:
             raise text.error(node, f"{text.of(node)}: names have the form table.column")
         if table:

@@ -36,6 +36,7 @@ _LONG_LIST = 1000
 """Fewest constants of an IN that are read at once."""
 
 _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "SUBSTR")
+_QUANTIFIERS = {"EXISTS": exp.Exists, "ANY": exp.Any, "SOME": exp.Any, "ALL": exp.All}
 
 
 class _Parser(SparkParser):
@@ -63,6 +64,14 @@ class _Parser(SparkParser):
             return made
         clauses = {name: made.args.pop(name) for name in ("with_", "order", "limit", "offset") if made.args.get(name)}
         return exp.Select(expressions=[exp.Star()], from_=exp.From(this=made), **clauses)
+
+    def _parse_function(self, *args: Any, **options: Any) -> Any:
+        """EXISTS, ANY, SOME and ALL of a query that does not begin with SELECT are no functions."""
+        made = super()._parse_function(*args, **options)
+        if not isinstance(made, exp.Anonymous) or len(made.expressions) != 1:
+            return made
+        kind, query = _QUANTIFIERS.get(made.name.upper()), made.expressions[0]
+        return self.expression(kind(this=query)) if kind is not None and isinstance(query, exp.Query) else made
 
     def _parse_cube_or_rollup(self, with_prefix: bool = False) -> Any:
         """Accept any expression inside CUBE and ROLLUP; sqlglot accepts no conditions there."""

@@ -13,15 +13,18 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from freshviews.catalog.catalog import near, same
-from freshviews.expr.nodes import Expr
+from freshviews.expr.nodes import Column, Expr, columns_of
 from freshviews.sql.blocks.bound import Select
-from freshviews.sql.blocks.joins.lowering import Read, anti_join, as_source, semi_join
+from freshviews.sql.blocks.enclosing import Names
+from freshviews.sql.blocks.joins.lowering import Read, anti_join, as_source, distinct_values, semi_join
 from freshviews.sql.blocks.joins.tree import FullJoin, Joined, LeftJoin, free_alias, is_plain, loosened
+from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import Fault, renamed
+from freshviews.sql.expressions.build import Fault, nodes_of, renamed, replaced
 from freshviews.sql.expressions.expression import Binder
-from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, name_of, table_scope
+from freshviews.sql.names.marks import OUTER, unmarked
+from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, aliases_in, name_of, table_scope
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import check_table
 from freshviews.sql.text.terms import has_subquery, terms_of
@@ -29,8 +32,11 @@ from freshviews.sql.text.terms import has_subquery, terms_of
 Relation = Callable[[exp.Table], "Select | Source"]
 """Resolves a table name in FROM: a relation, or a CTE bound as a bag."""
 
-Subquery = Callable[[Node], "Select | Source"]
-"""Binds a subquery in FROM: a bag to dissolve, or the internal view made for it."""
+Subquery = Callable[[Node, Names | None, bool], "Select | Source"]
+"""Binds a subquery in FROM, given the names of enclosing queries: a bag to dissolve, or the internal view made for it.
+The bag is an internal view, too, where it uses these names and the last argument is true."""
+
+Where = Callable[[Joined, Sequence[Node]], Joined]
 
 _KINDS = {"": "inner", "INNER": "inner", "CROSS": "inner", "OUTER": "full", "SEMI": "semi", "ANTI": "anti"}
 
@@ -47,6 +53,10 @@ class FromBinder:
     subquery: Subquery
     views: Views
     read: Read
+    where: Where
+    """Adds terms of WHERE to a join."""
+    around: Names | None = None
+    """The names of the enclosing queries."""
     asked: list[Node] = field(default_factory=list)
     """Terms of ON with subqueries, of inner joins: they are as good as terms of WHERE."""
     _inner: list[exp.Join] = field(default_factory=list)
@@ -60,7 +70,7 @@ class FromBinder:
         """The join of a SELECT; without FROM, one row without columns."""
         first = select.args.get("from_")
         if first is None:
-            return Joined((self.views.one_row(),))
+            return Joined((self.views.one_row(),), scope=self._within(Scope()))
         joins = select.args.get("joins") or ()
         if not any(_kind(join) in ("right", "full") for join in joins):
             self._inner.extend(join for join in joins if _kind(join) == "inner")
@@ -74,7 +84,11 @@ class FromBinder:
             for join in group[1:]:
                 right = self._join(right, join)
             joined = joined.beside(right, joined.scope.beside(right.scope))
-        return joined
+        return replace(joined, scope=self._within(joined.scope))
+
+    def _within(self, scope: Scope) -> Scope:
+        """The scope with the names of the enclosing queries."""
+        return replace(scope, outer=self.around)
 
     def _comma_groups(self, joins: Sequence[exp.Join]) -> list[list[exp.Join]]:
         """The joins, each by itself; but a comma and the joins up to the next one together, if one of them is a RIGHT
@@ -93,7 +107,7 @@ class FromBinder:
 
     def _join(self, left: Joined, join: exp.Join) -> Joined:
         kind = self._checked_kind(join)
-        right = self._item(join.this)
+        right = self._lateral(left, join, kind) if isinstance(join.this, exp.Lateral) else self._item(join.this)
         twice = next((t for t in right.scope.tables if any(same(t, own) for own in left.scope.tables)), None)
         if twice is not None:
             raise self.text.error(join.this, f"{twice} stands twice in FROM; give one of them another alias with AS")
@@ -102,6 +116,21 @@ class FromBinder:
         if kind in ("left", "full"):
             right = self._side(right)
         on, shared = self._condition(join, left.scope, right.scope)
+        asked = self._asked_apart(join)
+        if asked:
+            row, optional = (right, left) if kind == "right" else (left, right)
+            if kind == "full":
+                raise self.text.unsupported(
+                    asked[0], "a subquery in ON of a FULL JOIN", "compute it in a subquery of FROM on its side"
+                )
+            optional, tie = self._asking(row, optional, asked)
+            on = (*on, *tie)
+            left, right = (optional, row) if kind == "right" else (row, optional)
+        if isinstance(join.this, exp.Lateral) and kind == "left":
+            # What ties the rows of LATERAL to the row before is part of ON.
+            own = tuple(one for one in right.conjuncts if aliases_in(one) <= right.aliases)
+            on = (*on, *(one for one in right.conjuncts if one not in own))
+            right = replace(right, conjuncts=own)
         sides = (
             loosened(left.scope) if kind in ("right", "full") else left.scope,
             loosened(right.scope) if kind in ("left", "full") else right.scope,
@@ -137,14 +166,43 @@ class FromBinder:
         on = join.args.get("on")
         if on is None:
             return (), ()
-        scope = left.beside(right)
+        scope = self._within(left.beside(right))
         binder = Binder(self.text, lambda c: scope.resolve(self.text, c), "ON")
-        if not has_subquery(on) or not any(join is one for one in self._inner):
+        if not has_subquery(on):
             return logic.conjuncts_of(binder.condition(on)), ()
         asked = [term for term in terms_of(on) if has_subquery(term)]
-        self.asked.extend(asked)
+        if any(join is one for one in self._inner):
+            self.asked.extend(asked)
         others = [term for term in terms_of(on) if not any(term is one for one in asked)]
         return tuple(c for term in others for c in logic.conjuncts_of(binder.condition(term))), ()
+
+    def _asked_apart(self, join: exp.Join) -> list[Node]:
+        """The terms of ON with subqueries that decide which rows of an outer, semi or anti join are partners."""
+        on = join.args.get("on")
+        if on is None or any(join is one for one in self._inner):
+            return []
+        return [term for term in terms_of(on) if has_subquery(term)]
+
+    def _asking(self, row: Joined, optional: Joined, asked: Sequence[Node]) -> tuple[Joined, tuple[Expr, ...]]:
+        """The side of an outer join whose rows pass the terms, and the predicates of ON that tie it to the other side.
+
+        Where the terms name columns of the other side, their distinct values stand beside this one.
+        """
+        named = [column for term in asked for column in term.find_all(exp.Column)]
+        entries = [e for c in named if not optional.scope.has(c) for e in row.scope.named(c.name, c.table)]
+        columns = list(dict.fromkeys(name for entry in entries for name in columns_of(entry.expr)))
+        nodes = {n.name: n for entry in entries for n in nodes_of(entry.expr) if isinstance(n, Column)}
+        if not columns:
+            return replace(self.where(optional, asked), scope=optional.scope), ()
+        own = tuple(nodes[name] for name in columns)
+        source = self.views.domain_source(distinct_values(row, own, self.views))
+        source = replace(source, alias=free_alias("keys", self._taken))
+        keys = [source.column(column) for column in source.columns]
+        to = dict(zip(columns, keys, strict=True))
+        scope = row.scope.mapped(lambda e: replaced(e, lambda p: to.get(p.name) if isinstance(p, Column) else None))
+        beside = optional.beside(Joined((source,)), self._within(scope.beside(optional.scope)))
+        made = replace(self.where(beside, asked), scope=optional.scope)
+        return made, tuple(equality(key, column) for key, column in zip(keys, own, strict=True))
 
     def _shared(self, join: exp.Join, name: str, left: Scope, right: Scope) -> Expr:
         sides = []
@@ -210,10 +268,25 @@ class FromBinder:
             if node.args.get("joins"):
                 query = node.copy()
                 query.set("joins", None)
-            return self._named(node, self.subquery(query), node.alias)
-        names: dict[type[Node], str] = {exp.Lateral: "LATERAL"}
-        what = names.get(type(node), f"{self.text.of(node)} in FROM")
-        raise self.text.unsupported(node, what, "FROM takes tables, views and subqueries")
+            return self._named(node, self.subquery(query, self.around, False), node.alias)
+        if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+            return self._named(node, self.subquery(node.this, self.around, False), node.alias)
+        raise self.text.unsupported(node, f"{self.text.of(node)} in FROM", "FROM takes tables, views and subqueries")
+
+    def _lateral(self, left: Joined, join: exp.Join, kind: str) -> Joined:
+        """A subquery that may name columns of the items of FROM before it."""
+        node = join.this
+        if kind not in ("inner", "left"):
+            raise self.text.unsupported(
+                join, f"{kind.upper()} JOIN LATERAL", "comma, INNER, CROSS and LEFT JOIN LATERAL are accepted"
+            )
+        if not isinstance(node.this, exp.Subquery):
+            raise self.text.unsupported(node, f"LATERAL {self.text.of(node.this)}", "LATERAL (SELECT ...) is accepted")
+        names = Names(
+            self.text, self._within(left.scope), lambda columns: distinct_values(left, columns, self.views)
+        )
+        made = self._named(node, self.subquery(node.this, names, kind == "left"), node.alias)
+        return made.mapped(unmarked)
 
     def _renamed(self, node: Node, nest: Joined) -> Joined:
         """A join in parentheses; with an alias its columns have that alias only."""
@@ -259,6 +332,8 @@ class FromBinder:
         sources = {source.alias: replace(source, alias=fresh[source.alias]) for source in inner.sources}
 
         def to(column: str) -> str:
+            if column.startswith(OUTER):
+                return column
             source = sources[alias_of(column)]
             return source.column(next(c for c in source.columns if c.name == name_of(column))).name
 

@@ -75,7 +75,7 @@ def distinct_values(joined: Joined, columns: tuple[Expr, ...], views: Views) -> 
     work = Lowering(views, sorted(joined.aliases | {one.source.alias for one in joined.absent}), None)
     work.read(joined)
     work.kept.update(name for column in columns for name in columns_of(column))
-    flat = work.flat(simplified(joined))
+    flat = work.flat(simplified(joined)) if joined.left or joined.full else joined
     found = [one for one in map(work.now, columns) if isinstance(one, Column)]
     return distinct_over(work.owning(flat, {one.name: one for one in found}))
 

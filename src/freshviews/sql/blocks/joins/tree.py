@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from freshviews.catalog.catalog import same
@@ -41,6 +41,22 @@ class Joined:
     def required(self) -> frozenset[str]:
         """The aliases of sources that have a row in every row of the join."""
         return frozenset(s.alias for s in self.sources) - {one.alias for one in self.optional}
+
+    def mapped(self, to: Callable[[Expr], Expr]) -> Joined:
+        """The join with another expression for each of its expressions, those inside of outer joins included."""
+        return replace(
+            self,
+            conjuncts=tuple(map(to, self.conjuncts)),
+            scope=self.scope.mapped(to),
+            absent=tuple(
+                replace(one, filters=tuple(map(to, one.filters)), pairs=tuple((to(a), to(b)) for a, b in one.pairs))
+                for one in self.absent
+            ),
+            left=tuple(LeftJoin(one.right.mapped(to), tuple(map(to, one.on))) for one in self.left),
+            full=tuple(
+                FullJoin(one.left.mapped(to), one.right.mapped(to), tuple(map(to, one.on))) for one in self.full
+            ),
+        )
 
     def beside(self, other: Joined, scope: Scope, on: Iterable[Expr] = ()) -> Joined:
         """The inner join of both."""

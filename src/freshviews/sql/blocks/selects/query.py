@@ -26,14 +26,15 @@ from freshviews.query.block import Block
 from freshviews.sql.blocks.bound import Bound, Item, Select
 from freshviews.sql.blocks.building.block import with_query_names
 from freshviews.sql.blocks.constants import constant_rows
+from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limited, places_of
 from freshviews.sql.blocks.selects.select import SelectBinder
 from freshviews.sql.blocks.selects.with_queries import Cte, query_of, renamed_view
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, everything, set_operation, uniquely_named
-from freshviews.sql.blocks.subqueries.names import Names, check_own, names_around
+from freshviews.sql.blocks.subqueries.dependent import as_bag, depends, marked_columns
 from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.expression import Binder
-from freshviews.sql.names.scope import Entry, Scope, Source
+from freshviews.sql.names.scope import Entry, Scope, Source, name_of
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import check_cte, check_select, check_set_operation
 from freshviews.types import INT
@@ -57,6 +58,8 @@ class ViewBinder:
     """The plain views that the query names."""
     _with_view: list[Cte] = field(default_factory=list)
     """The WITH queries that have an internal view."""
+    _domains: list[tuple[Select, ViewDef]] = field(default_factory=list)
+    """The distinct values of columns that have an internal view."""
     outermost: Node | None = None
     """The query, out of its parentheses: its ORDER BY is the order in which the view is read."""
     order: ReadOrder | None = None
@@ -91,16 +94,16 @@ class ViewBinder:
             else:
                 bound = self._set_operation(node, ctes, around)
             if clause is not None and clause.limit is None:
-                return self._ordered_rows(bound, clause, node)
-            return bound if clause is None else self._first_of(bound, clause, node)
+                return self._ordered_rows(bound, clause, node, around)
+            return bound if clause is None else self._first_of(bound, clause, node, around)
         if isinstance(node, exp.Select):
             check_select(self.text, node)
             clause = clause_of(self.text, node)
             select, places, columns = SelectBinder(self, node, ctes, around).bind(clause)
             bound = Bound((select,))
             if clause is not None and clause.limit is None:
-                return self._in_order(bound, places, columns, node)
-            return bound if clause is None else self._limited(bound, clause, places, columns, node)
+                return self._in_order(bound, places, columns, node, around)
+            return bound if clause is None else self._limited(bound, clause, places, columns, node, around)
         if isinstance(node, exp.Values):
             source = self.source_of(self.constant_view(*constant_rows(self.text, node)))
             return Bound((Select("bag", (source,), (), tuple(Item(c.name, source.column(c)) for c in source.columns)),))
@@ -110,6 +113,10 @@ class ViewBinder:
 
     def internal_view(self, bound: Bound) -> ViewDef:
         """Make an internal view of the query."""
+        if depends(bound):
+            columns = marked_columns(expr for select in bound.selects for expr in select.exprs)
+            what = f"a subquery that names {name_of(next(iter(columns)))}, of the query around, where it does"
+            raise self.text.unsupported(self.outermost or exp.Null(), what, "name it in WHERE")
         return self.view_of(bound.columns, blocks_of(bound, self), bound.combined)
 
     def view_of(
@@ -120,6 +127,14 @@ class ViewBinder:
         view = ViewDef(name, columns, with_query_names(blocks, name), internal=True, combined=combined)
         self.internal.append(view)
         return view
+
+    def domain_source(self, values: Select) -> Source:
+        """The distinct values of columns as a source: one internal view for equal values."""
+        known = next((view for select, view in self._domains if select == values), None)
+        if known is None or not any(known is view for view in self.internal):
+            known = self.internal_view(uniquely_named(Bound((values,))))
+            self._domains.append((values, known))
+        return self.source_of(known)
 
     def constant_view(self, columns: tuple[ColumnDef, ...], rows: tuple[ConstantRow, ...]) -> ViewDef:
         """Make an internal view of constant rows, or return one that there is."""
@@ -173,12 +188,12 @@ class ViewBinder:
             if one.view is not None and any(one.view is view for view in dropped):
                 one.view = None
 
-    def _first_of(self, bound: Bound, clause: Clause, node: Node) -> Bound:
+    def _first_of(self, bound: Bound, clause: Clause, node: Node, around: Names | None) -> Bound:
         """The first rows of a set operation or of a query in parentheses, ordered by its columns."""
-        whole = self._whole(bound, node)
+        whole = self.rows_of(bound, node, around)
         places, added = self._places_of(clause, whole.items)
         made = Bound((replace(whole, items=(*whole.items, *added)),))
-        return self._limited(made, clause, places, len(whole.items), node)
+        return self._limited(made, clause, places, len(whole.items), node, around)
 
     def _places_of(self, clause: Clause, items: tuple[Item, ...]) -> tuple[tuple[SortPlace, ...], tuple[Item, ...]]:
         """The places of an ORDER BY over these columns alone, and the columns that it adds to them."""
@@ -188,17 +203,19 @@ class ViewBinder:
         places, added, _ = places_of(clause, items, binder, lambda n: self.position(n, items, "ORDER BY"))
         return places, added
 
-    def _ordered_rows(self, bound: Bound, clause: Clause, node: Node) -> Bound:
+    def _ordered_rows(self, bound: Bound, clause: Clause, node: Node, around: Names | None) -> Bound:
         """A set operation or a query in parentheses with ORDER BY, and no LIMIT."""
         shown = tuple(Item(one.name, Column(f"{i}", one.type, one.nullable)) for i, one in enumerate(bound.columns))
         places, added = self._places_of(clause, shown)
         if added and node is self.outermost:
-            whole = self._whole(bound, node)
+            whole = self.rows_of(bound, node, around)
             places, added = self._places_of(clause, whole.items)
             bound = Bound((replace(whole, items=(*whole.items, *added)),))
-        return self._in_order(bound, places, len(shown), node)
+        return self._in_order(bound, places, len(shown), node, around)
 
-    def _in_order(self, bound: Bound, places: tuple[SortPlace, ...], columns: int, node: Node) -> Bound:
+    def _in_order(
+        self, bound: Bound, places: tuple[SortPlace, ...], columns: int, node: Node, around: Names | None
+    ) -> Bound:
         """A query with ORDER BY and no LIMIT. The order is that of reading the view; in a subquery it has no effect.
 
         Columns after the first ``columns`` are for the order alone.
@@ -206,7 +223,7 @@ class ViewBinder:
         hidden = len(bound.columns) > columns
         relation = ""
         if hidden and node is self.outermost:
-            bound = Bound((self._whole(bound, node),))
+            bound = Bound((self.rows_of(bound, node, around),))
             relation = self.internal[-1].name
         if hidden:
             bound = Bound(tuple(replace(select, items=select.items[:columns]) for select in bound.selects))
@@ -214,25 +231,35 @@ class ViewBinder:
             self.order = ReadOrder(places, relation)
         return bound
 
-    def _limited(self, bound: Bound, clause: Clause, places: tuple[SortPlace, ...], columns: int, node: Node) -> Bound:
+    def _limited(
+        self,
+        bound: Bound,
+        clause: Clause,
+        places: tuple[SortPlace, ...],
+        columns: int,
+        node: Node,
+        around: Names | None,
+    ) -> Bound:
         """The first rows of a query: of one relation, or of an internal view that holds all rows.
 
         Where a view with a LIMIT names a strategy, the strategy is that of the internal view.
         """
         select = bound.selects[0]
-        if names_around(bound):
+        if depends(bound):
             what = "LIMIT in a subquery that names columns of the query around it"
             raise self.text.unsupported(node, what, "leave it out, or take MIN or MAX")
         direct = select.is_plain and not select.absent and len(bound.selects) == len(select.sources) == 1
         if not direct or (self.named and "#" not in select.sources[0].relation):
-            select = self._whole(bound, node)
+            select = self.rows_of(bound, node, around)
         if node is self.outermost:
             self.order = ReadOrder(None)
         return limited(select, clause, places, columns)
 
-    def _whole(self, bound: Bound, node: Node) -> Select:
+    def rows_of(self, bound: Bound, node: Node, around: Names | None) -> Select:
         """All rows of a query, as those of an internal view."""
         self.check_types(bound, node)
+        if around is not None and depends(bound):
+            return as_bag(bound, around, self)
         return everything(self.source_of(self.internal_view(uniquely_named(bound))), bound)
 
     def position(self, node: exp.Literal, items: tuple[Item, ...], clause: str) -> int:
@@ -248,8 +275,6 @@ class ViewBinder:
         for operand in (node.this, node.expression):
             check_operand(self.text, operand, word)
         left, right = (self._operand(one, ctes, around) for one in (node.this, node.expression))
-        for one in (left, right):
-            check_own(self.text, one, node)
         distinct = bool(node.args.get("distinct"))
         if not distinct and kind != "union":
             kind, word = f"{kind}_all", f"{word} ALL"
@@ -272,7 +297,7 @@ class ViewBinder:
     def _operand(self, node: Node, ctes: Mapping[str, Cte], around: Names | None) -> Bound:
         """Bind an operand of a set operation. An operand with a LIMIT becomes an internal view."""
         bound = self.bind(node, ctes, around)
-        return bound if bound.selects[0].limit is None else Bound((self._whole(bound, node),))
+        return bound if bound.selects[0].limit is None else Bound((self.rows_of(bound, node, around),))
 
     def check_types(self, bound: Bound, node: Node) -> None:
         """Raise SqlError where a column has no type: a bare NULL has none."""
@@ -320,15 +345,25 @@ class ViewBinder:
             made = replace(made, items=tuple(replace(i, name=n) for i, n in zip(made.items, names, strict=True)))
         return made
 
-    def subquery(self, node: Node, ctes: Mapping[str, Cte]) -> Select | Source:
+    def subquery(
+        self, node: Node, ctes: Mapping[str, Cte], around: Names | None = None, forced: bool = False
+    ) -> Select | Source:
         """Bind a query in FROM: a SELECT that only selects, projects and joins dissolves; any other becomes an internal
-        view."""
-        bound = self.bind(node, ctes)
-        if len(bound.selects) == 1 and bound.selects[0].is_plain and not bound.selects[0].absent:
+        view.
+
+        ``around``: the names of enclosing queries that it may use. ``forced``: where it uses them, it becomes an
+        internal view in any case.
+        """
+        bound = self.bind(node, ctes, around)
+        dependent = around is not None and depends(bound)
+        plain = len(bound.selects) == 1 and bound.selects[0].is_plain and not bound.selects[0].absent
+        if plain and not (forced and dependent):
             return bound.selects[0]
         self.check_types(bound, node)
         names = [column.name.lower() for column in bound.columns]
         if len(set(names)) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise self.text.error(node, f"column {twice} stands twice in the subquery; give one another name with AS")
+        if around is not None and dependent:
+            return as_bag(bound, around, self, forced)
         return self.source_of(self.internal_view(bound))

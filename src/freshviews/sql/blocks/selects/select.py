@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from freshviews.catalog.definitions import SortPlace
 from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.query.block import SET
 from freshviews.sql.blocks.aggregates import Collector
 from freshviews.sql.blocks.bound import (
     Bound,
@@ -22,6 +23,7 @@ from freshviews.sql.blocks.bound import (
     has_aggregate,
     subquery_ref,
 )
+from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.grouping_sets import (
     GroupingSets,
     Written,
@@ -32,22 +34,22 @@ from freshviews.sql.blocks.grouping_sets import (
     written,
 )
 from freshviews.sql.blocks.joins.from_clause import FromBinder, columns_read
-from freshviews.sql.blocks.joins.lowering import lowered
+from freshviews.sql.blocks.joins.lowering import distinct_values, lowered
 from freshviews.sql.blocks.joins.tree import Joined
 from freshviews.sql.blocks.limit import Clause, places_of
 from freshviews.sql.blocks.selects.groups import over_groups_of, refuse_ungrouped
 from freshviews.sql.blocks.selects.rows_ask import rows_ask
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
-from freshviews.sql.blocks.set_operation import distinct_rows
-from freshviews.sql.blocks.subqueries.names import Names, check_own
+from freshviews.sql.blocks.subqueries.dependent import tied
 from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import key, rejects_null, replaced
+from freshviews.sql.expressions.build import key, rejects_null, renamed, replaced
 from freshviews.sql.expressions.expression import Binder
-from freshviews.sql.names.scope import Entry, Scope
+from freshviews.sql.names.scope import Entry, Scope, alias_of
 from freshviews.sql.names.star import columns_of, is_star
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.terms import has_subquery, terms_of
+from freshviews.types import BIGINT
 
 
 @dataclass
@@ -61,6 +63,8 @@ class SelectBinder:
     values: dict[int, str] = field(default_factory=dict)
     """The names in the scope of the values of subqueries, by their nodes."""
     scope: Scope = field(default_factory=Scope)
+    rows: Joined = field(default_factory=Joined)
+    """The join of FROM and WHERE."""
     asked: list[Asked] = field(default_factory=list)
     """The subqueries of a grouped SELECT whose values are those of its groups."""
 
@@ -71,7 +75,7 @@ class SelectBinder:
         """
         text, node = self.views.text, self.node
         joined = self._from()
-        self.scope = joined.scope
+        self.rows, self.scope = joined, joined.scope
         group = node.args.get("group")
         having = node.args.get("having")
         by = None if group is None else written(text, group)
@@ -119,9 +123,7 @@ class SelectBinder:
         if not node.args.get("distinct"):
             return select, places, columns
         grouped = Bound((select,))
-        check_own(text, grouped, node)
-        self.views.check_types(grouped, node)
-        return distinct_rows(grouped, self.views), places, columns
+        return distinct_over(self.views.rows_of(grouped, node, self.around)), places, columns
 
     def _order(
         self,
@@ -156,9 +158,11 @@ class SelectBinder:
         binder = FromBinder(
             self.views.text,
             lambda table: self.views.relation(table, self.ctes),
-            lambda query: self.views.subquery(query, self.ctes),
+            lambda query, names, forced: self.views.subquery(query, self.ctes, names, forced),
             self.views,
             columns_read(self.node, True),
+            self._where,
+            self.around,
         )
         joined = binder.bind(self.node)
         where = self.node.args.get("where")
@@ -169,19 +173,19 @@ class SelectBinder:
         read = columns_read(self.node, False)
         if read is not None:
             read = {*read, *(("", name) for name in self.values.values())}
-        joined = lowered(joined, self.views, read)
+        joined = lowered(self._tied(joined), self.views, read)
         never_null = frozenset[str]().union(*map(rejects_null, joined.conjuncts))
         return replace(joined, scope=joined.scope.knowing(never_null))
 
     def _where(self, joined: Joined, where: Sequence[Node]) -> Joined:
         """Add the predicates of WHERE to the join; subqueries become joins or absent sources."""
         text = self.views.text
-        names = Names(text, joined.scope, self.around)
         asking = [term for whole in where for term in terms_of(whole) if has_subquery(term)]
         plain = [t for whole in where for t in (terms_of(whole) if asking else [whole]) if not has_subquery(t)]
         conjuncts: list[Expr] = []
         for term in plain:
-            conjuncts += logic.conjuncts_of(Binder(text, names, "WHERE").condition(term))
+            binder = Binder(text, lambda c: joined.scope.resolve(text, c), "WHERE")
+            conjuncts += logic.conjuncts_of(binder.condition(term))
         if asking:
             known = frozenset[str]().union(*map(rejects_null, (*joined.conjuncts, *conjuncts)))
             read = columns_read(self.node, True)
@@ -192,8 +196,14 @@ class SelectBinder:
         return replace(joined, conjuncts=(*joined.conjuncts, *conjuncts))
 
     def _subqueries(self, joined: Joined) -> SubqueryBinder:
-        names = Names(self.views.text, joined.scope, self.around)
+        names = Names(
+            self.views.text, joined.scope, lambda columns: distinct_values(joined, columns, self.views)
+        )
         return SubqueryBinder(self.views.text, self.views, lambda q, n: self.views.bind(q, self.ctes, n), names, joined)
+
+    def _tied(self, joined: Joined) -> Joined:
+        """The join where no outer join names columns of enclosing queries."""
+        return joined if self.around is None else tied(joined, self.around, self.views)
 
     def _with_values(self, joined: Joined) -> Joined:
         """The join with the sources of subqueries that are values of its rows. The scope has these values, under names
@@ -219,7 +229,7 @@ class SelectBinder:
         known = self._value_of_row(node)
         if known is not None:
             return known
-        self.asked.append(self._subqueries(Joined(scope=self.scope)).ask(node, bind))
+        self.asked.append(self._subqueries(self.rows).ask(node, bind))
         return subquery_ref(len(self.asked) - 1, self.asked[-1].type)
 
     def _value_of_row(self, node: Node) -> Expr | None:
@@ -231,15 +241,15 @@ class SelectBinder:
 
     def _with_subqueries(self, select: Select) -> Select:
         """A grouped SELECT as a view of its groups and aggregates, joined with its subqueries."""
-        text, node = self.views.text, self.node
-        if select.sets:
-            raise text.unsupported(node, "a subquery as a value beside grouping sets", "group in a subquery of FROM")
-        check_own(text, Bound((select,)), node)
+        node = self.node
+        lacking = {i for one in select.sets for i in range(len(select.groups)) if i not in one}
         refs = [group_ref(i, group.expr) for i, group in enumerate(select.groups)]
+        refs = [replace(ref, nullable=ref.nullable or i in lacking) for i, ref in enumerate(refs)]
+        refs += [Column(SET, BIGINT, False)] if select.sets else []
         refs += [aggregate_ref(i, call, select.kind == "groups") for i, call in enumerate(select.aggregates)]
         inner = replace(select, items=tuple(Item(f"c{i}", ref) for i, ref in enumerate(refs, 1)), having=None)
-        source = replace(self.views.source_of(self.views.internal_view(Bound((inner,)))), alias="grouped")
-        to: dict[str, Expr] = {ref.name: source.column(c) for ref, c in zip(refs, source.columns, strict=True)}
+        rows = _renamed(self.views.rows_of(Bound((inner,)), node, self.around), "grouped")
+        to: dict[str, Expr] = {ref.name: item.expr for ref, item in zip(refs, rows.items, strict=True)}
 
         def over(expr: Expr) -> Expr:
             return replaced(
@@ -247,13 +257,14 @@ class SelectBinder:
                 lambda part: to.get(part.name) if isinstance(part, Column) else None,
             )
 
-        binder = replace(self._subqueries(Joined((source,), scope=self.scope)), over=over)
+        binder = replace(self._subqueries(Joined(rows.sources, rows.conjuncts, self.scope)), over=over)
         for i, asked in enumerate(self.asked):
             to[subquery_ref(i, asked.type).name] = binder.answer(asked)
         having = () if select.having is None else logic.conjuncts_of(over(select.having))
         entries = tuple(Entry("", item.name, over(item.expr)) for item in select.items)
         joined = replace(binder.joined, scope=Scope(entries))
-        joined = lowered(replace(joined, conjuncts=(*joined.conjuncts, *having)), self.views, None)
+        joined = self._tied(replace(joined, conjuncts=(*joined.conjuncts, *having)))
+        joined = lowered(joined, self.views, None)
         items = tuple(Item(entry.name, entry.expr) for entry in joined.scope.entries)
         made = Select("bag", joined.sources, joined.conjuncts, items, absent=joined.absent)
         return replace(made, optional=joined.optional)
@@ -337,6 +348,16 @@ class SelectBinder:
 
 
 
+
+
+def _renamed(rows: Select, alias: str) -> Select:
+    """A SELECT over one source, with another alias for the source."""
+    (source,) = rows.sources
+
+    def to(name: str) -> str:
+        return alias + name.removeprefix(source.alias) if alias_of(name) == source.alias else name
+
+    return replace(rows.mapped(lambda expr: renamed(expr, to)), sources=(replace(source, alias=alias),))
 
 
 def _aliases(items: Sequence[Item], nodes: Sequence[Node]) -> dict[str, Expr]:

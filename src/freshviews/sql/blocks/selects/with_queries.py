@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from freshviews.catalog.definitions import ColumnDef, PlainView, ViewDef
 from freshviews.sql.blocks.bound import Bound, Item, Select
-from freshviews.sql.blocks.subqueries.names import Names
+from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.names.scope import Source
 from freshviews.sql.text.parse import Node, SqlText, parse
@@ -41,7 +41,11 @@ class Queries(Views, Protocol):
 
     def relation(self, table: exp.Table, ctes: Ctes) -> Select | Source: ...
 
-    def subquery(self, node: Node, ctes: Ctes) -> Select | Source: ...
+    def subquery(
+        self, node: Node, ctes: Ctes, around: Names | None = None, forced: bool = False
+    ) -> Select | Source: ...
+
+    def rows_of(self, bound: Bound, node: Node, around: Names | None) -> Select: ...
 
     def position(self, node: exp.Literal, items: tuple[Item, ...], clause: str) -> int: ...
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
-from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, aggregate_index, group_ref
+from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, aggregate_index, group_ref, over_groups
 from freshviews.sql.blocks.optional import EQUALITIES
-from freshviews.sql.blocks.subqueries.names import is_marked, marks, names_around, unmarked
+from freshviews.sql.blocks.subqueries.dependent import depends
 from freshviews.sql.expressions.build import integer, key, replaced
 from freshviews.sql.expressions.nulls import where_null
+from freshviews.sql.names.marks import OUTER, is_marked, marks, unmarked
 from freshviews.sql.names.scope import name_of
 
 
@@ -55,10 +56,11 @@ def grouped(select: Select, pairs: Sequence[Pair], calls: tuple[AggregateCall, .
     chosen = {key(item.expr): item for item in keys_of(pairs)}
     places = {name: i for i, name in enumerate(chosen)}
     keys = [Item(item.name, group_ref(places[key(item.expr)], item.expr)) for item in keys_of(pairs)]
+    listed = [Item(item.name, over_groups(item.expr, tuple(chosen.values()))) for item in items]
     return replace(
         select,
         kind="groups" if pairs else "global",
-        items=(*keys, *items),
+        items=(*keys, *listed),
         groups=tuple(chosen.values()),
         aggregates=calls,
     )
@@ -72,7 +74,7 @@ def of_no_rows(value: Expr, calls: Sequence[AggregateCall]) -> Expr:
         index = aggregate_index(part.name) if isinstance(part, Column) else None
         return integer(0) if index is not None and calls[index].function == "count" else None
 
-    return where_null(replaced(value, zero), lambda name: True)
+    return where_null(replaced(value, zero), lambda name: not name.startswith(OUTER))
 
 
 
@@ -86,7 +88,7 @@ def columns_over(select: Select, items: Sequence[Item]) -> Select:
 def is_distinct(bound: Bound) -> bool:
     """True if its rows are groups, each once."""
     select = bound.selects[0]
-    if len(bound.selects) > 1 or select.kind != "groups" or select.sets or names_around(bound):
+    if len(bound.selects) > 1 or select.kind != "groups" or select.sets or depends(bound):
         return False
     shown = {item.expr.name for item in select.items if isinstance(item.expr, Column)}
     return shown.issuperset(group_ref(i, group.expr).name for i, group in enumerate(select.groups))

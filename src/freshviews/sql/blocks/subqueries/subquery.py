@@ -24,16 +24,18 @@ Until then columns of the enclosing query are marked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from freshviews.catalog.catalog import same
-from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
+from freshviews.expr.nodes import Column, Expr, Literal, columns_of
 from freshviews.sql.blocks.bound import Absent, AggregateCall, Bound, Item, Select, aggregate_ref, distinct_over
+from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.joins.lowering import Read, columns_kept, distinct_values, lowered
 from freshviews.sql.blocks.joins.tree import Joined, LeftJoin
+from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.subqueries.correlation import (
     Pair,
@@ -45,7 +47,7 @@ from freshviews.sql.blocks.subqueries.correlation import (
     of_no_rows,
     pair_of,
 )
-from freshviews.sql.blocks.subqueries.names import OUTER, Names, check_own, is_marked, marks, unmarked
+from freshviews.sql.blocks.subqueries.dependent import as_bag, domain_of, marked_columns
 from freshviews.sql.blocks.subqueries.threshold import (
     VALUE,
     EqualColumns,
@@ -64,14 +66,13 @@ from freshviews.sql.expressions.build import (
     Fault,
     call,
     integer,
-    nodes_of,
     null,
-    renamed,
     replaced,
     sharpened,
 )
 from freshviews.sql.expressions.expression import COMPARISONS, Binder, is_asked
-from freshviews.sql.names.scope import Source, name_of
+from freshviews.sql.names.marks import is_marked, marked, marks, unmarked
+from freshviews.sql.names.scope import Source
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BIGINT, BOOLEAN, INT, SqlType
 
@@ -100,6 +101,8 @@ class Asked:
     left: Expr | None = None
     sign: str = ""
     negated: bool = False
+    row: tuple[Expr, ...] = ()
+    """The values of (a, b) IN."""
 
     @property
     def type(self) -> SqlType:
@@ -130,7 +133,7 @@ class SubqueryBinder:
         inner = term.this.unnest() if isinstance(term, exp.Not) else term
         if isinstance(inner, exp.Exists):
             join = self._semi_join if inner is term else self._anti_join
-            join(inner.this, self.query(inner.this, self.names), None)
+            join(inner.this, self.query(inner.this, self._own_names), None)
         elif isinstance(inner, exp.In) and inner.args.get("query") is not None:
             self._in(inner, negated=inner is not term)
         elif isinstance(term, _COMPARISONS) and all(isinstance(one, exp.Query) for one in _asked_in(term)):
@@ -205,6 +208,10 @@ class SubqueryBinder:
     def _in(self, node: exp.In, negated: bool) -> None:
         """IN as a term: a semi-join. NOT IN: an anti-join where neither side may be NULL, else a value."""
         asked = self.ask(node, Binder(self.text, self.names, "WHERE", subquery=self.value).bind)
+        if asked.row:
+            join = self._anti_join if negated else self._semi_join
+            join(node.args["query"], Bound((self._matching(asked, negated),)), None)
+            return
         assert asked.left is not None
         asked = replace(asked, left=sharpened(asked.left, self.never_null))
         if not negated:
@@ -225,7 +232,7 @@ class SubqueryBinder:
         if value is not None and is_distinct(bound):
             source = self._joined_with(bound.selects[0], ())
         else:
-            select, pairs = self._apart(self._bag(bound, query), query, kept=True)
+            select, pairs = self._apart(self._bag(bound), kept=True)
             items = keys_of(pairs)
             items.append(_PRESENT if value is None else Item("v", select.items[0].expr))
             source = self._joined_with(distinct_over(columns_over(select, items)), pairs)
@@ -237,11 +244,11 @@ class SubqueryBinder:
 
         For NOT IN, the column of the subquery must differ from the value.
         """
-        select = self._bag(bound, query)
+        select = self._bag(bound)
         if value is not None:
-            equal = self._equal(query, renamed(value, lambda name: OUTER + name), select.items[0].expr)
+            equal = self._equal(query, marked(value), select.items[0].expr)
             select = replace(select, conjuncts=(*select.conjuncts, *logic.conjuncts_of(equal)))
-        select, pairs = self._apart(select, query)
+        select, pairs = self._apart(select)
         # An uncorrelated subquery is compared by a constant.
         owns = [pair.own for pair in pairs] or [Literal(1, INT)]
         others = [pair.other for pair in pairs] or [Literal(1, INT)]
@@ -256,9 +263,9 @@ class SubqueryBinder:
         absent = Absent(source, local, tuple(zip(owns, others, strict=True)))
         self.joined = replace(self.joined, absent=(*self.joined.absent, absent))
 
-    def _free_alias(self, wish: str, also: Sequence[str] = ()) -> str:
-        """An alias that no source and no absent source has, and none of ``also``."""
-        taken = [*also, *self.joined.aliases, *(one.source.alias for one in self.joined.absent)]
+    def _free_alias(self, wish: str) -> str:
+        """An alias that no source and no absent source has."""
+        taken = [*self.joined.aliases, *(one.source.alias for one in self.joined.absent)]
         stem, number = wish.rstrip("0123456789").rstrip("_"), 2
         while any(same(wish, alias) for alias in taken):
             wish, number = f"{stem}_{number}", number + 1
@@ -274,7 +281,13 @@ class SubqueryBinder:
     def ask(self, node: Node, bind: Callable[[Node], Expr]) -> Asked:
         """Bind a subquery that stands for a value. Raises SqlError where it has several columns."""
         if isinstance(node, exp.Exists):
-            return Asked(node, self.query(node.this, self.names))
+            return Asked(node, self.query(node.this, self._own_names))
+        if isinstance(node, exp.In) and isinstance(node.this, exp.Tuple):
+            bound, row = self.query(node.args["query"], self._own_names), tuple(map(bind, node.this.expressions))
+            if len(bound.columns) != len(row):
+                what = f"IN compares a row of {len(row)} values with a subquery of as many columns"
+                raise self.text.error(node.args["query"], f"{what}; this one has {len(bound.columns)}")
+            return Asked(node, bound, sign="=", row=row)
         if isinstance(node, exp.In):
             return Asked(node, self._one_column(node.args["query"], "IN takes a subquery"), bind(node.this), "=")
         if type(node) in COMPARISONS:
@@ -285,7 +298,7 @@ class SubqueryBinder:
         return Asked(node, self._one_column(node, "a subquery as a value is one"))
 
     def _one_column(self, query: Node, what: str) -> Bound:
-        bound = self.query(query, self.names)
+        bound = self.query(query, self._own_names)
         if len(bound.columns) != 1:
             raise self.text.error(query, f"{what} of one column; this one has {len(bound.columns)}")
         return bound
@@ -293,10 +306,13 @@ class SubqueryBinder:
     def answer(self, asked: Asked) -> Expr:
         """The value of a subquery, as an expression over the sources that it adds."""
         if isinstance(asked.node, exp.Exists):
-            select, pairs = self._apart(self._bag(asked.bound, asked.node), asked.node)
-            keys = keys_of(pairs)
-            present = self._looked_up(distinct_over(columns_over(select, [*keys, _PRESENT])), pairs)[-1]
-            return call("is_not_null", (present,), BOOLEAN)
+            return self._is_there(self._bag(asked.bound))
+        if asked.row:
+            equal, possible = (self._matching(asked, nulls) for nulls in (False, True))
+            true = self._is_there(equal)
+            if equal == possible:
+                return true
+            return logic.choose([(true, TRUE), (self._is_there(possible), null(BOOLEAN))], FALSE)
         if asked.left is None:
             return self._scalar(asked)
         try:
@@ -305,9 +321,30 @@ class SubqueryBinder:
             raise self.text.error(asked.node, str(fault)) from None
         return logic.negation(found) if asked.negated else found
 
+    def _is_there(self, select: Select) -> Expr:
+        """Whether a subquery has a row."""
+        select, pairs = self._apart(select)
+        keys = keys_of(pairs)
+        present = self._looked_up(distinct_over(columns_over(select, [*keys, _PRESENT])), pairs)[-1]
+        return call("is_not_null", (present,), BOOLEAN)
+
+    def _matching(self, asked: Asked, nulls: bool) -> Select:
+        """The rows of a subquery that are equal to a row of values; with ``nulls`` also those where NULL leaves it
+        open."""
+        select = self._bag(asked.bound)
+        terms: list[Expr] = []
+        for value, item in zip(asked.row, select.items, strict=True):
+            own = sharpened(value, self.never_null)
+            term = self._equal(asked.node, marked(own), item.expr)
+            if nulls and term.nullable:
+                unknown = [call("is_null", (side,), BOOLEAN) for side in (marked(own), item.expr) if side.nullable]
+                term = logic.any_of([term, *unknown])
+            terms += logic.conjuncts_of(term)
+        return replace(select, conjuncts=(*select.conjuncts, *terms))
+
     def _compared(self, asked: Asked, left: Expr) -> Expr:
         """``left sign ANY (subquery)``: TRUE if it is for some row, NULL if it is for none and NULL for some."""
-        select, pairs = self._apart(self._bag(asked.bound, asked.node), asked.node)
+        select, pairs = self._apart(self._bag(asked.bound))
         value = select.items[0].expr
         if asked.sign == "=":
             keys = keys_of(pairs)
@@ -343,16 +380,16 @@ class SubqueryBinder:
         node, bound = asked.node, asked.bound
         select = bound.selects[0]
         if len(bound.selects) > 1 or select.kind != "global":
-            return self._only_row(self._bag(bound, node), node)
-        select, pairs = self._apart(select, node)
-        value = select.items[0].expr
+            return self._only_row(self._bag(bound), node)
         if select.having is not None:
-            value = logic.choose([(select.having, value)], null(value.type))
-            select = replace(select, having=None)
+            value = logic.choose([(select.having, select.items[0].expr)], null(select.items[0].expr.type))
+            select = replace(select, having=None, items=(Item("v", value),))
+        empty = self.over(unmarked(of_no_rows(select.items[0].expr, select.aggregates)))
+        select, pairs = self._apart(select)
+        value = select.items[0].expr
         if not pairs:
             source = self._joined_with(replace(select, items=(Item("v", value),)), ())
             return source.column(source.columns[0])
-        empty = of_no_rows(value, select.aggregates)
         made = grouped(select, pairs, select.aggregates, [Item("v", value), _PRESENT])
         found, present = self._looked_up(made, pairs)[-2:]
         if empty == null(empty.type):
@@ -361,7 +398,7 @@ class SubqueryBinder:
 
     def _only_row(self, select: Select, node: Node) -> Expr:
         """The value of a subquery that may come to have several rows, which then refuses the batch."""
-        select, pairs = self._apart(select, node)
+        select, pairs = self._apart(select)
         value = select.items[0].expr
         one = Literal(1, INT)
         ends = (AggregateCall(which, (value, one), False, value.type) for which in ("min_by", "max_by"))
@@ -405,78 +442,55 @@ class SubqueryBinder:
 
     # Correlation
 
-    def _bag(self, bound: Bound, query: Node) -> Select:
+    def _bag(self, bound: Bound) -> Select:
         """The subquery as one join: itself, or the rows of an internal view."""
         if len(bound.selects) == 1 and bound.selects[0].is_plain:
             return bound.selects[0]
-        check_own(self.text, bound, query)
-        source = self.views.source_of(self.views.internal_view(uniquely_named(bound)))
-        return Select("bag", (source,), (), tuple(Item(c.name, source.column(c)) for c in source.columns))
+        return as_bag(bound, self._own_names, self.views)
 
-    def _apart(self, select: Select, query: Node, kept: bool = False) -> tuple[Select, tuple[Pair, ...]]:
+    @property
+    def _own_names(self) -> Names:
+        return replace(self.names, domain=self._domain)
+
+    def _domain(self, columns: tuple[Expr, ...]) -> Select:
+        """The distinct values of columns in the rows of the enclosing query."""
+        return distinct_values(self.joined, tuple(map(self.over, columns)), self.views)
+
+    def _apart(self, select: Select, kept: bool = False) -> tuple[Select, tuple[Pair, ...]]:
         """The subquery without names of the enclosing query, and the equalities that tie it to a row of that.
 
         Where it names them other than in equalities, it is joined with the distinct values of these names. ``kept``:
         predicates over the enclosing query alone are kept there.
         """
         local, pairs = [], []
-        around = [e for a in select.absent for _, e in a.pairs] + [t for one in select.optional for t in one.on]
         for conjunct in select.conjuncts:
-            marked = marks(conjunct)
+            around = marks(conjunct)
             pair = pair_of(conjunct, self.over)
-            if not marked:
+            if not around:
                 local.append(conjunct)
-            elif kept and len(marked) == len(columns_of(conjunct)):
+            elif kept and len(around) == len(columns_of(conjunct)):
                 self._keep(self.over(unmarked(conjunct)))
             elif pair is None:
-                return self._with_names(select, query)
+                return self._with_names(select)
             else:
                 pairs.append(pair)
                 if pair.equality.op != "null_safe_eq" and pair.own.nullable:
                     # Keep the NULL rejection of the equality; the SELECT list was bound with it.
                     local.append(call("is_not_null", (pair.own,), BOOLEAN))
-        if any(map(is_marked, around)):
-            return self._with_names(select, query)
-        return replace(select, conjuncts=tuple(local)), tuple(pairs)
+        made = replace(select, conjuncts=tuple(local))
+        return self._with_names(select) if any(map(is_marked, made.exprs)) else (made, tuple(pairs))
 
-    def _with_names(self, select: Select, query: Node) -> tuple[Select, tuple[Pair, ...]]:
-        """The subquery joined with the distinct values of the columns that it names of the enclosing query."""
-        exprs = [*select.conjuncts, *(e for a in select.absent for _, e in a.pairs)]
-        exprs += [term for one in select.optional for term in one.on]
-        nodes = {n.name: n for expr in exprs for n in nodes_of(expr) if isinstance(n, Column) and is_marked(n)}
-        columns = {name: unmarked(node) for name, node in nodes.items()}
-        far = next((one for one in columns.values() if is_marked(one)), None)
-        if far is not None:
-            raise self.text.unsupported(
-                query,
-                f"a subquery that compares {name_of(columns_of(far)[0])}, of a query further around, other than by =",
-                "join that query's table in the subquery between",
-            )
-        over = {name: self.over(one) for name, one in columns.items()}
-        keys = self._source(distinct_values(self.joined, tuple(over.values()), self.views))
-        # The subquery may have sources of subqueries of its own.
-        aliases = [source.alias for source in (*select.sources, *(absent.source for absent in select.absent))]
-        keys = replace(keys, alias=self._free_alias(keys.alias, aliases))
-        to = {name: keys.column(c) for name, c in zip(columns, keys.columns, strict=True)}
-
-        def moved(expr: Expr) -> Expr:
-            return replaced(expr, lambda part: to.get(part.name) if isinstance(part, Column) else None)
-
-        absent = (replace(a, pairs=tuple((own, moved(other)) for own, other in a.pairs)) for a in select.absent)
-        made = replace(
-            select,
-            sources=(keys, *select.sources),
-            conjuncts=tuple(map(moved, select.conjuncts)),
-            absent=tuple(absent),
-            optional=tuple(replace(one, on=tuple(map(moved, one.on))) for one in select.optional),
-        )
+    def _with_names(self, select: Select) -> tuple[Select, tuple[Pair, ...]]:
+        """The subquery joined with the distinct values of the columns that it names of enclosing queries."""
+        columns = marked_columns(select.exprs)
+        taken = [source.alias for source in (*select.sources, *(absent.source for absent in select.absent))]
+        domain = domain_of(columns, self._own_names, self.views, taken)
+        made = select.mapped(domain.over)
         pairs = []
-        for name, own in to.items():
-            op = "null_safe_eq" if own.nullable else "eq_float" if own.type.is_float else "eq"
-            equality = call(op, (own, over[name]), BOOLEAN)
-            assert isinstance(equality, Call)
-            pairs.append(Pair(own, over[name], equality))
-        return made, tuple(pairs)
+        for name, own in domain.to.items():
+            other = self.over(unmarked(columns[name]))
+            pairs.append(Pair(own, other, equality(own, other)))
+        return replace(made, sources=(*domain.sources, *made.sources)), tuple(pairs)
 
     def _joined_with(self, select: Select, pairs: tuple[Pair, ...]) -> Source:
         """Make the subquery a source of the join; its first columns are the subquery's sides of the pairs."""

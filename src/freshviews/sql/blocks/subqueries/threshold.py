@@ -24,8 +24,8 @@ from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.sql.blocks.bound import Bound, Item, Select, aggregate_index
 from freshviews.sql.blocks.building.variables import at_leaf, free_name
 from freshviews.sql.blocks.optional import EQUALITIES
-from freshviews.sql.blocks.subqueries.names import is_marked, marks, unmarked
 from freshviews.sql.expressions.build import call, has_host, replaced, retyped
+from freshviews.sql.names.marks import is_marked, marks, unmarked
 from freshviews.sql.names.scope import Source, alias_of, aliases_in, name_of
 from freshviews.types import BIGINT, BOOLEAN, SqlType
 
@@ -168,8 +168,7 @@ def _running(
     select = bound.selects[0]
     if len(bound.selects) > 1 or select.kind != "global" or select.having is not None or len(select.aggregates) != 1:
         return None
-    others = [e for absent in select.absent for _, e in absent.pairs] + [t for one in select.optional for t in one.on]
-    if any(map(is_marked, others)):
+    if any(map(is_marked, replace(select, conjuncts=()).exprs)):
         return None
     (aggregate,) = select.aggregates
     if aggregate.distinct or aggregate.function not in ("sum", "count") or len(aggregate.args) > 1:
@@ -281,11 +280,7 @@ def _is_zero(expr: Expr) -> bool:
 
 def _marks_of(bound: Bound) -> list[str]:
     """The columns of the query around that a subquery names anywhere."""
-    exprs = [c for s in bound.selects for c in s.conjuncts]
-    exprs += [other for s in bound.selects for absent in s.absent for _, other in absent.pairs]
-    exprs += [term for s in bound.selects for one in s.optional for term in one.on]
-    exprs += [one.expr for s in bound.selects for one in (*s.items, *s.groups)]
-    return [name_without_mark(name) for expr in exprs for name in marks(expr)]
+    return [name_without_mark(name) for s in bound.selects for expr in s.exprs for name in marks(expr)]
 
 
 def name_without_mark(name: str) -> str:
