@@ -45,7 +45,7 @@ class Dictionary:
     def __init__(self, entries: Iterable[str] = ()) -> None:
         """``entries``: the strings of codes 0, 1, ...; a string given twice raises ``ValueError``."""
         self._codes = _Codes()
-        self._arrow = pa.array([], pa.string())
+        self._arrow = pa.nulls(0, pa.string())  # pa.array would import pandas
         self._heap = (np.zeros(1024, np.int64), np.zeros(16384, np.uint8))
         self._in_heap = 0
         self.encode = self._codes.__getitem__
