@@ -119,3 +119,11 @@ def test_strategies_of_three_relations_refuse_outer_joins_and_negation_by_name(s
         database(CHAIN, properties, rows=False)
     with pytest.raises(PlanError, match=f"strategy {strategy} has no outer joins; name .*, or none"):
         database("SELECT r.x, s.y FROM r LEFT JOIN s ON r.k = s.k", properties, rows=False)
+
+
+def test_a_view_is_replanned_whose_other_part_has_no_tree() -> None:
+    part = "SELECT r.x, r.k, t.z FROM r JOIN s ON s.k = r.k LEFT JOIN t ON t.z = r.x AND t.y = s.y"
+    db = database(f"SELECT r.x, s.k, s.y FROM r JOIN s ON r.k = s.k UNION ALL {part}")
+    before = Counter(db.view("v"))
+    db.replan("v")
+    assert Counter(db.view("v")) == before

@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from freshviews.errors import PlanError
 from freshviews.plan.crown import propagation as crown
+from freshviews.plan.delta import first_order
+from freshviews.plan.strategy import BagPlanner
+from freshviews.plan.trie import incremental_trie_join
 from freshviews.program.printer import print_program
 from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
@@ -106,6 +109,26 @@ def test_a_row_is_found_by_its_values(made: Query, seed: int) -> None:
             assert state.find(key) == ((there[key]["count"],) if key in there else (0,)), print_program(program)
 
 
+BAGS = {"first_order": first_order.plan, "incremental_trie_join": incremental_trie_join.plan}
+
+
+@pytest.mark.parametrize("inner", BAGS)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Q(a, z) = R(a, b), S(b, c), T(c, a), U?(a | z)",
+        "Q(a, z) = R(a, b), S(b, c), T(c, a), V(a, d), !W(b, c), U?(d | z)",
+        "Q(a, e) = R(a, b), S(b, c), T(c, a), V(a, d), R(d, e), S(e, f), T(f, d), !W(d), U?(a |)",
+    ],
+)
+def test_bags_have_outer_joins_and_negation_beside_them(text: str, inner: str) -> None:
+    made = query(text)
+    program = crown.plan(made, inner=BagPlanner(BAGS[inner], widened=True))
+    wellformed.check(program)
+    for seed in range(3):
+        assert_maintained(program, made, Stream(relations_of(made), seed, signed=False), 30)
+
+
 def test_the_program_reads_as_in_the_golden_file(golden: Callable[[str, str], None]) -> None:
     program = planned(query("Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z), !U(x)"), "set")
     assert program is not None
@@ -147,6 +170,18 @@ def test_updates_of_an_optional_dimension_take_the_change_alone(distinct: bool) 
         told = steps_of(program, facts + dimension, wanted=True)
         assert max(told[:size]) <= 16
         assert max(told[size:]) <= 6 * (size // 10) + 12
+
+
+def test_the_bound_of_an_update_counts_what_it_propagates_through() -> None:
+    bounds = {
+        "Q(x, k, l, y, z) = F(x, k, l), S?(k | y), T?(l | z)": "O(1)",
+        "Q(x, k, y, z) = R(x, k), S?(k | y), T?(y | z)": "O(1)",
+        # A row of T changes the sums of the rows of S with its w, and those are rows of the projection on k and y.
+        "Q(x, k, y) = R(x, k), S?(k | y, w), T?(w |)": "O(lambda), O(1) where first in is first out",
+    }
+    for text, bound in bounds.items():
+        program = planned(query(text), "rows")
+        assert program is not None and dict(program.bounds)["update"] == bound
 
 
 def test_a_row_that_excludes_flips_the_rows_with_its_key_once() -> None:

@@ -14,7 +14,7 @@ def bounds_of(
 ) -> tuple[tuple[str, str], ...]:
     """Pairs of a title and a text. ``kept``: queries of bags, each with its program. ``stored``: the result is held."""
     query = made.query
-    height = _propagating(tree, made.free).height
+    height = max(part.height for part in _propagating(tree, made.free))
     update = "O(1)" if height <= 1 else "O(lambda)"
     if height == 2:
         update += ", O(1) where first in is first out"
@@ -33,10 +33,15 @@ def bounds_of(
     )
 
 
-def _propagating(tree: JoinTree, free: frozenset[str]) -> JoinTree:
-    """The tree without optional nodes below nodes in the output: their updates change the result and nothing above."""
-    children = [_propagating(c, free) for c in tree.children if c.mark != "?" or not tree.variables <= free]
-    return with_children(tree, children)
+def _propagating(tree: JoinTree, free: frozenset[str]) -> list[JoinTree]:
+    """The parts of a tree within which updates propagate. An update of an optional node below one in the output changes
+    the result, and nothing above."""
+    own, others = list[JoinTree](), list[JoinTree]()
+    for child in tree.children:
+        first, *below = _propagating(child, free)
+        others += below
+        (others if child.mark == "?" and tree.variables <= free else own).append(first)
+    return [with_children(tree, own), *others]
 
 
 def _bag(made: Prepared, name: str, kept: Kept, program: Program) -> str:

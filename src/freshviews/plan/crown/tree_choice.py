@@ -127,7 +127,11 @@ def better_updates(
         updates = {atom.name: float(counts.get(atom.relation, 0)) for atom in made.query.atoms if atom.relation}
         for name, bag in made.bags.items():
             updates[name] = sum(_changes(name, relations[one], counts, rows or {}) for one in bag.members)
-        now, then = (tree_of(made, known, None) for known in (rates_of(view, block.query, inputs), updates))
+        try:
+            now, then = (tree_of(made, known, None) for known in (rates_of(view, block.query, inputs), updates))
+        except PlanError:
+            # Another strategy maintains this block: no tree has a place for all of its atoms.
+            continue
         if cost(now, updates) > gain * cost(then, updates):
             named = {name: counts.get(name, 0) for name in view.inputs}
             named |= {name: round(updates[name]) for name in made.bags if name.isidentifier()}
