@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+import numpy as np
 import pytest
 
 import freshviews as fv
+from benchmarks.counting import steps
+from benchmarks.counting.steps import counted_state
+from freshviews.codegen.layout import STATUS_STEPS
 from freshviews.errors import FreshviewsError
 from freshviews.plan import planner
 from freshviews.plan.delta.ranges import with_ranges
+from freshviews.program.printer import print_program
 from freshviews.program.program import Program
 from freshviews.program.statements import Loop, RangeLoop, RangeSum
 from freshviews.program.structure import visit
@@ -119,7 +124,7 @@ def test_a_program_without_ranges_stays_as_it_is() -> None:
         assert with_ranges(program) is program
 
 
-SUMMED = (SUMS[0], SUMS[1], SUMS[5], SUMS[6])
+SUMMED = (SUMS[0], SUMS[1], SUMS[2], SUMS[5], SUMS[6])
 
 
 @pytest.mark.parametrize("text", SUMMED)
@@ -132,3 +137,29 @@ def test_an_update_visits_no_rows_where_a_sum_is_all_that_is_needed(text: str) -
     loops = [s for t in made.triggers for s in visit(t.body) if isinstance(s, Loop)]
     assert bool(loops) == ("beyond" in bounds)
     assert not any(isinstance(s, RangeLoop) for t in made.triggers for s in visit(t.body))
+
+
+def test_the_program_of_axfinder_reads_as_in_the_golden_file(golden: Callable[[str, str], None]) -> None:
+    (made,) = programs(views(AXFINDER))
+    golden("programs/axfinder.first_order.txt", print_program(made))
+
+
+@pytest.mark.compiled(1)
+def test_an_update_of_axfinder_takes_as_many_steps_among_many_orders_as_among_few() -> None:
+    """Steps of statements; tests/kernel/test_ordered_sums.py counts the rows that one of them reads."""
+    order = np.random.default_rng(3)
+    most = []
+    for n in (200, 2_000):
+        state, columns = counted_state(f"{TABLES} CREATE MATERIALIZED VIEW v AS {AXFINDER};", "cyclic")
+
+        taken = []
+        for times in (n, *[1] * 20):
+            for table, names in columns.items():
+                values = {name: order.integers(0, 4 if name == "g" else 1000, times) for name in names}
+                before = int(state.status[STATUS_STEPS])
+                steps.run(state, table, values, 1)
+                taken.append((int(state.status[STATUS_STEPS]) - before) / times)
+            state.enter_pending()
+        most.append(max(taken[2:]))
+        state.close()
+    assert most[0] == most[1] <= 8

@@ -204,6 +204,14 @@ class _Sum:
         return True
 
 
+def shift_of(expr: Expr) -> tuple[Expr, int] | None:
+    """An expression as a term and a constant that is added to it; None if it has another form."""
+    sum_ = _Sum()
+    if not sum_.add(expr, 1) or len(sum_.terms) != 1 or sum_.terms[0][1] != 1:
+        return None
+    return sum_.terms[0][0], sum_.constant
+
+
 def _total(terms: list[tuple[Expr, int]]) -> Expr | None:
     """The sum of terms with signs; None if there are none."""
     total: Expr | None = None

@@ -27,9 +27,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
+from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of, substitute
 from freshviews.expr.ops import may_fail
-from freshviews.plan.delta.bounds import Ranges, beyond, conjuncts, ranges_of
+from freshviews.plan.delta.bounds import Ranges, beyond, conjuncts, ranges_of, shift_of
 from freshviews.plan.delta.products import Products, products_of
 from freshviews.plan.naming import names_in
 from freshviews.program.payload import COUNT, ZERO, Component, ComponentOf, Monomial, Value
@@ -124,6 +124,50 @@ class _Pass:
         self.taken.add(name)
         return name
 
+    def conditions(self, loop: Loop) -> tuple[list[Expr], Body]:
+        """The terms of the conditions that begin the body of a loop, and the rest of the body.
+
+        Variables of the row that are one column of a relation and a constant, as the ends of ``BETWEEN t - 5 AND t +
+        5``, are written as one of them and constants.
+        """
+        conditions, body = _peeled(loop.body)
+        terms = [one for condition in conditions for one in conjuncts(condition)]
+        first: dict[Expr, tuple[Column, int]] = {}
+        same: dict[str, Expr] = {}
+        types = {c.name: c for one in terms for c in _columns(one)}
+        for name, (base, constant) in self._shifts(loop).items():
+            if name not in types:
+                continue
+            if base not in first:
+                first[base] = types[name], constant
+                continue
+            variable, other = first[base]
+            if constant != other:
+                op, by = ("add_int" if constant > other else "sub_int"), Literal(abs(constant - other), BIGINT)
+                same[name] = Call(op, (variable, by), BIGINT)
+            else:
+                same[name] = variable
+        return [substitute(one, same) for one in terms], body
+
+    def _shifts(self, loop: Loop) -> dict[str, tuple[Expr, int]]:
+        """The variables that a loop binds to a column of a relation and a constant."""
+        adding = [
+            (trigger, s)
+            for trigger in self.program.triggers
+            for s in visit(trigger.body)
+            if isinstance(s, Add) and s.view == loop.view
+        ]
+        if len(adding) != 1:
+            return {}
+        ((trigger, add),) = adding
+        exprs = {p.name: p.expr for p in trigger.parameters}
+        found = {}
+        for i, variable in enumerate(loop.key):
+            shift = shift_of(exprs[add.key[i]]) if i not in loop.bound and add.key[i] in exprs else None
+            if shift is not None:
+                found[variable] = shift
+        return found
+
     def statement(self, statement: Statement) -> Body:
         """The statement, or what it becomes."""
         if not isinstance(statement, Loop) or not self._takes(statement):
@@ -141,7 +185,7 @@ class _Pass:
     def _summed(self, loop: Loop) -> Body | None:
         """The loop as the sum of a range, and then what its body does with a row."""
         opened = frozenset(_opened(loop))
-        split = _split(loop, opened)
+        split = _split(*self.conditions(loop), opened)
         if split is None:
             return None
         total = self.fresh(f"{loop.alias}_sum")
@@ -210,10 +254,10 @@ class _Pass:
     def _visited(self, loop: Loop) -> Body | None:
         """The loop over the rows of a range alone."""
         opened = frozenset(_opened(loop))
-        conditions, inner = _peeled(loop.body)
+        terms, inner = self.conditions(loop)
         ranges: Ranges | None = None
         left: list[Expr] = []
-        for one in (c for condition in conditions for c in conjuncts(condition)):
+        for one in terms:
             found = ranges_of(one, opened)
             both = found if ranges is None or found is None else _both(ranges, found)
             if both is None or len(both.parts) != 1:
@@ -330,6 +374,14 @@ def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
     return found.expr
 
 
+def _columns(expr: Expr) -> Iterator[Column]:
+    """The columns of an expression."""
+    if isinstance(expr, Column):
+        yield expr
+    elif isinstance(expr, Call):
+        yield from (column for arg in expr.args for column in _columns(arg))
+
+
 def _any(conditions: Iterable[Expr | None]) -> Expr | None:
     """OR of the conditions that there are."""
     found: Expr | None = None
@@ -352,12 +404,11 @@ def _peeled(body: Body) -> tuple[list[Expr], Body]:
     return conditions, body
 
 
-def _split(loop: Loop, opened: frozenset[str]) -> _Split | None:
-    """The loop taken apart; None if a condition is no range of one variable."""
-    conditions, body = _peeled(loop.body)
+def _split(terms: Iterable[Expr], body: Body, opened: frozenset[str]) -> _Split | None:
+    """A loop taken apart; None if a term of its conditions is no range of one variable."""
     outside: list[Expr] = []
     ranges: Ranges | None = None
-    for one in (c for condition in conditions for c in conjuncts(condition)):
+    for one in terms:
         if opened.isdisjoint(columns_of(one)):
             if may_fail(one):
                 return None
