@@ -125,6 +125,19 @@ FOUND: dict[str, Scenario] = {
     "a sum at a leaf never meets the NULLs that a condition across tables keeps out": _scenario(
         R, S, "SELECT SUM(abs(r.a)) AS c1, COUNT(*) AS c2 FROM r, s WHERE r.a < s.b"
     ),
+    "outer joins along a chain and beside a triangle, with NOT EXISTS": _scenario(
+        R,
+        S,
+        T,
+        "SELECT r.a, r.b, s.c, t.x FROM r LEFT JOIN s ON r.b = s.b LEFT JOIN t ON s.c = t.c"
+        " WHERE NOT EXISTS (SELECT 1 FROM t AS u WHERE u.a = r.x)",
+        "SELECT DISTINCT r.a, r.b, s.c FROM r LEFT JOIN s ON r.b = s.b LEFT JOIN t ON t.a = r.a",
+        "SELECT r.a, r.b, s.c, COUNT(*) AS n, SUM(s.x) AS x, SUM(t.x) AS tx FROM r LEFT JOIN s ON r.b = s.b"
+        " LEFT JOIN t ON t.a = r.a GROUP BY r.a, r.b, s.c",
+        "SELECT r.a, u.x, COUNT(*) AS n, COUNT(u.a) AS m FROM r JOIN s ON r.b = s.b JOIN t ON s.c = t.c AND t.a = r.a"
+        " LEFT JOIN r AS u ON u.b = r.a AND u.x > 0 WHERE r.b NOT IN (SELECT b FROM s WHERE x = 1 AND b IS NOT NULL)"
+        " GROUP BY r.a, u.x",
+    ),
     "rows of a star of keys, whose arms have keys of their own": _scenario(
         _keyed("ti", "k", "oid", "pid", "q"),
         _keyed("tp", "pid", "sid", "name"),
