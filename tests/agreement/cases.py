@@ -138,6 +138,12 @@ FOUND: dict[str, Scenario] = {
         " LEFT JOIN r AS u ON u.b = r.a AND u.x > 0 WHERE r.b NOT IN (SELECT b FROM s WHERE x = 1 AND b IS NOT NULL)"
         " GROUP BY r.a, u.x",
     ),
+    "the smaller of two slices, where a condition bounds the rows of one": _scenario(
+        R,
+        S,
+        "SELECT MAX(p.x) AS c1 FROM r AS p, r AS q, s WHERE p.a = q.b AND q.b = s.b AND p.b = s.c AND p.b < q.a"
+        " GROUP BY p.a",
+    ),
     "rows of a star of keys, whose arms have keys of their own": _scenario(
         _keyed("ti", "k", "oid", "pid", "q"),
         _keyed("tp", "pid", "sid", "name"),

@@ -66,7 +66,7 @@ def with_ranges(program: Program) -> Program:
     if program.balancing is not None or not isinstance(program.upkeep, ByTriggers):
         return program
     made = _Pass(program)
-    triggers = tuple(replace(t, body=transform(t.body, made.statement)) for t in program.triggers)
+    triggers = tuple(replace(t, body=made.body(t.body)) for t in program.triggers)
     if not made.stores:
         return program
     triggers = tuple(replace(t, body=transform(t.body, made.kept_up)) for t in triggers)
@@ -167,6 +167,18 @@ class _Pass:
             if shift is not None:
                 found[variable] = shift
         return found
+
+    def body(self, body: Body) -> Body:
+        """The body with range sums, and loops over ranges, from the inside out. The loops of a Smaller stay: the
+        shorter one is chosen, and each looks the other up."""
+        result: list[Statement] = []
+        for one in body:
+            if isinstance(one, Smaller):
+                left, right = (replace(side, body=self.body(side.body)) for side in (one.left, one.right))
+                result.append(Smaller(left, right))
+            else:
+                result.extend(self.statement(with_bodies(one, self.body)))
+        return tuple(result)
 
     def statement(self, statement: Statement) -> Body:
         """The statement, or what it becomes."""
