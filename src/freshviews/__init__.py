@@ -16,24 +16,30 @@ passes its change on (``engine.commit.commit``). The log is synced (``store.log`
 subscribers are called (``engine.commit.notices``).
 """
 
-from freshviews.engine.change import Change, Subscription
-from freshviews.engine.commit.batch import Batch
-from freshviews.engine.database import Database
-from freshviews.engine.durable.recovery import Recovery
-from freshviews.engine.handles import Table, View
-from freshviews.errors import (
-    BatchError,
-    CatalogError,
-    EvaluationError,
-    FreshviewsError,
-    OutOfMemory,
-    PlanError,
-    RuleError,
-    SqlError,
-    StoreError,
-    SubscriberError,
-    UnsupportedSql,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from freshviews.engine.change import Change, Subscription
+    from freshviews.engine.commit.batch import Batch
+    from freshviews.engine.database import Database
+    from freshviews.engine.durable.recovery import Recovery
+    from freshviews.engine.handles import Table, View
+    from freshviews.errors import (
+        BatchError,
+        CatalogError,
+        EvaluationError,
+        FreshviewsError,
+        OutOfMemory,
+        PlanError,
+        RuleError,
+        SqlError,
+        StoreError,
+        SubscriberError,
+        UnsupportedSql,
+    )
 
 __all__ = [
     "Batch",
@@ -55,3 +61,26 @@ __all__ = [
     "UnsupportedSql",
     "View",
 ]
+
+_HOMES = {
+    "Batch": "engine.commit.batch",
+    "Change": "engine.change",
+    "Database": "engine.database",
+    "Recovery": "engine.durable.recovery",
+    "Subscription": "engine.change",
+    "Table": "engine.handles",
+    "View": "engine.handles",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A name of the package, imported where it is first used: the compiler alone takes longer than most programs that
+    only ask for a version or an error class."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES.get(name, 'errors')}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,24 @@
+"""What importing the package imports: little at first, and never what only some programs need."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"numba", "numpy", "pyarrow", "sqlglot", "pandas", "pyspark"}
+
+
+@pytest.mark.parametrize(
+    ("script", "unwanted"),
+    [
+        ("import freshviews; freshviews.SqlError", HEAVY),
+        ("import freshviews; freshviews.Database().close()", {"pandas", "pyspark", "scipy", "matplotlib"}),
+    ],
+)
+def test_what_is_not_used_is_not_imported(script: str, unwanted: set[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{script}; import sys; print(*sys.modules)"], capture_output=True, text=True, check=True
+    )
+    assert not unwanted.intersection(done.stdout.split())
