@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from freshviews import Database
@@ -127,3 +128,13 @@ def test_a_view_is_replanned_whose_other_part_has_no_tree() -> None:
     before = Counter(db.view("v"))
     db.replan("v")
     assert Counter(db.view("v")) == before
+
+
+def test_an_update_reports_no_row_that_it_takes_back() -> None:
+    db = database("SELECT r.x, r.k, s.y FROM r LEFT JOIN s ON r.k = s.k")
+    updates = pa.table({"k": [9, 9, 9, 9], "y": [None, 5, None, 5], "_multiplicity": [1, 1, -1, -1]})
+    found = [row for batch in db.apply_in_order("s", updates, "v", rows=100) for row in batch.to_pylist()]
+    # A row of s that is NULL as the default row is takes its place, and nothing changes.
+    assert [tuple(row.values()) for row in found] == [
+        (4, 9, 5, 1, 1), (4, 9, None, -1, 2), (4, 9, 5, -1, 3), (4, 9, None, 1, 3),
+    ]  # fmt: skip

@@ -7,6 +7,7 @@ import numpy as np
 from freshviews.engine.codes.code_batch import CodeBatch, Codes, address_of
 from freshviews.engine.views.failure import Failed
 from freshviews.engine.views.maintained import MaintainedView
+from freshviews.engine.views.output import consolidate
 from freshviews.engine.views.view_block import ViewBlock
 
 _CHANGES = 1 << 16
@@ -67,6 +68,10 @@ def _output(block: ViewBlock, raw: Codes, numbers: Codes) -> tuple[Codes, Codes]
     """Output rows of raw rows, and the numbers that go with them."""
     if block.projection.having is None:
         rows = block.project(raw)
+        if not block.is_inner:
+            merged = consolidate(np.column_stack([numbers, rows]))
+            merged = merged[np.argsort(merged[:, 0], kind="stable")]
+            return merged[:, 1:], merged[:, 0].copy()
         return rows.copy() if rows is raw else rows, numbers
     kept, found = [block.project(raw[:0])], [numbers[:0]]
     for number in np.unique(numbers):

@@ -50,6 +50,8 @@ class ViewBlock:
     """Positions of the free variables among the outputs, in a block whose rows are looked up."""
     counted: bool = False
     """Whether the one result of its groups is how often a row is there."""
+    is_inner: bool = True
+    """Whether no update emits a row that it takes back, as a default row that equals the row in its place."""
     fed: BlockState | None = None
     """The state that takes the rows of a backfill in the place of ``state``; see ``engine.blocks.at_once``."""
 
@@ -254,7 +256,8 @@ def blocks_of(
         names = {relation: tuple(columns) for relation, columns in needed.items()}
         evaluators = {name: h.evaluators(dictionary) for name, h in host.items() if h.found}
         counted = looked_up.get(number, False) and bool(block.results)
-        made.append(ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or (), counted))
+        inner = block.query.is_inner
+        made.append(ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or (), counted, inner))
     return made
 
 
