@@ -2,87 +2,110 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
 
 from tests.agreement.choices import Choices
 from tests.agreement.random_tables import updates
 from tests.agreement.scenario import BaseTable, Row, Update, Version
 
-_MOST_ROWS = 9
-"""Rows of a table above which most updates are deletes."""
 _DELETES = {"grow": 10, "churn": 45, "shrink": 85}
 """Of 100 updates how many are deletes."""
 
-Stored = Mapping[str, Counter[Row]]
+
+class Stored:
+    """The rows of tables. One with a window has the latest arrivals."""
+
+    def __init__(self, tables: Iterable[BaseTable]) -> None:
+        self.rows: dict[str, Counter[Row]] = {table.name: Counter() for table in tables}
+        self._arrived = {table.name: deque[Row](maxlen=table.window) for table in tables if table.window}
+
+    def apply(self, version: Version) -> None:
+        """Take in the updates of a batch."""
+        for table, changes in version:
+            if table in self._arrived:
+                self._arrived[table].extend(row for row, _ in changes)
+                self.rows[table] = Counter(self._arrived[table])
+                continue
+            for row, m in changes:
+                self.rows[table][row] += m
+            self.rows[table] = Counter({row: m for row, m in self.rows[table].items() if m})
+
+    def copy(self) -> Stored:
+        other = Stored(())
+        other.rows = {name: Counter(rows) for name, rows in self.rows.items()}
+        other._arrived = {name: rows.copy() for name, rows in self._arrived.items()}
+        return other
+
+    def is_bag(self) -> bool:
+        """Whether no row is below zero."""
+        return all(m >= 0 for rows in self.rows.values() for m in rows.values())
 
 
 class LongStream:
     """Draws one batch after the other.
 
     ``stored`` has the rows of all tables as they are after the last batch. ``below``: a trusted table may have rows
-    below zero; else all are bags after every batch.
+    below zero; else all are bags after every batch. ``rows``: of a table with more rows most updates are deletes.
     """
 
-    def __init__(self, choose: Choices, tables: Sequence[BaseTable], wild: bool, below: bool) -> None:
+    def __init__(self, choose: Choices, tables: Sequence[BaseTable], below: bool, rows: int) -> None:
         self._choose = choose
         self._tables = tables
-        self._wild = wild
+        self._rows = rows
         self.below = below
-        self.stored: dict[str, Counter[Row]] = {table.name: Counter() for table in tables}
+        self.stored = Stored(tables)
 
     def batch(self, most: int = 4) -> Version:
         """Updates of one or more tables; a table may come twice."""
         choose = self._choose
-        if choose.chance(4):
+        plain = [table for table in self._tables if not table.window]
+        if plain and choose.chance(4):
             # All rows of a table go at once.
-            table = choose.pick(self._tables)
-            gone = tuple((row, -m) for row, m in self.stored[table.name].items() if m)
-            self.stored[table.name].clear()
-            return ((table.name, gone),) if gone else self.batch(most)
+            table = choose.pick(plain)
+            return self._taken(((table.name, self._negated(table.name)),))
         chosen = [table for table in self._tables if choose.chance(40)] or [choose.pick(self._tables)]
         if choose.chance(10):
             chosen.append(choose.pick(chosen))
         mode = choose.pick(tuple(_DELETES))
-        return tuple((table.name, tuple(self._updates(table, _DELETES[mode], most))) for table in chosen)
+        held = self.stored.copy()
+        version = []
+        for table in chosen:
+            drawn = self._updates(table, held.rows[table.name], _DELETES[mode], most)
+            version.append((table.name, tuple(drawn)))
+        return self._taken(tuple(version))
 
     def halved(self) -> Version:
         """Half of the rows of every table go: what follows stays small."""
-        version = []
-        for table in self._tables:
-            held = self.stored[table.name]
-            gone = [(row, -m) for row, m in held.items() if m][::2]
-            for row, _ in gone:
-                del held[row]
-            if gone:
-                version.append((table.name, tuple(gone)))
-        return tuple(version)
+        plain = [table.name for table in self._tables if not table.window]
+        return self._taken(tuple((name, self._negated(name)[::2]) for name in plain))
 
     def emptied(self) -> Version:
-        """All rows of all tables go."""
-        version = tuple(
-            (name, tuple((row, -m) for row, m in rows.items() if m))
-            for name, rows in self.stored.items()
-            if any(rows.values())
-        )
-        for rows in self.stored.values():
-            rows.clear()
-        return version
-
-    def is_bag(self) -> bool:
-        """Whether no row is below zero."""
-        return all(m >= 0 for rows in self.stored.values() for m in rows.values())
+        """All rows go, but for those in windows."""
+        plain = [table.name for table in self._tables if not table.window]
+        return self._taken(tuple((name, self._negated(name)) for name in plain))
 
     def row(self, table: BaseTable) -> Row:
         """A row of a table, which may be there or not."""
-        return updates(self._choose, table, Counter(), self._wild, 0)[0][0]
+        return updates(self._choose, table, Counter(), False, 0)[0][0]
 
-    def _updates(self, table: BaseTable, deletes: int, most: int) -> list[Update]:
-        choose, held = self._choose, self.stored[table.name]
+    def _negated(self, table: str) -> tuple[Update, ...]:
+        return tuple((row, -m) for row, m in self.stored.rows[table].items())
+
+    def _taken(self, version: Version) -> Version:
+        """The batch without empty parts, which counts from now on."""
+        kept = tuple((table, changes) for table, changes in version if changes)
+        self.stored.apply(kept)
+        return kept
+
+    def _updates(self, table: BaseTable, held: Counter[Row], deletes: int, most: int) -> list[Update]:
+        choose = self._choose
+        if table.window:
+            return [(self.row(table), 1) for _ in range(choose.between(1, most))]
         found: list[Update] = []
         for _ in range(choose.between(1, most)):
-            often = max(deletes, 80) if sum(abs(m) for m in held.values()) > _MOST_ROWS else deletes
-            new = updates(choose, table, held, self._wild, often)
+            often = max(deletes, 80) if sum(abs(m) for m in held.values()) > self._rows else deletes
+            new = updates(choose, table, held, False, often)
             if not self.below and any(held[row] < 0 for row, _ in new):
                 # The row is there one more time instead.
                 for row, m in new:
@@ -93,6 +116,4 @@ class LongStream:
                 # A row that comes and goes within the batch.
                 row, m = new[0]
                 found += [(row, -m), (row, m)]
-        for row in [row for row, m in held.items() if not m]:
-            del held[row]
         return found

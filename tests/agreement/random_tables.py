@@ -31,7 +31,7 @@ _DOMAINS: dict[str, tuple[Any, ...]] = {
     "INT": (0, 1, 0, 1, -1),
     "SMALLINT": (0, 1, 2),
     "TINYINT": (0, 1, -1),
-    "DECIMAL(4, 1)": tuple(map(Decimal, ("0.5", "1.0", "1.5", "2.5", "4.0", "7.5"))),
+    "DECIMAL(4, 1)": tuple(Decimal(i) / 2 for i in range(16)),
     "DECIMAL(6, 2)": tuple(map(Decimal, ("0.50", "1.00", "-1.25"))),
     "DECIMAL(15, 3)": tuple(map(Decimal, ("0.500", "1.000", "123456789.125"))),
     "DECIMAL(20, 1)": tuple(map(Decimal, ("0.5", "1.0", "1000000000000.5"))),

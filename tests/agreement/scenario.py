@@ -36,15 +36,19 @@ class BaseTable:
     columns: tuple[TableColumn, ...]
     key: tuple[str, ...] = ()
     trusted: bool = False
+    window: int = 0
+    """The table keeps this many rows, the latest; 0: all."""
 
     @property
     def text(self) -> Text:
         """CREATE TABLE. DuckDB does not hear of keys: its rows are written anew for every version."""
         columns = [f"{c.name} {c.type}{'' if c.nullable else ' NOT NULL'}" for c in self.columns]
         keys = [f"PRIMARY KEY ({', '.join(self.key)})"] if self.key else []
-        trusted = " TBLPROPERTIES ('freshviews.trusted' = 'true')" if self.trusted else ""
+        properties = ["'freshviews.trusted' = 'true'"] if self.trusted else []
+        properties += [f"'freshviews.window' = '{self.window} rows'"] if self.window else []
+        listed = f" TBLPROPERTIES ({', '.join(properties)})" if properties else ""
         return Text(
-            f"CREATE TABLE {self.name} ({', '.join([*columns, *keys])}){trusted}",
+            f"CREATE TABLE {self.name} ({', '.join([*columns, *keys])}){listed}",
             f"CREATE TABLE {self.name} ({', '.join(columns)})",
         )
 

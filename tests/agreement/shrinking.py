@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from tests.agreement.long_streams import Stored
 from tests.agreement.scenario import Scenario
 
 Fails = Callable[[Scenario], bool]
@@ -44,15 +45,13 @@ def _with_less(scenario: Scenario) -> Iterator[Scenario]:
 
 def is_allowed(scenario: Scenario) -> bool:
     """Whether checked tables hold no row less than never, and no key twice, after each version."""
-    present: dict[str, dict[tuple[object, ...], int]] = {table.name: {} for table in scenario.tables}
+    stored = Stored(scenario.tables)
     for version in scenario.versions:
-        for name, updates in version:
-            rows = present[name]
-            for row, m in updates:
-                rows[row] = rows.get(row, 0) + m
-            table = scenario.table(name)
+        stored.apply(version)
+        for table in scenario.tables:
             if table.trusted:
                 continue
+            rows = stored.rows[table.name]
             here = [row for row, m in rows.items() for _ in range(m)]
             keys = [table.key_of(row) for row in here if table.key_of(row) is not None]
             if min(rows.values(), default=0) < 0 or len(keys) != len(set(keys)):

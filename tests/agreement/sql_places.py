@@ -13,8 +13,9 @@ _OPS = ("=", "=", "=", "<", "<=", ">", ">=", "<>")
 _RANGES = ("<", "<=", ">", ">=")
 
 
-def places_scenario(choose: Choices) -> Scenario:
-    """One view or two, the second of the first too."""
+def places_scenario(choose: Choices, refused: bool = True) -> Scenario:
+    """One view or two, the second of the first too. ``refused``: a scalar subquery may come to have several rows, and
+    then the batch is refused."""
     tables = (
         _table(choose, "r", ("a", "b", "x"), 20),
         _table(choose, "s", ("a", "b", "y"), 20),
@@ -23,7 +24,7 @@ def places_scenario(choose: Choices) -> Scenario:
     relations = [_Relation(t.name, tuple(c.name for c in t.columns), bool(t.key) and not t.trusted) for t in tables]
     views = []
     for i in range(1, 3 if choose.chance(25) else 2):
-        query = _Queries(choose, relations)
+        query = _Queries(choose, relations, refused)
         text, columns = query.select()
         views.append(NamedView(f"v{i}", text))
         if choose.chance(70) and columns:
@@ -78,9 +79,10 @@ class _Around:
 class _Queries:
     """Draws SELECTs; each subquery has aliases of its own."""
 
-    def __init__(self, choose: Choices, relations: list[_Relation]) -> None:
+    def __init__(self, choose: Choices, relations: list[_Relation], refused: bool) -> None:
         self.choose = choose
         self.relations = relations
+        self._refused = refused
         self._aliases = 0
 
     def select(self) -> tuple[Text, tuple[str, ...]]:
@@ -317,8 +319,9 @@ class _Queries:
                 one = choose.pick(keyed)
                 key = f"{alias}.{one.columns[0]} = {choose.pick(scope.own)}"
                 return Text.same(f"(SELECT {alias}.{one.columns[1]} FROM {one.name} AS {alias} WHERE {key})")
-            by = " AND ".join(f"{c} = {choose.pick(scope.own)}" for c in inner.own[:2])
-            return Text.same(f"(SELECT {inner.own[-1]} {source} WHERE {by})")
+            if self._refused:
+                by = " AND ".join(f"{c} = {choose.pick(scope.own)}" for c in inner.own[:2])
+                return Text.same(f"(SELECT {inner.own[-1]} {source} WHERE {by})")
         call = self._call(inner)
         if choose.chance(15):
             call = choose.pick((f"COALESCE({call}, 5)", f"2 * {call}", f"{call} + 1"))
@@ -374,10 +377,11 @@ def _names(text: Text, columns: tuple[str, ...]) -> bool:
 
 # Order books
 
+
 def _book(choose: Choices) -> str:
-    if choose.chance(45):
+    if choose.chance(40):
         return _range_join(choose)
-    shape = choose.pick(("rows", "sum", "sum", "groups", "value"))
+    shape = choose.pick(("rows", "sum", "sum", "groups", "value", "joined", "joined", "distinct", "having"))
     test = _threshold(choose)
     if shape == "rows":
         return f"SELECT q.i AS c1, q.p AS c2 FROM bids AS q WHERE {test}"
@@ -385,6 +389,17 @@ def _book(choose: Choices) -> str:
         return f"SELECT SUM(q.p * q.n) AS c1, COUNT(*) AS c2 FROM bids AS q WHERE {test}"
     if shape == "groups":
         return f"SELECT q.i AS c1, SUM(q.n) AS c2, MAX(q.p) AS c3 FROM bids AS q WHERE {test} GROUP BY q.i"
+    if shape == "distinct":
+        return f"SELECT DISTINCT q.i AS c1 FROM bids AS q WHERE {test} UNION ALL SELECT i FROM asks"
+    if shape == "joined":
+        join = choose.pick(("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN"))
+        source = f"bids AS q {join} asks AS o ON q.i = o.i"
+        if choose.chance(50):
+            return f"SELECT COUNT(*) AS c1, SUM(q.n * o.n) AS c2 FROM {source} WHERE {test}"
+        return f"SELECT q.i AS c1, q.p AS c2, o.p AS c3 FROM {source} WHERE {test}"
+    if shape == "having":
+        having = f"SUM(q.n) {choose.pick(_RANGES)} (SELECT COUNT(*) FROM asks AS u WHERE u.i <= q.i)"
+        return f"SELECT q.i AS c1, COUNT(*) AS c2 FROM bids AS q GROUP BY q.i HAVING {having}"
     return f"SELECT q.i AS c1, q.p AS c2, {_range_sum(choose)} AS c3 FROM bids AS q"
 
 
@@ -411,8 +426,16 @@ def _threshold(choose: Choices) -> str:
             "q.n",
         )
     )
-    test = f"{other} {choose.pick(_RANGES)} {_range_sum(choose)}"
-    return test if choose.chance(80) else f"{test} AND q.n > 0"
+    if choose.chance(25):
+        # A column beside a limit that changes.
+        limit = choose.pick(("(SELECT {f}(u.p) FROM asks AS u)", "(SELECT {f}(u.p) FROM bids AS u WHERE u.i = q.i)"))
+        test = f"q.p {choose.pick(_RANGES)} {limit.format(f=choose.pick(('MIN', 'MAX', 'SUM')))}"
+    elif choose.chance(50):
+        test = f"{other} {choose.pick(_RANGES)} {_range_sum(choose)}"
+    else:
+        test = f"{_range_sum(choose)} {choose.pick(_RANGES)} {other}"
+    also = choose.pick(("{}", "{}", "{}", "{}", "{} AND q.n > 0", "({} OR q.n = 1)", "NOT ({})", "{} AND {}"))
+    return also.format(test, f"q.n <= {_range_sum(choose)}")
 
 
 def _range_join(choose: Choices) -> str:

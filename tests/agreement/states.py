@@ -34,7 +34,7 @@ from freshviews.plan import STRATEGIES
 from tests.agreement.choices import Choices, seeded
 from tests.agreement.constructs import NAMES, constructs
 from tests.agreement.duckdb_peer import DuckDb, comparable, exact
-from tests.agreement.long_streams import LongStream
+from tests.agreement.long_streams import LongStream, Stored
 from tests.agreement.scenario import Row, Scenario, Version
 from tests.agreement.shrinking import is_allowed, shrunk
 from tests.agreement.sql_places import places_scenario, range_scenario
@@ -51,6 +51,8 @@ GENERATORS: tuple[Generator, ...] = (
     top_scenario,
 )
 _BATCHES = (20, 30, 40)
+_ROWS = (8, 8, 8, 24)
+"""Rows of a table above which most updates are deletes."""
 _MOST_ROWS = 150
 """Rows of a view above which the next batch deletes half of all rows."""
 _LONG = 120
@@ -149,6 +151,12 @@ class _Maintained:
             if self.created:
                 self._subscribe()
 
+    def take_back(self, version: Version) -> None:
+        """Before there are views: delete what a batch inserted, and the other way round."""
+        with self.database.batch() as batch:
+            for table, updates in version:
+                batch.apply(table, [(*row, -m) for row, m in updates])
+
     def refuse(self, table: str, row: Row) -> None:
         """A batch with a delete of a row that is not there is refused whole."""
         try:
@@ -223,7 +231,7 @@ class _Beside:
             self.close()
             raise
 
-    def step(self, version: Version, stored: dict[str, Counter[Row]]) -> int | None:
+    def step(self, version: Version, stored: Stored) -> int | None:
         """Commit a batch everywhere, and compare; the rows of the largest view, None where the batch is refused."""
         totals = self._totals
         refusals, accepted = [], []
@@ -236,7 +244,7 @@ class _Beside:
         if refusals:
             for one in accepted:
                 assert not one.created, f"{one.course} accepts what others refuse: {refusals[0]}"
-                one.apply(tuple((table, tuple((row, -m) for row, m in updates)) for table, updates in version[::-1]))
+                one.take_back(version)
             if _SEVERAL not in str(refusals[0]):
                 raise refusals[0]
             totals.refused_batches += 1
@@ -245,14 +253,14 @@ class _Beside:
         totals.batches += 1
         totals.updates += sum(len(updates) for _, updates in version)
         self._stale.update(table for table, _ in version)
-        if any(m < 0 for rows in stored.values() for m in rows.values()):
+        if not stored.is_bag():
             totals.uncompared += len(self._scenario.views)
             return 0
         for table in self._stale:
-            self._peer.fill(table, stored[table])
+            self._peer.fill(table, stored.rows[table])
         self._stale.clear()
         largest = 0
-        null = any(value is None for rows in stored.values() for row in rows for value in row)
+        null = any(value is None for rows in stored.rows.values() for row in rows for value in row)
         for view in self._scenario.views:
             expected = self._peer.rows(view.name)
             largest = max(largest, expected.total())
@@ -276,13 +284,11 @@ class _Beside:
 def replay(found: Scenario, course: Course) -> None:
     """Raises where the scenario's versions lead to a difference."""
     beside = _Beside(found, [course], Totals())
-    stored: dict[str, Counter[Row]] = {table.name: Counter() for table in found.tables}
+    stored = Stored(found.tables)
     try:
         for version in found.versions:
-            before = {name: Counter(rows) for name, rows in stored.items()}
-            for table, updates in version:
-                for row, m in updates:
-                    stored[table][row] += m
+            before = stored.copy()
+            stored.apply(version)
             if beside.step(version, stored) is None:
                 stored = before
     finally:
@@ -329,11 +335,11 @@ class Failure:
 
 def run_one(choose: Choices, totals: Totals, generators: Sequence[Generator]) -> Failure | None:
     """One scenario: its views and its stream are drawn."""
-    found = replace(choose.pick(generators)(choose), versions=())
+    found = _with_windows(choose, replace(choose.pick(generators)(choose), versions=()))
     batches = choose.pick(_BATCHES)
     below = any(table.trusted for table in found.tables) and choose.chance(15)
     courses = _courses(choose, found, batches)
-    stream = LongStream(choose, found.tables, False, below)
+    stream = LongStream(choose, found.tables, below, choose.pick(_ROWS))
     versions: list[Version] = []
     try:
         beside = _Beside(found, courses, totals)
@@ -372,7 +378,7 @@ def _run(
     largest = 0
     checked = [table for table in found.tables if not table.trusted]
     for _ in range(batches):
-        before = {name: Counter(rows) for name, rows in stream.stored.items()}
+        before = stream.stored.copy()
         version = stream.halved() if largest > _MOST_ROWS and not stream.below else stream.batch()
         if not version:
             continue
@@ -392,6 +398,15 @@ def _run(
         beside.step(version, stream.stored)
 
 
+def _with_windows(choose: Choices, found: Scenario) -> Scenario:
+    """Some tables without keys keep their latest rows only."""
+    tables = tuple(
+        replace(table, window=choose.between(3, 8)) if not table.key and choose.chance(5) else table
+        for table in found.tables
+    )
+    return replace(found, tables=tables)
+
+
 def _courses(choose: Choices, found: Scenario, batches: int) -> list[Course]:
     """The planner's choice, and one or two other strategies."""
     courses = [Course()]
@@ -399,7 +414,7 @@ def _courses(choose: Choices, found: Scenario, batches: int) -> list[Course]:
         courses.append(Course(choose.pick(tuple(STRATEGIES))))
     which = choose.between(0, len(courses) - 1)
     # Views over a trusted table, whose rows are not stored, are created before its first row.
-    afterwards = () if any(t.trusted for t in found.tables) else ("late", "late", "altered", "altered")
+    afterwards = () if any(t.trusted or t.window for t in found.tables) else ("late", "late", "altered", "altered")
     match choose.pick(("live", "live", "live", "durable", *afterwards)):
         case "late":
             courses[which] = replace(courses[which], late=choose.between(1, batches // 2))
