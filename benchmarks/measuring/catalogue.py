@@ -8,7 +8,10 @@ from types import ModuleType
 WORKLOADS = {
     **{
         name: f"workloads.{name}"
-        for name in ("eps", "flights", "graph", "kept_listing", "orderbook", "oumv", "snb", "star", "tpch", "triangle")
+        for name in (
+            "eps", "flights", "graph", "kept_listing", "large_book", "orderbook", "oumv", "snb", "star", "tpch",
+            "triangle",
+        )
     },
     **{
         name: f"timing.{name}"

@@ -40,9 +40,9 @@ class Course:
     """Times the batches of a stream one by one.
 
     ``for i, step in course:`` yields the steps. ``go`` and ``stop`` surround the work that counts; a batch may have
-    several such pieces. The loop ends with the stream, or with the first batch after the limit. If only some steps are
-    timed (``sampled``), the rate is that of their rows. If all steps up to a point of comparison go in at once
-(``grouped``), there is no latency of a batch.
+    several such pieces. The steps before ``Stream.before`` do not count. The loop ends with the stream, or with the
+    first batch after the limit. If only some steps are timed (``sampled``), the rate is that of their rows. If all
+    steps up to a point of comparison go in at once (``grouped``), there is no latency of a batch.
     """
 
     def __init__(self, stream: Stream, *, sampled: Sequence[int] | None = None, grouped: bool = False) -> None:
@@ -74,7 +74,7 @@ class Course:
             self._batch = 0.0
             yield i, step
             self._steps = i + 1
-            if self._sampled is None or i in self._sampled:
+            if i >= self.stream.before and (self._sampled is None or i in self._sampled):
                 self._rows += len(step.rows)
                 if not self._grouped or i in self.compared:
                     self._taken.append(self._batch)
@@ -93,8 +93,9 @@ class Course:
     def stop(self) -> None:
         """Stop the clock."""
         taken = time.perf_counter() - self._since
-        self._cpu += time.process_time() - self._cpu_since
-        self._wall += taken
+        if self._steps >= self.stream.before:
+            self._cpu += time.process_time() - self._cpu_since
+            self._wall += taken
         self._batch += taken
 
     def give_back(self, seconds: float) -> None:
@@ -117,7 +118,7 @@ class Course:
     def result(self, **more: Any) -> dict[str, Any]:
         """The result: rates by wall time, and by CPU time of the process if it has one."""
         found: dict[str, Any] = {**self._so_far(), "steps": len(self.stream.steps), "cpu_seconds": self._cpu}
-        found["rows_per_second"] = self._rows / self._wall
+        found["rows_per_second"] = self._rows / max(self._wall, 1e-9)
         found["rows_per_cpu_second"] = self._rows / max(self._cpu, 1e-9)
         taken = np.array([] if self._grouped else self._taken) * 1e3
         if len(taken):

@@ -66,6 +66,10 @@ class Step:
         return [(sign, part) for sign, part in both if len(part)]
 
 
+class NoData(Exception):
+    """The data of a workload is not here; the text says what names it."""
+
+
 @dataclass(frozen=True)
 class Stream:
     """Batches in order, the view over them, and the steps after which answers are compared."""
@@ -80,6 +84,8 @@ class Stream:
     """Whether the change of the view is emitted with every batch, and its rows are counted."""
     read: bool = False
     """Whether reading all of the view at the compared steps is part of the time."""
+    before: int = 0
+    """Steps that fill the tables before the clock starts."""
     pattern: Mapping[str, object] = field(default_factory=dict)
     """Description of the pattern for peers without SQL: see ``benchmarks.workloads.graph``."""
 

@@ -1,4 +1,6 @@
-"""Plain Python: programs by hand for each pattern, with adjacency sets and degree maps.
+"""Plain Python: programs by hand for each pattern of a graph, with adjacency sets and degree maps.
+
+Those for an order book are in ``plain_order_book``.
 
 A class per pattern; ``change(a, b, sign)`` inserts or deletes the edge, ``count`` is the answer. A count is maintained
 by changing one occurrence of the edge after the other, so that an edge may occur several times in one match. There are
@@ -15,6 +17,7 @@ import numpy as np
 from benchmarks.measuring.answers import answer, hashed
 from benchmarks.measuring.course import Course
 from benchmarks.measuring.stream import Stream
+from benchmarks.peers import plain_order_book
 
 
 class Graph:
@@ -229,7 +232,10 @@ PROGRAMS: dict[str, type[Graph]] = {
 
 def run(stream: Stream) -> dict[str, Any]:
     """Maintain a pattern by its program; edges are lists of Python integers before the clock starts."""
-    program: Any = PROGRAMS.get(str(stream.pattern.get("name")))
+    name = str(stream.pattern.get("name"))
+    program: Any = PROGRAMS.get(name)
+    if name in plain_order_book.PROGRAMS:
+        return _of_rows(stream, plain_order_book.PROGRAMS[name]())
     if program is None:
         return {"missing": "no program by hand for this view"}
     batches = []
@@ -253,6 +259,27 @@ def run(stream: Stream) -> dict[str, Any]:
             rows = None if rows is None else list(rows)
             course.stop()
             course.answers[str(i)] = _answer(kept, rows)
+    return course.result()
+
+
+def _of_rows(stream: Stream, kept: Any) -> dict[str, Any]:
+    """Maintain a view over several tables; rows are tuples of Python integers before the clock starts."""
+    batches = []
+    for step in stream.steps:
+        changes = []
+        for sign, rows in step.parts:
+            changes += [(row, sign) for row in zip(*(column.to_pylist() for column in rows.columns), strict=True)]
+        batches.append(changes)
+    course = Course(stream)
+    for i, step in course:
+        change, table = kept.change, step.table
+        course.go()
+        for row, sign in batches[i]:
+            change(table, row, sign)
+        found = kept.rows()
+        course.stop()
+        if i in course.compared:
+            course.answers[str(i)] = answer(found)
     return course.result()
 
 

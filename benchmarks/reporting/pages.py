@@ -38,7 +38,18 @@ def parts() -> dict[str, tuple[dict[str, Any], list[Measured]]]:
         measured = [one for one in results["measured"] if one.get("group") == group] if results else []
         if results and measured:
             found[group] = (results["machine"], measured)
-    return found
+    shown = {}
+    for group, (machine, measured) in found.items():
+        later = _later_than(group, found)
+        shown[group] = (machine, [one for one in measured if (one["workload"], one["case"]) not in later])
+    return shown
+
+
+def _later_than(group: str, found: dict[str, tuple[dict[str, Any], list[Measured]]]) -> set[tuple[str, str]]:
+    """The cases that parts with a later date have measured; these parts alone show them."""
+    date = found[group][0]["date"]
+    later = [measured for machine, measured in found.values() if machine["date"] > date]
+    return {(one["workload"], one["case"]) for measured in later for one in measured}
 
 
 def write_pages(root: Path = ROOT) -> list[Path]:

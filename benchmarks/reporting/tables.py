@@ -106,13 +106,14 @@ def _targets(module: Any, case: str, found: Sequence[Measured], measured: Sequen
         reached = value >= target if module.UNIT.endswith("/s") else value <= target
         clock = f" by CPU time, {quantity(value, module.UNIT)}" if "rows_per_cpu_second" in found[0] else ""
         remarks.append(f"target {quantity(target, module.UNIT)}{clock}: {'reached' if reached else 'missed'}")
-    other, most = getattr(module, "LIKE", {}).get(case, (None, 0.0))
+    other, bound = getattr(module, "LIKE", {}).get(case, (None, 0.0))
     workload = found[0]["workload"]
     beside = values_of(m for m in measured if (m["workload"], m["case"], m["strategy"]) == (workload, other, PLANNED))
     if beside:
         times = median(values_of(found)) / median(beside)
-        verdict = "reached" if times <= most else "missed"
-        remarks.append(f"at most {most:g} times that with {other}: {verdict}, {times:.2f}")
+        rates = module.UNIT.endswith("/s")
+        verdict = "reached" if (times >= bound if rates else times <= bound) else "missed"
+        remarks.append(f"at {'least' if rates else 'most'} {bound:g} times that with {other}: {verdict}, {times:.2f}")
     name = title_of(workload, case)
     elsewhere = MEASURED_ELSEWHERE.get(name, MEASURED_ELSEWHERE.get(module.TITLE))
     if elsewhere:
@@ -150,5 +151,3 @@ def states(measured: Sequence[Measured]) -> str:
                 cells += [f"{median(_all(found, 'ready_seconds')):.2f} s"]
                 lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines) if len(lines) > 2 else ""
-
-

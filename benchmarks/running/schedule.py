@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.measuring.catalogue import module_of
 from benchmarks.measuring.strategies import IN_PROCESS, NAMED, OURS, PEERS, PLANNED
-from benchmarks.workloads import flights, graph, orderbook, snb, tpch_queries
+from benchmarks.workloads import flights, graph, large_book, orderbook, snb, tpch_queries
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,11 @@ GROUPS = {
     "eps": "Heavy and light values",
     "windows": "Windows of a graph",
     "trie": "Leapfrog triejoin",
+    "subqueries": "Outer joins and subqueries",
     "pipeline": "The pipeline on Spark",
 }
 """Parts of the pages, in order."""
-APART = ("eps", "windows", "trie", "pipeline")
+APART = ("eps", "windows", "trie", "subqueries", "pipeline")
 """Parts that run by themselves, with results of their own."""
 
 PLAIN = "plain Python"
@@ -46,6 +47,8 @@ TRIE = ("trie", "moves", "tree_load", "kept_listing", "single_edits")
 SIZES = (1, 10, 100, 1_000, 10_000)
 
 PATTERNS = tuple(graph.PATTERNS)
+WITH_SUBQUERIES = ("q4", "q13", "q16", "q22", "q2", "q11", "q15", "q17", "q18", "q20", "q21")
+"""The queries of TPC-H with an outer join or a subquery."""
 LISTED = ("2-hop listed", "triangle listed", "3-hop projected")
 WITH_PROGRAM = (*PATTERNS, "2-hop listed", "triangle listed")
 SLOW = {"4-hop", "4-cycle", "dumbbell", "3-hop projected"}
@@ -133,7 +136,17 @@ def apart() -> Iterator[Entry]:
     yield from _of_modules("eps", EPS)
     yield from _of_modules("windows", WINDOWS)
     yield from _of_modules("trie", TRIE)
+    yield from _subqueries()
     yield from _of_modules("pipeline", PIPELINES)
+
+
+def _subqueries() -> Iterator[Entry]:
+    for join in ("INNER JOIN", "LEFT JOIN"):
+        yield Entry("subqueries", "star", f"shuffled, {join}", (PLANNED, "DuckDB"))
+    for query in WITH_SUBQUERIES:
+        yield Entry("subqueries", "tpch", query, (PLANNED, "DuckDB"))
+    for view in large_book.VIEWS:
+        yield Entry("subqueries", "large_book", view, (PLANNED, PLAIN, "DuckDB"))
 
 
 def guard() -> Iterator[Entry]:

@@ -1,8 +1,8 @@
 """Streams of changes: each module lists its cases and makes the stream of a case.
 
 ``graph``, ``triangle``, ``eps`` and ``kept_listing`` are patterns in graphs, drawn or read by ``graphs``. ``tpch``,
-``star``, ``snb``, ``orderbook`` and ``flights`` join tables. ``oumv`` and ``hard`` are streams on which every algorithm
-is slow.
+``star``, ``snb``, ``orderbook`` and ``flights`` join tables; ``large_book`` has subqueries over many orders. ``oumv``
+and ``hard`` are streams on which every algorithm is slow.
 """
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "graphs",
     "hard",
     "kept_listing",
+    "large_book",
     "orderbook",
     "oumv",
     "snb",

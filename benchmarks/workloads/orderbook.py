@@ -59,8 +59,8 @@ def stream(case: str) -> Stream:
     steps: list[Step] = []
     book: dict[int, tuple[str, Order]] = {}
     net: dict[str, dict[Order, int]] = {"bids": {}, "asks": {}}
-    for number, event in enumerate(_events()):
-        for table, order, sign in _changes(book, event):
+    for number, event in enumerate(events()):
+        for table, order, sign in changes(book, event):
             net[table][order] = net[table].get(order, 0) + sign
         if number % EVENTS_PER_BATCH == EVENTS_PER_BATCH - 1:
             steps += _steps(net)
@@ -83,7 +83,7 @@ def _steps(net: dict[str, dict[Order, int]]) -> list[Step]:
     return found
 
 
-def _changes(book: dict[int, tuple[str, Order]], event: list[int | str]) -> Iterator[tuple[str, Order, int]]:
+def changes(book: dict[int, tuple[str, Order]], event: list[int | str]) -> Iterator[tuple[str, Order, int]]:
     """The rows that an event deletes and inserts."""
     t, number, operation, volume, price = event
     key = int(number)
@@ -103,8 +103,14 @@ def _changes(book: dict[int, tuple[str, Order]], event: list[int | str]) -> Iter
             yield (*book[key], 1)
 
 
-def _events() -> Iterator[list[int | str]]:
-    file = Path(os.environ.get("ORDERBOOK") or ROOT / "benchmarks" / "data" / "finance.csv")
+def file_of_events() -> Path:
+    """The file that ORDERBOOK names, or the one among the data; it may be missing."""
+    return Path(os.environ.get("ORDERBOOK") or ROOT / "benchmarks" / "data" / "finance.csv")
+
+
+def events() -> Iterator[list[int | str]]:
+    """The events of the file, or random ones where there is none."""
+    file = file_of_events()
     if file.exists():
         with file.open() as lines:
             yield from csv.reader(lines)

@@ -1,4 +1,6 @@
-"""COUNT, and SUM of a product, over a star of six relations that join on one key, as F-IVM's Housing data set.
+"""COUNT, by inner and by outer joins, and SUM of a product, over a star of six relations.
+
+They join on one key, as in F-IVM's Housing data set.
 
 350,000 rows over 25,000 post codes: three houses, shops, institutions and restaurants each, one row of
 demographics and of transport. Batches of 1000 rows go to the tables in turn, all in key order or all shuffled.
@@ -14,6 +16,8 @@ from benchmarks.measuring.stream import ROWS_PER_BATCH, Relation, Step, Stream, 
 TITLE = "star"
 UNIT = "rows/s"
 TARGETS = {"in key order": 10e6, "shuffled": 5e6}
+LIKE = {"shuffled, LEFT JOIN": ("shuffled, INNER JOIN", 0.8)}
+"""Cases whose rate must be at least a share of that of another case."""
 
 KEYS = 25_000
 COLUMNS = {
@@ -31,12 +35,14 @@ FIRST, *REST = COLUMNS
 JOINED = f"FROM {FIRST} " + " ".join(f"JOIN {name} ON {name}.postcode = {FIRST}.postcode" for name in REST)
 VIEWS = {
     "": f"SELECT COUNT(*) AS n {JOINED}",
+    "INNER JOIN": f"SELECT COUNT(*) AS n {JOINED}",
+    "LEFT JOIN": f"SELECT COUNT(*) AS n {JOINED.replace(' JOIN', ' LEFT JOIN')}",
     "SUM": f"SELECT SUM(house.price * shop.tesco) AS worth {JOINED}",
 }
 
 
 def stream(case: str) -> Stream:
-    """The stream of a case: ``in key order`` or ``shuffled``, then ``, SUM`` or ``, small`` (a tenth of the keys)."""
+    """The stream of a case: ``in key order`` or ``shuffled``, then a view, or ``small`` for a tenth of the keys."""
     order, _, more = case.partition(", ")
     number = KEYS // 10 if more == "small" else KEYS
     random = np.random.default_rng(1)
@@ -54,4 +60,4 @@ def stream(case: str) -> Stream:
         Relation(name, ", ".join(f"{c} BIGINT" for c in ["postcode", *columns.split()]), ("postcode",))
         for name, (_, columns) in COLUMNS.items()
     )
-    return Stream(relations, VIEWS["SUM" if more == "SUM" else ""], steps, spread_over(len(steps), 10))
+    return Stream(relations, VIEWS["" if more == "small" else more], steps, spread_over(len(steps), 10))

@@ -21,7 +21,9 @@ from benchmarks.workloads.tpch_queries import QUERIES
 
 TITLE = "tpch"
 UNIT = "rows/s"
-TARGETS = dict.fromkeys(("q1", "q3", "q6", "q10", "q12", "q14"), 5e6)
+TARGETS = {**dict.fromkeys(("q1", "q3", "q6", "q10", "q12", "q14"), 5e6), "q13": 3e6}
+LIKE = {"q16": ("q4", 0.5), "q22": ("q4", 0.5)}
+"""Cases whose rate must be at least a share of that of another case."""
 
 SCALES = {"": "0.1", "small": "0.01"}
 DATA = ROOT / "benchmarks" / "data"
@@ -72,6 +74,7 @@ RELATIONS = {
     ),
     "region": Relation("region", "r_regionkey BIGINT, r_name STRING, r_comment STRING", ("r_regionkey",)),
 }
+
 
 def prepare() -> None:
     """Generate missing tables with tpchgen-cli."""

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 
 from benchmarks.measuring.answers import compare_answers
-from benchmarks.measuring.stream import Relation, Step, Stream, interleaved, signed, with_deletes
+from benchmarks.measuring.stream import MULTIPLICITY, NoData, Relation, Step, Stream, interleaved, signed, with_deletes
+from benchmarks.peers import plain_order_book
 from benchmarks.peers.duckdb_sql import Delta, NotWritten, first_order, recompute
-from benchmarks.peers.plain_python import PROGRAMS
-from benchmarks.workloads import graph, orderbook, snb, tpch
+from benchmarks.peers.plain_python import PROGRAMS, run
+from benchmarks.workloads import graph, large_book, orderbook, snb, tpch
 
 Edge = tuple[int, int]
 
@@ -57,6 +58,41 @@ def test_a_program_by_hand_agrees_with_the_definition(name: str) -> None:
                 assert sorted(kept.rows) == sorted(expected)
             else:
                 assert kept.count == len(expected)
+
+
+@pytest.mark.parametrize("name", plain_order_book.PROGRAMS)
+def test_a_program_over_an_order_book_agrees_with_the_query(name: str) -> None:
+    random = np.random.default_rng(7)
+    there: list[tuple[str, tuple[int, ...]]] = []
+    batches: list[tuple[str, tuple[int, ...], int]] = []
+    for number in range(90):
+        if there and random.random() < 0.4:
+            table, order = there.pop(int(random.integers(len(there))))
+            batches.append((table, order, -1))
+            continue
+        table = str(random.choice(["bids", "asks"]))
+        order = (number // 2, number, *(int(random.integers(1, most)) for most in (4, 9, 40)))
+        there.append((table, order))
+        batches.append((table, order, 1))
+    names = ["t", "number", "broker", "volume", "price", MULTIPLICITY]
+    steps = tuple(
+        Step(0, table, pa.record_batch([pa.array([x], pa.int64()) for x in (*order, sign)], names))
+        for table, order, sign in batches
+        if table == "bids" or "asks" in large_book.VIEWS[name]
+    )
+    used = tuple(relation for relation in orderbook.RELATIONS if f"{relation.name} " in large_book.VIEWS[name])
+    compared = tuple(range(5, len(steps), 7))
+    stream = Stream(used, large_book.VIEWS[name], steps, compared, before=3, pattern={"name": name})
+    names_of = {"workload": "a stream", "case": name}
+    one, other = recompute(stream), run(stream)
+    compare_answers({**names_of, "strategy": "DuckDB", **one}, {**names_of, "strategy": "plain Python", **other})
+    assert set(one["answers"]) == set(other["answers"])
+
+
+def test_a_large_book_without_events_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ORDERBOOK", "no such file")
+    with pytest.raises(NoData, match="ORDERBOOK"):
+        large_book.stream("vwap")
 
 
 def of_edges(name: str) -> Stream:

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from benchmarks.measuring.stream import Relation
-from benchmarks.workloads import flights, graph, orderbook, oumv, snb, star, tpch, tpch_queries
+from benchmarks.workloads import flights, graph, large_book, orderbook, oumv, snb, star, tpch, tpch_queries
 from freshviews.catalog.catalog import Catalog
 from freshviews.errors import SqlError
 from freshviews.sql.statements.script import parse_script
@@ -22,6 +22,7 @@ VIEWS: dict[str, tuple[tuple[Relation, ...], str]] = {
     **{f"graph {name}": (EDGE, graph.view_of(name)) for name in (*graph.PATTERNS, *graph.LISTED)},
     **{f"star {name}": (STAR, view) for name, view in star.VIEWS.items()},
     **{f"orderbook {name}": (orderbook.RELATIONS, view) for name, view in orderbook.VIEWS.items()},
+    **{f"large_book {name}": (orderbook.RELATIONS, view) for name, view in large_book.VIEWS.items()},
     "oumv": (oumv.RELATIONS, oumv.VIEW),
 }
 for module, queries in ((tpch, tpch_queries.QUERIES), (snb, snb.VIEWS), (flights, flights.VIEWS)):
