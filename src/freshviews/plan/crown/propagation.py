@@ -351,8 +351,11 @@ class _Crown:
                 return (Enter(alias, JOINED, marks), *self.wanted(alone), *change)
             return (*change, *self.wanted(alone), Leave(alias, JOINED, marks))
         witness = self.witness(node, alias, chain, carriers, sign)
-        alone = (*witness, *self.default(node, -sign)) if node.optional else self.project(node, chain, carriers, sign)
-        event = Event(node.index(JOINED, node.key), alone, witness)
+        if node.optional:
+            # No row above is joined or not by this row: it is a witness in any case.
+            flip = Event(node.index(JOINED, node.key), self.default(node, -sign))
+            return (Enter(alias, JOINED, (flip,)), *witness) if sign > 0 else (*witness, Leave(alias, JOINED, (flip,)))
+        event = Event(node.index(JOINED, node.key), self.project(node, chain, carriers, sign), witness)
         return ((Enter if sign > 0 else Leave)(alias, JOINED, (event,)),)
 
     def witness(self, node: TreeNode, alias: str, chain: Chain, carriers: Carriers, sign: int) -> Body:

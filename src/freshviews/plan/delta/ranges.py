@@ -132,6 +132,8 @@ class _Pass:
         """
         conditions, body = _peeled(loop.body)
         terms = [one for condition in conditions for one in conjuncts(condition)]
+        if not terms:
+            return [], body
         first: dict[Expr, tuple[Column, int]] = {}
         same: dict[str, Expr] = {}
         types = {c.name: c for one in terms for c in _columns(one)}
