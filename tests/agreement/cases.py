@@ -122,6 +122,18 @@ _TWO_TRIANGLES = (
     " JOIN t AS w ON u.c = w.c AND w.a = p.a"
 )
 FOUND: dict[str, Scenario] = {
+    "rows are selected by a running sum, in groups and out of them, over several kinds of order": _scenario(
+        R,
+        S,
+        "SELECT p.a, SUM(p.x) AS x FROM r AS p WHERE"
+        " 2 * (SELECT SUM(o.x) FROM r AS o) > 3 * (SELECT SUM(q.x) FROM r AS q WHERE q.b > p.b) GROUP BY p.a",
+        "SELECT p.b, p.w, s.x FROM r AS p JOIN s ON p.b = s.b WHERE 0.5 * (SELECT SUM(o.y) FROM r AS o WHERE o.a = s.c)"
+        " >= (SELECT SUM(q.y) FROM r AS q WHERE q.a = p.a AND q.w <= p.w) AND s.c = p.a",
+        "SELECT COUNT(*) AS n FROM r AS p WHERE (SELECT COUNT(*) FROM s JOIN r AS q USING (b) WHERE q.z < p.z) < 3",
+        "SELECT p.a FROM r AS p WHERE 1 < (SELECT COALESCE(SUM(q.x), 0) FROM s AS q WHERE p.y <= q.y)",
+        "SELECT p.a, p.x FROM r AS p, s AS q WHERE -p.x < 0.1 * (SELECT SUM(x) FROM r)"
+        " AND q.y <= (SELECT MAX(y) FROM r)",
+    ),
     "a sum at a leaf never meets the NULLs that a condition across tables keeps out": _scenario(
         R, S, "SELECT SUM(abs(r.a)) AS c1, COUNT(*) AS c2 FROM r, s WHERE r.a < s.b"
     ),

@@ -17,7 +17,10 @@ _VALUES = ("in", "nulls", "exists", "count", "aggregate", "any", "all")
 
 def subquery(choose: Choices, relations: Sequence[Readable], visible: Sequence[Term]) -> Term | None:
     """A term of WHERE; None where no relation has a column that can be compared with a visible one."""
-    found = _subquery(choose, relations, visible, (*_TERMS, "having", "union", "row"))
+    if choose.chance(15):
+        found = _threshold(choose, relations, visible)
+    else:
+        found = _subquery(choose, relations, visible, (*_TERMS, "having", "union", "row"))
     if found is None or choose.chance(60):
         return found
     if choose.chance(40):
@@ -28,6 +31,50 @@ def subquery(choose: Choices, relations: Sequence[Readable], visible: Sequence[T
 def subquery_value(choose: Choices, relations: Sequence[Readable], visible: Sequence[Term]) -> Term | None:
     """An item of a SELECT list; None where there is none."""
     return _subquery(choose, relations, visible, (*_VALUES, "listed", "nested", "having"))
+
+
+def _threshold(choose: Choices, relations: Sequence[Readable], visible: Sequence[Term]) -> Term | None:
+    """A sum over a range, or a column, compared with a limit; None where there is none."""
+
+    def columns(relation: Readable, alias: str) -> tuple[Term, list[Term]]:
+        own = [replace(c, text=Text.same(f"{alias}.{c.text.spark}")) for c in relation.columns]
+        return Term(Text(f"{relation.text.spark} AS {alias}", f"{relation.text.duck} AS {alias}"), ""), own
+
+    def equal(own: Sequence[Term]) -> Term:
+        pairs = [(a, b) for a in visible for b in own if a.kind == b.kind and a.kind != "bool"]
+        if not pairs or not choose.chance(40):
+            return made("", "")
+        return made("", " AND {0} = {1}", *choose.pick(pairs)[::-1])
+
+    def total(own: Sequence[Term]) -> Term | None:
+        exact = [c for c in own if c.kind in ("int", "decimal")]
+        form = choose.pick(("SUM({0})", "SUM({0})", "COALESCE(SUM({0}), 0)", "COUNT({0})", "COUNT(*)"))
+        return made("", form, choose.pick(exact)) if exact else None
+
+    source, own = columns(choose.pick(relations), "u")
+    other, others = columns(choose.pick(relations), "w")
+    pairs = [(a, b) for a in visible for b in own if a.kind == b.kind and a.kind != "bool"]
+    summed, whole = total(own), total(others)
+    if not pairs or summed is None or whole is None:
+        return None
+    point, place = choose.pick(pairs)
+    sign = choose.pick(("<", "<=", ">", ">="))
+    tie = equal(own)
+    value = made("", f"(SELECT {{0}} FROM {{1}} WHERE {{2}} {sign} {{3}}{{4}})", summed, source, place, point, tie)
+    limit = made("", str(choose.pick((0, 1, 3, 10))))
+    if choose.chance(70):
+        factor = choose.pick(("", "2 * ", "-1 * "))
+        # The same equality makes the limit one of the same groups.
+        same = replace(tie, text=Text(*(t.replace("u.", "w.") for t in (tie.text.spark, tie.text.duck))))
+        tied = choose.chance(50) and other.text.spark.split(" AS ")[0] == source.text.spark.split(" AS ")[0]
+        if not tied:
+            same = made("", "")
+        limit = made("", f"{factor}(SELECT {{0}} FROM {{1}} WHERE TRUE{{2}})", whole, other, same)
+    exact = [c for c in visible if c.kind in ("int", "decimal")]
+    if exact and choose.chance(30):
+        value = choose.pick(exact)
+    sides = (value, limit) if choose.chance(50) else (limit, value)
+    return made("bool", f"{{0}} {choose.pick(('<', '<=', '>', '>='))} {{1}}", *sides)
 
 
 def _subquery(

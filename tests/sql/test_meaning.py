@@ -54,6 +54,18 @@ QUERIES = [
     "SELECT DISTINCT r.a + q.b AS z FROM r JOIN q ON r.a = q.a",
     "SELECT DISTINCT n FROM (SELECT a, count(*) AS n FROM r GROUP BY a) AS z",
     "SELECT DISTINCT count(*) AS n FROM r GROUP BY a",
+    # rows selected by a running sum
+    "SELECT sum(x.b * x.a) AS n FROM r AS x WHERE 0.5 * (SELECT sum(b) FROM r) > (SELECT sum(y.b) FROM r AS y"
+    " WHERE y.a > x.a)",
+    "SELECT x.a, x.b FROM r AS x WHERE (SELECT sum(y.b) FROM r AS y WHERE y.a <= x.a) <= 0.75 * (SELECT sum(b) FROM r)",
+    "SELECT x.a, x.b FROM r AS x WHERE (SELECT count(*) FROM q WHERE q.b > x.b) * -2 >= -3",
+    "SELECT x.a, x.b, q.b AS qb FROM r AS x JOIN q ON x.a = q.a WHERE"
+    " (SELECT coalesce(sum(-y.b), 0) FROM r AS y WHERE y.a = q.a AND y.p < x.p) >"
+    " (SELECT min(a) FROM k WHERE a = x.a) - 3",
+    "SELECT x.c FROM r AS x WHERE (SELECT sum(y.p) FROM r AS y WHERE y.x >= x.x) > 1.5 AND"
+    " x.b * 10 > (SELECT avg(b) FROM q)",
+    "SELECT x.c FROM r AS x WHERE (SELECT sum(y.b) FROM r AS y JOIN q ON y.a = q.a WHERE y.s < x.s) < 100",
+    "SELECT x.c FROM r AS x WHERE (SELECT sum(y.x) FROM r AS y WHERE y.b < x.b) < 3",
     # subqueries in WHERE
     "SELECT a, b FROM r WHERE a IN (SELECT a FROM q)",
     "SELECT a, b FROM r WHERE b > 1 AND a + 1 IN (SELECT q.b FROM q WHERE q.a > 1) AND (s = 'ab' OR t)",
