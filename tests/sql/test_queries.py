@@ -222,12 +222,40 @@ v: c DOUBLE
   -> z=sum_e_price""",
     ),
     (
-        "a sum of a sum over two tables is one lift over variables",
+        "a sum of a sum over two tables is the sum of two sums",
         "SELECT sum(r.c + s.b) AS z FROM r JOIN s ON r.a = s.a",
         """v: z BIGINT
-  global v() = r(a, c | is_not_null(a)) s(a, b | is_not_null(a)); n_c_b:integer r[is_not_null(c)]; sum_c_b:integer [coalesce(add_int(c, b), 0)]
+  global v() = r(a | is_not_null(a)) s(a | is_not_null(a)); n_c_b:integer r[is_not_null(c)]; sum_c_b:integer r[coalesce(c, 0)]; sum_c_b_2:integer r[is_not_null(c)] * s[b]
   sum_c_b = sum(sum_c_b, n_c_b) BIGINT
+  sum_c_b_2 = sum(sum_c_b_2, n_c_b) BIGINT
+  -> z=add_int(sum_c_b, sum_c_b_2)""",
+    ),
+    (
+        "a sum of a function of two tables is one lift over variables",
+        "SELECT sum(greatest(r.c, s.b)) AS z FROM r JOIN s ON r.a = s.a",
+        """v: z BIGINT
+  global v() = r(a, c | is_not_null(a)) s(a, b | is_not_null(a)); sum_c_b:integer [greatest_int(c, b)]
+  sum_c_b = sum(sum_c_b, count) BIGINT
   -> z=sum_c_b""",
+    ),
+    (
+        "a comparison with a running sum selects the rows of a source",
+        "SELECT sum(s.b) AS z FROM s WHERE 0.5 * (SELECT sum(b) FROM s) > (SELECT sum(t.b) FROM s AS t WHERE t.a > s.a)",
+        """v#1: v BIGINT
+  global v#1() = s(); sum_b:integer s[b]
+  sum_b = sum(sum_b, count) BIGINT
+  -> v=sum_b
+v#2: limit BIGINT
+  bag v#2(limit) = subquery_1:v#1(limit=ceil_decimal(mul_int(5, v), 10))
+  -> limit
+v#3: a INT, b INT NOT NULL
+  bag v#3(a, b) = s(a, b) weights:s(a | is_not_null(a)) limits:v#2(limit); weight:integer weights[b]
+  -> a, b
+  selected before or NULL of weights( | a desc nulls first) < limit
+v: z BIGINT
+  global v() = s:v#3(); sum_b:integer s[b]
+  sum_b = sum(sum_b, count) BIGINT
+  -> z=sum_b""",
     ),
     (
         "sums of doubles are real and take one lift",

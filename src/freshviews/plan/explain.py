@@ -10,7 +10,8 @@ from freshviews.expr.nodes import Column, Expr, substitute
 from freshviews.plan.strategy import Plan
 from freshviews.program.printer import print_program
 from freshviews.program.results import Held
-from freshviews.query.block import SET, Block
+from freshviews.program.views import Order
+from freshviews.query.block import SET, Block, Selection
 from freshviews.query.query import Atom
 from freshviews.types import BIGINT
 
@@ -134,11 +135,26 @@ def _variables(atom: Atom) -> str:
     return f"?({', '.join(atom.given)} | {', '.join(atom.opened)})"
 
 
+def _atom(atom: Atom) -> str:
+    return f"{atom.name if atom.name == atom.relation else f'{atom.relation} {atom.name}'}{_variables(atom)}"
+
+
+def _selected(block: Block, selection: Selection) -> str:
+    """The rows of a selection, and its predicate."""
+    query, order = block.query, Order(selection.type, selection.descending)
+    value = selection.point
+    if selection.weights:
+        value = f"sum of {_atom(query.atom(selection.weights))} {selection.value} {value}{order}"
+    sign = f"{'>' if selection.negated else '<'}{'' if selection.strict else '='}"
+    limit = f"{'-' if selection.negated else ''}{selection.limit} of {_atom(query.atom(selection.limits))}"
+    return f"{query.name}({', '.join(query.free)}) = {_atom(query.atom(selection.rows))} * [{value} {sign} {limit}]"
+
+
 def _query(block: Block) -> str:
+    if block.selection is not None:
+        return _selected(block, block.selection)
     query = block.query
-    atoms = " * ".join(
-        f"{a.name if a.name == a.relation else f'{a.relation} {a.name}'}{_variables(a)}" for a in query.atoms
-    )
+    atoms = " * ".join(map(_atom, query.atoms))
     conditions = "".join(f" * !{a.relation}({', '.join(a.variables)})" for a in query.negated)
     conditions += "".join(f" * [{c}]" for c in query.conditions)
     results = "".join(f"; {r.name} = {r.function}" for r in block.results)
