@@ -46,6 +46,7 @@ _PATTERNS = {
     "EXCEPT ALL": r"EXCEPT ALL",
     "INTERSECT": r"INTERSECT (?!ALL)",
     "INTERSECT ALL": r"INTERSECT ALL",
+    "OVER": r"OVER \(",
     "ORDER BY": r"ORDER BY",
     "LIMIT": r"LIMIT",
     "OFFSET": r"OFFSET",

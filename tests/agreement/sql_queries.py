@@ -14,7 +14,7 @@ from tests.agreement.sql_aggregates import aggregate
 from tests.agreement.sql_expressions import KINDS, Expressions, Term, has_column, made
 from tests.agreement.sql_from import Readable, from_clause
 from tests.agreement.sql_grouping_sets import NOT_EMPTY, grouping_sets, told
-from tests.agreement.sql_subqueries import subquery, subquery_value
+from tests.agreement.sql_subqueries import subquery, subquery_value, window
 
 
 @st.composite
@@ -101,6 +101,8 @@ def _select(
         items = _bag_items(choose, expressions, kinds)
         asked = subquery_value(choose, plain, visible) if plain and kinds is None and choose.chance(10) else None
         items += [] if asked is None else [asked]
+        over = window(choose, visible) if kinds is None and choose.chance(10) else None
+        items += [] if over is None else [over]
         head = "SELECT DISTINCT" if choose.chance(20) else "SELECT"
         after = Text.same("")
     else:

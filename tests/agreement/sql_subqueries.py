@@ -77,6 +77,20 @@ def _threshold(choose: Choices, relations: Sequence[Readable], visible: Sequence
     return made("bool", f"{{0}} {choose.pick(('<', '<=', '>', '>='))} {{1}}", *sides)
 
 
+def window(choose: Choices, visible: Sequence[Term]) -> Term | None:
+    """A window function as an item of a SELECT list; None where no column can be compared."""
+    ordered = [one for one in visible if one.kind in ("int", "date", "string")]
+    if not ordered:
+        return None
+    by, at = choose.pick(ordered), choose.pick(ordered)
+    order = choose.pick(("ORDER BY {1} NULLS FIRST", "ORDER BY {1} DESC NULLS LAST"))
+    over = choose.pick(("()", "(PARTITION BY {0})", f"(PARTITION BY {{0}} {order})", f"({order})"))
+    called = choose.pick(("COUNT({1})", "COUNT(*)", "MAX({1})"))
+    if "ORDER" in over:
+        called = choose.pick((called, "RANK()", "DENSE_RANK()"))
+    return made(at.kind if called == "MAX({1})" else "int", f"{called} OVER {over}", by, at)
+
+
 def _subquery(
     choose: Choices, relations: Sequence[Readable], visible: Sequence[Term], forms: tuple[str, ...]
 ) -> Term | None:

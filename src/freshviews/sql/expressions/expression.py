@@ -52,7 +52,7 @@ _DIVISION: dict[type[Node], Callable[[Expr, Expr], Expr]] = {
 }
 
 _REFUSED: dict[type[Node], tuple[str, str]] = {
-    exp.Window: ("a window function (OVER)", "aggregate with GROUP BY in a subquery and join it back"),
+    exp.Window: ("a window function (OVER) here", "SELECT, ORDER BY and QUALIFY take it"),
     exp.Exists: ("EXISTS here", "WHERE takes it, or NOT of it, as a term of its own"),
     exp.Subquery: ("a subquery as a value here", "WHERE takes it; or put the subquery in FROM and join it"),
     exp.Select: ("a subquery as a value here", "WHERE takes it; or put the subquery in FROM and join it"),
@@ -89,12 +89,12 @@ def is_unit(node: Node) -> bool:
 
 
 def is_asked(node: Node) -> bool:
-    """True for a subquery as a value, with what it is compared with by IN, ANY, SOME or ALL."""
+    """True for a window function or a subquery as a value, with what it is compared with by IN, ANY, SOME or ALL."""
     if isinstance(node, exp.In):
         return node.args.get("query") is not None
     if type(node) in COMPARISONS:
         return isinstance(node.expression, (exp.Any, exp.All))
-    return isinstance(node, (exp.Subquery, exp.Query, exp.Exists))
+    return isinstance(node, (exp.Subquery, exp.Query, exp.Exists, exp.Window))
 
 
 @dataclass(frozen=True)

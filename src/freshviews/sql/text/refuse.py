@@ -12,8 +12,6 @@ from freshviews.sql.text.parse import Node, SqlText
 
 _CLAUSES: dict[str, tuple[str, str]] = {
     "sort": ("SORT BY in a view", "ORDER BY is accepted: the order in which the view is read"),
-    "qualify": ("QUALIFY", "filter groups with HAVING"),
-    "windows": ("WINDOW", "aggregate with GROUP BY in a subquery and join it back"),
     "laterals": ("LATERAL VIEW", "FROM takes tables, views and subqueries"),
     "sample": ("TABLESAMPLE", "name the whole table"),
     "pivots": ("PIVOT", "SUM(CASE WHEN ... THEN ... END) per column is accepted"),
@@ -30,8 +28,9 @@ _CLAUSES: dict[str, tuple[str, str]] = {
 }
 
 _LIMIT = ("order", "limit", "offset")
+_LAST = (*_LIMIT, "qualify", "windows")
 _READ = {
-    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "hint", *_LIMIT),
+    exp.Select: ("expressions", "from_", "joins", "where", "group", "having", "distinct", "with_", "hint", *_LAST),
     exp.SetOperation: ("this", "expression", "distinct", "with_", *_LIMIT),
     exp.Subquery: ("this", "alias", "with_", *_LIMIT),
     exp.Group: ("expressions", "all", "rollup", "cube", "grouping_sets"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 
@@ -14,7 +14,8 @@ from freshviews.sql.text.parse import Node
 def rows_ask(select: exp.Select) -> Iterator[Node]:
     """The subqueries of a SELECT that are values of the rows of its join: those in GROUP BY, in aggregate calls and
     their FILTER, and where it does not group, those of its list and of ORDER BY."""
-    parts = [*select.expressions, *(select.args[clause] for clause in ("having", "order") if select.args.get(clause))]
+    clauses = [select.args.get(clause) for clause in ("having", "qualify", "order")]
+    parts = [*select.expressions, *(clause for clause in clauses if clause is not None)]
     group = select.args.get("group")
     grouped = bool(group or select.args.get("having")) or any(_calls(part) for part in parts)
     waiting = [(part, not grouped) for part in parts] + ([] if group is None else [(group, True)])
@@ -32,4 +33,19 @@ def _calls(node: Node) -> bool:
     """True if an expression has an aggregate call outside of subqueries."""
     if is_aggregate(node):
         return True
+    if isinstance(node, exp.Window):
+        inner = node.this.this if isinstance(node.this, exp.Filter) else node.this
+        others = (part for name, value in node.args.items() if name != "this" for part in _nodes(value))
+        return any(map(_calls, (*inner.expressions, *others)))
     return not is_asked(node) and any(map(_calls, node.iter_expressions()))
+
+
+def _nodes(value: object) -> list[Node]:
+    return [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, Node)]
+
+
+def windows_of(select: exp.Select, clauses: Sequence[str] = ("expressions", "qualify", "order")) -> list[exp.Window]:
+    """The window functions of a SELECT, outside of its subqueries."""
+    parts = (part for clause in clauses for part in _nodes(select.args.get(clause)))
+    found = (one for part in parts for one in part.find_all(exp.Window))
+    return [one for one in found if one.parent_select is select]

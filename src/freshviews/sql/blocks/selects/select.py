@@ -34,14 +34,15 @@ from freshviews.sql.blocks.grouping_sets import (
     written,
 )
 from freshviews.sql.blocks.joins.from_clause import FromBinder, columns_read
-from freshviews.sql.blocks.joins.lowering import distinct_values, lowered
+from freshviews.sql.blocks.joins.lowering import as_source, distinct_values, lowered
 from freshviews.sql.blocks.joins.tree import Joined
 from freshviews.sql.blocks.limit import Clause, places_of
 from freshviews.sql.blocks.selects.groups import over_groups_of, refuse_ungrouped
-from freshviews.sql.blocks.selects.rows_ask import rows_ask
+from freshviews.sql.blocks.selects.rows_ask import rows_ask, windows_of
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
 from freshviews.sql.blocks.subqueries.dependent import tied
 from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
+from freshviews.sql.blocks.subqueries.windows import Window
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import key, rejects_null, renamed, replaced
 from freshviews.sql.expressions.expression import Binder
@@ -65,7 +66,7 @@ class SelectBinder:
     scope: Scope = field(default_factory=Scope)
     rows: Joined = field(default_factory=Joined)
     """The join of FROM and WHERE."""
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[Asked | Window] = field(default_factory=list)
     """The subqueries of a grouped SELECT whose values are those of its groups."""
 
     def bind(self, clause: Clause | None) -> tuple[Select, tuple[SortPlace, ...], int]:
@@ -99,9 +100,12 @@ class SelectBinder:
             whole = None if sets is None else sets.of
             binder = Binder(text, lambda c: scope.resolve(text, c), "HAVING", collector.bind, self._subquery, whole)
             test = over_groups_of(self.views.text, binder.condition(having.this), known, having.this, scope)
+        kept = self._qualified(joined.scope.with_aliases(named), collector, sets, known)
         join = joined.sources, joined.conjuncts
         if not (collector.calls or group is not None or having is not None):
             select = Select("bag", *join, items, absent=joined.absent, optional=joined.optional)
+            if kept is not None:
+                select = replace(select, conjuncts=(*select.conjuncts, *logic.conjuncts_of(kept)))
             return distinct_over(select) if node.args.get("distinct") else select, places, columns
         over = tuple(
             replace(item, expr=over_groups_of(self.views.text, item.expr, known, one, joined.scope))
@@ -118,12 +122,31 @@ class SelectBinder:
         if sets is not None and kind == "groups":
             select = replace(select, sets=sets.sets)
         if self.asked:
-            select = self._with_subqueries(select)
+            select = self._with_subqueries(select, kept)
             return distinct_over(select) if node.args.get("distinct") else select, places, columns
         if not node.args.get("distinct"):
             return select, places, columns
         grouped = Bound((select,))
         return distinct_over(self.views.rows_of(grouped, node, self.around)), places, columns
+
+    def _qualified(
+        self, scope: Scope, collector: Collector, sets: GroupingSets | None, known: tuple[Item, ...]
+    ) -> Expr | None:
+        """The predicate of QUALIFY. Raises SqlError where window functions stand in HAVING, or nowhere."""
+        text, node = self.views.text, self.node
+        for window in windows_of(node, ("having",)):
+            raise text.error(window, "a window function cannot stand in HAVING; SELECT, ORDER BY and QUALIFY take it")
+        qualify = node.args.get("qualify")
+        if qualify is None:
+            return None
+        if not windows_of(node):
+            raise text.error(qualify, "QUALIFY without a window function; WHERE and HAVING filter rows and groups")
+        whole = None if sets is None else sets.of
+        resolve = partial(scope.resolve, text)
+        binder = Binder(text, resolve, "QUALIFY", collector.bind, self._subquery, whole)
+        return over_groups_of(text, binder.condition(qualify.this), known, qualify.this, scope) if known else (
+            binder.condition(qualify.this)
+        )
 
     def _order(
         self,
@@ -169,6 +192,12 @@ class SelectBinder:
         terms = [*binder.asked, *([] if where is None else [where.this])]
         if terms:
             joined = self._where(joined, terms)
+        if any(True for one in rows_ask(self.node) if isinstance(one, exp.Window)):
+            # All columns of a row tell it from others that have the same place in the order.
+            numbered = any(one.this.name.lower() == "row_number" for one in windows_of(self.node))
+            read = None if numbered else columns_read(self.node, False)
+            joined = as_source(self._tied(joined), self.views, read, sorted(joined.aliases))
+            joined = replace(joined, scope=replace(joined.scope, outer=self.around))
         joined = self._with_values(joined)
         read = columns_read(self.node, False)
         if read is not None:
@@ -211,7 +240,7 @@ class SelectBinder:
         nodes = list(rows_ask(self.node))
         if not nodes:
             return joined
-        binder = self._subqueries(joined)
+        binder = replace(self._subqueries(joined), rows=joined.sources[0] if joined.sources else None)
         bind = Binder(self.views.text, binder.names, "SELECT", subquery=binder.value).bind
         entries: list[Entry] = []
         made: dict[Node, str] = {}
@@ -229,7 +258,8 @@ class SelectBinder:
         known = self._value_of_row(node)
         if known is not None:
             return known
-        self.asked.append(self._subqueries(self.rows).ask(node, bind))
+        of_rows = self.rows.sources[0] if isinstance(node, exp.Window) else None
+        self.asked.append(replace(self._subqueries(self.rows), rows=of_rows).ask(node, bind))
         return subquery_ref(len(self.asked) - 1, self.asked[-1].type)
 
     def _value_of_row(self, node: Node) -> Expr | None:
@@ -239,7 +269,7 @@ class SelectBinder:
         name = next((self.values[id(one)] for one in (node, *same_group) if id(one) in self.values), None)
         return next((entry.expr for entry in self.scope.entries if entry.name == name), None)
 
-    def _with_subqueries(self, select: Select) -> Select:
+    def _with_subqueries(self, select: Select, qualify: Expr | None) -> Select:
         """A grouped SELECT as a view of its groups and aggregates, joined with its subqueries."""
         node = self.node
         lacking = {i for one in select.sets for i in range(len(select.groups)) if i not in one}
@@ -248,6 +278,12 @@ class SelectBinder:
         refs += [Column(SET, BIGINT, False)] if select.sets else []
         refs += [aggregate_ref(i, call, select.kind == "groups") for i, call in enumerate(select.aggregates)]
         inner = replace(select, items=tuple(Item(f"c{i}", ref) for i, ref in enumerate(refs, 1)), having=None)
+        if any(isinstance(one, Window) for one in self.asked) and select.having is not None:
+            # Window functions are over the groups that HAVING keeps.
+            if has_subquery(node.args["having"]):
+                what = "a subquery in HAVING of a SELECT with window functions"
+                raise self.views.text.unsupported(node.args["having"], what, "group in a subquery of FROM")
+            inner, select = replace(inner, having=select.having), replace(select, having=None)
         rows = _renamed(self.views.rows_of(Bound((inner,)), node, self.around), "grouped")
         to: dict[str, Expr] = {ref.name: item.expr for ref, item in zip(refs, rows.items, strict=True)}
 
@@ -258,9 +294,11 @@ class SelectBinder:
             )
 
         binder = replace(self._subqueries(Joined(rows.sources, rows.conjuncts, self.scope)), over=over)
+        binder.rows = rows.sources[0]
         for i, asked in enumerate(self.asked):
             to[subquery_ref(i, asked.type).name] = binder.answer(asked)
         having = () if select.having is None else logic.conjuncts_of(over(select.having))
+        having += () if qualify is None else logic.conjuncts_of(over(qualify))
         entries = tuple(Entry("", item.name, over(item.expr)) for item in select.items)
         joined = replace(binder.joined, scope=Scope(entries))
         joined = self._tied(replace(joined, conjuncts=(*joined.conjuncts, *having)))

@@ -58,6 +58,7 @@ from freshviews.sql.blocks.subqueries.threshold import (
     threshold_of,
     weights_select,
 )
+from freshviews.sql.blocks.subqueries.windows import Window, joined_with, window_of
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import (
@@ -125,6 +126,8 @@ class SubqueryBinder:
     """The other terms, without subqueries."""
     read: Read = None
     """The columns that the SELECT mentions."""
+    rows: Source | None = None
+    """The rows that window functions are over; None where they may not stand."""
     over: Callable[[Expr], Expr] = _itself
     """What an expression of the enclosing query is over the sources of ``joined``."""
 
@@ -147,7 +150,7 @@ class SubqueryBinder:
         values: dict[str, Asked] = {}
 
         def named(node: Node, bind: Callable[[Node], Expr]) -> Expr:
-            found = asked[node] = self.ask(node, bind)
+            found = asked[node] = self._ask(node, bind)
             name = f"{VALUE}{len(values)}"
             values[name] = found
             return Column(name, found.type, True)
@@ -207,7 +210,7 @@ class SubqueryBinder:
 
     def _in(self, node: exp.In, negated: bool) -> None:
         """IN as a term: a semi-join. NOT IN: an anti-join where neither side may be NULL, else a value."""
-        asked = self.ask(node, Binder(self.text, self.names, "WHERE", subquery=self.value).bind)
+        asked = self._ask(node, Binder(self.text, self.names, "WHERE", subquery=self.value).bind)
         if asked.row:
             join = self._anti_join if negated else self._semi_join
             join(node.args["query"], Bound((self._matching(asked, negated),)), None)
@@ -278,8 +281,16 @@ class SubqueryBinder:
         with."""
         return self.answer(self.ask(node, bind))
 
-    def ask(self, node: Node, bind: Callable[[Node], Expr]) -> Asked:
-        """Bind a subquery that stands for a value. Raises SqlError where it has several columns."""
+    def ask(self, node: Node, bind: Callable[[Node], Expr]) -> Asked | Window:
+        """Bind a subquery or a window function that stands for a value. Raises SqlError where a subquery has several
+        columns."""
+        if isinstance(node, exp.Window):
+            if self.rows is None:
+                raise self.text.error(node, "a window function cannot stand here; SELECT, ORDER BY and QUALIFY take it")
+            return window_of(self.text, node, bind)
+        return self._ask(node, bind)
+
+    def _ask(self, node: Node, bind: Callable[[Node], Expr]) -> Asked:
         if isinstance(node, exp.Exists):
             return Asked(node, self.query(node.this, self._own_names))
         if isinstance(node, exp.In) and isinstance(node.this, exp.Tuple):
@@ -303,8 +314,12 @@ class SubqueryBinder:
             raise self.text.error(query, f"{what} of one column; this one has {len(bound.columns)}")
         return bound
 
-    def answer(self, asked: Asked) -> Expr:
-        """The value of a subquery, as an expression over the sources that it adds."""
+    def answer(self, asked: Asked | Window) -> Expr:
+        """The value of a subquery or a window function, as an expression over the sources that it adds."""
+        if isinstance(asked, Window):
+            assert self.rows is not None
+            value, self.joined = joined_with(asked, self.rows, self.joined, self.views, self.over)
+            return value
         if isinstance(asked.node, exp.Exists):
             return self._is_there(self._bag(asked.bound))
         if asked.row:
