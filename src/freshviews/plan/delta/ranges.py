@@ -15,6 +15,7 @@ that loops. A view that is read no more is dropped.
 
 The body must add the payload of the row linearly, each addition with one factor of it. A lift over variables of both
 sides is taken apart into products (``products``), whose factors on the side of the row are summed in the range view.
+Such a lift is taken apart where no condition bounds the rows, too: the sums by group are then looked up.
 
 Integer arithmetic in a condition or a lift is checked. The range view has the values for which it cannot fail
 (``bounds``). The *wide view* ``S_wide(g)`` counts rows with a greater value. Where the group has such a row, or the
@@ -78,32 +79,33 @@ def with_ranges(program: Program) -> Program:
 
 @dataclass
 class _Store:
-    """The range views of a view. ``by``: names and order, by the positions of the key; ``summed``: the components that
-    are summed, with the component that is multiplied and a factor over the key; none where rows are visited."""
+    """The range views of a view, by the positions of their keys and how many of them are not ordered; and the names of
+    its wide views, by the positions of their keys and the condition."""
 
     view: View
-    ranges: dict[tuple[int, ...], _RangeView] = field(default_factory=dict)
+    ranges: dict[tuple[tuple[int, ...], int], _RangeView] = field(default_factory=dict)
     wide: dict[tuple[tuple[int, ...], Expr], str] = field(default_factory=dict)
 
 
 @dataclass
 class _RangeView:
-    """A range view: its name, how many columns of its key are not ordered, the order of the next one; the components,
-    each with the one of the store that it sums, and what that is multiplied by."""
+    """A range view: its name, how many columns of its key are not ordered, the order of the next one if there is one;
+    whether ranges of it are summed; the components, each with the one of the store that it sums, and what that is
+    multiplied by."""
 
     name: str
     prefix: int
-    order: Order
+    order: Order | None
     summed: bool
     components: dict[tuple[str, Expr | None], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class _Split:
-    """A loop taken apart: its conditions over terms outside, the ranges, and the statements below."""
+    """A loop taken apart: its conditions over terms outside, the ranges if any, and the statements below."""
 
     outside: tuple[Expr, ...]
-    ranges: Ranges
+    ranges: Ranges | None
     body: Body
 
 
@@ -200,34 +202,40 @@ class _Pass:
         """The loop as the sum of a range, and then what its body does with a row."""
         opened = frozenset(_opened(loop))
         split = _split(*self.conditions(loop), opened)
-        if split is None:
+        if split is None or not (split.ranges or any(isinstance(s, Let) for s in split.body)):
             return None
         total = self.fresh(f"{loop.alias}_sum")
         within = frozenset(v for s in visit(split.body) for v in (*uses(s).binds, *uses(s).defines))
         linear = _Linear(loop.alias, total, opened, within)
         body = linear.body(split.body)
-        if body is None or not linear.used:
+        if body is None or not linear.used or not (split.ranges or linear.products):
             return None
-        places = (*loop.bound, loop.key.index(split.ranges.variable.name))
+        places = loop.bound
+        if split.ranges is not None:
+            places = (*loop.bound, loop.key.index(split.ranges.variable.name))
         lifts = tuple(linear.products.values())
         view = self._range_view(loop, places, split.ranges, summed=True)
         components = []
         for factor in linear.used:
             components.append(self._component(loop, view, factor))
         body = linear.named(body, dict(zip(linear.used, (c.name for c in components), strict=True)), self.fresh)
-        lets, rows = self._bounds(split.ranges, loop, view)
-        sums = tuple(RangeSum(total, place, times) for place, times in rows)
-        made: Body = (*lets, Sum(total, tuple(components), sums, body))
+        made: Body = (Lookup(view.name, tuple(loop.key[i] for i in loop.bound), total, body),)
+        if split.ranges is not None:
+            lets, rows = self._bounds(split.ranges, loop, view)
+            sums = tuple(RangeSum(total, place, times) for place, times in rows)
+            made = (*lets, Sum(total, tuple(components), sums, body))
         for condition in reversed(split.outside):
             made = (If(condition, made),)
         return self._checked(loop, opened, split.ranges, lifts, made)
 
-    def _range_view(self, loop: Loop, places: tuple[int, ...], ranges: Ranges, summed: bool) -> _RangeView:
+    def _range_view(self, loop: Loop, places: tuple[int, ...], ranges: Ranges | None, summed: bool) -> _RangeView:
         store = self.stores.setdefault(loop.view, _Store(self.program.view(loop.view)))
-        if places not in store.ranges:
-            name = self.fresh(f"{loop.view}_by_{loop.key[places[len(loop.bound)]]}")
-            store.ranges[places] = _RangeView(name, len(loop.bound), Order(ranges.variable.type), summed)
-        found = store.ranges[places]
+        prefix = len(loop.bound)
+        if (places, prefix) not in store.ranges:
+            name = self.fresh(f"{loop.view}_sums" if ranges is None else f"{loop.view}_by_{loop.key[places[prefix]]}")
+            order = None if ranges is None else Order(ranges.variable.type)
+            store.ranges[places, prefix] = _RangeView(name, prefix, order, summed and ranges is not None)
+        found = store.ranges[places, prefix]
         found.summed |= summed
         return found
 
@@ -296,12 +304,12 @@ class _Pass:
     # Values beyond the limits
 
     def _checked(
-        self, loop: Loop, opened: frozenset[str], ranges: Ranges, lifts: tuple[Products, ...], made: Body
+        self, loop: Loop, opened: frozenset[str], ranges: Ranges | None, lifts: tuple[Products, ...], made: Body
     ) -> Body:
         """The statements, and the loop as it was where a value is beyond a limit."""
         store = self.stores[loop.view]
         rows, others = [], []
-        tests: list[Ranges | Products] = [ranges, *lifts]
+        tests: list[Ranges | Products] = [*([] if ranges is None else [ranges]), *lifts]
         for one in tests:
             of_rows = [term for term in one.checked if opened.intersection(columns_of(term))]
             rows.append(beyond(of_rows, one.limit))
@@ -328,10 +336,13 @@ class _Pass:
         if name not in self.stores:
             return
         store = self.stores[name]
-        for places, one in store.ranges.items():
+        for (places, _), one in store.ranges.items():
             key = tuple(store.view.key[i] for i in places)
             rings = [store.view.component(old).ring for old, _ in one.components]
             components = tuple(map(Component, one.components.values(), rings))
+            if one.order is None:
+                yield View(one.name, key, components, definition=f"sums of {name}")
+                continue
             orders = (one.order, *(Order(BIGINT) for _ in places[one.prefix + 1 :]))
             sums = tuple(c.name for c in components) if one.summed else ()
             what = f"{name}, in the order of {key[one.prefix]}"
@@ -349,7 +360,7 @@ class _Pass:
         names = dict(zip(store.view.key, statement.key, strict=True))
         found: list[Statement] = []
         lets: dict[Expr, str] = {}
-        for places, one in store.ranges.items():
+        for (places, _), one in store.ranges.items():
             payload = []
             for component, expr in one.components:
                 monomial = given.get(component, ZERO)
@@ -434,7 +445,7 @@ def _split(terms: Iterable[Expr], body: Body, opened: frozenset[str]) -> _Split 
         ranges = found if ranges is None else _both(ranges, found)
         if ranges is None:
             return None
-    return None if ranges is None else _Split(tuple(outside), ranges, body)
+    return _Split(tuple(outside), ranges, body)
 
 
 def _with_components(body: Body, alias: str, names: Mapping[str, str]) -> Body:
@@ -649,7 +660,7 @@ def _bounds(
 ) -> tuple[tuple[str, str], ...]:
     """The bounds with range sums, for values within the limits. ``wide``: the wide views."""
     usual = [s for trigger in program.triggers for s in _usual(trigger.body, wide)]
-    update = "O(log N)"
+    update = "O(log N)" if any(isinstance(s, RangeSum) for s in usual) else "O(1)"
     if any(isinstance(s, Loop | Smaller) for s in usual):
         update = dict(bounds)["update"] + "; O(log N) for the sum of a range"
     elif any(isinstance(s, RangeLoop) for s in usual):
