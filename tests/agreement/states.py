@@ -142,14 +142,27 @@ class _Maintained:
                 with suppress(PlanError, UnsupportedSql):
                     database.execute(f"ALTER VIEW {view.name} SET TBLPROPERTIES {properties}")
         self._batches += 1
-        with database.batch() as batch:
-            for table, updates in version:
-                batch.apply(table, [(*row, m) for row, m in updates])
+        self._commit(version)
         if self._directory is not None and self._batches % 7 == 0:
             database.close()
             self.database = Database(self._directory)
             if self.created:
                 self._subscribe()
+
+    def _commit(self, version: Version) -> None:
+        """A batch of one table by ``insert``, ``delete`` or ``apply``; one of several as a batch."""
+        ((table, updates), *more) = version
+        signs = {m for _, m in updates}
+        if more:
+            with self.database.batch() as batch:
+                for name, changes in version:
+                    batch.apply(name, [(*row, m) for row, m in changes])
+        elif signs == {1}:
+            self.database.insert(table, [row for row, _ in updates])
+        elif signs == {-1}:
+            self.database.delete(table, [row for row, _ in updates])
+        else:
+            self.database.apply(table, [(*row, m) for row, m in updates])
 
     def take_back(self, version: Version) -> None:
         """Before there are views: delete what a batch inserted, and the other way round."""
