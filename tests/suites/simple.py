@@ -198,8 +198,4 @@ SUITE = Suite(
     TABLES,
     {name: Query(text, duck=_for_duck(text)) for name, text in QUERIES.items()},
     empty=frozenset(("r_inequal_empty", "r_simplenested_empty", "r_impossibleineq")),
-    refused={
-        "r_existsnestedagg": "a column of the query around in a subquery of FROM of a subquery",
-        "r_ltallcorravg": "a column of the query around in a subquery that groups",
-    },
 )

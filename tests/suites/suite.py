@@ -7,7 +7,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -74,8 +74,6 @@ class Suite:
     queries: dict[str, Query]
     empty: frozenset[str] = frozenset()
     """Queries that have no row, or only over data that no random stream has."""
-    refused: dict[str, str] = field(default_factory=dict)
-    """Queries that are refused as yet, and why."""
     slow: bool = False
     """Whether joins of many tables take seconds as plain Python."""
 

@@ -21,10 +21,7 @@ def _cases(*, running: bool) -> list[object]:
     found = []
     for title, suite in SUITES.items():
         for name in suite.queries:
-            reason = suite.refused.get(name)
-            marks = [pytest.mark.xfail(reason=reason)] if reason else []
-            if running and suite.slow:
-                marks.append(pytest.mark.full)
+            marks = [pytest.mark.full] if running and suite.slow else []
             found.append(pytest.param(suite, name, id=f"{title}-{name}", marks=marks))
     return found
 

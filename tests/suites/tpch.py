@@ -492,8 +492,4 @@ SUITE = Suite(
         **{name: Query(text) for name, (_, text) in QUERIES.items()},
         **{name: one if isinstance(one, Query) else Query(one) for name, one in _SPELLINGS.items()},
     },
-    refused={
-        "q2, IN": "IN takes a subquery of one column",
-        "q18, EXISTS": "a column of the query around in a subquery that groups",
-    },
 )

@@ -1,0 +1,46 @@
+"""The outputs of ``freshviews explain`` in docs/explain.md are what the command prints."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from freshviews.cli.main import app
+
+pytestmark = pytest.mark.plain_python(only=True)
+
+PAGE = Path(__file__).parents[2] / "docs" / "explain.md"
+_SQL = re.compile(r"^```sql\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_EXAMPLE = re.compile(r"^```sql\n((?:(?!```).*\n)*)```\n\n```text\n((?:(?!```).*\n)*)```$", re.MULTILINE)
+_PROGRAM = re.compile(r"\nprogram:\n.*?(?=\n(?:view|block) |\Z)", re.DOTALL)
+
+
+def explained(script: str, whole: bool) -> str:
+    """What the command prints for the views of a script; without their programs and outputs unless ``whole``."""
+    found = CliRunner().invoke(app, ["explain", "-"], input=script)
+    assert found.exit_code == 0, found.stderr
+    text = found.stdout if whole else _PROGRAM.sub("", found.stdout)
+    return text.strip() + "\n"
+
+
+def test_the_outputs_are_what_the_command_prints(request: pytest.FixtureRequest) -> None:
+    text = PAGE.read_text()
+    tables = _SQL.findall(text)[0]
+    examples = _EXAMPLE.findall(text)
+    assert len(examples) >= 20
+    for view, shown in examples:
+        printed = explained(tables + view, whole="program:" in shown)
+        if request.config.getoption("--regenerate"):
+            head = f"```sql\n{view}```\n\n```text\n"
+            text = text.replace(f"{head}{shown}```", f"{head}{printed}```")
+        else:
+            assert printed == shown, "docs/explain.md differs; if that is meant, pytest --regenerate"
+    if request.config.getoption("--regenerate"):
+        PAGE.write_text(text)
+
+
+def test_no_example_is_recomputed() -> None:
+    assert not re.search(r"^strategy +(recompute|trie_join)", PAGE.read_text(), re.MULTILINE)
