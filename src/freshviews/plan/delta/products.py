@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from freshviews.expr.nodes import Call, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
-from freshviews.plan.delta.bounds import narrow
+from freshviews.plan.delta.bounds import beyond, narrow
 from freshviews.types import BIGINT, BOOLEAN
 
 _MOST = 2**40
@@ -57,8 +57,18 @@ def products_of(expr: Expr, opened: frozenset[str]) -> Products | None:
     if limit is None:
         return None
     known = [tuple(term for term in terms if term.nullable) for terms in (rows, others)]
-    made = tuple(Product(p.coefficient, _guarded(p.row, known[0]), _guarded(p.outside, known[1])) for p in parts)
+    wide = beyond(rows, limit)
+    made = tuple(
+        Product(p.coefficient, _within(_guarded(p.row, known[0]), wide), _guarded(p.outside, known[1])) for p in parts
+    )
     return Products(made, (*rows, *others), limit)
+
+
+def _within(factor: Expr | None, wide: Expr | None) -> Expr | None:
+    """A factor, or 0 where a term of the row is beyond the limit: such rows are not summed, so sums of others fit."""
+    if factor is None or wide is None:
+        return factor
+    return Call("case", (wide, Literal(0, BIGINT), factor), BIGINT, False)
 
 
 def _terms(factors: Iterable[Expr | None]) -> tuple[Expr, ...]:

@@ -380,10 +380,9 @@ class _Pass:
 
 
 def _component_name(name: str, expr: Expr | None, taken: Collection[str]) -> str:
-    """The name of a component of a range view: that of the store's, ``sum_x``, or ``known_x`` for the rows with x."""
+    """The name of a component of a range view: that of the store's, or ``sum_x``."""
     if expr is not None:
-        known = isinstance(expr, Call) and expr.op == "case" and isinstance(expr.args[1], Literal)
-        name = "_".join(["known" if known else "sum", *columns_of(expr)])
+        name = "_".join(["sum", *columns_of(expr)])
     return next(one for n in count(1) if (one := name if n == 1 else f"{name}_{n}") not in taken)
 
 
