@@ -54,6 +54,10 @@ QUERIES = [
     "SELECT DISTINCT r.a + q.b AS z FROM r JOIN q ON r.a = q.a",
     "SELECT DISTINCT n FROM (SELECT a, count(*) AS n FROM r GROUP BY a) AS z",
     "SELECT DISTINCT count(*) AS n FROM r GROUP BY a",
+    # sums of terms of several tables
+    "SELECT r.a, sum(r.b - q.b) AS x, sum(-(q.w + r.a) - r.p + q.a) AS y FROM r JOIN q ON r.a = q.a GROUP BY r.a",
+    "SELECT sum(r.b - q.b - k.a) AS x, avg(r.b - q.b) AS y FROM r, q, k",
+    "SELECT sum(CASE WHEN r.b > 2 THEN r.c END - q.b * r.a) AS x FROM r LEFT JOIN q ON r.a = q.a",
     # rows selected by a running sum
     "SELECT sum(x.b * x.a) AS n FROM r AS x WHERE 0.5 * (SELECT sum(b) FROM r) > (SELECT sum(y.b) FROM r AS y"
     " WHERE y.a > x.a)",
