@@ -284,13 +284,6 @@ class _Builder:
         counts = [self._component("integer", term, _label("n", call_)) for term in terms]
         if call_.function == "count":
             return self._added([self._result(call_, (count,)) for count in counts])
-        terms_of_sum = [] if args[0].type.is_float or len(counts) > 1 or call_.function != "sum" else lifts.of_terms(
-            args[0], self.variables
-        )
-        if terms_of_sum:
-            totals = [self._component("integer", term, _label("sum", call_)) for term in terms_of_sum]
-            values: list[Expr] = [self._result(call_, (total, counts[0])) for total in totals]
-            return reduce(lambda a, b: call("add_int", (a, b), call_.type), values)
         if args[0].type.is_float:
             total = self._component("real", lifts.of_real_sum(args[0], self.variables), _label("sum", call_))
         else:

@@ -42,51 +42,6 @@ def of_sum(argument: Expr, variables: Variables) -> Lifts:
     return _placed([_zero_for_null(factor) for factor in _factors(argument)], variables)
 
 
-def of_terms(argument: Expr, variables: Variables) -> list[Lifts]:
-    """The lifts of sums that add up to SUM(argument), for exact types; none where one sum is as
-    good: ``SUM(a.x - b.y)`` is the sum of a.x where b.y is there, minus that of b.y where a.x is."""
-    by_source: dict[frozenset[str], Expr] = {}
-    for sign, term in _terms(localised(argument, variables.join.shared)):
-        aliases = aliases_in(term)
-        before = by_source.get(aliases)
-        if before is None:
-            by_source[aliases] = term if sign > 0 else call("neg_int", (term,), term.type)
-        else:
-            by_source[aliases] = call("add_int" if sign > 0 else "sub_int", (before, term), term.type)
-    if len(by_source) == 1:
-        return []
-    found = []
-    for aliases, term in by_source.items():
-        factors = [_zero_for_null(factor) for factor in _factors(term)]
-        for others, other in by_source.items():
-            presence = _presence(other)
-            if len(presence) != 1:
-                return []
-            factors += presence[0] if others != aliases else []
-        lifts = _placed(factors, variables)
-        if any(lift.atom is None for lift in lifts.lifts):
-            return []
-        found.append(lifts)
-    return found
-
-
-def _terms(expr: Expr) -> list[tuple[int, Expr]]:
-    """Expressions that add up to an expression over several sources, each times 1 or -1."""
-    if len(aliases_in(expr)) <= 1 or not isinstance(expr, Call):
-        return [(1, expr)]
-    args = expr.args
-    if expr.op == "check_range":
-        return _terms(args[0])
-    if expr.op in ("add_int", "sub_int"):
-        sign = 1 if expr.op == "add_int" else -1
-        return [*_terms(args[0]), *((sign * s, term) for s, term in _terms(args[1]))]
-    if expr.op == "neg_int":
-        return [(-s, term) for s, term in _terms(args[0])]
-    if expr.op == "scale_up":
-        return [(s, call("scale_up", (term, args[1]), expr.type)) for s, term in _terms(args[0])]
-    return [(1, expr)]
-
-
 def of_real_sum(argument: Expr, variables: Variables) -> Lifts:
     """The one lift of SUM over DOUBLE."""
     argument = localised(argument, variables.join.shared)
