@@ -123,7 +123,7 @@ def test_a_view_holds_what_duckdb_finds_after_every_update(query: str) -> None:
     agrees_after_every_update(query, OWN_SPELLING.get(query, query))
 
 
-def agrees_after_every_update(query: str, asked: str) -> None:
+def agrees_after_every_update(query: str, asked: str, steps: int = 40) -> None:
     """Compare a view of ``query`` with what DuckDB answers to ``asked`` after each of some random updates."""
     rng = random.Random(query)
     db, peer = Database(), duckdb.connect()
@@ -133,7 +133,7 @@ def agrees_after_every_update(query: str, asked: str) -> None:
         peer.execute(table)
     db.execute(f"CREATE MATERIALIZED VIEW v AS {query}")
     there: list[tuple[str, tuple[int | None, ...]]] = []
-    for _ in range(40):
+    for _ in range(steps):
         if there and rng.random() < 0.4:
             name, row = there.pop(rng.randrange(len(there)))
             db.delete(name, [row])

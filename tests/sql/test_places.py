@@ -26,6 +26,9 @@ WRONG = [
     ("SELECT a FROM r §QUALIFY a > 1", "QUALIFY without a window function"),
     ("SELECT §rank() OVER (PARTITION BY a) AS x FROM r", "RANK ranks rows by an order"),
     ("SELECT rank() OVER §w AS x FROM r", "unknown window w"),
+    ("SELECT §lag(a) OVER (PARTITION BY a) AS x FROM r", "LAG is about an order of rows"),
+    ("SELECT lag(a, §0) OVER (ORDER BY a) AS x FROM r", "LAG is a number of rows, 1 or more"),
+    ("SELECT §lead(a, 1, 2, 3) OVER (ORDER BY a) AS x FROM r", "LEAD takes 1 to 3 arguments"),
     ("SELECT a FROM r GROUP BY a HAVING §count(*) OVER () > 1", "a window function cannot stand in HAVING"),
     ("§SELECT a, a FROM r", "column a stands twice in view v"),
     ("SELECT a FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.a = §r.prize)", "unknown column r.prize; there are a"),
@@ -151,9 +154,10 @@ def test_a_wrong_query_is_refused_where_it_is_wrong(marked: str, message: str) -
 
 UNSUPPORTED = [
     ("SELECT r.a FROM r §RIGHT SEMI JOIN s ON r.a = s.a", "RIGHT SEMI JOIN"),
-    ("SELECT §lag(a) OVER (ORDER BY b) AS x FROM r", "LAG OVER is not supported; RANK, DENSE_RANK, ROW_NUMBER"),
+    ("SELECT §ntile(4) OVER (ORDER BY b) AS x FROM r", "NTILE OVER is not supported; RANK, DENSE_RANK, ROW_NUMBER"),
     ("SELECT §count(DISTINCT a) OVER () AS x FROM r", "COUNT (DISTINCT ...) OVER"),
-    ("SELECT §sum(a) OVER (ORDER BY b ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS x FROM r", "the frame ROWS BETWEEN"),
+    ("SELECT §sum(a) OVER (ORDER BY b ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING) AS x FROM r", "the frame ROWS BETWEEN"),
+    ("SELECT §sum(a) OVER (ORDER BY b RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS x FROM r", "frame RANGE BETWEEN"),
     ("SELECT a FROM r WHERE §rank() OVER (ORDER BY b) = 1", "a window function (OVER) here"),
     ("SELECT a FROM r §LIMIT 3", "LIMIT without ORDER BY"),
     ("SELECT a FROM r §OFFSET 3", "OFFSET without LIMIT"),

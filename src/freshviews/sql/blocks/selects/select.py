@@ -42,7 +42,7 @@ from freshviews.sql.blocks.selects.rows_ask import rows_ask, windows_of
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
 from freshviews.sql.blocks.subqueries.dependent import tied
 from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
-from freshviews.sql.blocks.subqueries.windows import Window
+from freshviews.sql.blocks.subqueries.windows import Window, is_numbered
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import key, rejects_null, renamed, replaced
 from freshviews.sql.expressions.expression import Binder
@@ -194,7 +194,7 @@ class SelectBinder:
             joined = self._where(joined, terms)
         if any(True for one in rows_ask(self.node) if isinstance(one, exp.Window)):
             # All columns of a row tell it from others that have the same place in the order.
-            numbered = any(one.this.name.lower() == "row_number" for one in windows_of(self.node))
+            numbered = any(map(is_numbered, windows_of(self.node)))
             read = None if numbered else columns_read(self.node, False)
             joined = as_source(self._tied(joined), self.views, read, sorted(joined.aliases))
             joined = replace(joined, scope=replace(joined.scope, outer=self.around))

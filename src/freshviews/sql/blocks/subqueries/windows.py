@@ -7,7 +7,8 @@ joined back by equal values, NULL included::
 
 With ORDER BY it is one of the rows up to the current one: each distinct place in the order is joined with the rows
 that do not come after it. RANK counts the rows before a place, DENSE_RANK the places, and ROW_NUMBER the rows before a
-row, where rows that are equal in ORDER BY are ordered by their other columns.
+row, where rows that are equal in ORDER BY are ordered by their other columns. LAG, LEAD, FIRST_VALUE and frames of a
+number of rows look rows up by these numbers.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.sql.blocks.aggregates import Collector, is_aggregate
 from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, Sort, aggregate_ref, distinct_over
@@ -26,8 +28,9 @@ from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import call, integer, renamed
+from freshviews.sql.expressions.build import Fault, call, integer, null, renamed
 from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.expressions.nulls import with_nullability
 from freshviews.sql.names.scope import Source, alias_of, name_of
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BIGINT, BOOLEAN, INT, SqlType
@@ -35,17 +38,20 @@ from freshviews.types import BIGINT, BOOLEAN, INT, SqlType
 _RANKS = ("rank", "dense_rank", "row_number")
 _ROWS = AggregateCall("count", (), False, BIGINT)
 _INSTEAD = (
-    "RANK, DENSE_RANK, ROW_NUMBER and aggregates are accepted, over the whole partition or, with ORDER BY, up to the "
-    "current row and those equal to it"
+    "RANK, DENSE_RANK, ROW_NUMBER, LAG, LEAD, FIRST_VALUE and aggregates are accepted, these over the whole partition, "
+    "up to the current row, or over ROWS BETWEEN ... that contain it"
 )
+_SHIFTS = {"lag": -1, "lead": 1, "first_value": 0}
 
 
 @dataclass(frozen=True)
 class Window:
     """A window function.
 
-    ``rank``: one of RANK, DENSE_RANK and ROW_NUMBER; else ``value`` is an expression over references to ``calls``.
-    ``order``: empty where it is over the whole partition.
+    ``rank``: one of RANK, DENSE_RANK and ROW_NUMBER; else ``value`` is an expression over references to ``calls``, or
+    of the row that is ``shift`` rows after the current one; of the first row, where ``shift`` is 0. ``order``: empty
+    where it is over the whole partition. ``frame``: the rows of ROWS BETWEEN, relative to the current one; None for no
+    bound.
     """
 
     node: Node
@@ -54,6 +60,9 @@ class Window:
     rank: str
     value: Expr
     calls: tuple[AggregateCall, ...]
+    frame: tuple[int | None, int | None] | None = None
+    shift: int | None = None
+    default: Expr | None = None
 
     @property
     def type(self) -> SqlType:
@@ -70,7 +79,9 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
     )
     inner = node.this.this if isinstance(node.this, exp.Filter) else node.this
     name = inner.name.lower()
-    whole = _is_whole(text, spec, bool(order))
+    if name in _SHIFTS and isinstance(node.this, exp.Anonymous):
+        return _shifted(text, node, bind, partition, order)
+    whole, frame = _frame(text, spec, bool(order))
     if name in _RANKS and isinstance(node.this, exp.Anonymous):
         if inner.expressions:
             raise text.error(node, f"{name.upper()} takes no arguments")
@@ -83,7 +94,38 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
         raise text.unsupported(node, f"{inner.name.upper()}{distinct} OVER", _INSTEAD)
     collector = Collector(Binder(text, _unnamed, "OVER", group=bind), bool(partition or order), _ungrouped)
     value = collector.bind(node.this)
-    return Window(node, partition, () if whole else order, "", value, tuple(collector.calls))
+    return Window(node, partition, () if whole else order, "", value, tuple(collector.calls), frame)
+
+
+def _shifted(
+    text: SqlText, node: exp.Window, bind: Callable[[Node], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+) -> Window:
+    """LAG, LEAD or FIRST_VALUE."""
+    name, arguments = node.this.name.lower(), node.this.expressions
+    most = 1 if name == "first_value" else 3
+    if not 1 <= len(arguments) <= most:
+        raise text.error(node, f"{name.upper()} takes {'1' if most == 1 else f'1 to {most}'} arguments")
+    if not order:
+        raise text.error(node, f"{name.upper()} is about an order of rows; write OVER (ORDER BY ...)")
+    if _spec(text, node).args.get("spec") is not None:
+        raise text.unsupported(node, f"a frame of {name.upper()}", "leave it out")
+    steps = bind(arguments[1]) if len(arguments) > 1 else Literal(1, INT)
+    if not isinstance(steps, Literal) or not isinstance(steps.value, int) or steps.value < 1:
+        raise text.error(arguments[1], f"the second argument of {name.upper()} is a number of rows, 1 or more")
+    value = bind(arguments[0])
+    default: Expr = null(value.type)
+    if len(arguments) > 2:
+        try:
+            value, default, _ = logic.alike([value, bind(arguments[2])], name.upper())
+        except Fault as fault:
+            raise text.error(node, str(fault)) from None
+    return Window(node, partition, order, "", value, (), None, _SHIFTS[name] * int(steps.value), default)
+
+
+def is_numbered(node: exp.Window) -> bool:
+    """True if a window function needs the numbers of rows, and so all columns, which tell rows apart."""
+    by_rows = any(one.args.get("kind") == "ROWS" for one in node.find_all(exp.WindowSpec)) or node.args.get("alias")
+    return bool(by_rows) or node.this.name.lower() in ("row_number", *_SHIFTS)
 
 
 def _unnamed(column: exp.Column) -> Expr:
@@ -107,19 +149,37 @@ def _spec(text: SqlText, node: exp.Window) -> exp.Window:
     return found
 
 
-def _is_whole(text: SqlText, spec: exp.Window, ordered: bool) -> bool:
-    """True for all rows of the partition, False for those up to the current one."""
+def _frame(text: SqlText, spec: exp.Window, ordered: bool) -> tuple[bool, tuple[int | None, int | None] | None]:
+    """True for all rows of the partition, and the bounds of ROWS BETWEEN; without these, the rows up to the current one
+    and those equal to it."""
     frame = spec.args.get("spec")
     if frame is None:
-        return not ordered
-    start, end = (str(frame.args.get(one)) for one in ("start", "end"))
-    sides = frame.args.get("start_side"), frame.args.get("end_side")
-    if start == "UNBOUNDED" and end == "UNBOUNDED" and sides == ("PRECEDING", "FOLLOWING"):
-        return True
-    running = start == "UNBOUNDED" and end == "CURRENT ROW" and sides[0] == "PRECEDING"
-    if running and frame.args.get("kind") == "RANGE" and ordered:
-        return False
-    raise text.unsupported(spec, f"the frame {text.of(frame)}", _INSTEAD)
+        return not ordered, None
+    bounds = [_bound(frame, "start"), _bound(frame, "end")]
+    if bounds == [_FIRST, _LAST]:
+        return True, None
+    if frame.args.get("kind") == "RANGE" and bounds == [_FIRST, 0] and ordered:
+        return False, None
+    low, high = bounds
+    if frame.args.get("kind") != "ROWS" or not ordered or low is None or high is None or not low <= 0 <= high:
+        raise text.unsupported(spec, f"the frame {text.of(frame)}", _INSTEAD)
+    return False, (None if low == _FIRST else low, None if high == _LAST else high)
+
+
+_LAST = 2**31
+_FIRST = -_LAST
+
+
+def _bound(frame: Node, which: str) -> int | None:
+    """A bound of a frame as a number of rows after the current one; None if it is another one."""
+    value, side = frame.args.get(which), frame.args.get(f"{which}_side")
+    sign = -1 if side == "PRECEDING" else 1
+    if value is None or value == "CURRENT ROW":
+        return 0
+    if value == "UNBOUNDED":
+        return sign * _LAST
+    whole = isinstance(value, exp.Literal) and not value.is_string and value.name.isdigit()
+    return sign * min(int(value.name), _LAST - 1) if whole else None
 
 
 def joined_with(
@@ -156,8 +216,12 @@ class _Rows:
         order = tuple(replace(one, expr=over(one.expr)) for one in window.order)
         order = tuple(one for one in order if not isinstance(one.expr, Literal))
         calls = tuple(replace(one, args=tuple(map(over, one.args))) for one in window.calls)
+        if window.shift is not None:
+            return self._shifted(window, over, partition, order), self.joined
+        if window.frame is not None:
+            return self._framed(window, calls, partition, order), self.joined
         if window.rank:
-            return self._ranked(window, partition, order), self.joined
+            return self._ranked(window.rank, partition, order), self.joined
         return self._aggregated(window, calls, partition, order), self.joined
 
     def _aggregated(
@@ -176,10 +240,79 @@ class _Rows:
         moved = tuple(replace(one, args=tuple(map(again, one.args))) for one in calls)
         return self._joined(_grouped(rows, columns, (item,), moved), keys)
 
-    def _ranked(self, window: Window, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
+    def _numbered(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> ViewDef:
+        """The rows with their numbers, which are the last column."""
+        work = _Rows(self.base, self.views, Joined((self.base,)))
+        number = work._ranked("row_number", partition, order)
+        flat = lowered(work.joined, self.views, None)
+        items = (*(Item(c.name, self.base.column(c)) for c in self.base.columns), Item("row_number", number))
+        select = Select("bag", flat.sources, flat.conjuncts, items, optional=flat.optional)
+        return self.views.internal_view(uniquely_named(Bound((select,))))
+
+    def _numbers(self, view: ViewDef) -> Source:
+        return replace(self.views.source_of(view), alias=self._alias("numbered"))
+
+    def _over_numbers(self, expr: Expr, numbers: Source) -> Expr:
+        """An expression over the rows, over the rows with their numbers."""
+        columns = zip(self.base.columns, numbers.columns, strict=False)
+        to = {self.base.column(own).name: numbers.column(other).name for own, other in columns}
+        return renamed(expr, lambda name: to.get(name, name))
+
+    def _own_number(self, view: ViewDef) -> Column:
+        """The number of the current row."""
+        own = self._numbers(view)
+        columns = zip(own.columns, self.base.columns, strict=False)
+        same = (equality(own.column(a), self.base.column(b)) for a, b in columns)
+        self.joined = replace(
+            self.joined, sources=(*self.joined.sources, own), conjuncts=(*self.joined.conjuncts, *same)
+        )
+        return own.column(own.columns[-1])
+
+    def _shifted(
+        self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    ) -> Expr:
+        """The value of a row that is some rows before or after, or of the first row."""
+        assert window.shift is not None and window.default is not None
+        view = self._numbered(partition, order)
+        number: Expr = integer(1)
+        if window.shift:
+            number = call("add_int", (self._own_number(view), integer(window.shift)), BIGINT)
+        other = self._numbers(view)
+        own = other.column(other.columns[-1])
+        same = [equality(self._over_numbers(one, other), one) for one in partition]
+        at = logic.compare("=", own, number)
+        self.joined = replace(
+            self.joined, left=(*self.joined.left, LeftJoin(Joined((other,)), (*same, *logic.conjuncts_of(at))))
+        )
+        names = [other.column(column).name for column in other.columns]
+        value = with_nullability(self._over_numbers(over(window.value), other), dict.fromkeys(names, True))
+        there = call("is_not_null", (replace(own, nullable=True),), BOOLEAN)
+        return logic.choose([(there, value)], over(window.default))
+
+    def _framed(
+        self, window: Window, calls: tuple[AggregateCall, ...], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    ) -> Expr:
+        """An aggregate over a number of rows before and after."""
+        assert window.frame is not None
+        view = self._numbered(partition, order)
+        row = replace(self.views.source_of(view), alias="row_of_frame")
+        other = replace(self.views.source_of(view), alias="frame")
+        number, at = row.column(row.columns[-1]), other.column(other.columns[-1])
+        keys = [*(self._over_numbers(one, row) for one in partition), number]
+        tests: list[Expr] = [
+            equality(self._over_numbers(one, other), place) for one, place in zip(partition, keys, strict=False)
+        ]
+        for sign, bound in zip((">=", "<="), window.frame, strict=True):
+            if bound is not None:
+                tests.append(logic.compare(sign, at, call("add_int", (number, integer(bound)), BIGINT)))
+        moved = tuple(replace(o, args=tuple(self._over_numbers(a, other) for a in o.args)) for o in calls)
+        made = _grouped(Select("bag", (row, other), tuple(tests), ()), keys, (Item("v", window.value),), moved)
+        return self._joined(made, (*partition, self._own_number(view)))
+
+    def _ranked(self, rank_by: str, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
         """One more than the number of rows, or places, before."""
         again = self._again
-        if window.rank == "row_number":
+        if rank_by == "row_number":
             named = {one.name for one in (*partition, *(sort.expr for sort in order)) if isinstance(one, Column)}
             rest = [self.base.column(column) for column in self.base.columns]
             order = (*order, *(Sort(one, False, False) for one in rest if one.name not in named))
@@ -187,7 +320,7 @@ class _Rows:
         places = self._places(partition, order)
         columns = [places.column(column) for column in places.columns]
         other = self._other
-        if window.rank == "dense_rank":
+        if rank_by == "dense_rank":
             other = replace(self._places(partition, order), alias=self._alias("places_before"))
             before: list[Expr] = [other.column(column) for column in other.columns]
             parts, sorts = before[: len(partition)], before[len(partition) :]
@@ -201,7 +334,7 @@ class _Rows:
         count = Item("before", aggregate_ref(0, _ROWS, True))
         found = self._looked_up(_grouped(rows, columns, (count,), (_ROWS,)), keys)
         rank = call("add_int", (logic.first_of((found, integer(0))), integer(1)), BIGINT)
-        if window.rank == "row_number":
+        if rank_by == "row_number":
             equal = Item("equal_rows", aggregate_ref(0, _ROWS, True))
             alone = _grouped(Select("bag", (self.base,), (), ()), keys, (equal,), (_ROWS,))
             rows_here = self._joined(alone, keys)
