@@ -31,9 +31,11 @@ from itertools import count
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of, substitute
 from freshviews.expr.ops import may_fail
 from freshviews.plan.delta.bounds import Ranges, beyond, conjuncts, ranges_of, shift_of
-from freshviews.plan.delta.products import Products, products_of
+from freshviews.plan.delta.linear import Linear
+from freshviews.plan.delta.products import Products
+from freshviews.plan.delta.visits import bounds_of, opened_by, peeled, visited
 from freshviews.plan.naming import names_in
-from freshviews.program.payload import COUNT, ZERO, Component, ComponentOf, Monomial, Value
+from freshviews.program.payload import COUNT, ZERO, Component, ComponentOf, Value
 from freshviews.program.program import Program
 from freshviews.program.rewrite import rename, transform
 from freshviews.program.statements import (
@@ -54,7 +56,7 @@ from freshviews.program.statements import (
     Statement,
     Sum,
 )
-from freshviews.program.structure import bodies, uses, variables_read, visit, with_bodies
+from freshviews.program.structure import uses, visit, with_bodies
 from freshviews.program.upkeep import ByTriggers
 from freshviews.program.views import Order, View
 from freshviews.types import BIGINT, BOOLEAN
@@ -69,12 +71,13 @@ def with_ranges(program: Program) -> Program:
     made = _Pass(program)
     triggers = tuple(replace(t, body=made.body(t.body)) for t in program.triggers)
     if not made.stores:
-        return program
+        notes = visited(program.triggers, frozenset())
+        return replace(program, bounds=(*program.bounds, *notes)) if notes else program
     triggers = tuple(replace(t, body=transform(t.body, made.kept_up)) for t in triggers)
     views = [view for one in program.views for view in (*made.views_of(one.name), one)]
     found = _pruned(replace(program, views=tuple(views), triggers=triggers), frozenset(made.stores))
     wide = frozenset(name for store in made.stores.values() for name in store.wide.values())
-    return replace(found, bounds=_bounds(found, program.bounds, wide))
+    return replace(found, bounds=bounds_of(found, program.bounds, wide))
 
 
 @dataclass
@@ -132,7 +135,7 @@ class _Pass:
         Variables of the row that are one column of a relation and a constant, as the ends of ``BETWEEN t - 5 AND t +
         5``, are written as one of them and constants.
         """
-        conditions, body = _peeled(loop.body)
+        conditions, body = peeled(loop.body)
         terms = [one for condition in conditions for one in conjuncts(condition)]
         if not terms:
             return [], body
@@ -200,13 +203,13 @@ class _Pass:
 
     def _summed(self, loop: Loop) -> Body | None:
         """The loop as the sum of a range, and then what its body does with a row."""
-        opened = frozenset(_opened(loop))
+        opened = frozenset(opened_by(loop))
         split = _split(*self.conditions(loop), opened)
         if split is None or not (split.ranges or any(isinstance(s, Let) for s in split.body)):
             return None
         total = self.fresh(f"{loop.alias}_sum")
         within = frozenset(v for s in visit(split.body) for v in (*uses(s).binds, *uses(s).defines))
-        linear = _Linear(loop.alias, total, opened, within)
+        linear = Linear(loop.alias, total, opened, within)
         body = linear.body(split.body)
         if body is None or not linear.used or not (split.ranges or linear.products):
             return None
@@ -275,7 +278,7 @@ class _Pass:
 
     def _visited(self, loop: Loop) -> Body | None:
         """The loop over the rows of a range alone."""
-        opened = frozenset(_opened(loop))
+        opened = frozenset(opened_by(loop))
         terms, inner = self.conditions(loop)
         ranges: Ranges | None = None
         left: list[Expr] = []
@@ -386,11 +389,6 @@ def _component_name(name: str, expr: Expr | None, taken: Collection[str]) -> str
     return next(one for n in count(1) if (one := name if n == 1 else f"{name}_{n}") not in taken)
 
 
-def _opened(loop: Loop) -> tuple[str, ...]:
-    """The variables that a loop binds."""
-    return tuple(v for i, v in enumerate(loop.key) if i not in loop.bound)
-
-
 def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
     """An expression over other variables."""
     (found,) = rename((Let("", expr),), names, {})
@@ -417,15 +415,6 @@ def _any(conditions: Iterable[Expr | None]) -> Expr | None:
 
 def _both(one: Ranges, other: Ranges) -> Ranges | None:
     return one.with_(other) if one.variable.name == other.variable.name else None
-
-
-def _peeled(body: Body) -> tuple[list[Expr], Body]:
-    """The conditions around a body, and the body."""
-    conditions: list[Expr] = []
-    while len(body) == 1 and isinstance(body[0], If):
-        conditions.append(body[0].condition)
-        body = body[0].body
-    return conditions, body
 
 
 def _split(terms: Iterable[Expr], body: Body, opened: frozenset[str]) -> _Split | None:
@@ -466,166 +455,6 @@ def _with_components(body: Body, alias: str, names: Mapping[str, str]) -> Body:
     return transform(body, change)
 
 
-class _NotLinear(Exception):
-    """The body of a loop does not add the row's payload linearly, or reads its variables."""
-
-
-Factor = tuple[str, Expr | None]
-"""A component of the row, and what it is multiplied by, over variables of the row; None for 1."""
-
-
-class _Linear:
-    """The body of a loop over the sum of its rows. ``within``: variables that the body binds. ``used``: what is summed,
-    in order; ``products``: the lifts that are taken apart, by variable."""
-
-    def __init__(self, alias: str, total: str, opened: frozenset[str], within: frozenset[str]) -> None:
-        self.within = within
-        self.alias = alias
-        self.total = total
-        self.opened = opened
-        self.used: dict[Factor, None] = {}
-        self.products: dict[str, Products] = {}
-
-    def body(self, body: Body) -> Body | None:
-        """The body with the sum in the place of the row; None if that is not the same."""
-        try:
-            return tuple(s for one in body for s in self._statement(one, frozenset({self.alias})))
-        except _NotLinear:
-            return None
-
-    def _body(self, body: Body, carriers: frozenset[str]) -> Body:
-        return tuple(s for one in body for s in self._statement(one, carriers))
-
-    def _statement(self, statement: Statement, carriers: frozenset[str]) -> Body:
-        """``carriers``: the row, and sums over it; each addition has one factor of them."""
-        match statement:
-            case Let(variable, expr):
-                if self.opened.isdisjoint(columns_of(expr)) and self.products.keys().isdisjoint(columns_of(expr)):
-                    return (statement,)
-                found = products_of(expr, self.opened)
-                # Terms of inner loops are not known where the sum is.
-                if found is None or self.within.intersection(columns_of(expr)):
-                    raise _NotLinear
-                self.products[variable] = found
-                return (statement,)
-            case Into() | Add() | Emit():
-                self._check_reads(statement)
-                if isinstance(statement, Add) and (statement.stay or statement.alias):
-                    raise _NotLinear
-                for monomial in statement.payload:
-                    self._monomial(monomial, carriers)
-                if isinstance(statement, Add):
-                    for event in (statement.appear, statement.vanish):
-                        self._check_free(event)
-                return (statement,)
-            case Sum(alias=alias, body=inner, then=then, once=once):
-                if once:
-                    raise _NotLinear
-                into = [s for s in visit(inner) if isinstance(s, Into) and s.alias == alias]
-                factors = [p for s in into for p in s.payload if p != ZERO]
-                carried = [any(_is_of(f, carriers) for f in p.factors) for p in factors]
-                if any(carried):
-                    inner = self._body(inner, carriers)
-                    return (replace(statement, body=inner, then=self._body(then, frozenset({alias}))),)
-                self._check_free(inner)
-                return (replace(statement, then=self._body(then, carriers)),)
-            case If() | Lookup() | Loop() | RangeLoop() | Exists() | Smaller():
-                self._check_reads(statement)
-                return (with_bodies(statement, lambda inner: self._body(inner, carriers)),)
-            case _:
-                raise _NotLinear
-
-    def _monomial(self, monomial: Monomial, carriers: frozenset[str]) -> None:
-        if monomial == ZERO:
-            return
-        own = [f for f in monomial.factors if _is_of(f, carriers)]
-        lifted = [f for f in monomial.factors if isinstance(f, Value) and f.name in self.products]
-        if len(own) != 1 or len(lifted) > 1:
-            raise _NotLinear
-        (row,) = own
-        assert isinstance(row, ComponentOf)
-        if row.alias != self.alias:
-            if lifted:
-                raise _NotLinear
-            return
-        if lifted and lifted[0].ring != "integer":
-            raise _NotLinear
-        for part in self.products[lifted[0].name].parts if lifted else ():
-            self.used[row.component, part.row] = None
-        if not lifted:
-            self.used[row.component, None] = None
-
-    def _check_reads(self, statement: Statement) -> None:
-        """No variable of the row is read, but for the factors of a payload."""
-        factors: set[str] = set()
-        if isinstance(statement, Into | Add | Emit):
-            factors = {f.name for p in statement.payload for f in p.factors if isinstance(f, Value)}
-            key = statement.row if isinstance(statement, Emit) else getattr(statement, "key", ())
-            if self.opened.intersection(key) or self.products.keys() & {*key} or self.opened & factors:
-                raise _NotLinear
-        read = set(variables_read(statement)) - (factors & self.products.keys())
-        if read & self.opened or read & self.products.keys():
-            raise _NotLinear
-
-    def _check_free(self, body: Body) -> None:
-        """Nothing of the row is read."""
-        for statement in visit(body):
-            self._check_reads(statement)
-            if isinstance(statement, Into | Add | Emit):
-                factors = [f for p in statement.payload for f in p.factors]
-                if any(_is_of(f, frozenset({self.alias})) for f in factors):
-                    raise _NotLinear
-                if any(isinstance(f, Value) and f.name in self.products for f in factors):
-                    raise _NotLinear
-
-    def named(self, body: Body, names: Mapping[Factor, str], fresh: object) -> Body:
-        """The body with the components of the sum, and with a product in the place of each lift that is taken apart."""
-        lets: dict[Expr, str] = {}
-        assert callable(fresh)
-
-        def monomials(monomial: Monomial) -> list[Monomial]:
-            own = next((f for f in monomial.factors if _is_of(f, frozenset({self.alias}))), None)
-            if own is None:
-                return [monomial]
-            assert isinstance(own, ComponentOf)
-            lifted = next((f for f in monomial.factors if isinstance(f, Value) and f.name in self.products), None)
-            rest = tuple(f for f in monomial.factors if f not in (own, lifted))
-            if lifted is None:
-                place = monomial.factors.index(own)
-                mine = ComponentOf(self.total, names[own.component, None])
-                factors = (*monomial.factors[:place], mine, *monomial.factors[place + 1 :])
-                return [replace(monomial, factors=factors)]
-            found = []
-            for part in self.products[lifted.name].parts:
-                mine = ComponentOf(self.total, names[own.component, part.row])
-                outside: tuple[Value, ...] = ()
-                if part.outside is not None:
-                    if part.outside not in lets:
-                        lets[part.outside] = fresh("term")
-                    outside = (Value(lets[part.outside]),)
-                found.append(Monomial((*rest, mine, *outside), monomial.coefficient * part.coefficient))
-            return found
-
-        def change(statement: Statement) -> Body:
-            if isinstance(statement, Let) and statement.variable in self.products:
-                return ()
-            if not isinstance(statement, Into | Add | Emit):
-                return (statement,)
-            parts = [[p] if p == ZERO else monomials(p) for p in statement.payload]
-            found: list[Statement] = []
-            for i in range(max(map(len, parts), default=1)):
-                payload = tuple(part[i] if i < len(part) else ZERO for part in parts)
-                found.append(replace(statement, payload=payload))
-            return tuple(found)
-
-        made = transform(body, change)
-        return (*(Let(name, expr) for expr, name in lets.items()), *made)
-
-
-def _is_of(factor: ComponentOf | Value, aliases: frozenset[str]) -> bool:
-    return isinstance(factor, ComponentOf) and factor.alias in aliases
-
-
 # What is no longer read
 
 
@@ -649,40 +478,3 @@ def _pruned(program: Program, stores: frozenset[str]) -> Program:
     ]
     triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
     return replace(program, views=tuple(views), triggers=triggers)
-
-
-# EXPLAIN
-
-
-def _bounds(
-    program: Program, bounds: tuple[tuple[str, str], ...], wide: frozenset[str]
-) -> tuple[tuple[str, str], ...]:
-    """The bounds with range sums, for values within the limits. ``wide``: the wide views."""
-    usual = [s for trigger in program.triggers for s in _usual(trigger.body, wide)]
-    update = "O(log N)" if any(isinstance(s, RangeSum) for s in usual) else "O(1)"
-    if any(isinstance(s, Loop | Smaller) for s in usual):
-        update = dict(bounds)["update"] + "; O(log N) for the sum of a range"
-    elif any(isinstance(s, RangeLoop) for s in usual):
-        update = "O(N): O(log N) for each row whose range has the value that comes or goes, and for no other row"
-    found = tuple((name, update if name == "update" else text) for name, text in bounds)
-    if wide:
-        found = (*found, ("beyond", _BEYOND))
-    return found
-
-
-_BEYOND = """where arithmetic of the query might overflow, an update visits all rows of its group
-and reports what does: with values far from the limits of their types, none does"""
-
-
-def _usual(body: Body, wide: frozenset[str]) -> Iterator[Statement]:
-    """The statements of a body, without loops for values beyond a limit."""
-    for statement in body:
-        yield statement
-        match statement:
-            case Lookup(view=view, otherwise=otherwise) if view in wide:
-                yield from _usual(otherwise, wide)
-            case If(Column(), body=(Loop(),)):
-                pass
-            case _:
-                for inner in bodies(statement):
-                    yield from _usual(inner, wide)

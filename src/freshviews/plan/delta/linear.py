@@ -1,0 +1,190 @@
+"""The body of a loop over the sum of its rows: each addition has one factor of the row's payload.
+
+A lift over variables of the row and others is taken apart into products; the sum has a component for each factor on the
+side of the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from freshviews.expr.nodes import Expr, columns_of
+from freshviews.plan.delta.products import Products, products_of
+from freshviews.program.payload import ZERO, ComponentOf, Monomial, Value
+from freshviews.program.rewrite import transform
+from freshviews.program.statements import (
+    Add,
+    Body,
+    Emit,
+    Exists,
+    If,
+    Into,
+    Let,
+    Lookup,
+    Loop,
+    RangeLoop,
+    Smaller,
+    Statement,
+    Sum,
+)
+from freshviews.program.structure import variables_read, visit, with_bodies
+
+
+class _NotLinear(Exception):
+    """The body of a loop does not add the row's payload linearly, or reads its variables."""
+
+
+Factor = tuple[str, Expr | None]
+"""A component of the row, and what it is multiplied by, over variables of the row; None for 1."""
+
+
+class Linear:
+    """The body of a loop over the sum of its rows. ``within``: variables that the body binds. ``used``: what is summed,
+    in order; ``products``: the lifts that are taken apart, by variable."""
+
+    def __init__(self, alias: str, total: str, opened: frozenset[str], within: frozenset[str]) -> None:
+        self.within = within
+        self.alias = alias
+        self.total = total
+        self.opened = opened
+        self.used: dict[Factor, None] = {}
+        self.products: dict[str, Products] = {}
+
+    def body(self, body: Body) -> Body | None:
+        """The body with the sum in the place of the row; None if that is not the same."""
+        try:
+            return tuple(s for one in body for s in self._statement(one, frozenset({self.alias})))
+        except _NotLinear:
+            return None
+
+    def _body(self, body: Body, carriers: frozenset[str]) -> Body:
+        return tuple(s for one in body for s in self._statement(one, carriers))
+
+    def _statement(self, statement: Statement, carriers: frozenset[str]) -> Body:
+        """``carriers``: the row, and sums over it; each addition has one factor of them."""
+        match statement:
+            case Let(variable, expr):
+                if self.opened.isdisjoint(columns_of(expr)) and self.products.keys().isdisjoint(columns_of(expr)):
+                    return (statement,)
+                found = products_of(expr, self.opened)
+                # Terms of inner loops are not known where the sum is.
+                if found is None or self.within.intersection(columns_of(expr)):
+                    raise _NotLinear
+                self.products[variable] = found
+                return (statement,)
+            case Into() | Add() | Emit():
+                self._check_reads(statement)
+                if isinstance(statement, Add) and (statement.stay or statement.alias):
+                    raise _NotLinear
+                for monomial in statement.payload:
+                    self._monomial(monomial, carriers)
+                if isinstance(statement, Add):
+                    for event in (statement.appear, statement.vanish):
+                        self._check_free(event)
+                return (statement,)
+            case Sum(alias=alias, body=inner, then=then, once=once):
+                if once:
+                    raise _NotLinear
+                into = [s for s in visit(inner) if isinstance(s, Into) and s.alias == alias]
+                factors = [p for s in into for p in s.payload if p != ZERO]
+                carried = [any(_is_of(f, carriers) for f in p.factors) for p in factors]
+                if any(carried):
+                    inner = self._body(inner, carriers)
+                    return (replace(statement, body=inner, then=self._body(then, frozenset({alias}))),)
+                self._check_free(inner)
+                return (replace(statement, then=self._body(then, carriers)),)
+            case If() | Lookup() | Loop() | RangeLoop() | Exists() | Smaller():
+                self._check_reads(statement)
+                return (with_bodies(statement, lambda inner: self._body(inner, carriers)),)
+            case _:
+                raise _NotLinear
+
+    def _monomial(self, monomial: Monomial, carriers: frozenset[str]) -> None:
+        if monomial == ZERO:
+            return
+        own = [f for f in monomial.factors if _is_of(f, carriers)]
+        lifted = [f for f in monomial.factors if isinstance(f, Value) and f.name in self.products]
+        if len(own) != 1 or len(lifted) > 1:
+            raise _NotLinear
+        (row,) = own
+        assert isinstance(row, ComponentOf)
+        if row.alias != self.alias:
+            if lifted:
+                raise _NotLinear
+            return
+        if lifted and lifted[0].ring != "integer":
+            raise _NotLinear
+        for part in self.products[lifted[0].name].parts if lifted else ():
+            self.used[row.component, part.row] = None
+        if not lifted:
+            self.used[row.component, None] = None
+
+    def _check_reads(self, statement: Statement) -> None:
+        """No variable of the row is read, but for the factors of a payload."""
+        factors: set[str] = set()
+        if isinstance(statement, Into | Add | Emit):
+            factors = {f.name for p in statement.payload for f in p.factors if isinstance(f, Value)}
+            key = statement.row if isinstance(statement, Emit) else getattr(statement, "key", ())
+            if self.opened.intersection(key) or self.products.keys() & {*key} or self.opened & factors:
+                raise _NotLinear
+        read = set(variables_read(statement)) - (factors & self.products.keys())
+        if read & self.opened or read & self.products.keys():
+            raise _NotLinear
+
+    def _check_free(self, body: Body) -> None:
+        """Nothing of the row is read."""
+        for statement in visit(body):
+            self._check_reads(statement)
+            if isinstance(statement, Into | Add | Emit):
+                factors = [f for p in statement.payload for f in p.factors]
+                if any(_is_of(f, frozenset({self.alias})) for f in factors):
+                    raise _NotLinear
+                if any(isinstance(f, Value) and f.name in self.products for f in factors):
+                    raise _NotLinear
+
+    def named(self, body: Body, names: Mapping[Factor, str], fresh: Callable[[str], str]) -> Body:
+        """The body with the components of the sum, and with a product in the place of each lift that is taken apart."""
+        lets: dict[Expr, str] = {}
+
+        def monomials(monomial: Monomial) -> list[Monomial]:
+            own = next((f for f in monomial.factors if _is_of(f, frozenset({self.alias}))), None)
+            if own is None:
+                return [monomial]
+            assert isinstance(own, ComponentOf)
+            lifted = next((f for f in monomial.factors if isinstance(f, Value) and f.name in self.products), None)
+            rest = tuple(f for f in monomial.factors if f not in (own, lifted))
+            if lifted is None:
+                place = monomial.factors.index(own)
+                mine = ComponentOf(self.total, names[own.component, None])
+                factors = (*monomial.factors[:place], mine, *monomial.factors[place + 1 :])
+                return [replace(monomial, factors=factors)]
+            found = []
+            for part in self.products[lifted.name].parts:
+                mine = ComponentOf(self.total, names[own.component, part.row])
+                outside: tuple[Value, ...] = ()
+                if part.outside is not None:
+                    if part.outside not in lets:
+                        lets[part.outside] = fresh("term")
+                    outside = (Value(lets[part.outside]),)
+                found.append(Monomial((*rest, mine, *outside), monomial.coefficient * part.coefficient))
+            return found
+
+        def change(statement: Statement) -> Body:
+            if isinstance(statement, Let) and statement.variable in self.products:
+                return ()
+            if not isinstance(statement, Into | Add | Emit):
+                return (statement,)
+            parts = [[p] if p == ZERO else monomials(p) for p in statement.payload]
+            found: list[Statement] = []
+            for i in range(max(map(len, parts), default=1)):
+                payload = tuple(part[i] if i < len(part) else ZERO for part in parts)
+                found.append(replace(statement, payload=payload))
+            return tuple(found)
+
+        made = transform(body, change)
+        return (*(Let(name, expr) for expr, name in lets.items()), *made)
+
+
+def _is_of(factor: ComponentOf | Value, aliases: frozenset[str]) -> bool:
+    return isinstance(factor, ComponentOf) and factor.alias in aliases

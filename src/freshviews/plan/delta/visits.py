@@ -1,0 +1,76 @@
+"""What EXPLAIN says of ranges: the bounds with them, and which rows updates visit where a condition is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from freshviews.expr.nodes import Column, Expr, columns_of
+from freshviews.expr.printer import print_expression
+from freshviews.program.program import Program, Trigger
+from freshviews.program.statements import Body, If, Lookup, Loop, RangeLoop, RangeSum, Smaller, Statement
+from freshviews.program.structure import bodies
+
+_NO_RANGE = "no range of one column that sums and differences of exact types bound"
+_BEYOND = """where arithmetic of the query might overflow, an update visits all rows of its group
+and reports what does: with values far from the limits of their types, none does"""
+
+
+def peeled(body: Body) -> tuple[list[Expr], Body]:
+    """The conditions around a body, and the body."""
+    conditions: list[Expr] = []
+    while len(body) == 1 and isinstance(body[0], If):
+        conditions.append(body[0].condition)
+        body = body[0].body
+    return conditions, body
+
+
+def opened_by(loop: Loop) -> tuple[str, ...]:
+    """The variables that a loop binds."""
+    return tuple(v for i, v in enumerate(loop.key) if i not in loop.bound)
+
+
+def bounds_of(
+    program: Program, bounds: tuple[tuple[str, str], ...], wide: frozenset[str]
+) -> tuple[tuple[str, str], ...]:
+    """The bounds with range sums, for values within the limits. ``wide``: the wide views."""
+    usual = [s for trigger in program.triggers for s in _usual(trigger.body, wide)]
+    update = "O(log N)" if any(isinstance(s, RangeSum) for s in usual) else "O(1)"
+    if any(isinstance(s, Loop | Smaller) for s in usual):
+        update = dict(bounds)["update"] + "; O(log N) for the sum of a range"
+    elif any(isinstance(s, RangeLoop) for s in usual):
+        update = "O(N): O(log N) for each row whose range has the value that comes or goes, and for no other row"
+    found = tuple((name, update if name == "update" else text) for name, text in bounds)
+    if wide:
+        found = (*found, ("beyond", _BEYOND))
+    return (*found, *visited(program.triggers, wide))
+
+
+def visited(triggers: Iterable[Trigger], wide: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """What EXPLAIN says of conditions that bound a row and are no ranges."""
+    found: dict[str, None] = {}
+    for loop in (s for trigger in triggers for s in _usual(trigger.body, wide) if isinstance(s, Loop)):
+        for condition in peeled(loop.body)[0]:
+            if _compares(condition, frozenset(opened_by(loop))):
+                found[f"each row of {loop.view}, to test {print_expression(condition)}: {_NO_RANGE}"] = None
+    return (("visited", "\n".join(found)),) if found else ()
+
+
+def _compares(condition: Expr, opened: frozenset[str]) -> bool:
+    """True if a condition compares the row with something else."""
+    names = columns_of(condition)
+    compares = any(f"{op}{kind}" in str(condition) for op in ("lt", "le", "gt", "ge") for kind in ("(", "_float("))
+    return compares and bool(opened.intersection(names)) and not opened.issuperset(names)
+
+
+def _usual(body: Body, wide: frozenset[str]) -> Iterator[Statement]:
+    """The statements of a body, without loops for values beyond a limit."""
+    for statement in body:
+        yield statement
+        match statement:
+            case Lookup(view=view, otherwise=otherwise) if view in wide:
+                yield from _usual(otherwise, wide)
+            case If(Column(), body=(Loop(),)):
+                pass
+            case _:
+                for inner in bodies(statement):
+                    yield from _usual(inner, wide)
