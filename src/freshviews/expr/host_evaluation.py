@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from threading import get_ident
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -110,6 +111,10 @@ def _node(expr: Expr, dictionary: Dictionary) -> _Node:
     if expr.op in ("and", "or"):
         return _connective(args[0], args[1], 0 if expr.op == "and" else 1)
     op = OPS[expr.op]
+    if op.host is not None and op.null == "strict":
+        varying = [place for place, arg in enumerate(expr.args) if not isinstance(arg, Literal) or arg.value is None]
+        if len(varying) == 1:
+            return _of_one(expr, varying[0], args[varying[0]], op.host, dictionary)
     return _strict(expr, args, _host(expr, op, dictionary) if op.host else _compiled(op))
 
 
@@ -180,6 +185,46 @@ def _strict(call: Call, args: list[_Node], apply: Callable[..., int]) -> _Node:
                     memo[key] = apply(*key)
                 except _Failed as error:
                     raise HostFailure(rows[place], call, str(error)) from None
+        return [memo[key] for key in keys]
+
+    return codes
+
+
+def _of_one(
+    call: Call, place: int, arg: _Node, function: Callable[..., object], dictionary: Dictionary
+) -> _Node:
+    """A host operation whose arguments are constants but for one, the usual case; its memo is by that one's code."""
+    constants = [
+        literal_value(one.type, literal_code(one.type, one.value, dictionary), dictionary)
+        for one in call.args
+        if isinstance(one, Literal)
+    ]
+    before, after = constants[:place], constants[place:]
+    kind, result = call.args[place].type, call.type
+    memo: dict[int, int] = {}
+
+    def value_of(code: int) -> str | int | float | bool | None:
+        return literal_value(kind, code, dictionary)
+
+    def code_of(value: Any) -> int:
+        return literal_code(result, value, dictionary)
+
+    decode: Callable[[int], Any] = dictionary.decode if kind.name == "STRING" else value_of
+    encode: Callable[[Any], int] = int if result.name == "BOOLEAN" else code_of
+
+    def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
+        keys = arg(columns, rows)
+        if not memo or len(memo) > LARGEST_MEMO:
+            memo.clear()
+            memo[NULL] = NULL
+        for key in keys:
+            if key not in memo:
+                if INTERRUPTION.asked:
+                    INTERRUPTION.raise_if_allowed()
+                try:
+                    memo[key] = encode(function(*before, decode(key), *after))
+                except (ValueError, OverflowError) as error:
+                    raise HostFailure(rows[keys.index(key)], call, str(error)) from None
         return [memo[key] for key in keys]
 
     return codes

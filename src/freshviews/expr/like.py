@@ -27,6 +27,8 @@ def matcher(pattern: str, escape: str) -> Callable[[str], bool]:
         length = len(first)
         return lambda text: len(text) == length and begins(text, 0, length) == 0
     *middle, last = rest
+    if not first and not last and all(None not in one for one in middle):
+        return _with_words(["".join(filter(None, one)) for one in middle if one])
     ends = _find(last)
     within = [(_find(one), len(one)) for one in middle if one]
     head, tail = len(first), len(last)
@@ -42,6 +44,21 @@ def matcher(pattern: str, escape: str) -> Callable[[str], bool]:
             if place < 0:
                 return False
             place += length
+        return True
+
+    return matches
+
+
+def _with_words(words: list[str]) -> Callable[[str], bool]:
+    """The test of ``%word%word%``: the words are in the text, one after the other."""
+
+    def matches(text: str) -> bool:
+        place = 0
+        for word in words:
+            place = text.find(word, place)
+            if place < 0:
+                return False
+            place += len(word)
         return True
 
     return matches
