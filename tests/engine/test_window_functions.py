@@ -46,6 +46,9 @@ QUERIES = [
         )
     ),
     "SELECT a, SUM(b) - LAG(SUM(b)) OVER (ORDER BY a NULLS FIRST) AS x FROM r GROUP BY a",
+    "SELECT r.a, q.b, q.n FROM r, LATERAL (SELECT b, RANK() OVER (ORDER BY c NULLS FIRST) AS n FROM s WHERE s.a = r.a) q",
+    "SELECT a, (SELECT MAX(n * m) FROM (SELECT RANK() OVER (ORDER BY SUM(c) DESC NULLS LAST) AS n, SUM(c) AS m FROM s "
+    "WHERE s.a < r.a GROUP BY b) q) AS x FROM r",
     "SELECT r.a, q.b FROM r, LATERAL (SELECT b, COUNT(*) AS n FROM s WHERE s.a = r.a GROUP BY b ORDER BY n DESC NULLS "
     "LAST, b NULLS FIRST LIMIT 2) q",
     "SELECT r.a, q.c FROM r LEFT JOIN LATERAL (SELECT c FROM s WHERE s.a <= r.a GROUP BY c ORDER BY c DESC NULLS LAST "

@@ -9,7 +9,7 @@ from functools import partial
 from sqlglot import exp
 
 from freshviews.catalog.definitions import SortPlace
-from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.expr.nodes import Call, Column, Expr, Literal
 from freshviews.query.block import SET
 from freshviews.sql.blocks.aggregates import Collector
 from freshviews.sql.blocks.bound import (
@@ -34,18 +34,19 @@ from freshviews.sql.blocks.grouping_sets import (
     written,
 )
 from freshviews.sql.blocks.joins.from_clause import FromBinder, columns_read
-from freshviews.sql.blocks.joins.lowering import as_source, distinct_values, lowered
+from freshviews.sql.blocks.joins.lowering import Read, as_source, distinct_values, lowered
 from freshviews.sql.blocks.joins.tree import Joined
 from freshviews.sql.blocks.limit import Clause, places_of
 from freshviews.sql.blocks.selects.groups import over_groups_of, refuse_ungrouped
 from freshviews.sql.blocks.selects.rows_ask import rows_ask, windows_of
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
-from freshviews.sql.blocks.subqueries.dependent import tied
+from freshviews.sql.blocks.subqueries.dependent import as_bag, tied
 from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
 from freshviews.sql.blocks.subqueries.windows import Window, is_numbered
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import key, rejects_null, renamed, replaced
 from freshviews.sql.expressions.expression import Binder
+from freshviews.sql.names.marks import is_marked
 from freshviews.sql.names.scope import Entry, Scope, alias_of
 from freshviews.sql.names.star import columns_of, is_star
 from freshviews.sql.text.parse import Node, SqlText
@@ -196,8 +197,7 @@ class SelectBinder:
             # All columns of a row tell it from others that have the same place in the order.
             numbered = any(map(is_numbered, windows_of(self.node)))
             read = None if numbered else columns_read(self.node, False)
-            joined = as_source(self._tied(joined), self.views, read, sorted(joined.aliases))
-            joined = replace(joined, scope=replace(joined.scope, outer=self.around))
+            joined = self._rows_of_windows(joined, read)
         joined = self._with_values(joined)
         read = columns_read(self.node, False)
         if read is not None:
@@ -234,6 +234,26 @@ class SelectBinder:
         """The join where no outer join names columns of enclosing queries."""
         return joined if self.around is None else tied(joined, self.around, self.views)
 
+    def _rows_of_windows(self, joined: Joined, read: Read) -> Joined:
+        """The rows of a join as those of one source. Where they depend on enclosing queries, it has a column for each
+        column of these that they name, and a predicate that ties it to the row."""
+        joined = self._tied(joined)
+        exprs = [*joined.conjuncts, *(e.expr for e in (*joined.scope.entries, *joined.scope.visible))]
+        exprs += [side for one in joined.absent for pair in one.pairs for side in pair]
+        if self.around is None or not any(map(is_marked, exprs)):
+            made = as_source(joined, self.views, read, sorted(joined.aliases))
+            return replace(made, scope=replace(made.scope, outer=self.around))
+        flat = lowered(joined, self.views, read)
+        entries = tuple(dict.fromkeys((*flat.scope.entries, *flat.scope.visible)))
+        items = tuple(Item(entry.name, entry.expr) for entry in entries)
+        bag = Select("bag", flat.sources, flat.conjuncts, items, absent=flat.absent, optional=flat.optional)
+        rows = as_bag(Bound((bag,)), self.around, self.views)
+        to = {entry: item.expr for entry, item in zip(entries, rows.items, strict=True)}
+        now = [
+            tuple(replace(entry, expr=to[entry]) for entry in some) for some in (flat.scope.entries, flat.scope.visible)
+        ]
+        return Joined(rows.sources, rows.conjuncts, Scope(now[0], now[1], outer=self.around))
+
     def _with_values(self, joined: Joined) -> Joined:
         """The join with the sources of subqueries that are values of its rows. The scope has these values, under names
         that no column has."""
@@ -241,6 +261,7 @@ class SelectBinder:
         if not nodes:
             return joined
         binder = replace(self._subqueries(joined), rows=joined.sources[0] if joined.sources else None)
+        binder.around = _keys_around(joined.conjuncts)
         bind = Binder(self.views.text, binder.names, "SELECT", subquery=binder.value).bind
         entries: list[Entry] = []
         made: dict[Node, str] = {}
@@ -294,7 +315,7 @@ class SelectBinder:
             )
 
         binder = replace(self._subqueries(Joined(rows.sources, rows.conjuncts, self.scope)), over=over)
-        binder.rows = rows.sources[0]
+        binder.rows, binder.around = rows.sources[0], _keys_around(rows.conjuncts)
         for i, asked in enumerate(self.asked):
             to[subquery_ref(i, asked.type).name] = binder.answer(asked)
         having = () if select.having is None else logic.conjuncts_of(over(select.having))
@@ -386,6 +407,11 @@ class SelectBinder:
 
 
 
+
+
+def _keys_around(conjuncts: Sequence[Expr]) -> tuple[Expr, ...]:
+    """The columns that are tied to enclosing queries."""
+    return tuple(one.args[0] for one in conjuncts if isinstance(one, Call) and is_marked(one))
 
 
 def _renamed(rows: Select, alias: str) -> Select:

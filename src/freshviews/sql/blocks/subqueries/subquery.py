@@ -128,6 +128,8 @@ class SubqueryBinder:
     """The columns that the SELECT mentions."""
     rows: Source | None = None
     """The rows that window functions are over; None where they may not stand."""
+    around: tuple[Expr, ...] = ()
+    """The columns of these rows that tell those of one row of the enclosing query from those of another one."""
     over: Callable[[Expr], Expr] = _itself
     """What an expression of the enclosing query is over the sources of ``joined``."""
 
@@ -318,7 +320,7 @@ class SubqueryBinder:
         """The value of a subquery or a window function, as an expression over the sources that it adds."""
         if isinstance(asked, Window):
             assert self.rows is not None
-            value, self.joined = joined_with(asked, self.rows, self.joined, self.views, self.over)
+            value, self.joined = joined_with(asked, self.rows, self.around, self.joined, self.views, self.over)
             return value
         if isinstance(asked.node, exp.Exists):
             return self._is_there(self._bag(asked.bound))

@@ -183,13 +183,19 @@ def _bound(frame: Node, which: str) -> int | None:
 
 
 def joined_with(
-    window: Window, base: Source, joined: Joined, views: Views, over: Callable[[Expr], Expr]
+    window: Window,
+    base: Source,
+    around: tuple[Expr, ...],
+    joined: Joined,
+    views: Views,
+    over: Callable[[Expr], Expr],
 ) -> tuple[Expr, Joined]:
     """The value of a window function over the rows of a source, and the join that has it.
 
-    ``over``: what its expressions are over the source.
+    ``around``: columns of the source that each partition has one value of. ``over``: what the expressions of the window
+    are over the source.
     """
-    return _Rows(base, views, joined).value(window, over)
+    return _Rows(base, views, joined).value(window, around, over)
 
 
 def first_rows(
@@ -199,7 +205,7 @@ def first_rows(
     ``last``."""
     (base,) = rows.sources
     window = Window(exp.Null(), partition, order, "row_number", Literal(1, INT), ())
-    number, joined = joined_with(window, base, Joined((base,)), views, lambda expr: expr)
+    number, joined = joined_with(window, base, (), Joined((base,)), views, lambda expr: expr)
     within = (logic.compare(">=", number, Literal(first, INT)), logic.compare("<=", number, Literal(last, INT)))
     flat = lowered(replace(joined, conjuncts=(*joined.conjuncts, *within)), views, None)
     return replace(rows, sources=flat.sources, conjuncts=(*rows.conjuncts, *flat.conjuncts), optional=flat.optional)
@@ -211,8 +217,10 @@ class _Rows:
     views: Views
     joined: Joined
 
-    def value(self, window: Window, over: Callable[[Expr], Expr]) -> tuple[Expr, Joined]:
-        partition = tuple(over(one) for one in window.partition if not isinstance(over(one), Literal))
+    def value(
+        self, window: Window, around: tuple[Expr, ...], over: Callable[[Expr], Expr]
+    ) -> tuple[Expr, Joined]:
+        partition = (*around, *(over(one) for one in window.partition if not isinstance(over(one), Literal)))
         order = tuple(replace(one, expr=over(one.expr)) for one in window.order)
         order = tuple(one for one in order if not isinstance(one.expr, Literal))
         calls = tuple(replace(one, args=tuple(map(over, one.args))) for one in window.calls)
