@@ -46,7 +46,8 @@ QUERIES = [
         )
     ),
     "SELECT a, SUM(b) - LAG(SUM(b)) OVER (ORDER BY a NULLS FIRST) AS x FROM r GROUP BY a",
-    "SELECT r.a, q.b, q.n FROM r, LATERAL (SELECT b, RANK() OVER (ORDER BY c NULLS FIRST) AS n FROM s WHERE s.a = r.a) q",
+    "SELECT r.a, q.b, q.n FROM r, LATERAL (SELECT b, RANK() OVER (ORDER BY c NULLS FIRST) AS n FROM s WHERE s.a = r.a) "
+    "q",
     "SELECT a, (SELECT MAX(n * m) FROM (SELECT RANK() OVER (ORDER BY SUM(c) DESC NULLS LAST) AS n, SUM(c) AS m FROM s "
     "WHERE s.a < r.a GROUP BY b) q) AS x FROM r",
     "SELECT r.a, q.b FROM r, LATERAL (SELECT b, COUNT(*) AS n FROM s WHERE s.a = r.a GROUP BY b ORDER BY n DESC NULLS "
