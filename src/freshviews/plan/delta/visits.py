@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from freshviews.expr.nodes import Column, Expr, columns_of
+from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.expr.printer import print_expression
 from freshviews.program.program import Program, Trigger
 from freshviews.program.statements import Body, If, Lookup, Loop, RangeLoop, RangeSum, Smaller, Statement
@@ -56,10 +56,12 @@ def visited(triggers: Iterable[Trigger], wide: frozenset[str]) -> tuple[tuple[st
 
 
 def _compares(condition: Expr, opened: frozenset[str]) -> bool:
-    """True if a condition compares the row with something else."""
+    """True if a condition is made of inequalities that compare the row with something else."""
+    if isinstance(condition, Call) and condition.op in ("and", "or", "not"):
+        return all(_compares(arg, opened) for arg in condition.args)
     names = columns_of(condition)
-    compares = any(f"{op}{kind}" in str(condition) for op in ("lt", "le", "gt", "ge") for kind in ("(", "_float("))
-    return compares and bool(opened.intersection(names)) and not opened.issuperset(names)
+    inequality = isinstance(condition, Call) and condition.op.removesuffix("_float") in ("lt", "le", "gt", "ge")
+    return inequality and bool(opened.intersection(names)) and not opened.issuperset(names)
 
 
 def _usual(body: Body, wide: frozenset[str]) -> Iterator[Statement]:
