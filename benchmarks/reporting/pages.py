@@ -40,13 +40,13 @@ def parts() -> dict[str, tuple[dict[str, Any], list[Measured]]]:
             found[group] = (results["machine"], measured)
     shown = {}
     for group, (machine, measured) in found.items():
-        later = _later_than(group, found)
-        shown[group] = (machine, [one for one in measured if (one["workload"], one["case"]) not in later])
+        gone = {(one["workload"], one["case"]) for one in measured if "refused" in one} & _later_than(group, found)
+        shown[group] = (machine, [one for one in measured if (one["workload"], one["case"]) not in gone])
     return shown
 
 
 def _later_than(group: str, found: dict[str, tuple[dict[str, Any], list[Measured]]]) -> set[tuple[str, str]]:
-    """The cases that parts with a later date have measured; these parts alone show them."""
+    """The cases that parts with a later date have measured. What was refused before is shown there alone."""
     date = found[group][0]["date"]
     later = [measured for machine, measured in found.values() if machine["date"] > date]
     return {(one["workload"], one["case"]) for measured in later for one in measured}

@@ -108,9 +108,10 @@ def _targets(module: Any, case: str, found: Sequence[Measured], measured: Sequen
         remarks.append(f"target {quantity(target, module.UNIT)}{clock}: {'reached' if reached else 'missed'}")
     other, bound = getattr(module, "LIKE", {}).get(case, (None, 0.0))
     workload = found[0]["workload"]
-    beside = values_of(m for m in measured if (m["workload"], m["case"], m["strategy"]) == (workload, other, PLANNED))
+    others = [m for m in measured if (m["workload"], m["case"], m["strategy"]) == (workload, other, PLANNED)]
+    beside = [one.get("rows_per_cpu_second", one.get("value")) for one in others]
     if beside:
-        times = median(values_of(found)) / median(beside)
+        times = median([v for v in values if v is not None]) / median([v for v in beside if v is not None])
         rates = module.UNIT.endswith("/s")
         verdict = "reached" if (times >= bound if rates else times <= bound) else "missed"
         remarks.append(f"at {'least' if rates else 'most'} {bound:g} times that with {other}: {verdict}, {times:.2f}")
