@@ -21,6 +21,11 @@ def _connection() -> Any:
     return connection
 
 
+def restart() -> None:
+    """Begin with a new DuckDB, where an internal error has ended this one."""
+    _connection.cache_clear()
+
+
 class DuckDb:
     """The tables and views of one scenario."""
 

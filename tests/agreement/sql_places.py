@@ -99,6 +99,10 @@ class _Queries:
         if shape == "bag":
             items = [self._item(scope, 2, 45) for _ in range(choose.between(1, 3))]
             head, tail = "SELECT DISTINCT " if choose.chance(20) else "SELECT ", Text.same("")
+            if choose.chance(15):
+                items.append(Text.same(self._window(scope.own)))
+            if choose.chance(8):
+                tail = Text.same(f" QUALIFY {self._window(scope.own)} {choose.pick(_RANGES)} 2")
         elif shape == "first":
             items = [Text.same(choose.pick(scope.own)), self._item(scope, 2, 60)]
             head = "SELECT "
@@ -121,6 +125,9 @@ class _Queries:
             inner = _Around(tuple(g.spark for g in groups if shape == "groups"))
             if inner.own and choose.chance(40):
                 items.append(self._scalar(inner, 1))
+            elif inner.own and choose.chance(15):
+                call = f"COUNT({choose.pick(scope.own)})"
+                items.append(Text.same(self._window((*inner.own, call))))
             by = ", ".join(g.spark for g in groups), ", ".join(g.duck for g in groups)
             tail = Text(*(f" GROUP BY {one}" for one in by)) if groups else Text.same("")
             if choose.chance(35):
@@ -183,8 +190,10 @@ class _Queries:
     def _lateral(self, outer: _Around) -> Text:
         relation, alias = self._source()
         scope = _Around(tuple(f"{alias}.{c}" for c in relation.columns), outer.own)
-        item = self._call(scope) if self.choose.chance(60) else self.choose.pick(scope.own)
+        item = self._call(scope) if self.choose.chance(50) else self.choose.pick(scope.own)
         where = self._where(scope, 0, correlated=True)
+        if self._refused and item in scope.own and self.choose.chance(50):
+            where = _texts("{0} {1}", where, self._first(item))
         return _texts(f"SELECT {item} AS l FROM {relation.name} AS {alias}{{0}}", where)
 
     # Expressions
@@ -218,6 +227,23 @@ class _Queries:
         if function.endswith("DISTINCT"):
             return _texts("COUNT(DISTINCT {0}){1}", argument, rows)
         return _texts(f"{function}({{0}}){{1}}", argument, rows)
+
+    def _window(self, columns: tuple[str, ...]) -> str:
+        """A window function; NULL is ordered as Spark orders it where nothing else is written."""
+        choose = self.choose
+        by, at, of = (choose.pick(columns) for _ in range(3))
+        order = choose.pick((f"ORDER BY {at} ASC NULLS FIRST", f"ORDER BY {at} DESC NULLS LAST"))
+        partition = f"PARTITION BY {by}"
+        over = choose.pick(("", partition, f"{partition} {order}", f"{partition} {order}", order))
+        calls = ["COUNT(*)", f"SUM({of})", f"MAX({of})", f"COUNT({of})"]
+        if "ORDER" in over:
+            calls += ["RANK()", "DENSE_RANK()"]
+        return f"{choose.pick(calls)} OVER ({over})"
+
+    def _first(self, column: str) -> Text:
+        """ORDER BY ... LIMIT; as the column alone is shown, ties are equal rows."""
+        order = self.choose.pick(("ASC NULLS FIRST", "DESC NULLS LAST"))
+        return Text.same(f"ORDER BY {column} {order} LIMIT {self.choose.pick((1, 2))}")
 
     def _having(self, scope: _Around, groups: _Around) -> Text:
         choose = self.choose
@@ -322,6 +348,10 @@ class _Queries:
             if self._refused:
                 by = " AND ".join(f"{c} = {choose.pick(scope.own)}" for c in inner.own[:2])
                 return Text.same(f"(SELECT {inner.own[-1]} {source} WHERE {by})")
+        if self._refused and choose.chance(8):
+            column = choose.pick(inner.own)
+            first = Text.same(f"ORDER BY {column} {choose.pick(('ASC NULLS FIRST', 'DESC NULLS LAST'))} LIMIT 1")
+            return _texts(f"(SELECT {column} {source}{{0}} {{1}})", self._where(inner, 0), first)
         call = self._call(inner)
         if choose.chance(15):
             call = choose.pick((f"COALESCE({call}, 5)", f"2 * {call}", f"{call} + 1"))
