@@ -129,6 +129,8 @@ def _key(conjunct: Expr) -> Call | None:
 
 
 def _over_domain(select: Select, domain: Domain, views: Views) -> Select:
+    if not domain.sources:
+        return select
     made = select.mapped(domain.over)
     keys = [*domain.to.values()]
     if select.kind == "global":
