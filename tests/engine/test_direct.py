@@ -169,7 +169,8 @@ def test_views_are_filled_again_where_memory_ran_out(noted: bool, monkeypatch: p
         db.insert("r", [(1, 2, 3)])
         if noted:
             db.view("groups").subscribe(lambda change: None)
-        monkeypatch.setattr(kernel, "apply_rows" if noted else "commit_rows", lambda plan: kernel.LOST)
+        for step in ("apply_rows", "commit_rows"):
+            monkeypatch.setattr(kernel, step, lambda plan: kernel.LOST)
         with pytest.raises(OutOfMemory, match="state is as before"):
             db.insert("r", [(2, 2, 3)])
         assert (db.version, list(db.view("groups"))) == (1, [(2, 1, 3)])
