@@ -251,6 +251,12 @@ FOUND: dict[str, Scenario] = {
         "SELECT r.a, s.c FROM r JOIN s USING (b) WHERE b NOT IN (SELECT a FROM r WHERE a > 1 UNION SELECT c FROM s"
         " WHERE c IS NOT NULL) AND 2 NOT IN (SELECT x FROM s WHERE x > 1)",
     ),
+    "two lookups by one value, of which a condition reads both": _scenario(
+        R,
+        S,
+        "SELECT p.b AS a FROM r AS p WHERE p.b IN (SELECT s.c FROM s WHERE s.b >= p.b) OR p.a = p.b",
+        "SELECT p.a, p.b, (p.a, p.b) IN (SELECT s.b, s.c FROM s) AS x FROM r AS p",
+    ),
     "what a subquery compares with the query around it is not NULL in its groups": _scenario(
         R, S, "SELECT r.x FROM r WHERE b >= (SELECT MAX(s.b) FROM s WHERE s.b = r.b)"
     ),

@@ -258,7 +258,9 @@ class _Builder:
         given = given_of(atoms)
         if given is None:
             return None
-        if factors or not set(view.key).issuperset(given):
+        # A view has one default row: of two branches that are looked up by the same values, each has its own.
+        several = sum(b.given is not None and set(b.given) <= set(given) for b in branches) > 1
+        if factors or several or not set(view.key).issuperset(given):
             raise PlanError(f"{self.query.name}: view_tree has no rows for {view.name}; first_order joins such atoms")
         return optional_view(view, given, self.names)
 
