@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.plain_python, pytest.mark.compiled(40)]
 TABLES = {"r": ("a", "b"), "s": ("a", "b", "c"), "t": ("k", "v")}
 QUERIES = [
     "SELECT r.a, s.c FROM r JOIN s ON r.a = s.a AND s.c > (SELECT AVG(c) FROM s)",
+    "SELECT p.a, COUNT(*) AS n FROM r p RIGHT JOIN r q ON p.a = q.b AND NOT EXISTS (SELECT 1 FROM t) "
+    "WHERE p.a < (SELECT COUNT(*) FROM s) OR p.b > 2 GROUP BY p.a",
     "SELECT r.a, s.c, t.v FROM r JOIN s ON r.a = s.a AND EXISTS (SELECT 1 FROM t WHERE t.k = s.c) "
     "LEFT JOIN t ON t.k = r.b",
     "SELECT r.a, s.c FROM r LEFT JOIN t ON t.k = r.b JOIN s ON (r.a = s.a OR t.v NOT IN (SELECT c FROM s))",

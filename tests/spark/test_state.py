@@ -381,11 +381,12 @@ from pathlib import Path
 from freshviews.spark.state import cell_image
 from tests.spark.test_state import *
 load_cell(Path({str(tmp_path)!r}), EMPTY, statements())
+change = rows((5, "b5", -1), (-1, "new", 1))
 def memory():
     return int(next(l for l in open("/proc/self/status") if l.startswith("VmRSS")).split()[1])
 before = memory()
 cell = load_cell(Path({str(tmp_path)!r}), {entry!r}, statements())
-cell.database.apply("t", rows((5, "b5", -1), (-1, "new", 1)))
+cell.database.apply("t", change)
 print(memory() - before, sorted(cell.database.view("v"))[-1])
 """
     done = subprocess.run(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -117,6 +118,14 @@ def aliases_in_order(joined: Joined) -> Iterator[str]:
         yield from aliases_in_order(side)
 
 
+def all_aliases(joined: Joined) -> list[str]:
+    """The aliases of all sources, and of those that NOT EXISTS and ANTI JOIN name."""
+    found = [*(source.alias for source in joined.sources), *(one.source.alias for one in joined.absent)]
+    for side in (*(side for one in joined.full for side in (one.left, one.right)), *(o.right for o in joined.left)):
+        found += all_aliases(side)
+    return found
+
+
 def _one_simplified(joined: Joined, conjuncts: tuple[Expr, ...]) -> Joined | None:
     def rejected(part: Joined) -> bool:
         aliases = part.aliases
@@ -148,8 +157,8 @@ def is_plain(scope: Scope) -> bool:
 
 def free_alias(wanted: str, taken: list[str]) -> str:
     """An alias that is not taken; it then is."""
-    name, number = wanted, 2
+    stem, name, number = re.sub(r"_\d+$", "", wanted), wanted, 2
     while any(same(name, one) for one in taken):
-        name, number = f"{wanted}_{number}", number + 1
+        name, number = f"{stem}_{number}", number + 1
     taken.append(name)
     return name

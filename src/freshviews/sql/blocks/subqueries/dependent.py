@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from freshviews.catalog.catalog import same
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.sql.blocks.bound import (
     Bound,
@@ -29,7 +28,7 @@ from freshviews.sql.blocks.bound import (
     group_ref,
 )
 from freshviews.sql.blocks.enclosing import Names
-from freshviews.sql.blocks.joins.tree import Joined, LeftJoin
+from freshviews.sql.blocks.joins.tree import Joined, LeftJoin, free_alias
 from freshviews.sql.blocks.optional import EQUALITIES, equality
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.views import Views
@@ -75,7 +74,7 @@ def domain_of(columns: Mapping[str, Column], names: Names, views: Views, taken: 
         if here:
             own = tuple(_freed(left.pop(name), depth) for name in here)
             made = views.domain_source(around.domain(own))
-            source = replace(made, alias=_free_alias("around", [*taken, *(s.alias for s in sources)]))
+            source = replace(made, alias=free_alias("around", [*taken, *(s.alias for s in sources)]))
             sources.append(source)
             to.update((name, source.column(c)) for name, c in zip(here, source.columns, strict=True))
         around, depth = around.around, depth + 1
@@ -172,7 +171,7 @@ def _each_value(select: Select, domain: Domain, views: Views) -> Select:
     grouped = _keyed(rows, keys)
     grouped = replace(grouped, items=(*grouped.items, *(Item(f"a{i}", ref) for i, ref in enumerate(refs, 1))))
     made = views.source_of(views.internal_view(uniquely_named(Bound((grouped,)))))
-    source = replace(made, alias=_free_alias("grouped", [s.alias for s in domain.sources]))
+    source = replace(made, alias=free_alias("grouped", [s.alias for s in domain.sources]))
     own = [source.column(column) for column in source.columns]
     on = tuple(equality(column, value) for column, value in zip(own, keys, strict=False))
 
@@ -198,13 +197,6 @@ def _freed(column: Column, depth: int) -> Expr:
     for _ in range(depth):
         made = unmarked(made)
     return made
-
-
-def _free_alias(wish: str, taken: Sequence[str]) -> str:
-    name, number = wish, 2
-    while any(same(name, one) for one in taken):
-        name, number = f"{wish}_{number}", number + 1
-    return name
 
 
 def _freed_sides(joined: Joined, names: Names, views: Views) -> Joined:

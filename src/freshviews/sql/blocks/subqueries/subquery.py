@@ -29,12 +29,11 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from freshviews.catalog.catalog import same
 from freshviews.expr.nodes import Column, Expr, Literal, columns_of
 from freshviews.sql.blocks.bound import Absent, AggregateCall, Bound, Item, Select, aggregate_ref, distinct_over
 from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.joins.lowering import Read, columns_kept, distinct_values, lowered
-from freshviews.sql.blocks.joins.tree import Joined, LeftJoin
+from freshviews.sql.blocks.joins.tree import Joined, LeftJoin, all_aliases, free_alias
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.subqueries.correlation import (
@@ -270,11 +269,7 @@ class SubqueryBinder:
 
     def _free_alias(self, wish: str) -> str:
         """An alias that no source and no absent source has."""
-        taken = [*self.joined.aliases, *(one.source.alias for one in self.joined.absent)]
-        stem, number = wish.rstrip("0123456789").rstrip("_"), 2
-        while any(same(wish, alias) for alias in taken):
-            wish, number = f"{stem}_{number}", number + 1
-        return wish
+        return free_alias(wish, all_aliases(self.joined))
 
     # Subqueries as values
 
