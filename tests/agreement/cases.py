@@ -134,6 +134,18 @@ FOUND: dict[str, Scenario] = {
         "SELECT p.a, p.x FROM r AS p, s AS q WHERE -p.x < 0.1 * (SELECT SUM(x) FROM r)"
         " AND q.y <= (SELECT MAX(y) FROM r)",
     ),
+    "groups come and go with their distinct values, also where these may be NULL": _scenario(
+        _keyed("k", "a", "b"),
+        R,
+        S,
+        "SELECT k.b, COUNT(DISTINCT k.a) AS n, MIN(k.a) AS m FROM k JOIN r ON r.b = k.b GROUP BY k.b",
+        "SELECT r.a, COUNT(DISTINCT r.x) AS n, SUM(DISTINCT r.x) AS x, COUNT(DISTINCT r.w) AS w FROM r GROUP BY r.a",
+        "SELECT r.a, COUNT(DISTINCT s.b) AS b, AVG(DISTINCT s.x) AS x FROM r LEFT JOIN s ON r.b = s.b GROUP BY r.a",
+        "SELECT r.a, COUNT(DISTINCT s.x) AS n FROM r LEFT JOIN s ON r.b = s.b GROUP BY r.a HAVING COUNT(DISTINCT s.x)"
+        " < 2",
+        "SELECT r.a, COUNT(DISTINCT r.x) AS n FROM r WHERE NOT EXISTS (SELECT 1 FROM s WHERE s.b = r.b) GROUP BY r.a",
+        "SELECT COUNT(DISTINCT r.x) AS n, MAX(r.b) AS b, MIN(s.c) AS c FROM r JOIN s ON r.b = s.b",
+    ),
     "a sum at a leaf never meets the NULLs that a condition across tables keeps out": _scenario(
         R, S, "SELECT SUM(abs(r.a)) AS c1, COUNT(*) AS c2 FROM r, s WHERE r.a < s.b"
     ),

@@ -12,26 +12,40 @@ delete costs a search. ``MIN(x)``, by group g::
         vanishes: Q[g] += (least#n: -1)
                   Q[g].least = min of D[g]
 
+Where a block has no other aggregates, and every derivation has a value, a group is there while it has a value. Then
+``D`` brings and takes the groups as well, and the main query is not joined: a row is joined once, not twice. (Where
+multiplicities may be negative, values may cancel out. Then each addition to ``D`` is one to the count of the group.)
+``COUNT(DISTINCT x)``, where x may be NULL, which is a value of ``D`` then::
+
+    D[g, x] += m
+        appears:  Q[g] += (count: 1)
+                  if x is not NULL:
+                      Q[g] += (number: 1)
+        vanishes: the same with -1
+
 A block with several grouping sets has one ``D``, of the finest grouping: see ``plan.grouping_sets``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.plan.grouping_sets import Level, Store, below_of, by_sets, for_each, levels_of, stores_of
-from freshviews.plan.naming import Namer, chosen_names, names_in
+from freshviews.plan.leaves import all_components
+from freshviews.plan.naming import RESULT, Namer, chosen_names, names_in
 from freshviews.plan.strategy import Request
 from freshviews.program.payload import COUNT, Component, Monomial, Value
 from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.rewrite import Renaming, renamed, transform
-from freshviews.program.statements import Add, Balance, Scan, Statement
+from freshviews.program.statements import Add, Balance, If, Scan, Statement
 from freshviews.program.upkeep import Evaluated, over, together
 from freshviews.program.views import Order, View
 from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate
 from freshviews.query.query import Query
+from freshviews.types import BIGINT, BOOLEAN
 
 _ENDS = ("min", "max")
 _SHARED = (*_ENDS, *FOLDED)
@@ -45,13 +59,34 @@ def number_of(name: str) -> str:
     return name + "#n"
 
 
-def assemble(block: Block, plan: Callable[[Query], Program], in_z: bool = False) -> Program:
+@dataclass(frozen=True)
+class _Values:
+    """Distinct aggregates over the same values, and the query that counts these by group.
+
+    ``brings``: the groups appear and vanish with their values. ``nullable``: NULL is a value then.
+    """
+
+    aggregates: tuple[DistinctAggregate, ...]
+    query: Query
+    brings: bool = False
+    nullable: bool = False
+
+
+def assemble(
+    block: Block, plan: Callable[[Query], Program], in_z: bool = False, joins_groups: bool = False
+) -> Program:
     """The program of a block whose result is held in a view. ``plan`` makes the program of a query. ``in_z``:
-    multiplicities may be negative."""
-    main = plan(block.query)
+    multiplicities may be negative. ``joins_groups``: the main query is joined even where its groups could come and go
+    with their values."""
+    values = _values(block, joins_groups)
+    if any(one.brings for one in values):
+        groups = View(RESULT, block.query.free, all_components(block.query), journal=True, definition="the result")
+        main = Program(block.query.name, block.query.free, (groups,), (), Held(RESULT, presence=not in_z))
+    else:
+        main = plan(block.query)
     if block.sets:
         main = by_sets(main, block)
-    if not block.distinct:
+    if not values:
         return main
     assert isinstance(main.result, Held)
     result = main.view(main.result.view)
@@ -59,17 +94,18 @@ def assemble(block: Block, plan: Callable[[Query], Program], in_z: bool = False)
     result = replace(result, components=(*result.components, *extra))
     views = [result if v.name == result.name else v for v in main.views]
     triggers = list(main.triggers)
-    upkeep = main.upkeep
     taken = {*names_in(main), *chosen_names(block.query)}
-    for alike in _alike(block.distinct):
-        shared = not in_z and all(d.kind in _SHARED for d in alike)
+    for one in values:
+        shared = not in_z and all(d.kind in _SHARED for d in one.aggregates)
         store = stores_of(levels_of(block), len(block.query.free), not shared)
-        part = _attached(alike, plan(alike[0].query), result, store, in_z, taken)
+        part = _attached(one, plan(one.query), result, store, in_z, taken)
         taken.update(names_in(part))
         views[:0] = part.views
         triggers.extend(part.triggers)
-        upkeep = together(upkeep, part.upkeep)
-    return replace(main, views=tuple(views), triggers=tuple(triggers), upkeep=upkeep)
+        if one.brings:
+            main = replace(main, strategy=part.strategy, bounds=part.bounds)
+        main = replace(main, upkeep=together(main.upkeep, part.upkeep))
+    return replace(main, views=tuple(views), triggers=tuple(triggers))
 
 
 def assembled(plan: Callable[[Query], Program]) -> Callable[[Request], Program]:
@@ -77,12 +113,61 @@ def assembled(plan: Callable[[Query], Program]) -> Callable[[Request], Program]:
     return lambda request: assemble(request.block, plan, bool(request.negative))
 
 
-def _alike(aggregates: tuple[DistinctAggregate, ...]) -> list[tuple[DistinctAggregate, ...]]:
-    """The distinct aggregates, grouped by the values that they read: MIN(x) and COUNT(DISTINCT x) share ``D``."""
+def _values(block: Block, joins_groups: bool) -> list[_Values]:
+    """The distinct aggregates, grouped by the values that they read: MIN(x) and COUNT(DISTINCT x) share ``D``. The
+    values that bring the groups come first; none does where ``joins_groups``."""
     groups: dict[Query, list[DistinctAggregate]] = {}
-    for aggregate in aggregates:
+    for aggregate in block.distinct:
         groups.setdefault(replace(aggregate.query, name=""), []).append(aggregate)
-    return [tuple(group) for group in groups.values()]
+    found = [_Values(tuple(group), group[0].query) for group in groups.values()]
+    bringing = [] if joins_groups else [one for one in (_bringing(block, one) for one in found) if one is not None]
+    if not bringing:
+        return found
+    first = min(bringing, key=lambda one: one.nullable)
+    return [first, *(one for one in found if one.aggregates != first.aggregates)]
+
+
+def _bringing(block: Block, values: _Values) -> _Values | None:
+    """The values as those that bring the groups; None where a derivation may have no value, or where the groups have
+    components of their own. ``block.results`` name what is read of a group."""
+    main, of_values = block.query, values.query
+    read = {component for result in block.results for component in result.components}
+    if block.sets or not read or not read.issubset(d.name for d in block.distinct):
+        return None
+    if (main.conditions, main.negated) != (of_values.conditions, of_values.negated):
+        return None
+    if [atom.name for atom in main.atoms] != [atom.name for atom in of_values.atoms]:
+        return None
+    atoms = []
+    nullable = False
+    arguments = of_values.free[len(main.free) :]
+    for atom, other in zip(main.atoms, of_values.atoms, strict=True):
+        more = [f for f in other.filters if f not in atom.filters]
+        own = dict(zip(atom.variables, atom.columns, strict=True))
+        columns = dict(zip(other.variables, other.columns, strict=True))
+        if atom.relation != other.relation or any(columns.get(v) != column for v, column in own.items()):
+            return None
+        if any(v not in arguments or _is_shared(v, of_values) for v in columns if v not in own):
+            return None
+        if not all(_is_not_null(f, [columns[v] for v in arguments if v in columns]) for f in more):
+            return None
+        if atom.given is not None and other.given is None and not set(arguments).isdisjoint(atom.given):
+            return None
+        nullable = nullable or bool(more) or atom.given != other.given
+        atoms.append(replace(other, filters=atom.filters, given=atom.given))
+    if nullable and (len(arguments) > 1 or any(d.kind in SCANNED for d in values.aggregates)):
+        return None
+    return replace(values, query=replace(of_values, atoms=tuple(atoms)), brings=True, nullable=nullable)
+
+
+def _is_shared(variable: str, query: Query) -> bool:
+    """True if several atoms have the variable."""
+    return sum(variable in atom.variables for atom in query.occurrences) > 1
+
+
+def _is_not_null(condition: Expr, columns: list[Expr]) -> bool:
+    """True if the condition says that one of the columns is not NULL."""
+    return isinstance(condition, Call) and condition.op == "is_not_null" and condition.args[0] in columns
 
 
 def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
@@ -93,25 +178,35 @@ def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
 
 
 def _attached(
-    alike: tuple[DistinctAggregate, ...], program: Program, result: View, store: Store, in_z: bool, taken: Iterable[str]
+    values: _Values, program: Program, result: View, store: Store, in_z: bool, taken: Iterable[str]
 ) -> Program:
     """The program of distinct aggregates over the same values, whose result is changed where a row of the root appears
     or vanishes. No new name is one of ``taken``."""
     assert isinstance(program.result, Held)
-    root = program.result.view
+    root, alike = program.result.view, values.aggregates
     free = len(store.group)
     first = alike[0].name
-    namer = Namer(alike[0].query, (*taken, *names_in(program)))
-    names = {view.name: namer.view(f"{first}_{view.name}") for view in program.stores}
-    tries = {t.name: names.get(t.name) or namer.fresh(f"{first}_{t.name}") for t in program.upkeep.tries}
-    traces = {one.derivations: f"{one.derivations}_{first}" for one in program.upkeep.joins}
+    namer = Namer(values.query, (*taken, *names_in(program)))
+    if values.brings:
+        # There is no other program whose views and tries would have these names.
+        names = {view.name: view.name for view in program.stores} | {root: namer.view(f"{first}_{root}")}
+        tries = {t.name: t.name for t in program.upkeep.tries}
+        traces = {one.derivations: one.derivations for one in program.upkeep.joins}
+    else:
+        names = {view.name: namer.view(f"{first}_{view.name}") for view in program.stores}
+        tries = {t.name: names.get(t.name) or namer.fresh(f"{first}_{t.name}") for t in program.upkeep.tries}
+        traces = {one.derivations: f"{one.derivations}_{first}" for one in program.upkeep.joins}
     stores = {one: namer.view(f"{names[root]}_{i}") for i, one in enumerate(below_of(store), 2)} | {store: names[root]}
 
     def effects(store: Store, key: tuple[str, ...], sign: int) -> tuple[Statement, ...]:
         def of_level(level: Level, group: tuple[str, ...]) -> Iterator[Statement]:
             within = tuple(key[i] for i in store.group[: len(level.grouped)])
-            for distinct in alike:
-                yield from _effect(distinct, result.name, group, (stores[store], within), key[-1], sign)
+            changes = [
+                change
+                for distinct in alike
+                for change in _effect(distinct, result.name, group, (stores[store], within), key[-1], sign)
+            ]
+            yield from _of_group(changes, values, key[-1], sign, counted=values.brings and not in_z)
 
         body = list(for_each((*store.whole, *store.shorter), key[:free], of_level))
         if not in_z:
@@ -131,7 +226,11 @@ def _attached(
         match statement:
             case Add(view=view, key=key) if view == root:
                 below = below_of(store) if in_z else ()
-                return tuple(add(one, key, statement) for one in (store, *below))
+                adds = tuple(add(one, key, statement) for one in (store, *below))
+                if not (values.brings and in_z):
+                    return adds
+                derivations = statement.payload[statement.components.index(COUNT)]
+                return (*adds, Add(result.name, key[:free], (COUNT,), (derivations,)))
             case Balance():
                 # The parts belong to the main program. Its stores have these names.
                 return (statement,)
@@ -157,6 +256,23 @@ def _attached(
     if isinstance(upkeep, Evaluated):
         upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
     return replace(program, views=tuple(views), triggers=triggers, upkeep=upkeep)
+
+
+def _of_group(
+    changes: list[Statement], values: _Values, value: str, sign: int, counted: bool
+) -> Iterator[Statement]:
+    """The changes of a group by a value, which are none for NULL. ``counted``: the value counts for the group."""
+    count = Monomial((), sign)
+    first = changes[0]
+    assert isinstance(first, Add)
+    if not values.nullable:
+        if counted:
+            first = replace(first, components=(COUNT, *first.components), payload=(count, *first.payload))
+        yield from (first, *changes[1:])
+        return
+    if counted:
+        yield Add(first.view, first.key, (COUNT,), (count,))
+    yield If(Call("is_not_null", (Column(value, BIGINT),), BOOLEAN, False), tuple(changes))
 
 
 def _in_order(view: View, store: Store, alike: tuple[DistinctAggregate, ...]) -> View:

@@ -12,7 +12,7 @@ from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
 from freshviews.plan.delta.ranges import with_ranges
 from freshviews.plan.registry import NECESSITIES, PREFERENCES, STRATEGIES
-from freshviews.plan.strategy import Plan, Request, Strategy
+from freshviews.plan.strategy import Plan, Request, Strategy, checked_keys
 from freshviews.plan.trie.key_order import ROWS
 from freshviews.query.block import Block
 from freshviews.query.dependencies import from_keys
@@ -55,7 +55,7 @@ def _choice(request: Request) -> Choice:
 
 def request_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Request:
     """The request for a block: its class, and what is declared of its inputs."""
-    dependencies = from_keys(block.query, _checked_keys(inputs))
+    dependencies = from_keys(block.query, checked_keys(inputs))
     return Request(
         view,
         block,
@@ -129,15 +129,6 @@ def _preferred(request: Request) -> Choice:
 def _rows(relation: TableDef | ViewDef) -> float:
     """The rows of a relation, as declared; a default where nothing is."""
     return float(dict(relation.properties).get("freshviews.rows") or 0) or ROWS
-
-
-def _checked_keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Keys that hold at every moment: those that are checked."""
-    return {
-        name: relation.keys
-        for name, relation in inputs.items()
-        if isinstance(relation, TableDef) and not relation.trusted
-    }
 
 
 def may_be_negative(relation: TableDef | ViewDef) -> bool:

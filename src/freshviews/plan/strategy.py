@@ -13,7 +13,7 @@ from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
 from freshviews.program.program import Program
 from freshviews.query.block import Block
-from freshviews.query.dependencies import FD
+from freshviews.query.dependencies import FD, from_keys
 from freshviews.query.query import Query
 from freshviews.query.query_class import QueryClass
 
@@ -48,8 +48,8 @@ class Request:
         return self.block.query
 
     def keys_of(self, query: Query) -> tuple[FD, ...]:
-        """The dependencies for a query of the block: they are known of the main query alone."""
-        return self.dependencies if query is self.query else ()
+        """The declared keys of its relations, as dependencies of a query of the block."""
+        return self.dependencies if query is self.query else from_keys(query, checked_keys(self.inputs))
 
     @property
     def joins_negative(self) -> bool:
@@ -72,6 +72,15 @@ class Request:
     def is_distinct(self) -> bool:
         """True if the block is the distinct rows of a join."""
         return self.block.kind == "groups" and not self.block.results and not self.needs_held_groups
+
+
+def checked_keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Keys that hold at every moment: those that are checked."""
+    return {
+        name: relation.keys
+        for name, relation in inputs.items()
+        if isinstance(relation, TableDef) and not relation.trusted
+    }
 
 
 Condition = Callable[[Request], str | None]

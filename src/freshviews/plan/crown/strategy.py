@@ -119,7 +119,10 @@ def _plan(request: Request) -> Program:
     if request.is_distinct:
         what = "rows"
     held = assemble(
-        block, lambda query: propagation.plan(query, updates, tree if query is main else None, inner), signed
+        block,
+        lambda query: propagation.plan(query, updates, tree if query is main else None, inner),
+        signed,
+        joins_groups=tree is not None,
     )
     return replace(held, bounds=(*held.bounds, (what, f"stored: {why}")))
 

@@ -81,6 +81,7 @@ def _held(request: Request, plan: Callable[[Query], Program], choices: tuple[flo
         request.block,
         lambda query: plan(query) if query is main else first_order.plan(query),
         bool(request.negative),
+        joins_groups=True,
     )
     if four_relations.is_cycle(main):
         choices = tuple(c for c in choices if c < 0.5)

@@ -25,6 +25,9 @@ def plan(program: Program, block: Block, sizes: Mapping[str, float] | None = Non
     None if its views are not those of a trie join: a query over one relation stores nothing but the result.
     """
     made = assemble(block, lambda query: trie_join.plan(query, sizes=sizes))
+    if made.result != program.result:
+        # The groups come with their values, of which some may cancel out.
+        made = assemble(block, lambda query: trie_join.plan(query, sizes=sizes), in_z=True)
     if set(map(_kind, made.views)) != set(map(_kind, program.views)):
         return None
     return replace(made, views=program.views)
