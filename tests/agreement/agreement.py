@@ -16,7 +16,7 @@ from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from tests.agreement.database_run import check_database
-from tests.agreement.duckdb_peer import DuckDb, comparable
+from tests.agreement.duckdb_peer import PEER_FAILED, DuckDb, comparable, restart
 from tests.agreement.evaluators import Engine, Interpreter, Oracle, Rows, change_of, is_determined, updates_of
 from tests.agreement.scenario import Row, Scenario
 from tests.agreement.views_of_script import Definitions, definitions_of
@@ -77,17 +77,24 @@ def _oracle_steps(scenario: Scenario, definitions: Definitions) -> Iterable[Step
             for row, m in updates:
                 stored[table][row] += m
         if peer is not None and oracle.is_bag():
-            for table in stale:
-                peer.fill(table, stored[table])
-            stale.clear()
-            for view in scenario.views:
-                found = oracle.relations[view.name].rows
-                ours: Counter[Row] = Counter()
-                for key, m in found.items():
-                    ours[comparable(definitions.values(view.name, key))] += m
-                theirs = peer.rows(view.name)
-                assert ours == theirs, _difference(f"the oracle and DuckDB on {view.name}", ours, theirs)
+            try:
+                for table in stale:
+                    peer.fill(table, stored[table])
+                stale.clear()
+                _check_duckdb(scenario, definitions, oracle, peer)
+            except PEER_FAILED:
+                restart()
+                peer = None
         yield batches, {name: Counter(one.rows) for name, one in oracle.relations.items()}
+
+
+def _check_duckdb(scenario: Scenario, definitions: Definitions, oracle: Oracle, peer: DuckDb) -> None:
+    for view in scenario.views:
+        ours: Counter[Row] = Counter()
+        for key, m in oracle.relations[view.name].rows.items():
+            ours[comparable(definitions.values(view.name, key))] += m
+        theirs = peer.rows(view.name)
+        assert ours == theirs, _difference(f"the oracle and DuckDB on {view.name}", ours, theirs)
 
 
 def check_strategy(definitions: Definitions, steps: list[Step], interpreted: bool) -> None:

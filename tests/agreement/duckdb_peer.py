@@ -21,6 +21,10 @@ def _connection() -> Any:
     return connection
 
 
+PEER_FAILED = (duckdb.InternalException, duckdb.FatalException)
+"""An error of DuckDB itself, after which it takes no statement any more."""
+
+
 def restart() -> None:
     """Begin with a new DuckDB, where an internal error has ended this one."""
     _connection.cache_clear()

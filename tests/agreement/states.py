@@ -27,15 +27,13 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
-import duckdb
-
 from freshviews import BatchError, Database
 from freshviews.engine.change import Change
 from freshviews.errors import PlanError, UnsupportedSql
 from freshviews.plan import STRATEGIES
 from tests.agreement.choices import Choices, seeded
 from tests.agreement.constructs import NAMES, constructs
-from tests.agreement.duckdb_peer import DuckDb, comparable, exact, restart
+from tests.agreement.duckdb_peer import PEER_FAILED, DuckDb, comparable, exact, restart
 from tests.agreement.long_streams import LongStream, Stored
 from tests.agreement.scenario import Row, Scenario, Version
 from tests.agreement.shrinking import is_allowed, shrunk
@@ -65,8 +63,6 @@ _SEVERAL = ("; one is allowed", "two values where there may be one")
 """Parts of the errors for a scalar subquery of several rows, and for equal rows that LIMIT numbers for each row of the
 enclosing query. Such a batch is refused even where no row of the enclosing query looks the subquery up, and then DuckDB
 would not refuse it."""
-_PEER_FAILED = (duckdb.InternalException, duckdb.FatalException)
-"""Faults of DuckDB itself: what it was asked is passed over."""
 
 
 @dataclass(frozen=True)
@@ -366,7 +362,7 @@ def run_one(choose: Choices, totals: Totals, generators: Sequence[Generator]) ->
     except UnsupportedSql as refusal:
         totals.refused[str(refusal).partition(": ")[2]] += 1
         return None
-    except _PEER_FAILED:
+    except PEER_FAILED:
         totals.peer_failed += 1
         restart()
         return None
@@ -381,7 +377,7 @@ def run_one(choose: Choices, totals: Totals, generators: Sequence[Generator]) ->
         for one in beside.maintained:
             totals.by_course[_kind(one.course)] += 1
         _run(choose, stream, beside, found, batches, versions)
-    except _PEER_FAILED:
+    except PEER_FAILED:
         totals.peer_failed += 1
         restart()
     except Exception as error:
