@@ -14,6 +14,10 @@ from typing import Any
 import pytest
 
 from freshviews import Database
+from freshviews.errors import PlanError
+from freshviews.plan import STRATEGIES
+from freshviews.query.query import Query
+from tests.query.notation import query
 
 SECOND = 6_000_000
 pytestmark = pytest.mark.plain_python(only=True)
@@ -132,3 +136,21 @@ def test_a_script_of_many_tables_is_read_fast() -> None:
     with Counted(SECOND):
         db.execute(";".join(f"CREATE TABLE t{i} (a BIGINT, b STRING)" for i in range(1000)))
     assert len(db.tables) == 1000
+
+
+def star(count: int) -> Query:
+    """A fact table with a dimension for each of its columns; all columns are free."""
+    keys = [f"k{i}" for i in range(1, count)]
+    rows = [f"D{i}(k{i}, a{i})" for i in range(1, count)]
+    free = ", ".join([*keys, *(f"a{i}" for i in range(1, count))])
+    return query(f"Q({free}) = F({', '.join(keys)}), {', '.join(rows)}")
+
+
+def test_the_order_of_a_star_of_60_tables_is_found_in_seconds() -> None:
+    with Counted(2 * SECOND):
+        assert STRATEGIES["view_tree"].of_query(star(60)).views
+
+
+def test_higher_order_gives_up_early_where_it_needs_too_many_views() -> None:
+    with Counted(SECOND / 4), pytest.raises(PlanError, match="more than 256 views"):
+        STRATEGIES["higher_order"].of_query(star(20))

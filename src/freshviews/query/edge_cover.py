@@ -9,15 +9,16 @@ plan.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
+from itertools import chain
 
 
 def edge_cover_number(variables: frozenset[str], edges: Iterable[frozenset[str]]) -> Fraction:
     """rho* of the variables. Raises ValueError if a variable is in no edge."""
-    parts = frozenset(edge & variables for edge in edges)
-    maximal = frozenset(part for part in parts if part and not any(part < other for other in parts))
+    maximal = _maximal(frozenset(edge & variables for edge in edges))
     missing = variables - frozenset[str]().union(*maximal)
     if missing:
         raise ValueError(f"no edge covers {min(missing)}")
@@ -26,16 +27,29 @@ def edge_cover_number(variables: frozenset[str], edges: Iterable[frozenset[str]]
 
 @lru_cache(maxsize=65536)
 def _cover(edges: frozenset[frozenset[str]]) -> Fraction:
-    if len(edges) <= 1:
-        return Fraction(len(edges))
-    # A variable that is alone in its edge forces that edge; the variables it covers are done.
-    for edge in edges:
-        others = frozenset[str]().union(*(other for other in edges if other != edge))
-        if edge - others:
-            left = frozenset(other - edge for other in edges if other != edge)
-            kept = frozenset(p for p in left if p and not any(p < q for q in left))
-            return 1 + _cover(kept)
-    return _largest_packing([sorted(edge) for edge in sorted(edges, key=sorted)])
+    whole, left = 0, edges
+    while len(left) > 1:
+        # A variable that is alone in its edge forces that edge; the variables it covers are done.
+        forced = _with_own_variables(left)
+        if not forced:
+            return whole + _largest_packing([sorted(edge) for edge in sorted(left, key=sorted)])
+        covered = frozenset[str]().union(*forced)
+        whole += len(forced)
+        left = _maximal(frozenset(edge - covered for edge in left - forced))
+    return Fraction(whole + len(left))
+
+
+def _with_own_variables(edges: frozenset[frozenset[str]]) -> frozenset[frozenset[str]]:
+    """The edges with a variable that no other edge has."""
+    times = Counter(chain.from_iterable(edges))
+    return frozenset(edge for edge in edges if any(times[v] == 1 for v in edge))
+
+
+def _maximal(edges: frozenset[frozenset[str]]) -> frozenset[frozenset[str]]:
+    """The edges that are not empty and contained in no other."""
+    own = _with_own_variables(edges)
+    rest = [edge for edge in edges if edge and edge not in own]
+    return own.union(edge for edge in rest if not any(edge < other for other in edges))
 
 
 def _largest_packing(edges: list[list[str]]) -> Fraction:

@@ -157,6 +157,8 @@ class _Recursion:
         self.views: dict[Query, View] = {}
         self.indexes: Indexes = {}
         self.deltas: dict[str, list[Delta]] = {atom.name: [] for atom in (*query.atoms, *query.negated)}
+        self.begun = 0
+        """Views of components, with those whose own components are being made."""
         self.negated = {atom.name: leaf_view(query, atom, self.names.view(atom.name)) for atom in query.negated}
         self.optional: dict[str, OptionalView] = {}
         self.loading: dict[str, list[Delta]] = {atom.name: [] for atom in query.atoms}
@@ -221,7 +223,8 @@ class _Recursion:
             stem = joined_name(tuple(a.name for a in atoms))
             name = self.names.view(stem if whole else f"V_{stem}")
             view = View(name, part.free, all_components(part), definition=_definition(part))
-            if len(self.views) == MOST_VIEWS:
+            self.begun += 1
+            if self.begun > MOST_VIEWS:
                 raise PlanError(
                     f"higher_order would keep more than {MOST_VIEWS} views for {self.query.name}; "
                     "view_tree keeps one per variable"
