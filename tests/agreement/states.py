@@ -472,8 +472,8 @@ def compare(
     first: int = 0,
     generators: Sequence[Generator] = GENERATORS,
 ) -> tuple[Totals, int]:
-    """Compare so many states at least, until there are so many failures; the totals and the number of failures.
-    Ctrl-C ends it early."""
+    """Compare scenarios until ``states`` states are compared or ``failures`` scenarios have failed. Returns the totals
+    and the number of failures. Ctrl-C ends it early."""
     totals, failed, number, said = Totals(), 0, first, time.monotonic()
     try:
         while totals.states < states and failed < failures:
@@ -510,7 +510,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="the number of the first scenario")
     parser.add_argument("--only", type=int, help="the number of the one scenario to run")
-    parser.add_argument("--failures", type=int, default=10, help="stop after so many")
+    parser.add_argument("--failures", type=int, default=10, help="the number of failures that ends the run")
     names = list(dict.fromkeys(one.__name__ for one in GENERATORS))
     parser.add_argument("--generator", choices=names, help="this one alone")
     parser.add_argument("--compiled", action="store_true", help="compile every query, a second or more for each")

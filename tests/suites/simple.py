@@ -1,7 +1,7 @@
 """DBToaster's simple queries over r(a, b), s(b, c) and t(c, d), by their names there, in standard SQL.
 
-Outputs have names, and repeated output names are told apart; both are asked for here and not there. A division by what
-may be 0 is by NULLIF(..., 0), since Spark refuses it. The dialect alone has CREATE STREAM ... FROM FILE, several
+freshviews needs a name for each output column, and no name twice; the suite has neither. A divisor that may be 0 is
+written NULLIF(..., 0), since Spark refuses a division by 0. The dialect alone has CREATE STREAM ... FROM FILE, several
 queries in one view, LISTMIN and LISTMAX (LEAST and GREATEST here), and a SUM in a subquery over a column of the query
 around (in r_aggcomparison; in standard SQL that is an aggregate of the query around, and here a product with a COUNT).
 """
