@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from freshviews.cli import main as commands
+from freshviews.cli import script as planning
 from freshviews.cli.main import app
 
 SHOP = """CREATE TABLE orders (o_id BIGINT PRIMARY KEY, cust BIGINT, day DATE);
@@ -116,7 +117,7 @@ def test_an_error_inside_shows_no_traceback(script: Path, monkeypatch: pytest.Mo
     def fail(text: str) -> None:
         raise ZeroDivisionError("inside")
 
-    monkeypatch.setattr(commands, "plan_script", fail)
+    monkeypatch.setattr(planning, "plan_script", fail)
     result = run("check", script)
     assert result.exit_code == 1
     assert "ZeroDivisionError: inside" in result.stderr

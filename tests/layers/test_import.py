@@ -14,6 +14,7 @@ HEAVY = {"numba", "numpy", "pyarrow", "sqlglot", "pandas", "pyspark"}
     ("script", "unwanted"),
     [
         ("import freshviews; freshviews.SqlError", HEAVY),
+        ("import freshviews.cli.main", HEAVY),
         ("import freshviews; freshviews.Database().close()", {"pandas", "pyspark", "scipy", "matplotlib"}),
     ],
 )

@@ -6,20 +6,17 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed_version
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from rich.console import Console
 
-from freshviews.cli.advise import MOST_TREES
-from freshviews.cli.advise import advise as advice
-from freshviews.cli.pipeline import explain_cells, query_script, run_script, show_status
-from freshviews.cli.report import check_table, counts, error_text
-from freshviews.cli.script import PlannedScript, ScriptError, only, plan_script, read
 from freshviews.errors import FreshviewsError
-from freshviews.plan.explain import explain as explanation
+
+if TYPE_CHECKING:
+    from freshviews.cli.script import PlannedScript
+
+# A command imports what it needs when it runs. Parser, planner and compiler take over a second to import, and --help
+# and --version need none of them.
 
 TRACEBACK = "FRESHVIEWS_TRACEBACK"
 
@@ -38,6 +35,10 @@ Script = Annotated[str, typer.Argument(metavar="SCRIPT", help=_SCRIPT)]
 @app.command()
 def check(script: Script) -> None:
     """Parse and plan a script: strategy and bounds of each view, or the first error and exit code 1."""
+    from rich.console import Console
+
+    from freshviews.cli.report import check_table, counts
+
     with _errors_told():
         planned = _planned(script)
         if planned.views:
@@ -58,8 +59,13 @@ def explain(
     """Print the plan of each view: class, reason, strategy, bounds, the program, what it stores."""
     with _errors_told():
         if cells is not None:
+            from freshviews.cli.pipeline import explain_cells
+
             print(explain_cells(script, cells), end="")
             return
+        from freshviews.cli.script import only
+        from freshviews.plan.explain import explain as explanation
+
         planned = _planned(script)
         if view is not None:
             planned = only(planned, view)
@@ -73,6 +79,10 @@ def advise(
     view: Annotated[str | None, typer.Option(metavar="NAME", help="This view alone.")] = None,
 ) -> None:
     """Weigh the join trees of each view by a stream of updates: enclosureness, the tree to take, its bound."""
+    from freshviews.cli.advise import MOST_TREES
+    from freshviews.cli.advise import advise as advice
+    from freshviews.cli.script import only
+
     with _errors_told():
         planned = _planned(script)
         if view is not None:
@@ -103,6 +113,8 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Maintain the views of a streaming script on Spark until it is stopped."""
+    from freshviews.cli.pipeline import run_script
+
     with _errors_told():
         raise typer.Exit(run_script(script, once, master, checkpoint, as_json, cells))
 
@@ -110,6 +122,8 @@ def run(
 @app.command()
 def status(script: PipelineScript, checkpoint: Checkpoint = None, as_json: Json = False) -> None:
     """Version, rows, bad rows, bytes and last error of a pipeline."""
+    from freshviews.cli.pipeline import show_status
+
     with _errors_told():
         show_status(script, checkpoint, as_json)
 
@@ -122,6 +136,8 @@ def query(
     as_json: Json = False,
 ) -> None:
     """Print a SELECT over the views, at the last committed version."""
+    from freshviews.cli.pipeline import query_script
+
     with _errors_told():
         query_script(script, sql, checkpoint, as_json)
 
@@ -153,6 +169,9 @@ def main() -> None:
 
 
 def _planned(name: str) -> PlannedScript:
+    from freshviews.cli.report import error_text
+    from freshviews.cli.script import ScriptError, plan_script, read
+
     source = read(name)
     try:
         return plan_script(source.text)
@@ -161,6 +180,9 @@ def _planned(name: str) -> PlannedScript:
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed_version
+
     try:
         return f"freshviews {installed_version('freshviews')}"
     except PackageNotFoundError:
