@@ -14,9 +14,12 @@ from freshviews.types import SqlType
 
 @dataclass(frozen=True)
 class ColumnDef:
+    """A column of a base table. ``length``: the most characters of a VARCHAR(n), whose type is STRING; 0: no limit."""
+
     name: str
     type: SqlType
     nullable: bool = True
+    length: int = 0
 
 
 @dataclass(frozen=True)

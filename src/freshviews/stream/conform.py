@@ -15,8 +15,8 @@ from freshviews.catalog.definitions import ColumnDef
 from freshviews.stream.pieces import Report, codes_of
 from freshviews.stream.text import text_codes, text_reader
 from freshviews.types import Dictionary
-from freshviews.types.columns import arrow_type, decode_array, encode_arrow
-from freshviews.types.values import NULL_REFUSED
+from freshviews.types.columns import arrow_type, characters_over, decode_array, encode_arrow
+from freshviews.types.values import NULL_REFUSED, too_long
 
 Mask = npt.NDArray[np.bool_]
 
@@ -35,7 +35,7 @@ def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask |
         for row in np.flatnonzero(nulls if unused is None else nulls & ~unused).tolist():
             report(row, None, NULL_REFUSED)
     if kind.name == "STRING":
-        return _strings(given)
+        return _within(column.length, _strings(given), report) if column.length else _strings(given)
     if _is_text(given.type):
         texts = given.cast(pa.string())
         codes = codes_of(texts, lambda piece: text_codes(kind, piece), text_reader(kind), report)
@@ -52,6 +52,17 @@ def conformed(column: ColumnDef, given: pa.Array, report: Report, unused: Mask |
     if given.type == arrow_type(kind) and not bad and not kind.is_float:
         return given
     return decode_array(kind, codes)
+
+
+def _within(length: int, given: pa.Array, report: Report) -> pa.Array:
+    over = characters_over(given, length)
+    for row, characters in over.items():
+        report(row, given[row].as_py(), too_long(length, characters))
+    if not over:
+        return given
+    bad = np.zeros(len(given), bool)
+    bad[list(over)] = True
+    return pc.if_else(pa.array(bad), pa.scalar(None, given.type), given)
 
 
 def _strings(given: pa.Array) -> pa.Array:

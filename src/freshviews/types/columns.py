@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from freshviews.types.calendar import GREATEST_DAY, LEAST_DAY, MICROS_PER_DAY
 from freshviews.types.dictionary import Dictionary
@@ -122,6 +123,17 @@ def _strings(array: pa.Array, dictionary: Dictionary) -> Codes:
             return _strings(array.dictionary_decode(), dictionary)
         row = next(i for i, value in enumerate(array) if not _is_text(value))
         raise BadValue(row, array[row].as_buffer().to_pybytes(), "it is not valid UTF-8 text") from None
+
+
+def characters_over(array: pa.Array | pa.ChunkedArray, length: int) -> dict[int, int]:
+    """Rows of a column of strings, or of nulls, that have more than ``length`` characters, and how many they have."""
+    if not pa.types.is_string(array.type):
+        array = array.cast(pa.large_string())
+    # A string has at most as many characters as bytes, and bytes are counted by two offsets.
+    if (pc.max(pc.binary_length(array)).as_py() or 0) <= length:
+        return {}
+    counts = pc.fill_null(pc.utf8_length(array), 0).to_numpy(zero_copy_only=False)
+    return {int(row): int(counts[row]) for row in np.flatnonzero(counts > length)}
 
 
 def _is_text(value: pa.Scalar) -> bool:

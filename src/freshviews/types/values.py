@@ -77,6 +77,22 @@ def encoder_for(kind: SqlType, nullable: bool, dictionary: Dictionary) -> Encode
     return _date_encoder(null) if kind.name == "DATE" else _timestamp_encoder(null)
 
 
+def limited(encode: Encoder, length: int) -> Encoder:
+    """The encoder of strings, of at most ``length`` characters."""
+
+    def encode_short(value: Any) -> int:
+        if isinstance(value, str) and len(value) > length:
+            raise ValueError(too_long(length, len(value)))
+        return encode(value)
+
+    return encode_short
+
+
+def too_long(length: int, characters: int) -> str:
+    """The reason of the error for a string with too many characters."""
+    return f"VARCHAR({length}) accepts {length} characters, not {characters}"
+
+
 NULL_REFUSED = "NULL in a column declared NOT NULL"
 """The reason of the error for a NULL that a column does not accept."""
 

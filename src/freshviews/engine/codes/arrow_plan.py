@@ -20,6 +20,7 @@ from freshviews.kernel.codes import ingest
 from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.types import NULL
 from freshviews.types.calendar import MICROS_PER_DAY
+from freshviews.types.columns import characters_over
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import SqlType
 
@@ -59,6 +60,8 @@ class ArrowPlan:
     targets: dict[int, int]
     strings: tuple[tuple[int, int], ...]
     """(column of the schema, row of the codes) of the strings that become codes."""
+    lengths: tuple[tuple[int, int], ...]
+    """(column of the schema, most characters) of the strings that have a limit."""
     structure: Codes
     """The C structure of the batch that is read; one thread reads at a time."""
     places: tuple[int, int]
@@ -74,6 +77,8 @@ class ArrowPlan:
         for batch in batches:
             if self.strings:
                 codes.refresh()
+            if any(characters_over(batch.column(place), length) for place, length in self.lengths):
+                return None
             batch._export_to_c(array)
             unknown = ingest.read_and_release(array, self.columns, plan, codes.address, start, target, rows)
             if unknown < 0:
@@ -103,6 +108,7 @@ def plan_of(schema: pa.Schema, wishes: Sequence[Wish]) -> ArrowPlan | None:
     words = np.zeros((len(wishes), ingest.PLAN_WORDS), np.int64)
     targets: dict[int, int] = {}
     strings = []
+    lengths = [(wish.place, wish.column.length) for wish in wishes if wish.column.length]
     for number, wish in enumerate(wishes):
         way = _way(wish.column.type, schema.field(wish.place).type)
         if way is None:
@@ -121,7 +127,7 @@ def plan_of(schema: pa.Schema, wishes: Sequence[Wish]) -> ArrowPlan | None:
     words[words[:, ingest.TARGET] == len(wishes), ingest.TARGET] = len(targets)
     structure = np.empty(ingest.ARRAY_WORDS, np.int64)
     places = address_of(words)[0], address_of(structure)[0]
-    return ArrowPlan(words, len(wishes), targets, tuple(strings), structure, places)
+    return ArrowPlan(words, len(wishes), targets, tuple(strings), tuple(lengths), structure, places)
 
 
 def _way(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] | None:

@@ -20,9 +20,9 @@ from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.string_codes import codes_of
 from freshviews.errors import BatchError, OutOfMemory, shown
 from freshviews.types import BIGINT, NULL
-from freshviews.types.columns import encode_arrow
+from freshviews.types.columns import characters_over, encode_arrow
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.values import BadValue, Encoder, encoder_for
+from freshviews.types.values import BadValue, Encoder, encoder_for, limited, too_long
 
 MULTIPLICITY = "_multiplicity"
 """Name of the column that holds signed multiplicities, going in and coming out."""
@@ -86,6 +86,11 @@ class _Planned:
     """Whether the codes have a row per column of the table, in its order."""
 
 
+def _encoder(column: ColumnDef, dictionary: Dictionary) -> Encoder:
+    encode = encoder_for(column.type, column.nullable, dictionary)
+    return limited(encode, column.length) if column.length else encode
+
+
 class TableEncoder:
     """The encoder of one table. ``want`` says which columns are to become codes; at first, all."""
 
@@ -107,8 +112,7 @@ class TableEncoder:
         unstored = _Unstored()
         self._dictionaries = [self._dictionary if column.name in names else unstored for column in self._columns]
         self.encoders: list[Encoder] = [
-            encoder_for(column.type, column.nullable, dictionary)
-            for column, dictionary in zip(self._columns, self._dictionaries, strict=True)
+            _encoder(column, dictionary) for column, dictionary in zip(self._columns, self._dictionaries, strict=True)
         ]
         self._kept = [(i, column.name) for i, column in enumerate(self._columns) if column.name in names]
 
@@ -297,7 +301,11 @@ class TableEncoder:
             return np.full(rows, NULL, np.int64)
         dictionary = self._dictionaries[place] if place >= 0 else self._dictionary
         try:
-            return encode_arrow(column.type, given, dictionary, nullable=column.nullable)
+            codes = encode_arrow(column.type, given, dictionary, nullable=column.nullable)
+            if column.length:
+                for row, characters in characters_over(given, column.length).items():
+                    raise BadValue(row, given[row].as_py(), too_long(column.length, characters))
+            return codes
         except BadValue as error:
             self._refuse(error.row, place, error.value, error.reason)
         except (*_REFUSED, pa.ArrowException) as error:
@@ -319,7 +327,8 @@ class TableEncoder:
             name, kind = MULTIPLICITY, "BIGINT NOT NULL"
         else:
             column = self._columns[place]
-            name, kind = column.name, str(column.type) + ("" if column.nullable else " NOT NULL")
+            kind = f"VARCHAR({column.length})" if column.length else str(column.type)
+            name, kind = column.name, kind + ("" if column.nullable else " NOT NULL")
         where = f"table {self._table}, " + ("" if row is None else f"row {row}, ") + f"column {name}"
         raise BatchError(
             f"{where}: {shown(value)}: {reason}",

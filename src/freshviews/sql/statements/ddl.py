@@ -12,7 +12,7 @@ from freshviews.catalog.definitions import ColumnDef, ForeignKey, TableDef
 from freshviews.catalog.window import window_of
 from freshviews.errors import SqlError
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.sql.text.typenames import type_of
+from freshviews.sql.text.typenames import column_type
 
 TABLE_PROPERTIES = ("freshviews.trusted", "freshviews.rows", "freshviews.update_rate", "freshviews.window")
 VIEW_PROPERTIES = (
@@ -114,7 +114,8 @@ def _column(text: SqlText, table: _Table, node: exp.ColumnDef) -> None:
             table.foreign.append((constraint, (name,), kind))
         elif not isinstance(kind, exp.CommentColumnConstraint):
             raise text.unsupported(constraint, f"column constraint {text.of(constraint)}", _CONSTRAINTS)
-    table.columns.append(ColumnDef(name, type_of(text, node.kind), nullable))
+    of, length = column_type(text, node.kind)
+    table.columns.append(ColumnDef(name, of, nullable, length))
 
 
 def _constraint(text: SqlText, table: _Table, node: Node) -> None:

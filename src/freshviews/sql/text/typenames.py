@@ -29,6 +29,7 @@ _TYPES = {
     "FLOAT": FLOAT,
     "DOUBLE": DOUBLE,
     "TEXT": STRING,
+    "VARCHAR": STRING,
     "DATE": DATE,
     # sqlglot reads Spark's TIMESTAMP as one with a time zone; ours has none, as TIMESTAMP_NTZ.
     "TIMESTAMP": TIMESTAMP,
@@ -37,8 +38,10 @@ _TYPES = {
 }
 
 _ACCEPTED = (
-    "accepted are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), STRING, DATE and TIMESTAMP"
+    "accepted are BOOLEAN, TINYINT, SMALLINT, INT, BIGINT, FLOAT, DOUBLE, DECIMAL(p, s), STRING, VARCHAR(n), DATE and "
+    "TIMESTAMP"
 )
+_LONGEST = 2**31 - 1
 
 
 def type_of(text: SqlText, node: Node) -> SqlType:
@@ -51,6 +54,16 @@ def type_of(text: SqlText, node: Node) -> SqlType:
     if name not in _TYPES or node.expressions:
         raise text.unsupported(node, f"type {text.of(node)}", _ACCEPTED)
     return _TYPES[name]
+
+
+def column_type(text: SqlText, node: Node) -> tuple[SqlType, int]:
+    """The type that a column is declared with, and the most characters of its values, 0 without a limit."""
+    if not isinstance(node, exp.DataType) or node.this != exp.DataType.Type.VARCHAR or not node.expressions:
+        return type_of(text, node), 0
+    digits = node.expressions[0].name
+    if len(node.expressions) > 1 or not digits.isdecimal() or not 1 <= int(digits) <= _LONGEST:
+        raise text.error(node, f"{text.of(node)} is no type; the length of a VARCHAR is one number, 1 to {_LONGEST}")
+    return STRING, int(digits)
 
 
 def _decimal(text: SqlText, node: exp.DataType) -> SqlType:
