@@ -238,7 +238,8 @@ class Expressions:
         if choice == "bool":
             return made("string", "CAST({0} AS STRING)", self.any("bool", depth))
         if choice == "substring":
-            return made("string", "substring({0}, 1, 1)", a)
+            forms = ("substring({0}, 1, 1)", "substring({0}, 2, 3)", "left({0}, 2)", "right({0}, 1)", "ltrim({0})")
+            return made("string", self.choose.pick(forms), a)
         if choice == "cast":
             return made("string", "CAST({0} AS STRING)", self.any("int", depth))
         return made("string", "CAST({0} AS STRING)", self.any("date", depth))

@@ -50,7 +50,8 @@ class Relations:
     def connect(self, everything: bool) -> None:
         """Compute, for every relation, the views that read it and the columns that must be encoded.
 
-        ``everything``: encode every column of trusted tables too, not just what views read.
+        ``everything``: encode every column of trusted tables too, not just what views read. Strings that views pass to
+        text functions alone become the results of these, and are not stored.
         """
         views = list(self.views.values())
         for view in views:
@@ -69,8 +70,9 @@ class Relations:
                     downstream.append(view)
             self.downstream[table] = tuple(downstream)
             if table.stored is None and not everything:
-                readers = [v for v in downstream if _reads(v, table.name)]
-                table.encoder.want(frozenset[str]().union(*(v.maintained.needed(table.name) for v in readers)))
+                wanted = [v.maintained.wanted(table.name) for v in downstream if _reads(v, table.name)]
+                functions = {name: function for _, made in wanted for name, function in made.items()}
+                table.encoder.want(frozenset[str]().union(*(columns for columns, _ in wanted)), functions)
 
 
 def _reads(view: ViewState, name: str) -> bool:

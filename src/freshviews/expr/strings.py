@@ -23,13 +23,14 @@ LONGEST = 2**27
 """Most characters of a result of padding or repetition."""
 
 
-def in_list(value: int | str, members: str) -> bool:
+def in_list(value: int | str, listed: str) -> bool:
     """True if a value is in a list of constants, a JSON text."""
-    return value in _members(members)
+    return value in members(listed)
 
 
 @lru_cache(maxsize=64)
-def _members(text: str) -> frozenset[int | str]:
+def members(text: str) -> frozenset[int | str]:
+    """The constants of a list, a JSON text."""
     return frozenset(json.loads(text))
 
 

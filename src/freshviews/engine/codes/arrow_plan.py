@@ -16,7 +16,8 @@ import pyarrow as pa
 from freshviews.catalog.definitions import ColumnDef
 from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.engine.codes.string_codes import StringCodes
-from freshviews.kernel.codes import ingest
+from freshviews.engine.codes.text_columns import TextResults
+from freshviews.kernel.codes import ingest, text_columns
 from freshviews.kernel.codes.string_slots import UNKNOWN
 from freshviews.types import NULL
 from freshviews.types.calendar import MICROS_PER_DAY
@@ -52,27 +53,39 @@ class Wish:
 
 
 @dataclass(frozen=True)
+class TextWish:
+    """A function of the strings of a column: which column of the schema, and the results."""
+
+    place: int
+    results: TextResults
+
+
+@dataclass(frozen=True)
 class ArrowPlan:
-    """The compiled way of a schema. ``targets`` has the row of the codes by the position of the wish."""
+    """The compiled way of a schema. ``targets`` has the row of the codes by the position of the wish; after these come
+    the rows of the results of functions."""
 
     words: Codes
     columns: int
     targets: dict[int, int]
-    strings: tuple[tuple[int, int], ...]
-    """(column of the schema, row of the codes) of the strings that become codes."""
+    strings: tuple[tuple[int, int, TextResults | None], ...]
+    """(column of the schema, row of the codes) of the strings that become codes, or results."""
+    texts: Codes
+    """The functions; see ``kernel.codes.text_columns``."""
     lengths: tuple[tuple[int, int], ...]
     """(column of the schema, most characters) of the strings that have a limit."""
     structure: Codes
     """The C structure of the batch that is read; one thread reads at a time."""
-    places: tuple[int, int]
-    """Addresses of the words and of the structure: to ask for one takes as long as to read a row."""
+    places: tuple[int, int, int]
+    """Addresses of the words, of the structure and of the functions: to ask for one takes as long as to read a row."""
 
     def read(self, batches: Sequence[pa.RecordBatch], codes: StringCodes, dictionary: Dictionary) -> Codes | None:
         """Codes, shape (rows of targets, rows of all batches), or None where a value is refused."""
         rows = sum(batch.num_rows for batch in batches)
-        found = np.empty((len(self.targets) + 1, rows), np.int64)
+        functions = len(self.texts)
+        found = np.empty((len(self.targets) + functions + 1, rows), np.int64)
         target = address_of(found)[0] if rows else 0
-        plan, array = self.places
+        plan, array, texts = self.places
         start = 0
         for batch in batches:
             if self.strings:
@@ -80,7 +93,12 @@ class ArrowPlan:
             if any(characters_over(batch.column(place), length) for place, length in self.lengths):
                 return None
             batch._export_to_c(array)
-            unknown = ingest.read_and_release(array, self.columns, plan, codes.address, start, target, rows)
+            if functions:
+                unknown = text_columns.read_with_texts(
+                    array, self.columns, plan, texts, functions, codes.address, start, target, rows
+                )
+            else:
+                unknown = ingest.read_and_release(array, self.columns, plan, codes.address, start, target, rows)
             if unknown < 0:
                 return None
             if unknown > 0:
@@ -93,21 +111,24 @@ class ArrowPlan:
 
     def _name(self, batch: pa.RecordBatch, found: Codes, dictionary: Dictionary) -> None:
         """Give the strings of a batch that have no code one."""
-        for place, row in self.strings:
+        for place, row, results in self.strings:
             new = np.flatnonzero(found[row] == UNKNOWN)
             if len(new):
                 column = batch.column(place)
                 if pa.types.is_string_view(column.type):  # of which Arrow takes no rows
                     column = column.cast(pa.large_string())
                 texts = column.take(pa.array(new)).to_pylist()
-                found[row, new] = dictionary.encode_valid(texts)
+                if results is None:
+                    found[row, new] = dictionary.encode_valid(texts)
+                else:
+                    found[row, new] = [results.encode(text) for text in texts]
 
 
-def plan_of(schema: pa.Schema, wishes: Sequence[Wish]) -> ArrowPlan | None:
+def plan_of(schema: pa.Schema, wishes: Sequence[Wish], functions: Sequence[TextWish] = ()) -> ArrowPlan | None:
     """The compiled way to read a schema, each column of which has one wish."""
     words = np.zeros((len(wishes), ingest.PLAN_WORDS), np.int64)
     targets: dict[int, int] = {}
-    strings = []
+    strings: list[tuple[int, int, TextResults | None]] = []
     lengths = [(wish.place, wish.column.length) for wish in wishes if wish.column.length]
     for number, wish in enumerate(wishes):
         way = _way(wish.column.type, schema.field(wish.place).type)
@@ -119,15 +140,24 @@ def plan_of(schema: pa.Schema, wishes: Sequence[Wish]) -> ArrowPlan | None:
             row = targets[number] = len(targets)
         if kind in _STRINGS.values():
             if wish.wanted:
-                strings.append((wish.place, row))
+                strings.append((wish.place, row, None))
             else:
                 kind = ingest.CHECK_NULLS
         words[wish.place] = kind, factor, least, greatest, wish.column.nullable, row
+    texts = np.zeros((len(functions), text_columns.TEXT_WORDS), np.int64)
+    for number, text in enumerate(functions):
+        layout = _STRINGS.get(schema.field(text.place).type)
+        if layout is None:
+            return None
+        row = len(targets) + number
+        texts[number] = text.place, layout, text.results.function.address, row
+        if text.results.function.has_text:
+            strings.append((text.place, row, text.results))
     # What is checked and not wanted is written to one row after the others.
-    words[words[:, ingest.TARGET] == len(wishes), ingest.TARGET] = len(targets)
+    words[words[:, ingest.TARGET] == len(wishes), ingest.TARGET] = len(targets) + len(functions)
     structure = np.empty(ingest.ARRAY_WORDS, np.int64)
-    places = address_of(words)[0], address_of(structure)[0]
-    return ArrowPlan(words, len(wishes), targets, tuple(strings), tuple(lengths), structure, places)
+    places = address_of(words)[0], address_of(structure)[0], address_of(texts)[0]
+    return ArrowPlan(words, len(wishes), targets, tuple(strings), texts, tuple(lengths), structure, places)
 
 
 def _way(kind: SqlType, given: pa.DataType) -> tuple[int, int, int, int] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctypes import addressof, c_char
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,20 +15,22 @@ Codes = NDArray[np.int64]
 class CodeBatch:
     """Updates of one relation: ``columns[name]`` are codes, ``multiplicities`` signed, all of one length.
 
-    Columns that nobody reads may be absent. Arrays may be strided views of wider buffers; they are not
-    written to after the batch is made.
+    Columns that nobody reads may be absent, and results of text functions may be there in their place. Arrays may be
+    strided views of wider buffers; they are not written to after the batch is made.
     """
 
     relation: str
     columns: dict[str, Codes]
     multiplicities: Codes
+    computed: dict[str, Codes] = field(default_factory=dict)
+    """Host columns that were computed already, by what they are; blocks and views share them."""
 
     def __len__(self) -> int:
         return len(self.multiplicities)
 
     def negated(self) -> CodeBatch:
         """The batch that takes this one back."""
-        return CodeBatch(self.relation, self.columns, -self.multiplicities)
+        return CodeBatch(self.relation, self.columns, -self.multiplicities, self.computed)
 
     def between(self, first: int, end: int) -> CodeBatch:
         """The rows from one position to before another."""

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
 
 from freshviews.catalog.definitions import ColumnDef, TableDef
-from freshviews.engine.codes.arrow_plan import ArrowPlan, Wish, plan_of
+from freshviews.engine.codes.arrow_plan import ArrowPlan, TextWish, Wish, plan_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.string_codes import codes_of
+from freshviews.engine.codes.text_columns import TextResults
 from freshviews.errors import BatchError, OutOfMemory, shown
+from freshviews.expr.texts import TextFunction
 from freshviews.types import BIGINT, NULL
 from freshviews.types.columns import characters_over, encode_arrow
 from freshviews.types.dictionary import Dictionary
@@ -92,7 +95,10 @@ def _encoder(column: ColumnDef, dictionary: Dictionary) -> Encoder:
 
 
 class TableEncoder:
-    """The encoder of one table. ``want`` says which columns are to become codes; at first, all."""
+    """The encoder of one table. ``want`` says which columns are to become codes; at first, all.
+
+    A batch may also have the results of text functions of columns, of which no codes are made then.
+    """
 
     def __init__(self, definition: TableDef, dictionary: Dictionary) -> None:
         self._definition = definition
@@ -105,9 +111,18 @@ class TableEncoder:
         self._whole: TableEncoder | None = None
         self.want(frozenset(column.name for column in definition.columns))
 
-    def want(self, names: frozenset[str]) -> None:
-        """Make codes for these columns only."""
+    def want(self, names: frozenset[str], functions: Mapping[str, TextFunction] = MappingProxyType({})) -> None:
+        """Make codes for these columns only, and the results of functions, which become columns by these names."""
         self.wanted = names
+        places = {column.name: i for i, column in enumerate(self._columns)}
+        self._texts = [
+            (places[function.column], name, TextResults(function, self._dictionary))
+            for name, function in functions.items()
+        ]
+        self._results = [
+            (place, name, encoder_for(self._columns[place].type, True, results))
+            for place, name, results in self._texts
+        ]
         self._plans: dict[bool, tuple[pa.Schema, _Planned | None]] = {}
         unstored = _Unstored()
         self._dictionaries = [self._dictionary if column.name in names else unstored for column in self._columns]
@@ -118,7 +133,7 @@ class TableEncoder:
 
     def whole(self) -> TableEncoder:
         """An encoder of the table that makes codes of every column."""
-        if len(self.wanted) == len(self._columns):
+        if len(self.wanted) == len(self._columns) and not self._texts:
             return self
         if self._whole is None:
             self._whole = TableEncoder(self._definition, self._dictionary)
@@ -152,6 +167,8 @@ class TableEncoder:
         columns = {}
         for i, name in self._kept:
             columns[name] = kept[i : i + 1]
+        for i, name, encode in self._results:
+            columns[name] = self._column(i, encode, (row[i],))
         return Encoded(CodeBatch(self._table, columns, _ONE[sign]))
 
     def _rows(self, rows: list[Any], sign: int) -> Encoded:
@@ -168,6 +185,7 @@ class TableEncoder:
             multiplicities = _same(sign, len(rows))
         else:
             multiplicities = self._column(-1, self._multiplicity, values[-1])
+        codes += [self._column(i, encode, values[i]) for i, _, encode in self._results]
         return self._encoded(codes, multiplicities)
 
     def _column(self, place: int, encode: Encoder, values: Sequence[Any]) -> Codes:
@@ -238,11 +256,14 @@ class TableEncoder:
         absent = [column for i, column in enumerate(self._columns) if i not in places]
         if (signed and -1 not in places) or not all(column.nullable for column in absent) or len(places) == signed:
             return None
-        plan = plan_of(schema, wishes)
+        given = [(place, name, results) for place, name, results in self._texts if place in places]
+        plan = plan_of(schema, wishes, [TextWish(places.index(place), results) for place, _, results in given])
         if plan is None:
             return None
         rows = {places[number]: row for number, row in plan.targets.items()}
+        made = {name: len(rows) + number for number, (_, name, _) in enumerate(given)}
         kept = tuple((name, rows.get(place, -1)) for place, name in self._kept)
+        kept += tuple((name, made.get(name, -1)) for _, name, _ in self._texts)
         in_order = [rows.get(i) for i in range(len(self._columns))] == list(range(len(self._columns)))
         return _Planned(plan, kept, rows.get(-1, -1), in_order)
 
@@ -283,7 +304,10 @@ class TableEncoder:
             rule = f"rows have a column of the table; its columns are {names}"
             self._refuse_whole(None, rule, f"{table.num_rows} rows are given without a column; the columns are {names}")
         size = table.num_rows
-        codes = [self._arrow_column(i, c, given.get(i), size) for i, c in enumerate(self._columns)]
+        codes = [
+            self._arrow_column(i, c, given.get(i), size, self._dictionaries[i]) for i, c in enumerate(self._columns)
+        ]
+        codes += [self._arrow_column(i, self._columns[i], given.get(i), size, made) for i, _, made in self._texts]
         if sign:
             multiplicities = _same(sign, size)
         elif -1 not in given:
@@ -291,15 +315,16 @@ class TableEncoder:
             self._refuse_whole(MULTIPLICITY, rule, rule)
         else:
             column = ColumnDef(MULTIPLICITY, BIGINT, nullable=False)
-            multiplicities = self._arrow_column(-1, column, given[-1], size)
+            multiplicities = self._arrow_column(-1, column, given[-1], size, self._dictionary)
         return self._encoded(codes, multiplicities)
 
-    def _arrow_column(self, place: int, column: ColumnDef, given: pa.ChunkedArray | None, rows: int) -> Codes:
+    def _arrow_column(
+        self, place: int, column: ColumnDef, given: pa.ChunkedArray | None, rows: int, dictionary: Dictionary
+    ) -> Codes:
         if given is None:
             if not column.nullable and rows:
                 self._refuse_whole(column.name, "NOT NULL", f"NOT NULL column {column.name} is not given")
             return np.full(rows, NULL, np.int64)
-        dictionary = self._dictionaries[place] if place >= 0 else self._dictionary
         try:
             codes = encode_arrow(column.type, given, dictionary, nullable=column.nullable)
             if column.length:
@@ -312,7 +337,9 @@ class TableEncoder:
             self._refuse(None, place, str(given.type), error)
 
     def _encoded(self, codes: list[Codes], multiplicities: Codes) -> Encoded:
-        return self._present({name: codes[i] for i, name in self._kept}, multiplicities)
+        columns = {name: codes[i] for i, name in self._kept}
+        columns |= {name: codes[len(self._columns) + i] for i, (_, name, _) in enumerate(self._texts)}
+        return self._present(columns, multiplicities)
 
     def _present(self, columns: dict[str, Codes], multiplicities: Codes) -> Encoded:
         """Without the rows of multiplicity zero."""

@@ -20,6 +20,7 @@ from freshviews.engine.views.upkeep import ByTriggers, Recomputed, Upkeep, upkee
 from freshviews.engine.views.view_block import ViewBlocks, blocks_of
 from freshviews.expr.nodes import Column
 from freshviews.expr.ops import may_fail
+from freshviews.expr.texts import TextFunction
 from freshviews.plan.explain import explain
 from freshviews.plan.planner import may_be_negative
 from freshviews.plan.strategy import Plan
@@ -86,6 +87,20 @@ class MaintainedView:
             if relation in block.host:
                 columns.update(block.host[relation].columns())
         return frozenset(columns)
+
+    def wanted(self, relation: str) -> tuple[frozenset[str], dict[str, TextFunction]]:
+        """What must be made of the values of a relation: codes of columns, and results of text functions by their names
+        in a batch."""
+        if isinstance(self._upkeep, Recomputed):
+            return self.needed(relation), {}
+        columns: set[str] = set()
+        functions: dict[str, TextFunction] = {}
+        for block in self.blocks:
+            columns.update(c for c in block.needed.get(relation, ()) if not c.startswith("#"))
+            if relation in block.host:
+                columns.update(block.host[relation].columns(functions=False))
+                functions |= block.host[relation].functions()
+        return frozenset(columns), functions
 
     @property
     def wants_change(self) -> bool:

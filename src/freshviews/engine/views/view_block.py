@@ -42,8 +42,8 @@ class ViewBlock:
     compiled: CompiledBlock
     state: BlockState
     host: dict[str, HostColumns]
-    evaluators: dict[str, dict[str, Evaluator]]
-    """By relation, the host expressions to compute before the triggers run."""
+    evaluators: dict[str, dict[str, tuple[str, Evaluator]]]
+    """By relation, the host expressions to compute before the triggers run; see ``evaluate_columns``."""
     needed: dict[str, tuple[str, ...]]
     """By relation, the columns that triggers read."""
     keys: tuple[int, ...]
@@ -254,7 +254,7 @@ def blocks_of(
         for trigger in compiled.triggers:
             needed.setdefault(trigger.relation, {}).update(dict.fromkeys(trigger.columns))
         names = {relation: tuple(columns) for relation, columns in needed.items()}
-        evaluators = {name: h.evaluators(dictionary) for name, h in host.items() if h.found}
+        evaluators = {name: h.evaluators_of_batches(dictionary) for name, h in host.items() if h.found}
         counted = looked_up.get(number, False) and bool(block.results)
         inner = block.query.is_inner
         made.append(ViewBlock(plan, projection, compiled, state, host, evaluators, names, keys or (), counted, inner))

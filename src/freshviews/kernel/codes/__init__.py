@@ -1,3 +1,3 @@
 """Arrow columns and strings to codes."""
 
-__all__ = ["ingest", "string_search", "string_slots"]
+__all__ = ["ingest", "string_search", "string_slots", "text_columns", "texts"]

@@ -65,7 +65,8 @@ primitive(call_release, numba_types.none, _lower_release, numba_types.int64)
 
 
 @inlined
-def _bit(bits: int, i: int) -> int:
+def is_set(bits: int, i: int) -> int:
+    """Bit ``i`` of a bitmap."""
     return (load8(bits, i >> 3) >> (i & 7)) & 1
 
 
@@ -115,7 +116,7 @@ def integers(kind: int, data: int, start: int, n: int, factor: int, least: int, 
             store(out, i, _canonical(load(data, start + i)))
     elif kind == BOOLEAN:
         for i in range(n):
-            store(out, i, _bit(data, start + i))
+            store(out, i, is_set(data, start + i))
     else:
         for i in range(n):
             value = _small(data, kind, start + i)
@@ -130,7 +131,7 @@ def nullable_integers(
 ) -> int:
     """As ``integers``, for a column with NULLs; the bytes of a NULL are not read."""
     for i in range(n):
-        if _bit(bits, start + i) == 0:
+        if is_set(bits, start + i) == 0:
             store(out, i, NULL)
         elif integers(kind, data, start + i, 1, factor, least, greatest, out + 8 * i):
             return 1
@@ -138,7 +139,7 @@ def nullable_integers(
 
 
 @inlined
-def _text(kind: int, buffers: int, i: int) -> tuple[int, int]:
+def text_at(kind: int, buffers: int, i: int) -> tuple[int, int]:
     """Address and number of bytes of string ``i``."""
     data = load(buffers, 1)
     if kind == STRING:
@@ -162,10 +163,10 @@ def strings(kind: int, buffers: int, bits: int, start: int, n: int, slots: int, 
     before_size = -1
     code = 0
     for i in range(n):
-        if bits != 0 and _bit(bits, start + i) == 0:
+        if bits != 0 and is_set(bits, start + i) == 0:
             store(out, i, NULL)
             continue
-        text, size = _text(kind, buffers, start + i)
+        text, size = text_at(kind, buffers, start + i)
         # Neighbouring strings are often equal.
         if size != before_size or size > 8 or short_text(text, size) != before:
             code = code_of(slots, text, size)
@@ -180,7 +181,7 @@ def strings(kind: int, buffers: int, bits: int, start: int, n: int, slots: int, 
 def any_null(bits: int, start: int, n: int) -> bool:
     """Whether any of ``n`` rows is NULL by the validity bitmap."""
     for i in range(start, start + n):
-        if _bit(bits, i) == 0:
+        if is_set(bits, i) == 0:
             return True
     return False
 

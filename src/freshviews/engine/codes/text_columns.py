@@ -1,0 +1,79 @@
+"""Columns of the results of a text function (``expr.texts``): of codes, and of values that are being encoded.
+
+Where nothing else of a table's column is needed, its results are all that is made of it: its strings never enter the
+dictionary. Elsewhere the results are computed from the heap of the dictionary, per batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from freshviews.codegen.module import compile_ahead
+from freshviews.engine.codes.code_batch import Codes, address_of
+from freshviews.engine.codes.string_codes import codes_of
+from freshviews.expr.host_evaluation import INTERRUPTION
+from freshviews.expr.texts import TextFunction
+from freshviews.kernel.codes import text_columns as kernel
+from freshviews.kernel.codes.string_slots import UNKNOWN
+from freshviews.types.dictionary import Dictionary
+
+_PIECE = 1 << 14
+"""Rows between two looks for Ctrl-C."""
+
+_LARGEST_MEMO = 1 << 12
+"""Most Python values whose results are remembered."""
+
+
+def results_of(function: TextFunction, dictionary: Dictionary) -> Callable[[Mapping[str, Codes]], Codes]:
+    """The evaluator of a function over columns of codes, by name."""
+    strings = codes_of(dictionary)
+    compile_ahead(kernel.of_codes)
+
+    def evaluate(columns: Mapping[str, Codes]) -> Codes:
+        codes = columns[function.column]
+        strings.refresh()
+        found = np.empty(len(codes), np.int64)
+        unknown = 0
+        for start in range(0, len(codes), _PIECE):
+            if INTERRUPTION.asked:
+                INTERRUPTION.raise_if_allowed()
+            (source, stride), (target, _) = address_of(codes[start:]), address_of(found[start:])
+            rows = min(len(codes) - start, _PIECE)
+            unknown += kernel.of_codes(function.address, strings.address, source, stride, rows, target)
+        if unknown:
+            for row in np.flatnonzero(found == UNKNOWN).tolist():
+                found[row] = dictionary.encode(str(function.of(dictionary.decode(int(codes[row])))))
+        return found
+
+    return evaluate
+
+
+class TextResults(Dictionary):
+    """Stands for a dictionary where strings become the results of a function, and are not stored."""
+
+    def __init__(self, function: TextFunction, dictionary: Dictionary) -> None:
+        super().__init__()
+        self.function = function
+        self._named = dictionary.encode
+        self._memo: dict[object, str | int] = {}
+        self.encode = self._result
+
+    def _result(self, text: object) -> int:
+        found = self._memo.get(text)
+        if found is None:
+            if len(self._memo) == _LARGEST_MEMO:
+                self._memo.clear()
+            found = self._memo[text] = self._of(text)
+        return self._named(found) if isinstance(found, str) else found
+
+    def _of(self, text: object) -> str | int:
+        if not isinstance(text, str):
+            raise TypeError(f"a str is accepted, not {type(text).__name__}")
+        if not text.isascii():
+            try:
+                text.encode()
+            except UnicodeEncodeError as error:
+                raise ValueError(f"it is not valid Unicode text: {error.reason}") from None
+        return self.function.of(text)

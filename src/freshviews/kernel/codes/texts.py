@@ -1,0 +1,225 @@
+"""Functions of one text, computed over its UTF-8 bytes: parts of it, and what is asked of a part.
+
+A function is a block of words: the number of its steps, then ``STEP_WORDS`` words for each. All steps but the last one
+cut the text; the last one has a code as its result. Positions and lengths count characters (code points).
+
+======== ============================================================================================
+SLICE    a part: its 1-based position, from the end if negative; its length, or ``TO_END``
+TRIM     without a byte at the left (1), at the right (2), at both ends (3): where, the byte
+CODE     the code of the text, or UNKNOWN
+LENGTH   the number of characters
+COMPARE  whether the text is less (1), equal (2), greater (4) than a constant: these added, address, bytes
+ONE_OF   whether it is one of some constants: address of address and bytes of each, how many
+LIKE     whether it has some segments: address of ``SEGMENT_WORDS`` words for each, how many
+======== ============================================================================================
+
+The first segment of LIKE stands at the beginning, the last one at the end, those between anywhere in this order; see
+``freshviews.expr.like``. A segment is address, bytes, characters, and 1 where it has ``ANY``, a byte of no text, which
+stands for any one character. Search takes linear time in the text where no segment has ``ANY``.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.codes.string_slots import code_of, half_at, same_text, word_at
+from freshviews.kernel.memory.mem import inlined, jit, load, load8
+from freshviews.types.sqltype import NULL
+
+SLICE, TRIM, CODE, LENGTH, COMPARE, ONE_OF, LIKE = range(7)
+STEP_WORDS = 4
+SEGMENT_WORDS = 4
+TO_END = -1
+ANY = 0xFF
+
+_HIGH_BITS = -0x7F7F7F7F7F7F7F80
+
+
+@jit
+def is_text(text: int, size: int) -> bool:
+    """Whether bytes are valid UTF-8."""
+    at = 0
+    while at < size:
+        while at + 8 <= size and word_at(text + at) & _HIGH_BITS == 0:
+            at += 8
+        if at == size:
+            return True
+        first = load8(text, at)
+        if first < 0x80:
+            at += 1
+            continue
+        # Bounds of the second byte leave out surrogates, what is past U+10FFFF, and characters that need fewer bytes.
+        low, high = 0x80, 0xBF
+        if 0xC2 <= first <= 0xDF:
+            width = 2
+        elif 0xE0 <= first <= 0xEF:
+            width = 3
+            if first == 0xE0:
+                low = 0xA0
+            elif first == 0xED:
+                high = 0x9F
+        elif 0xF0 <= first <= 0xF4:
+            width = 4
+            if first == 0xF0:
+                low = 0x90
+            elif first == 0xF4:
+                high = 0x8F
+        else:
+            return False
+        if at + width > size or not low <= load8(text, at + 1) <= high:
+            return False
+        for i in range(at + 2, at + width):
+            if load8(text, i) & 0xC0 != 0x80:
+                return False
+        at += width
+    return True
+
+
+@inlined
+def _after(at: int) -> int:
+    """The address after the character at an address."""
+    first = load8(at, 0)
+    return at + (1 if first < 0x80 else 2 if first < 0xE0 else 3 if first < 0xF0 else 4)
+
+
+@jit
+def _forward(at: int, end: int, characters: int) -> int:
+    """The address after some characters, or the end."""
+    while characters > 0 and at < end:
+        at = _after(at)
+        characters -= 1
+    return at
+
+
+@jit
+def _back(begin: int, at: int, characters: int) -> tuple[int, int]:
+    """The address of the character that is so many characters before, or the beginning; how many are missing."""
+    while characters > 0 and at > begin:
+        at -= 1
+        while load8(at, 0) & 0xC0 == 0x80:
+            at -= 1
+        characters -= 1
+    return at, characters
+
+
+@jit
+def _slice(begin: int, end: int, position: int, length: int) -> tuple[int, int]:
+    """The addresses of a part and of what follows it."""
+    if position < 0:
+        start, missing = _back(begin, end, -position)
+        if length != TO_END:
+            length = max(length - missing, 0)
+    else:
+        start = _forward(begin, end, position - 1)
+    return start, end if length == TO_END else _forward(start, end, length)
+
+
+@jit
+def _matched(segment: int, size: int, at: int, end: int) -> int:
+    """The address after a segment that stands at an address; -1 where it does not."""
+    for i in range(size):
+        if at >= end:
+            return -1
+        byte = load8(segment, i)
+        if byte == ANY:
+            at = _after(at)
+        elif byte == load8(at, 0):
+            at += 1
+        else:
+            return -1
+    return at
+
+
+@jit
+def _found(segment: int, size: int, plain: bool, at: int, end: int) -> int:
+    """The address after the first place of a segment; -1 where there is none."""
+    if size == 0:
+        return at
+    first = load8(segment, 0)
+    if plain and size >= 4:
+        half = half_at(segment)
+        last = end - size
+        while at <= last:
+            if half_at(at) == half and same_text(at, segment, size):
+                return at + size
+            at += 1
+        return -1
+    while at < end:
+        if first == ANY or first == load8(at, 0):
+            after = _matched(segment, size, at, end)
+            if after >= 0:
+                return after
+        at = _after(at)
+    return -1
+
+
+@jit
+def _like(segments: int, count: int, at: int, end: int) -> bool:
+    """Whether a text has the segments of a pattern."""
+    if count == 1:
+        return _matched(load(segments, 0), load(segments, 1), at, end) == end
+    at = _matched(load(segments, 0), load(segments, 1), at, end)
+    if at < 0:
+        return False
+    tail = segments + 8 * SEGMENT_WORDS * (count - 1)
+    stop, missing = _back(at, end, load(tail, 2))
+    if missing > 0 or _matched(load(tail, 0), load(tail, 1), stop, end) != end:
+        return False
+    for i in range(1, count - 1):
+        segment = segments + 8 * SEGMENT_WORDS * i
+        at = _found(load(segment, 0), load(segment, 1), load(segment, 3) == 0, at, stop)
+        if at < 0:
+            return False
+    return True
+
+
+@jit
+def _order(one: int, size: int, other: int, other_size: int) -> int:
+    """1, 2 or 4: bytes are less than others, equal, or greater."""
+    for i in range(min(size, other_size)):
+        a = load8(one, i)
+        b = load8(other, i)
+        if a != b:
+            return 1 if a < b else 4
+    return 1 if size < other_size else 2 if size == other_size else 4
+
+
+@jit
+def _one_of(members: int, count: int, text: int, size: int) -> bool:
+    for i in range(count):
+        if load(members, 2 * i + 1) == size and same_text(load(members, 2 * i), text, size):
+            return True
+    return False
+
+
+@jit
+def function_of(function: int, text: int, size: int, slots: int) -> int:
+    """The result of a function for a text. ``slots``: the block of ``string_slots``, which CODE alone reads."""
+    begin = text
+    end = text + size
+    steps = load(function, 0)
+    for i in range(steps):
+        step = function + 8 * (1 + STEP_WORDS * i)
+        kind = load(step, 0)
+        a = load(step, 1)
+        b = load(step, 2)
+        if kind == SLICE:
+            begin, end = _slice(begin, end, a, b)
+        elif kind == TRIM:
+            while a & 1 and begin < end and load8(begin, 0) == b:
+                begin += 1
+            while a & 2 and begin < end and load8(end, -1) == b:
+                end -= 1
+        elif kind == CODE:
+            return code_of(slots, begin, end - begin)
+        elif kind == LENGTH:
+            characters = 0
+            while begin < end:
+                begin = _after(begin)
+                characters += 1
+            return characters
+        elif kind == COMPARE:
+            return 1 if _order(begin, end - begin, b, load(step, 3)) & a else 0
+        elif kind == ONE_OF:
+            return 1 if _one_of(a, b, begin, end - begin) else 0
+        else:
+            return 1 if _like(a, b, begin, end) else 0
+    return NULL
