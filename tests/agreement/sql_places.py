@@ -479,6 +479,8 @@ def _range_join(choose: Choices) -> str:
             f"q.p - o.p {choose.pick(_RANGES)} 1",
             f"(q.p - o.p > 2 OR o.p - q.p > 2) AND q.i {choose.pick(('=', '<>'))} o.i",
             f"q.i = o.i AND q.n {choose.pick(_RANGES)} o.n AND q.p {choose.pick(_RANGES)} o.p",
+            "q.i = o.i",
+            f"q.p {choose.pick(_RANGES)} o.p + o.n",
         )
     )
     source = f"FROM bids AS q {kind} {choose.pick(('asks', 'asks', 'bids'))} AS o ON {on}"
@@ -491,4 +493,7 @@ def _range_join(choose: Choices) -> str:
         return f"SELECT COUNT(*) AS c1, SUM(q.n) AS c2, SUM(q.p - o.p) AS c3, SUM(o.n) AS c4 {source}"
     if shape == "extremes":
         return f"SELECT q.i AS c1, MIN(o.p) AS c2, MAX(q.n) AS c3, COUNT(DISTINCT o.i) AS c4 {source} GROUP BY q.i"
-    return f"SELECT q.i AS c1, COUNT(*) AS c2, SUM(o.n) AS c3, SUM(q.p * o.n) AS c4 {source} GROUP BY q.i"
+    lift = choose.pick(("q.p * o.n", "q.p - o.p", "q.n * (o.p - q.p)"))
+    by = choose.pick(("q.i", "q.i", "q.i, o.i", "o.n"))
+    names = by.replace(",", " AS c0,")
+    return f"SELECT {names} AS c1, COUNT(*) AS c2, SUM(o.n) AS c3, SUM({lift}) AS c4 {source} GROUP BY {by}"

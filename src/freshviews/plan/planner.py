@@ -30,7 +30,8 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     """
     request = request_of(view, block, inputs)
     strategy, reason, note = _choice(request)
-    program = with_ranges(strategy.plan(request))
+    groups = block.query.free if block.kind == "groups" and block.results else ()
+    program = with_ranges(strategy.plan(request), groups, request.dependencies)
     # The strategies that a note names join ordinary atoms alone.
     if note is not None and not request.kinds:
         program = replace(program, bounds=(*program.bounds, *note(request.query)))

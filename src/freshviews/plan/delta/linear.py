@@ -29,6 +29,7 @@ from freshviews.program.statements import (
     Sum,
 )
 from freshviews.program.structure import variables_read, visit, with_bodies
+from freshviews.program.views import View
 
 
 class _NotLinear(Exception):
@@ -39,9 +40,27 @@ Factor = tuple[str, Expr | None]
 """A component of the row, and what it is multiplied by, over variables of the row; None for 1."""
 
 
+def kept_by(body: Body, opened: frozenset[str]) -> frozenset[str]:
+    """The variables of a row that the body of its loop reads otherwise than in lifts that are taken apart: they stay
+    the key of a group."""
+    kept: frozenset[str] = frozenset()
+    while True:
+        summed = opened - kept
+        found: set[str] = set()
+        for statement in visit(body):
+            if not isinstance(statement, Let):
+                found.update(summed.intersection(variables_read(statement)))
+            elif products_of(statement.expr, summed) is None:
+                found.update(summed.intersection(columns_of(statement.expr)))
+        if not found:
+            return kept
+        kept |= found
+
+
 class Linear:
-    """The body of a loop over the sum of its rows. ``within``: variables that the body binds. ``used``: what is summed,
-    in order; ``products``: the lifts that are taken apart, by variable."""
+    """The body of a loop over the sum of its rows. ``opened``: the variables of a row that a sum has no more;
+    ``within``: variables that the body binds. ``used``: what is summed, in order; ``products``: the lifts that are
+    taken apart, by variable."""
 
     def __init__(self, alias: str, total: str, opened: frozenset[str], within: frozenset[str]) -> None:
         self.within = within
@@ -143,8 +162,11 @@ class Linear:
                 if any(isinstance(f, Value) and f.name in self.products for f in factors):
                     raise _NotLinear
 
-    def named(self, body: Body, names: Mapping[Factor, str], fresh: Callable[[str], str]) -> Body:
-        """The body with the components of the sum, and with a product in the place of each lift that is taken apart."""
+    def named(
+        self, body: Body, names: Mapping[Factor, str], fresh: Callable[[str], str], view: Callable[[str], View]
+    ) -> Body:
+        """The body with the components of the sum, and with a sum of products in the place of each lift that is taken
+        apart. ``names`` are those of what is summed, ``view`` the views of the program by name."""
         lets: dict[Expr, str] = {}
 
         def monomials(monomial: Monomial) -> list[Monomial]:
@@ -176,11 +198,16 @@ class Linear:
             if not isinstance(statement, Into | Add | Emit):
                 return (statement,)
             parts = [[p] if p == ZERO else monomials(p) for p in statement.payload]
-            found: list[Statement] = []
-            for i in range(max(map(len, parts), default=1)):
-                payload = tuple(part[i] if i < len(part) else ZERO for part in parts)
-                found.append(replace(statement, payload=payload))
-            return tuple(found)
+            several = range(max(map(len, parts), default=1))
+            payloads = [tuple(part[i] if i < len(part) else ZERO for part in parts) for i in several]
+            if not isinstance(statement, Add) or len(payloads) == 1:
+                return tuple(replace(statement, payload=payload) for payload in payloads)
+            # The row is looked up once.
+            alias, target = fresh(f"{statement.view.lower()}_sum"), view(statement.view)
+            whole = tuple(Monomial((ComponentOf(alias, name),)) for name in statement.components)
+            components = tuple(map(target.component, statement.components))
+            into = tuple(Into(alias, payload) for payload in payloads)
+            return (Sum(alias, components, into, (replace(statement, payload=whole),)),)
 
         made = transform(body, change)
         return (*(Let(name, expr) for expr, name in lets.items()), *made)

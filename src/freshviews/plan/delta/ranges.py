@@ -3,41 +3,54 @@
 A delta of a join with ``<``, ``<=``, ``>``, ``>=`` or BETWEEN loops over all rows of a group and tests each::
 
     for t, v, s in S[g]:                      u = sum:
-        if t <= x:                                u += S_t[g, t <= x]
+        if t <= x:                                u += S_by_t[g, t <= x]
             Q[g] += m * s.sum_v               if u:
                                                   Q[g] += m * u.sum_v
 
-The *range view* ``S_t(g, t)`` has the sums of S by the group and the bounded variable, ordered by it; statements that
-add to S add to it, too. It has subtree sums (``kernel.ordered.sums``), so the sum of a range takes O(log N). Where the
-body needs other variables of the row, as one that adds to a result of its own for each, the range view has all columns
-of S, and the loop visits the rows of the range, in order. This pass works on programs, so it serves every strategy
-that loops. A view that is read no more is dropped.
+The *range view* ``S_by_t(g, t)`` has the sums of S by the group and the bounded variable, ordered by it, with sums of
+subtrees (``kernel.ordered.sums``), so the sum of a range takes O(log N). A loop is replaced in the first way that fits:
 
-The body must add the payload of the row linearly, each addition with one factor of it. A lift over variables of both
-sides is taken apart into products (``products``), whose factors on the side of the row are summed in the range view.
-Such a lift is taken apart where no condition bounds the rows, too: the sums by group are then looked up.
+1. by one sum, as above, where the body adds the row's payload linearly, each addition with one factor of it, and reads
+   no variable of the row;
+2. by a sum for each group, where the body reads some variables of the row: here b, by which the result is grouped. An
+   update takes time in the number of groups, and of the range view of each::
+
+       for t, b, s in S[g]:                      for b, _ in S_groups[g]:
+           if t <= x:                                u = sum:
+               Q[b] += m * s                             u += S_by_b_t[g, b, t <= x]
+                                                     if u:
+                                                         Q[b] += m * u
+
+3. by a loop over the rows of the range, in order. The range view has all columns of S then.
+
+A lift over variables of both sides is taken apart into products (``products``), whose factors on the side of the row
+are summed in the range view. Where no condition bounds the rows, such a lift is taken apart, too: the sums are those of
+a group, and looked up; or those of all groups, in a loop over them.
 
 Integer arithmetic in a condition or a lift is checked. The range view has the values for which it cannot fail
 (``bounds``). The *wide view* ``S_wide(g)`` counts rows with a greater value. Where the group has such a row, or the
 update has such a value, the loop runs as before, with its errors.
+
+This pass works on programs, so it serves every strategy that loops. ``range_views`` says what is stored. A view that is
+read no more is dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import count
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of, substitute
 from freshviews.expr.ops import may_fail
-from freshviews.plan.delta.bounds import Ranges, beyond, conjuncts, ranges_of, shift_of
-from freshviews.plan.delta.linear import Linear
+from freshviews.plan.delta.bounds import Ranges, Side, beyond, conjuncts, ranges_of, shift_of
+from freshviews.plan.delta.linear import Linear, kept_by
 from freshviews.plan.delta.products import Products
+from freshviews.plan.delta.range_views import Grouping, Places, RangeView, RangeViews, renamed, unused
 from freshviews.plan.delta.visits import bounds_of, opened_by, peeled, visited
 from freshviews.plan.naming import names_in
-from freshviews.program.payload import COUNT, ZERO, Component, ComponentOf, Value
+from freshviews.program.payload import COUNT, Component, ComponentOf, Value
 from freshviews.program.program import Program
-from freshviews.program.rewrite import rename, transform
+from freshviews.program.rewrite import transform
 from freshviews.program.statements import (
     Add,
     Body,
@@ -59,65 +72,65 @@ from freshviews.program.statements import (
 from freshviews.program.structure import uses, visit, with_bodies
 from freshviews.program.upkeep import ByTriggers
 from freshviews.program.views import Order, View
+from freshviews.query.dependencies import FD, closure
 from freshviews.types import BIGINT, BOOLEAN
 
-_COUNTED = (Component(COUNT, "integer"),)
 
+def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iterable[FD] = ()) -> Program:
+    """The program with range sums, and loops over groups or ranges, in the place of loops over whole slices.
 
-def with_ranges(program: Program) -> Program:
-    """The program with range sums, and loops over ranges, in the place of loops over whole slices."""
+    ``groups``: the variables of GROUP BY, of which there are fewer values than rows; ``dependencies`` between
+    variables, from declared keys. They decide between groups and rows alone, never what is right.
+    """
     if program.balancing is not None or not isinstance(program.upkeep, ByTriggers):
         return program
-    made = _Pass(program)
+    made = _Pass(program, frozenset(groups), tuple(dependencies))
     triggers = tuple(replace(t, body=made.body(t.body)) for t in program.triggers)
     if not made.stores:
         notes = visited(program.triggers, frozenset())
         return replace(program, bounds=(*program.bounds, *notes)) if notes else program
-    triggers = tuple(replace(t, body=transform(t.body, made.kept_up)) for t in triggers)
-    views = [view for one in program.views for view in (*made.views_of(one.name), one)]
+    triggers = tuple(replace(t, body=transform(t.body, made.with_additions)) for t in triggers)
+    views = [view for one in program.views for view in (*made.range_views_of(one.name), one)]
     found = _pruned(replace(program, views=tuple(views), triggers=triggers), frozenset(made.stores))
     wide = frozenset(name for store in made.stores.values() for name in store.wide.values())
-    return replace(found, bounds=bounds_of(found, program.bounds, wide))
-
-
-@dataclass
-class _Store:
-    """The range views of a view, by the positions of their keys and how many of them are not ordered; and the names of
-    its wide views, by the positions of their keys and the condition."""
-
-    view: View
-    ranges: dict[tuple[tuple[int, ...], int], _RangeView] = field(default_factory=dict)
-    wide: dict[tuple[tuple[int, ...], Expr], str] = field(default_factory=dict)
-
-
-@dataclass
-class _RangeView:
-    """A range view: its name, how many columns of its key are not ordered, the order of the next one if there is one;
-    whether ranges of it are summed; the components, each with the one of the store that it sums, and what that is
-    multiplied by."""
-
-    name: str
-    prefix: int
-    order: Order | None
-    summed: bool
-    components: dict[tuple[str, Expr | None], str] = field(default_factory=dict)
+    return replace(found, bounds=bounds_of(found, program.bounds, wide, made.looped))
 
 
 @dataclass(frozen=True)
-class _Split:
-    """A loop taken apart: its conditions over terms outside, the ranges if any, and the statements below."""
+class _Slice:
+    """The rows that a loop visits: the variables that it opens, the terms of the conditions that its body begins with,
+    and the rest of the body."""
 
-    outside: tuple[Expr, ...]
-    ranges: Ranges | None
+    loop: Loop
+    opened: frozenset[str]
+    terms: tuple[Expr, ...]
     body: Body
+
+    def names(self, places: Places) -> tuple[str, ...]:
+        """The variables at positions of the key."""
+        return tuple(self.loop.key[i] for i in places)
+
+    def places(self, variables: Iterable[str]) -> Places:
+        """The positions of opened variables, in the order of the key."""
+        return tuple(sorted(map(self.loop.key.index, variables)))
+
+    def bounded(self, ranges: Ranges | None) -> Places:
+        """The position of the variable that ranges bound."""
+        return () if ranges is None else self.places((ranges.variable.name,))
+
+
+_Split = tuple[tuple[Expr, ...], Ranges | None]
+"""Conditions that do not read the rows to be summed, and the ranges that bound these rows, if any do."""
 
 
 class _Pass:
-    """Rewrites the statements of one program. ``stores``: by view, what is kept for its ranges."""
+    """Rewrites the statements of one program. ``stores``: by view, what is stored for its ranges."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, groups: frozenset[str], dependencies: tuple[FD, ...]) -> None:
         self.program = program
-        self.stores: dict[str, _Store] = {}
+        self.groups = groups
+        self.dependencies = dependencies
+        self.stores: dict[str, RangeViews] = {}
         # What runs beside the triggers, as when changes begin to be wanted, adds to no range view.
         beside = (s for body in program.result.bodies for s in visit(body))
         self.fixed = frozenset(view for s in beside for view in uses(s).changes)
@@ -125,36 +138,55 @@ class _Pass:
         self.taken.update(v for view in program.views for v in view.key)
 
     def fresh(self, wish: str) -> str:
-        name = next(one for n in count(1) if (one := wish if n == 1 else f"{wish}_{n}") not in self.taken)
+        name = unused(wish, self.taken)
         self.taken.add(name)
         return name
 
-    def conditions(self, loop: Loop) -> tuple[list[Expr], Body]:
-        """The terms of the conditions that begin the body of a loop, and the rest of the body.
+    def body(self, body: Body) -> Body:
+        """The body with its loops replaced, from the inside out. The loops of a Smaller stay: the shorter one is
+        chosen, and each looks the other up."""
+        result: list[Statement] = []
+        for one in body:
+            if isinstance(one, Smaller):
+                left, right = (replace(side, body=self.body(side.body)) for side in (one.left, one.right))
+                result.append(Smaller(left, right))
+            else:
+                result.extend(self._statement(with_bodies(one, self.body)))
+        return tuple(result)
 
-        Variables of the row that are one column of a relation and a constant, as the ends of ``BETWEEN t - 5 AND t +
-        5``, are written as one of them and constants.
-        """
+    def _statement(self, statement: Statement) -> Body:
+        if not isinstance(statement, Loop) or not self._takes(statement):
+            return (statement,)
+        rows = self._slice(statement)
+        return self._by_sums(rows) or self._by_rows(rows) or (statement,)
+
+    def _takes(self, loop: Loop) -> bool:
+        """True if the view of a loop can have range views: it only grows by plain additions."""
+        view = self.program.view(loop.view)
+        plain = not (view.journal or view.subsets or view.tally or view.ordered or view.name in self.fixed)
+        return plain and not loop.optional and not loop.among and any(c.name == COUNT for c in view.components)
+
+    def _slice(self, loop: Loop) -> _Slice:
         conditions, body = peeled(loop.body)
         terms = [one for condition in conditions for one in conjuncts(condition)]
-        if not terms:
-            return [], body
+        same = self._shifted(loop, terms) if terms else {}
+        return _Slice(loop, frozenset(opened_by(loop)), tuple(substitute(one, same) for one in terms), body)
+
+    def _shifted(self, loop: Loop, terms: Iterable[Expr]) -> dict[str, Expr]:
+        """The variables of the row that are one column of a relation and a constant, as the ends of ``BETWEEN t - 5 AND
+        t + 5``: all but the first as the first one and a constant."""
+        types = {c.name: c for one in terms for c in _columns(one)}
         first: dict[Expr, tuple[Column, int]] = {}
         same: dict[str, Expr] = {}
-        types = {c.name: c for one in terms for c in _columns(one)}
         for name, (base, constant) in self._shifts(loop).items():
             if name not in types:
                 continue
-            if base not in first:
-                first[base] = types[name], constant
+            variable, other = first.setdefault(base, (types[name], constant))
+            if variable.name == name:
                 continue
-            variable, other = first[base]
-            if constant != other:
-                op, by = ("add_int" if constant > other else "sub_int"), Literal(abs(constant - other), BIGINT)
-                same[name] = Call(op, (variable, by), BIGINT)
-            else:
-                same[name] = variable
-        return [substitute(one, same) for one in terms], body
+            op, by = ("add_int" if constant > other else "sub_int"), Literal(abs(constant - other), BIGINT)
+            same[name] = variable if constant == other else Call(op, (variable, by), BIGINT)
+        return same
 
     def _shifts(self, loop: Loop) -> dict[str, tuple[Expr, int]]:
         """The variables that a loop binds to a column of a relation and a constant."""
@@ -175,225 +207,198 @@ class _Pass:
                 found[variable] = shift
         return found
 
-    def body(self, body: Body) -> Body:
-        """The body with range sums, and loops over ranges, from the inside out. The loops of a Smaller stay: the
-        shorter one is chosen, and each looks the other up."""
-        result: list[Statement] = []
-        for one in body:
-            if isinstance(one, Smaller):
-                left, right = (replace(side, body=self.body(side.body)) for side in (one.left, one.right))
-                result.append(Smaller(left, right))
-            else:
-                result.extend(self.statement(with_bodies(one, self.body)))
-        return tuple(result)
+    # A sum, or one for each group
 
-    def statement(self, statement: Statement) -> Body:
-        """The statement, or what it becomes."""
-        if not isinstance(statement, Loop) or not self._takes(statement):
-            return (statement,)
-        return self._summed(statement) or self._visited(statement) or (statement,)
-
-    def _takes(self, loop: Loop) -> bool:
-        """True if the view of a loop can have range views: it only grows by plain additions."""
-        view = self.program.view(loop.view)
-        plain = not (view.journal or view.subsets or view.tally or view.ordered or view.name in self.fixed)
-        return plain and not loop.optional and not loop.among and any(c.name == COUNT for c in view.components)
-
-    # Sums
-
-    def _summed(self, loop: Loop) -> Body | None:
-        """The loop as the sum of a range, and then what its body does with a row."""
-        opened = frozenset(opened_by(loop))
-        split = _split(*self.conditions(loop), opened)
-        if split is None or not (split.ranges or any(isinstance(s, Let) for s in split.body)):
+    def _by_sums(self, rows: _Slice) -> Body | None:
+        """The sum of the rows, or of each group of them, and what the body does with a row."""
+        kept = kept_by(rows.body, rows.opened)
+        split = _split(rows.terms, rows.opened - kept)
+        if split is None or (kept and not self._pays(rows, kept, split)):
             return None
-        total = self.fresh(f"{loop.alias}_sum")
-        within = frozenset(v for s in visit(split.body) for v in (*uses(s).binds, *uses(s).defines))
-        linear = Linear(loop.alias, total, opened, within)
-        body = linear.body(split.body)
-        if body is None or not linear.used or not (split.ranges or linear.products):
+        conditions, ranges = split
+        loop, total = rows.loop, self.fresh(f"{rows.loop.alias}_sum")
+        within = frozenset(v for s in visit(rows.body) for v in (*uses(s).binds, *uses(s).defines))
+        linear = Linear(loop.alias, total, rows.opened - kept, within)
+        body = linear.body(rows.body)
+        if body is None or not linear.used or not (ranges or linear.products):
             return None
-        places = loop.bound
-        if split.ranges is not None:
-            places = (*loop.bound, loop.key.index(split.ranges.variable.name))
-        lifts = tuple(linear.products.values())
-        view = self._range_view(loop, places, split.ranges, summed=True)
-        components = []
-        for factor in linear.used:
-            components.append(self._component(loop, view, factor))
-        body = linear.named(body, dict(zip(linear.used, (c.name for c in components), strict=True)), self.fresh)
-        made: Body = (Lookup(view.name, tuple(loop.key[i] for i in loop.bound), total, body),)
-        if split.ranges is not None:
-            lets, rows = self._bounds(split.ranges, loop, view)
-            sums = tuple(RangeSum(total, place, times) for place, times in rows)
-            made = (*lets, Sum(total, tuple(components), sums, body))
-        for condition in reversed(split.outside):
-            made = (If(condition, made),)
-        return self._checked(loop, opened, split.ranges, lifts, made)
+        limited: list[Ranges | Products] = [*([] if ranges is None else [ranges]), *linear.products.values()]
+        if any(_is_mixed(term, rows.opened) for one in limited for term in one.checked):
+            return None
+        view = self._range_view(rows, Grouping(loop.bound, rows.places(kept), rows.bounded(ranges)), ranges)
+        components = tuple(self._component(rows, view, *factor) for factor in linear.used)
+        names = dict(zip(linear.used, (c.name for c in components), strict=True))
+        body = linear.named(body, names, self.fresh, self.program.view)
+        if ranges is not None:
+            view.summed = True
+            lets, parts = self._parts(ranges, rows.names((*loop.bound, *view.grouping.kept)), view)
+            body = (*lets, Sum(total, components, tuple(RangeSum(total, part, n) for part, n in parts), body))
+        body = _under((one for one in conditions if not kept.isdisjoint(columns_of(one))), body)
+        if kept:
+            body = (self._group_loop(rows, view, total, body),)
+        elif ranges is None:
+            body = (Lookup(view.name, rows.names(loop.bound), total, body),)
+        body = _under((one for one in conditions if kept.isdisjoint(columns_of(one))), body)
+        return self._within_limits(rows, limited, body)
 
-    def _range_view(self, loop: Loop, places: tuple[int, ...], ranges: Ranges | None, summed: bool) -> _RangeView:
-        store = self.stores.setdefault(loop.view, _Store(self.program.view(loop.view)))
-        prefix = len(loop.bound)
-        if (places, prefix) not in store.ranges:
-            name = self.fresh(f"{loop.view}_sums" if ranges is None else f"{loop.view}_by_{loop.key[places[prefix]]}")
-            order = None if ranges is None else Order(ranges.variable.type)
-            store.ranges[places, prefix] = _RangeView(name, prefix, order, summed and ranges is not None)
-        found = store.ranges[places, prefix]
-        found.summed |= summed
-        return found
+    def _pays(self, rows: _Slice, kept: frozenset[str], split: _Split) -> bool:
+        """True if there may be fewer groups by ``kept`` than rows that a loop visits."""
+        conditions, ranges = split
+        known = closure((*rows.names(rows.loop.bound), *kept), self.dependencies)
+        if kept == rows.opened or known.issuperset(rows.opened):
+            return False
+        if ranges is not None:
+            return kept <= self.groups
+        return all(kept.isdisjoint(columns_of(one)) for one in conditions)
 
-    def _component(self, loop: Loop, view: _RangeView, factor: tuple[str, Expr | None]) -> Component:
-        """The component of a range view that sums one of the store, times a factor over the variables of the row."""
-        store = self.stores[loop.view].view
-        name, expr = factor
-        expr = None if expr is None else _renamed(expr, dict(zip(loop.key, store.key, strict=True)))
-        if (name, expr) not in view.components:
-            view.components[name, expr] = _component_name(name, expr, view.components.values())
-        return Component(view.components[name, expr], store.component(name).ring)
+    def _group_loop(self, rows: _Slice, view: RangeView, total: str, body: Body) -> Loop:
+        """The loop over the groups of a range view: over its rows, if they are sums, or over the view that has its
+        groups."""
+        view.looped = True
+        name, alias = view.name, total
+        if view.order is not None:
+            view.groups = view.groups or self.fresh(f"{rows.loop.view}_groups")
+            name, alias = view.groups, self.fresh(f"{rows.loop.alias}_group")
+        grouping = view.grouping
+        return Loop(name, rows.names((*grouping.given, *grouping.kept)), grouping.by_given, alias, body)
 
-    def _bounds(
-        self, ranges: Ranges, loop: Loop, view: _RangeView
+    def _range_view(self, rows: _Slice, grouping: Grouping, ranges: Ranges | None) -> RangeView:
+        loop = rows.loop
+        store = self.stores.setdefault(loop.view, RangeViews(self.program.view(loop.view)))
+        if grouping not in store.ranges:
+            by = rows.names((*grouping.kept, *grouping.order[:1]))
+            name = self.fresh("_".join([loop.view, "by", *by]) if by else f"{loop.view}_sums")
+            store.ranges[grouping] = RangeView(name, grouping, None if ranges is None else Order(ranges.variable.type))
+        return store.ranges[grouping]
+
+    def _component(self, rows: _Slice, view: RangeView, name: str, factor: Expr | None) -> Component:
+        """The component of a range view that sums one of the view, times a factor over variables of the row."""
+        return self.stores[rows.loop.view].component(view, name, None if factor is None else self._stored(rows, factor))
+
+    def _stored(self, rows: _Slice, expr: Expr) -> Expr:
+        """An expression over the row, over the key of the view."""
+        return renamed(expr, dict(zip(rows.loop.key, self.program.view(rows.loop.view).key, strict=True)))
+
+    def _parts(
+        self, ranges: Ranges, prefix: tuple[str, ...], view: RangeView
     ) -> tuple[tuple[Let, ...], list[tuple[Range, int]]]:
-        """What computes the bounds, and the ranges."""
+        """What computes the bounds, and the ranges, each with how often its rows count."""
         lets: dict[Expr, Let] = {}
-        prefix = tuple(loop.key[i] for i in loop.bound)
 
-        def bound(side: str, expr: Expr, strict: bool) -> Bound:
-            if isinstance(expr, Column):
-                return Bound(expr.name, strict)
-            if expr not in lets:
-                lets[expr] = Let(self.fresh(side), expr)
-            return Bound(lets[expr].variable, strict)
+        def bound(name: str, side: Side | None) -> Bound | None:
+            if side is None:
+                return None
+            if isinstance(side.expr, Column):
+                return Bound(side.expr.name, side.strict)
+            if side.expr not in lets:
+                lets[side.expr] = Let(self.fresh(name), side.expr)
+            return Bound(lets[side.expr].variable, side.strict)
 
-        rows = []
-        for interval, times in ranges.parts:
-            low, high = (
-                None if one is None else bound(side, one.expr, one.strict)
-                for side, one in (("low", interval.low), ("high", interval.high))
-            )
-            rows.append((Range(view.name, prefix, low, high), times))
-        return tuple(lets.values()), rows
+        parts = [
+            (Range(view.name, prefix, bound("low", one.low), bound("high", one.high)), n) for one, n in ranges.parts
+        ]
+        return tuple(lets.values()), parts
 
-    # Loops
+    # A loop over the rows of a range
 
-    def _visited(self, loop: Loop) -> Body | None:
+    def _by_rows(self, rows: _Slice) -> Body | None:
         """The loop over the rows of a range alone."""
-        opened = frozenset(opened_by(loop))
-        terms, inner = self.conditions(loop)
+        loop = rows.loop
         ranges: Ranges | None = None
-        left: list[Expr] = []
-        for one in terms:
-            found = ranges_of(one, opened)
+        others: list[Expr] = []
+        for one in rows.terms:
+            found = ranges_of(one, rows.opened)
             both = found if ranges is None or found is None else _both(ranges, found)
             if both is None or len(both.parts) != 1:
-                left.append(one)
+                others.append(one)
             else:
                 ranges = both
         if ranges is None:
             return None
-        for one in reversed(left):
-            inner = (If(one, inner),)
-        first = loop.key.index(ranges.variable.name)
-        places = (*loop.bound, first, *(i for i in range(len(loop.key)) if i not in (*loop.bound, first)))
-        view = self._range_view(loop, places, ranges, summed=False)
-        for component in self.program.view(loop.view).components:
-            self._component(loop, view, (component.name, None))
-        lets, ((rows, _),) = self._bounds(ranges, loop, view)
-        key = tuple(loop.key[i] for i in places[len(loop.bound) :])
-        names = {c.name: view.components[c.name, None] for c in self.program.view(loop.view).components}
-        body = _with_components(inner, loop.alias, names)
-        return self._checked(loop, opened, ranges, (), (*lets, RangeLoop(rows, key, loop.alias, body)))
+        (first,) = rows.bounded(ranges)
+        rest = (i for i in range(len(loop.key)) if i not in (*loop.bound, first))
+        view = self._range_view(rows, Grouping(loop.bound, (), (first, *rest)), ranges)
+        components = {
+            c.name: self._component(rows, view, c.name, None) for c in self.program.view(loop.view).components
+        }
+        lets, ((part, _),) = self._parts(ranges, rows.names(loop.bound), view)
+        body = _with_components(_under(others, rows.body), loop.alias, {old: c.name for old, c in components.items()})
+        made: Body = (*lets, RangeLoop(part, rows.names(view.grouping.order), loop.alias, body))
+        return self._within_limits(rows, [ranges], made)
 
     # Values beyond the limits
 
-    def _checked(
-        self, loop: Loop, opened: frozenset[str], ranges: Ranges | None, lifts: tuple[Products, ...], made: Body
-    ) -> Body:
+    def _within_limits(self, rows: _Slice, limited: Iterable[Ranges | Products], made: Body) -> Body:
         """The statements, and the loop as it was where a value is beyond a limit."""
-        store = self.stores[loop.view]
-        rows, others = [], []
-        tests: list[Ranges | Products] = [*([] if ranges is None else [ranges]), *lifts]
-        for one in tests:
-            of_rows = [term for term in one.checked if opened.intersection(columns_of(term))]
-            rows.append(beyond(of_rows, one.limit))
-            others.append(beyond((term for term in one.checked if term not in of_rows), one.limit))
-        wide = _any(rows)
+        loop, store = rows.loop, self.stores[rows.loop.view]
+        of_rows, others = [], []
+        for one in limited:
+            own = [term for term in one.checked if rows.opened.intersection(columns_of(term))]
+            of_rows.append(beyond(own, one.limit))
+            others.append(beyond((term for term in one.checked if term not in own), one.limit))
+        wide = _any(of_rows)
         if wide is not None:
-            prefix = tuple(loop.key[i] for i in loop.bound)
-            condition = _renamed(wide, dict(zip(loop.key, store.view.key, strict=True)))
-            name = store.wide.setdefault((loop.bound, condition), "") or self.fresh(f"{loop.view}_wide")
-            store.wide[loop.bound, condition] = name
-            made = (Lookup(name, prefix, self.fresh(f"{name.lower()}_row"), (loop,), made),)
+            place = loop.bound, self._stored(rows, wide)
+            if place not in store.wide:
+                store.wide[place] = self.fresh(f"{loop.view}_wide")
+            name = store.wide[place]
+            made = (Lookup(name, rows.names(loop.bound), self.fresh(f"{name.lower()}_row"), (loop,), made),)
         beyond_here = _any(others)
         if beyond_here is not None:
-            test = self.fresh("wide")
-            column = Column(test, BOOLEAN, False)
-            otherwise = If(Call("not", (column,), BOOLEAN, False), made)
-            made = (Let(test, beyond_here), If(column, (loop,)), otherwise)
+            test = Column(self.fresh("wide"), BOOLEAN, False)
+            otherwise = If(Call("not", (test,), BOOLEAN, False), made)
+            made = (Let(test.name, beyond_here), If(test, (loop,)), otherwise)
         return made
 
-    # Upkeep
-
-    def views_of(self, name: str) -> Iterator[View]:
-        """The range views and wide views of a view."""
-        if name not in self.stores:
-            return
-        store = self.stores[name]
-        for (places, _), one in store.ranges.items():
-            key = tuple(store.view.key[i] for i in places)
-            rings = [store.view.component(old).ring for old, _ in one.components]
-            components = tuple(map(Component, one.components.values(), rings))
-            if one.order is None:
-                yield View(one.name, key, components, definition=f"sums of {name}")
-                continue
-            orders = (one.order, *(Order(BIGINT) for _ in places[one.prefix + 1 :]))
-            sums = tuple(c.name for c in components) if one.summed else ()
-            what = f"{name}, in the order of {key[one.prefix]}"
-            yield View(one.name, key, components, ordered=orders, sums=sums, definition=what)
-        for (bound, condition), wide in store.wide.items():
-            key = tuple(store.view.key[i] for i in bound)
-            yield View(wide, key, _COUNTED, definition=f"{name} where {condition}")
-
-    def kept_up(self, statement: Statement) -> Body:
-        """An addition to a view, and before it those to its range views."""
+    def with_additions(self, statement: Statement) -> Body:
+        """A statement, and before it what it adds to range views if it is an addition."""
         if not isinstance(statement, Add) or statement.view not in self.stores:
             return (statement,)
-        store = self.stores[statement.view]
-        given = dict(zip(statement.components, statement.payload, strict=True))
-        names = dict(zip(store.view.key, statement.key, strict=True))
-        found: list[Statement] = []
-        lets: dict[Expr, str] = {}
-        for (places, _), one in store.ranges.items():
-            payload = []
-            for component, expr in one.components:
-                monomial = given.get(component, ZERO)
-                if expr is not None and monomial != ZERO:
-                    factor = _renamed(expr, names)
-                    if factor not in lets:
-                        lets[factor] = self.fresh("term")
-                        found.append(Let(lets[factor], factor))
-                    monomial = replace(monomial, factors=(*monomial.factors, Value(lets[factor])))
-                payload.append(monomial)
-            key = tuple(statement.key[i] for i in places)
-            found.append(Add(one.name, key, tuple(one.components.values()), tuple(payload)))
-        for (bound, condition), wide in store.wide.items():
-            add = Add(wide, tuple(statement.key[i] for i in bound), (COUNT,), (given.get(COUNT, ZERO),))
-            found.append(If(_renamed(condition, names), (add,)))
-        return (*found, statement)
+        return (*self.stores[statement.view].additions(statement, self.fresh), statement)
+
+    def range_views_of(self, name: str) -> Iterator[View]:
+        return self.stores[name].declared() if name in self.stores else iter(())
+
+    @property
+    def looped(self) -> frozenset[str]:
+        """The views that loops over groups visit."""
+        made = (one for store in self.stores.values() for one in store.ranges.values())
+        return frozenset(one.groups or one.name for one in made if one.looped)
 
 
-def _component_name(name: str, expr: Expr | None, taken: Collection[str]) -> str:
-    """The name of a component of a range view: that of the store's, or ``sum_x``."""
-    if expr is not None:
-        name = "_".join(["sum", *columns_of(expr)])
-    return next(one for n in count(1) if (one := name if n == 1 else f"{name}_{n}") not in taken)
+def _split(terms: Iterable[Expr], opened: frozenset[str]) -> _Split | None:
+    """The terms of the conditions that do not read the opened variables, and the ranges that the others are; None if
+    one of them is no range of one variable."""
+    others: list[Expr] = []
+    ranges: Ranges | None = None
+    for one in terms:
+        if opened.isdisjoint(columns_of(one)):
+            if may_fail(one):
+                return None
+            others.append(one)
+            continue
+        found = ranges_of(one, opened)
+        ranges = found if found is None or ranges is None else _both(ranges, found)
+        if ranges is None:
+            return None
+    return tuple(others), ranges
 
 
-def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
-    """An expression over other variables."""
-    (found,) = rename((Let("", expr),), names, {})
-    assert isinstance(found, Let)
-    return found.expr
+def _both(one: Ranges, other: Ranges) -> Ranges | None:
+    return one.with_(other) if one.variable.name == other.variable.name else None
+
+
+def _is_mixed(term: Expr, opened: frozenset[str]) -> bool:
+    """True if a term reads variables of the row and others."""
+    names = columns_of(term)
+    return not opened.isdisjoint(names) and not opened.issuperset(names)
+
+
+def _under(conditions: Iterable[Expr], body: Body) -> Body:
+    """The body under conditions, the first one outermost."""
+    for one in reversed(tuple(conditions)):
+        body = (If(one, body),)
+    return body
 
 
 def _columns(expr: Expr) -> Iterator[Column]:
@@ -411,29 +416,6 @@ def _any(conditions: Iterable[Expr | None]) -> Expr | None:
         if one is not None:
             found = one if found is None else Call("or", (found, one), BOOLEAN, False)
     return found
-
-
-def _both(one: Ranges, other: Ranges) -> Ranges | None:
-    return one.with_(other) if one.variable.name == other.variable.name else None
-
-
-def _split(terms: Iterable[Expr], body: Body, opened: frozenset[str]) -> _Split | None:
-    """A loop taken apart; None if a term of its conditions is no range of one variable."""
-    outside: list[Expr] = []
-    ranges: Ranges | None = None
-    for one in terms:
-        if opened.isdisjoint(columns_of(one)):
-            if may_fail(one):
-                return None
-            outside.append(one)
-            continue
-        found = ranges_of(one, opened)
-        if found is None:
-            return None
-        ranges = found if ranges is None else _both(ranges, found)
-        if ranges is None:
-            return None
-    return _Split(tuple(outside), ranges, body)
 
 
 def _with_components(body: Body, alias: str, names: Mapping[str, str]) -> Body:

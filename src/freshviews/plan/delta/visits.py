@@ -30,15 +30,21 @@ def opened_by(loop: Loop) -> tuple[str, ...]:
 
 
 def bounds_of(
-    program: Program, bounds: tuple[tuple[str, str], ...], wide: frozenset[str]
+    program: Program, bounds: tuple[tuple[str, str], ...], wide: frozenset[str], groups: frozenset[str]
 ) -> tuple[tuple[str, str], ...]:
-    """The bounds with range sums, for values within the limits. ``wide``: the wide views."""
+    """The bounds with range sums, for values within the limits. ``wide``: the wide views, ``groups``: those of which
+    loops visit groups."""
     usual = [s for trigger in program.triggers for s in _usual(trigger.body, wide)]
-    update = "O(log N)" if any(isinstance(s, RangeSum) for s in usual) else "O(1)"
-    if any(isinstance(s, Loop | Smaller) for s in usual):
-        update = dict(bounds)["update"] + "; O(log N) for the sum of a range"
+    ranged = any(isinstance(s, RangeSum) for s in usual)
+    update = "O(log N)" if ranged else "O(1)"
+    visited_groups = dict.fromkeys(s.view for s in usual if isinstance(s, Loop) and s.view in groups)
+    if any(isinstance(s, Smaller) or (isinstance(s, Loop) and s.view not in groups) for s in usual):
+        update = dict(bounds)["update"] + ("; O(log N) for the sum of a range" if ranged else "")
     elif any(isinstance(s, RangeLoop) for s in usual):
         update = "O(N): O(log N) for each row whose range has the value that comes or goes, and for no other row"
+    elif visited_groups:
+        each = "a range sum" if ranged else "an addition"
+        update = f"{'O(G log N)' if ranged else 'O(G)'}: {each} for each of the G rows of {', '.join(visited_groups)}"
     found = tuple((name, update if name == "update" else text) for name, text in bounds)
     if wide:
         found = (*found, ("beyond", _BEYOND))

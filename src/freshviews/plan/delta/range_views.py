@@ -1,0 +1,171 @@
+"""What is stored for sums and loops over ranges of the rows of a view, and what keeps it up.
+
+Of ``S(g, t, v) -> count``, read by g, with results by v, for the sums of x by ``t <= low``::
+
+    S_by_t(g, v, t) -> count  ordered by t  summed by count        a range view
+    S_groups(g, v) -> count  by [g]                                the groups that a range view has rows of
+    S_wide(g) -> count                                             how many rows have a value beyond a limit
+
+    S_by_t[g, v, t] += m
+        appears:   S_groups[g, v] += 1
+        vanishes:  S_groups[g, v] += -1
+    if t > 1152921504606846976:
+        S_wide[g] += m
+    S[g, t, v] += m
+
+Whatever adds to S adds to these before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from freshviews.expr.nodes import Expr, columns_of
+from freshviews.program.payload import COUNT, ZERO, Component, Monomial, Value
+from freshviews.program.rewrite import Renaming
+from freshviews.program.statements import Add, Body, If, Let, Statement
+from freshviews.program.views import Order, View
+from freshviews.types import BIGINT
+
+Places = tuple[int, ...]
+"""Positions of the key of a view."""
+Fresh = Callable[[str], str]
+"""Makes a new name of a wish."""
+
+_COUNTED = (Component(COUNT, "integer"),)
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Which columns of a view are the key of a range view: those that a loop over the view is ``given``, those that its
+    body ``kept``, then those in the ``order``, of which a range bounds the first one."""
+
+    given: Places
+    kept: Places = ()
+    order: Places = ()
+
+    @property
+    def places(self) -> Places:
+        return (*self.given, *self.kept, *self.order)
+
+    @property
+    def by_given(self) -> Places:
+        """The positions of the given columns in the key of the range view."""
+        return tuple(range(len(self.given)))
+
+
+@dataclass
+class RangeView:
+    """A range view of a view, or, without an order, its sums by group.
+
+    ``order``: that of the bounded column. ``summed``: ranges of it are summed. ``looped``: its groups are visited;
+    ``groups`` names the view that has them, if that is not the range view. ``components``: their names, each with the
+    component of the view that it sums, and the factor that this is multiplied by.
+    """
+
+    name: str
+    grouping: Grouping
+    order: Order | None
+    summed: bool = False
+    looped: bool = False
+    groups: str = ""
+    components: dict[tuple[str, Expr | None], str] = field(default_factory=dict)
+
+
+@dataclass
+class RangeViews:
+    """The range views of a view, and the names of its wide views by given columns and condition, a wide row's."""
+
+    view: View
+    ranges: dict[Grouping, RangeView] = field(default_factory=dict)
+    wide: dict[tuple[Places, Expr], str] = field(default_factory=dict)
+
+    def component(self, of: RangeView, name: str, factor: Expr | None) -> Component:
+        """The component of a range view that sums one of the view, times a factor over columns of its key."""
+        if (name, factor) not in of.components:
+            of.components[name, factor] = _component_name(name, factor, of.components.values())
+        return Component(of.components[name, factor], self.view.component(name).ring)
+
+    def declared(self) -> Iterator[View]:
+        """The declarations of all these views."""
+        for one in self.ranges.values():
+            yield from self._declared(one)
+        for (given, condition), wide in self.wide.items():
+            yield View(wide, self._key(given), _COUNTED, definition=f"{self.view.name} where {condition}")
+
+    def _declared(self, one: RangeView) -> Iterator[View]:
+        grouping, name = one.grouping, self.view.name
+        key = self._key(grouping.places)
+        rings = [self.view.component(old).ring for old, _ in one.components]
+        components = tuple(map(Component, one.components.values(), rings))
+        by_given = (grouping.by_given,) if one.looped and grouping.given else ()
+        if one.order is None:
+            yield View(one.name, key, components, by_given, definition=f"sums of {name}")
+            return
+        first = self.view.key[grouping.order[0]]
+        if one.looped:
+            grouped = self._key((*grouping.given, *grouping.kept))
+            yield View(one.groups, grouped, _COUNTED, by_given, definition=f"the groups of {one.name}")
+        orders = (one.order, *(Order(BIGINT) for _ in grouping.order[1:]))
+        sums = tuple(c.name for c in components) if one.summed else ()
+        yield View(one.name, key, components, ordered=orders, sums=sums, definition=f"{name}, in the order of {first}")
+
+    def _key(self, places: Places) -> tuple[str, ...]:
+        return tuple(self.view.key[i] for i in places)
+
+    def additions(self, add: Add, fresh: Fresh) -> Body:
+        """What an addition to the view adds to these views."""
+        payload = dict(zip(add.components, add.payload, strict=True))
+        names = dict(zip(self.view.key, add.key, strict=True))
+        found: list[Statement] = []
+        factors: dict[Expr, str] = {}
+
+        def times(monomial: Monomial, factor: Expr | None) -> Monomial:
+            if factor is None or monomial == ZERO:
+                return monomial
+            here = renamed(factor, names)
+            if here not in factors:
+                factors[here] = fresh("term")
+                found.append(Let(factors[here], here))
+            return replace(monomial, factors=(*monomial.factors, Value(factors[here])))
+
+        for one in self.ranges.values():
+            grown = tuple(times(payload.get(name, ZERO), factor) for name, factor in one.components)
+            key = tuple(add.key[i] for i in one.grouping.places)
+            appear, vanish = self._grouped(one, key)
+            found.append(Add(one.name, key, tuple(one.components.values()), grown, appear, vanish))
+        for (given, condition), wide in self.wide.items():
+            count = Add(wide, tuple(add.key[i] for i in given), (COUNT,), (payload.get(COUNT, ZERO),))
+            found.append(If(renamed(condition, names), (count,)))
+        return tuple(found)
+
+    def _grouped(self, one: RangeView, key: tuple[str, ...]) -> tuple[Body, Body]:
+        """What a row of a range view that appears adds to its groups, and one that vanishes. Multiplicities of both
+        signs may cancel out, so rows are counted."""
+        if not one.groups:
+            return (), ()
+        group = key[: len(key) - len(one.grouping.order)]
+        appear, vanish = (Add(one.groups, group, (COUNT,), (Monomial((), sign),)) for sign in (1, -1))
+        return (appear,), (vanish,)
+
+
+def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
+    """An expression over other variables."""
+    return Renaming(names).expression(expr)
+
+
+def _component_name(name: str, factor: Expr | None, taken: Collection[str]) -> str:
+    """The name of a component of a range view: that of the view's, or ``sum_x``."""
+    if factor is not None:
+        name = "_".join(["sum", *columns_of(factor)])
+    return unused(name, taken)
+
+
+def unused(wish: str, taken: Collection[str]) -> str:
+    """A name that is not taken: the wish, or with the first number from 2 on."""
+    name, n = wish, 1
+    while name in taken:
+        n += 1
+        name = f"{wish}_{n}"
+    return name
