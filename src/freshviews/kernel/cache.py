@@ -1,17 +1,20 @@
 """The cache of compiled code on disk, and its version.
 
-The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's cache folder, else a folder of this
-process. It has a subfolder per version. A version is a hash of all that compiled code depends on: the source of every
-kernel, Numba, Python. Numba's own cache checks only the file of the function that it loads, and would miss a change in
-a callee.
+The cache folder is ``FRESHVIEWS_CACHE_DIR``, else ``freshviews`` in the user's cache folder. Its files are executed, so
+it is used only where no other user can put files; otherwise a folder that this user alone can read takes its place, and
+a warning says why. It has a subfolder per version. A version is a hash of all that compiled code depends on: the source
+of every kernel, Numba, Python. Numba's own cache checks only the file of the function that it loads, and would miss a
+change in a callee.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -23,16 +26,53 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLoca
 
 @cache
 def cache_folder() -> Path:
-    """The folder for generated modules and compiled code of this version; created if missing."""
+    """The folder for generated modules and compiled code of this version; created if missing.
+
+    Warns if the folder that was asked for is not the one that is used.
+    """
     base = os.environ.get("FRESHVIEWS_CACHE_DIR")
     wish = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "freshviews"
+    folder, fault = _opened(wish)
+    if folder is not None:
+        return folder
+    # One folder per user, so that the next process finds what this one compiled.
+    instead, _ = _opened(Path(tempfile.gettempdir()) / f"freshviews-{os.geteuid()}")
+    found = instead or Path(tempfile.mkdtemp(prefix="freshviews-"))
+    warnings.warn(
+        f"compiled code is kept in {found.parent if instead else found}, not in {wish}: {fault}; "
+        "FRESHVIEWS_CACHE_DIR names another folder",
+        stacklevel=2,
+    )
+    return found
+
+
+def _opened(base: Path) -> tuple[Path | None, str]:
+    """The subfolder of this version, made if missing, or None and what is wrong with the folder."""
     try:
-        folder = wish / _version()
-        folder.mkdir(parents=True, exist_ok=True)
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = base.resolve() / _version()
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for path in (folder, *folder.parents):
+            fault = _fault(path, path.stat(), os.geteuid(), folder in (path, path / folder.name))
+            if fault:
+                return None, fault
         with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except OSError:
-        return Path(tempfile.mkdtemp(prefix="freshviews-"))
+            return folder, ""
+    except OSError as error:
+        return None, f"{error.strerror or error}: {base}"
+
+
+def _fault(path: Path, found: os.stat_result, user: int, own: bool) -> str:
+    """How another user could put a file into a folder, or exchange a folder on the way to it; empty: no way.
+
+    ``own`` is whether the folder holds compiled code; folders above it may be the system's, and, like ``/tmp``,
+    writable by all if nobody can rename another user's files there.
+    """
+    if found.st_uid != user and (own or found.st_uid != 0):
+        return f"{path} belongs to another user"
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and (own or not found.st_mode & stat.S_ISVTX):
+        return f"other users can write to {path}"
+    return ""
 
 
 def _version() -> str:

@@ -1,0 +1,94 @@
+"""The folder of compiled code: nobody else can put a file there that this user then executes."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from freshviews.kernel import cache
+
+ASK = "from freshviews.kernel.cache import cache_folder; print(cache_folder())"
+
+
+@pytest.fixture(autouse=True)
+def forget() -> Iterator[None]:
+    """Ask anew in each test, and in the tests after these."""
+    cache.cache_folder.cache_clear()
+    yield
+    cache.cache_folder.cache_clear()
+
+
+def folder_for(base: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FRESHVIEWS_CACHE_DIR", str(base))
+    return cache.cache_folder()
+
+
+def test_a_new_folder_is_the_users_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = os.umask(0)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = folder_for(tmp_path / "cache", monkeypatch)
+    finally:
+        os.umask(before)
+    assert found.parent == tmp_path / "cache"
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (found, found.parent)] == [0o700, 0o700]
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o775])
+def test_a_folder_that_others_can_write_to_is_not_used(
+    mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(mode)
+    with pytest.warns(UserWarning, match=f"not in {shared}: other users can write to {shared}"):
+        found = folder_for(shared, monkeypatch)
+    assert shared not in found.parents
+    assert stat.S_IMODE(found.stat().st_mode) == 0o700
+
+
+def test_a_folder_that_others_could_exchange_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    above = tmp_path / "open"
+    above.mkdir()
+    above.chmod(0o777)
+    with pytest.warns(UserWarning, match=f"other users can write to {above}"):
+        assert above not in folder_for(above / "cache", monkeypatch).parents
+
+
+def test_folders_of_others_are_not_used() -> None:
+    """Root's are, above the folder itself."""
+    mine, roots = os.stat("."), os.stat("/")
+    assert roots.st_uid == 0
+    path = Path("/somewhere")
+    other = mine.st_uid + 1
+    assert "another user" in cache._fault(path, mine, other, own=True)
+    assert cache._fault(path, roots, other, own=False) == ""
+    assert "another user" in cache._fault(path, roots, other, own=True)
+
+
+def test_a_place_without_a_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.warns(UserWarning, match=f"File exists: {file}"):
+        assert folder_for(file, monkeypatch).is_dir()
+
+
+def test_the_folder_instead_is_found_again(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    environment = os.environ | {"FRESHVIEWS_CACHE_DIR": str(shared), "TMPDIR": str(tmp_path)}
+    done = [
+        subprocess.run([sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert done[0].stdout == done[1].stdout
+    assert f"compiled code is kept in {tmp_path}/freshviews-{os.geteuid()}, not in {shared}" in done[0].stderr
