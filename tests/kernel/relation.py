@@ -41,16 +41,10 @@ from freshviews.kernel.hash.table import (
     upsert,
 )
 from freshviews.kernel.memory.mem import add_wrapping, allocate, load, load32, release, store
-from freshviews.kernel.ordered.folds import ordered_fold_at, ordered_refold
-from freshviews.kernel.ordered.index import KINDS, new_ordered, ordered_insert, ordered_remove
-from freshviews.kernel.ordered.sums import (
-    describe_sums,
-    header_words,
-    summed_insert,
-    summed_remove,
-    summed_update,
-    words_of_sum,
-)
+from freshviews.kernel.ordered.folds import ordered_fold_at
+from freshviews.kernel.ordered.index import KINDS, SLICES, new_ordered
+from freshviews.kernel.ordered.sums import describe_sums, header_words, words_of_sum
+from freshviews.kernel.ordered.upkeep import ordered_insert, ordered_remove, ordered_update
 from tests.kernel.words import words_at
 
 Key = tuple[int, ...]
@@ -61,7 +55,8 @@ class Relation:
     """A table ``t`` with its indexes and ordered index, and ``model``: payload by key, none of them zero.
 
     With ``digests``, indexes on all positions but one keep them. A fold is its kind and the address of its function.
-    ``sums`` are the sizes of the first components, which are summed.
+    ``sums`` are the sizes of the first components, which are summed. With ``small``, groups of few rows are outside
+    the tree of the ordered index; the first index is then by the prefix of its order.
     """
 
     def __init__(
@@ -74,6 +69,7 @@ class Relation:
         digests: bool = False,
         folds: tuple[tuple[int, int], ...] = (),
         sums: tuple[int, ...] = (),
+        small: bool = False,
     ) -> None:
         self.folds = folds
         self.sums = sums
@@ -93,6 +89,9 @@ class Relation:
             release(words)
         kinds = ordered if isinstance(ordered, tuple) else () if ordered is None else (ordered,)
         self.ordered = new_ordered(self.t, len(kinds), len(folds), header_words(sums)) if kinds else 0
+        if small:
+            assert indexes[0] == tuple(range(key - len(kinds)))
+            store(self.ordered, SLICES, self.indexes[0])
         for i, kind in enumerate(kinds):
             store(self.ordered, KINDS + i, kind)
         for f, (fold, function) in enumerate(folds):
@@ -122,15 +121,12 @@ class Relation:
         touch(t, row)
         for i, word in enumerate(new):
             store(row + 8 * load(t, KEY), i, word)
-        insert, remove = (summed_insert, summed_remove) if self.sums else (ordered_insert, ordered_remove)
         if self.ordered and absent and new != zero:
-            insert(self.ordered, t, row_number(t, row))
+            ordered_insert(self.ordered, t, row_number(t, row))
         if new == zero and self.ordered and not absent:
-            remove(self.ordered, t, row_number(t, row))
+            ordered_remove(self.ordered, t, row_number(t, row))
         if self.sums and new != zero and not absent:
-            summed_update(self.ordered, t, row_number(t, row))
-        if self.folds and absent != (new == zero):
-            ordered_refold(self.ordered, t, row_number(t, row))
+            ordered_update(self.ordered, t, row_number(t, row))
         if changed is not None:
             changed(row)
         if new == zero:
@@ -223,9 +219,10 @@ def relation(
     digests: bool = False,
     folds: tuple[tuple[int, int], ...] = (),
     sums: tuple[int, ...] = (),
+    small: bool = False,
 ) -> Iterator[Relation]:
     """A Relation whose memory is given back at the end."""
-    made = Relation(key, payload, indexes, ordered, journal, digests, folds, sums)
+    made = Relation(key, payload, indexes, ordered, journal, digests, folds, sums, small)
     try:
         yield made
     finally:

@@ -17,7 +17,8 @@ from freshviews.kernel.hash.table import EAGER_BELOW, LIVE, free_table, table_by
 from freshviews.kernel.image import Array, image_of, shape_of, take_image
 from freshviews.kernel.memory.mapping import map_file, release_block, reserve, unmap, widen_block
 from freshviews.kernel.memory.mem import PURE_PYTHON, load, store
-from freshviews.kernel.ordered.index import INTEGER_ORDER, ordered_first, ordered_last
+from freshviews.kernel.ordered.index import INTEGER_ORDER
+from freshviews.kernel.ordered.ranges import ordered_first, ordered_last
 from freshviews.store import array_file
 from freshviews.store.array_file import FORMAT, READ, ArrayFile, write_arrays
 from tests.conftest import GOLDEN

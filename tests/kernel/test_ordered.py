@@ -18,15 +18,14 @@ from freshviews.kernel.ordered.index import (
     NULLS_LAST,
     ROOT,
     ROW_WORD,
+    SLICES,
     STRING_ORDER,
     compare_codes,
-    ordered_first,
-    ordered_insert,
-    ordered_last,
-    ordered_remove,
     set_strings,
 )
+from freshviews.kernel.ordered.ranges import ordered_first, ordered_last
 from freshviews.kernel.ordered.top import top_next, top_start
+from freshviews.kernel.ordered.upkeep import ordered_insert, ordered_remove
 from freshviews.types import NULL
 from tests.kernel.relation import Relation, relation
 from tests.kernel.words import MANY, code, double
@@ -93,7 +92,8 @@ def check(r: Relation, kind: int) -> None:
     for prefix, codes in groups.items():
         assert ordered_first(r.ordered, r.t, prefix) == min(codes, key=rank(kind))
         assert ordered_last(r.ordered, r.t, prefix) == max(codes, key=rank(kind))
-    check_treap(r, kind)
+    if load(r.ordered, SLICES) == 0:
+        check_treap(r, kind)
 
 
 def check_treap(r: Relation, kind: int) -> int:
@@ -130,12 +130,14 @@ def test_codes_compare_as_their_values_do_with_null_at_the_end_that_is_named(kin
                 assert compare_codes(r.ordered, kind | DESCENDING | NULLS_LAST, a, b) == -order
 
 
-@pytest.mark.parametrize("journal", [False, True])
+@pytest.mark.parametrize(("journal", "small"), [(False, False), (True, False), (True, True)])
 @MANY
 @given(kinds, st.data())
-def test_least_and_greatest_follow_inserts_and_deletes(journal: bool, kind: int, data: st.DataObject) -> None:
+def test_least_and_greatest_follow_inserts_and_deletes(
+    journal: bool, small: bool, kind: int, data: st.DataObject
+) -> None:
     one = st.tuples(st.integers(-1, 1), st.sampled_from(CODES[kind]), st.booleans())
-    with relation(2, 1, ((0,),), kind, journal) as r:
+    with relation(2, 1, ((0,),), kind, journal, small=small) as r:
         prepared(r)
         for group, last, end in data.draw(st.lists(one, max_size=50)):
             key = (group, last)

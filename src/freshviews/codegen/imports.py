@@ -9,8 +9,8 @@ from freshviews.kernel.memory import mem
 from freshviews.kernel.memory import outside as outside_kernel
 from freshviews.kernel.ordered import folds as ordered_folds
 from freshviews.kernel.ordered import index as ordered
-from freshviews.kernel.ordered import sums as ordered_sums
-from freshviews.kernel.ordered import threshold, top
+from freshviews.kernel.ordered import ranges as ordered_ranges
+from freshviews.kernel.ordered import threshold, top, upkeep
 from freshviews.kernel.output import buffer, results
 from freshviews.kernel.output import drain as output
 from freshviews.kernel.scalar import dates, failure, payload, real
@@ -27,7 +27,8 @@ _MODULES = (
     output,
     ordered,
     ordered_folds,
-    ordered_sums,
+    ordered_ranges,
+    upkeep,
     top,
     threshold,
     payload,

@@ -348,8 +348,7 @@ class RangeSum:
 
 @dataclass(frozen=True)
 class RangeLoop:
-    """Runs the body for each row of a range, in order. ``key`` names the variables that it binds, to the ordered
-    columns."""
+    """Runs the body for each row of a range. ``key`` names the variables that it binds, to the ordered columns."""
 
     rows: Range
     key: tuple[str, ...]

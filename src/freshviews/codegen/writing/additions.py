@@ -138,15 +138,13 @@ def _write_order(context: Context, view: View, row: str, action: str, key: tuple
         context.line(f"threshold_{action}({arguments})")
     elif view.ordered:
         place = _place(context, view, row)
-        context.line(f"{'summed' if view.sums else 'ordered'}_{action}({place})")
-        if view.folds:
-            context.line(f"ordered_refold({place})")
+        context.line(f"ordered_{action}({place})")
 
 
 def _write_sums(context: Context, view: View, row: str) -> None:
     """Bring the sums of ranges up to date with the payload of a row that stays; nothing where the view has none."""
     if view.sums:
-        context.line(f"summed_update({_place(context, view, row)})")
+        context.line(f"ordered_update({_place(context, view, row)})")
 
 
 def _place(context: Context, view: View, row: str) -> str:

@@ -8,7 +8,7 @@ from freshviews.codegen.writing.additions import write_removal, write_target
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.payloads import times
 from freshviews.kernel.ordered.index import TOP
-from freshviews.kernel.ordered.sums import HAS_HIGH, HAS_LOW, HIGH_STRICT, LOW_STRICT
+from freshviews.kernel.ordered.ranges import HAS_HIGH, HAS_LOW, HIGH_STRICT, LOW_STRICT
 from freshviews.kernel.ordered.threshold import OVERFLOWN, SELECTED
 from freshviews.kernel.ordered.top import MOVED
 from freshviews.kernel.scalar.payload import SUM_OVERFLOW
@@ -78,43 +78,44 @@ def write_range_sum(context: Context, statement: RangeSum) -> None:
     view, total = context.views[statement.rows.view], context.aliases[statement.alias]
     assert isinstance(total, Sum)
     context.step()
-    order, arguments = _range(context, statement.rows)
-    context.line(f"sum_range({arguments})")
+    order, place, bounds = _range(context, statement.rows)
+    context.line(f"sum_range({place}, {bounds})")
     for component in total.components:
         local = context.local(statement.alias, component.name)
-        place = f"{order}, {context.table(view.name)}, {view.sums.index(component.name)}"
+        at = f"{order}, {context.table(view.name)}, {view.sums.index(component.name)}"
         if component.ring == "real":
-            context.line(f"real_add_scaled({local}, range_total({place}), {statement.coefficient})")
+            context.line(f"real_add_scaled({local}, range_total({at}), {statement.coefficient})")
         else:
             factors = [] if statement.coefficient == 1 else [str(statement.coefficient)]
-            amount = times(context, f"range_word({place}, status)", factors)
+            amount = times(context, f"range_word({at}, status)", factors)
             context.line(f"{local} = plus({local}, {amount}, status)")
 
 
 def write_range_loop(context: Context, statement: RangeLoop) -> None:
-    """A loop over the rows of a range, from the first to the last one."""
+    """A loop over the rows of a range."""
     view = context.views[statement.rows.view]
     table, row = context.table(view.name), context.row(statement.alias)
-    order, arguments = _range(context, statement.rows)
+    order, place, bounds = _range(context, statement.rows)
     following, last = context.fresh(f"{statement.alias}_next"), context.fresh(f"{statement.alias}_last")
     context.step()
-    context.line(f"{following} = range_first({arguments})")
-    context.line(f"{last} = range_last({arguments})")
+    context.line(f"{following} = range_first({place}, {bounds})")
+    context.line(f"{last} = range_last({place}, {bounds})")
     with context.block(f"while {following} != 0:"):
         context.step()
         context.line(f"{row} = row_at({table}, {following} - 1)")
-        context.line(f"{following} = next_in_order({order}, {table}, {following}) if {following} != {last} else 0")
+        context.line(f"{following} = range_next({order}, {table}, {following}, {last}, {bounds})")
         for i, variable in enumerate(statement.key, len(statement.rows.prefix)):
             context.line(f"{context.variable(variable)} = load({row}, {i})")
         context.with_alias(statement.alias, view).body(statement.body)
 
 
-def _range(context: Context, rows: Range) -> tuple[str, str]:
-    """The variable of an ordered index, and the arguments of a kernel that takes a range of it."""
+def _range(context: Context, rows: Range) -> tuple[str, str, str]:
+    """The variable of an ordered index, and the arguments of a kernel that takes a range of it: up to the prefix, and
+    the bounds."""
     table, order = context.table(rows.view), context.fresh(f"{rows.view}_order")
     context.line(f"{order} = load(load({table}, ORDERED_LIST), 0)")
     has, bounds = 0, []
     for bound, given, strict in ((rows.low, HAS_LOW, LOW_STRICT), (rows.high, HAS_HIGH, HIGH_STRICT)):
         has |= 0 if bound is None else given | bound.strict * strict
         bounds.append("0" if bound is None else context.variable(bound.variable))
-    return order, f"{order}, {table}, {context.key(rows.prefix)}, {', '.join(bounds)}, {has}"
+    return order, f"{order}, {table}, {context.key(rows.prefix)}", f"{', '.join(bounds)}, {has}"

@@ -65,6 +65,10 @@ def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) ->
         index = ordered.new_ordered(handle, len(view.ordered), _fold_words(view), header_words(sizes))
         for i, order in enumerate(view.ordered):
             mem.store(index, ordered.KINDS + i, _kind(order))
+        group = tuple(range(len(view.prefix)))
+        if group in view.indexes and not view.folds and view.running is None:
+            slices = mem.load(mem.load(handle, table.INDEX_LIST), view.indexes.index(group))
+            mem.store(index, ordered.SLICES, slices)
         for f, fold in enumerate(view.folds):
             mem.store(ordered_fold_at(index, handle, f), folds.KIND, _FOLDS[fold])
         if view.running is not None:

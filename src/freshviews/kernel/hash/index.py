@@ -176,11 +176,23 @@ def words_of_block(x: int, capacity: int) -> int:
 
 
 @inlined
-def slice_size(x: int, row: int) -> int:
-    """Number of rows in the slice of a row that is in the index."""
+def slice_of_row(x: int, row: int) -> int:
+    """The slice of a row that is in the index: address of the row count of its group."""
     count = load(x, COUNT)
     g = shift_right(load(row, load(x, ROW_WORD)), 32)
-    return load(load(x, GROUPS) + 8 * (g * (count + GROUP_EXTRA) + count), ROWS_COUNT)
+    return load(x, GROUPS) + 8 * (g * (count + GROUP_EXTRA) + count)
+
+
+@inlined
+def position_of_row(x: int, row: int) -> int:
+    """The position in its slice of a row that is in the index."""
+    return load(row, load(x, ROW_WORD)) & 0xFFFFFFFF
+
+
+@inlined
+def slice_size(x: int, row: int) -> int:
+    """Number of rows in the slice of a row that is in the index."""
+    return load(slice_of_row(x, row), ROWS_COUNT)
 
 
 @jit

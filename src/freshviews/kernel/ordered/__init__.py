@@ -1,11 +1,24 @@
-"""The ordered index of a hash table: a treap whose nodes are the rows themselves.
+"""Ordered indexes of a hash table, for MIN and MAX, first rows, running sums, and ranges.
 
-A row stores its two children as row numbers + 1 in the halves of one word, then a word per fold of its subtree, then
-the sums of its subtree.
+The key of a row is a *prefix*, which names its group, then the words that are in order. The nodes of the search tree
+are the rows themselves: a row stores its two children, as row numbers + 1, in the halves of one word, then a word per
+fold of its subtree, then the sums of its subtree. It is a treap: priorities are hashes of row numbers, and so the tree
+has O(log N) levels, expected. Groups of up to 64 rows need no tree. They are found through the hash index on the
+prefix, if the table has one, and scanned::
 
-- ``index``: insert, remove, MIN and MAX; ``folds``: other aggregates of the key; ``sums``: sums of payloads over
-  ranges; ``top``: the rows of ``ORDER BY ... LIMIT``; ``threshold``: the rows whose running sum is within a limit, over
-  trees of their own.
+    sales(part, price) -> count, sum        by [part]  ordered by price  summed by sum
+
+    part 7, 80 rows, in the tree            part 9, 3 rows, outside
+
+              price 20: sum 3 of 300                   slice of part 9
+               /             \\                         /       |      \\
+    price 12: sum 5      price 31: sum 2        price 40   price 15   price 22
+           of 140             of 157             sum 6      sum 1      sum 8
+
+- ``index``: the tree and the order of keys; ``groups``: which groups are outside; ``upkeep``: insert, remove, update.
+- ``folds``: aggregates of the last key word, for any shorter prefix; ``sums``: sums of payloads over subtrees.
+- ``ranges``: the ends of a group, the sum of a range, its rows; ``top``: the rows of ``ORDER BY ... LIMIT``.
+- ``threshold``: the rows whose running sum is within a limit, over a tree per group.
 """
 
-__all__ = ["folds", "index", "sums", "threshold", "top"]
+__all__ = ["folds", "groups", "index", "ranges", "sums", "threshold", "top", "upkeep"]

@@ -5,20 +5,15 @@ greatest follow the order of the index.
 
 The search tree is *augmented* (Cormen, Leiserson, Rivest and Stein, Introduction to Algorithms, chapter on augmenting
 data structures): besides its children a row stores, for each fold, the combined last key words of its subtree, in
-order, so the operation need not commute. After an insertion or removal ``ordered_refold`` recomputes the folds along
-the one path that changed. ``ordered_fold`` combines those of whole subtrees along the two paths that bound a prefix.
-Both read O(log n) rows, expected.
-
-Paths are not stored in an array: on the way down a link is made to point to the row above, and is restored on the way
-up (Schorr and Waite, CACM 1967). The sign of such a link says which side it belongs to.
+order, so the operation need not commute. ``upkeep`` maintains them. ``ordered_fold`` combines those of whole subtrees
+along the two paths that bound a prefix: O(log n) rows, expected.
 """
 
 from __future__ import annotations
 
 from freshviews.kernel.btree.folds import FOLD_WORDS, GREATEST, KIND, LEAST, combine
-from freshviews.kernel.hash.table import FAILED, KEY, row_at
-from freshviews.kernel.memory.mem import inlined, jit, load, load32, store, store32, write_key
-from freshviews.kernel.memory.outside import outside
+from freshviews.kernel.hash.table import KEY, row_at
+from freshviews.kernel.memory.mem import inlined, jit, load, load32, store, write_key
 from freshviews.kernel.ordered.index import (
     FOLDS,
     KINDS,
@@ -27,7 +22,6 @@ from freshviews.kernel.ordered.index import (
     WORDS,
     compare_codes,
     compare_prefix,
-    compare_rows,
     left_link,
     prefix_of,
     right_link,
@@ -63,7 +57,7 @@ def _combine(o: int, fold: int, a: int, b: int) -> int:
 
 
 @jit
-def _fold_row(o: int, t: int, child: int) -> None:
+def fold_row(o: int, t: int, child: int) -> None:
     """Recompute the folds of a row from those of its children."""
     left = load32(left_link(o, t, child), 0)
     right = load32(right_link(o, t, child), 0)
@@ -75,42 +69,6 @@ def _fold_row(o: int, t: int, child: int) -> None:
         if right != 0:
             value = _combine(o, fold, value, _below(o, t, right, f))
         store(row_at(t, child - 1), load(o, ROW_WORD) + 1 + f, value)
-
-
-@jit
-def _fold_path(o: int, t: int, own: int, top: int) -> None:
-    """Recompute the folds of the rows on the search path for row ``own`` from ``top`` on, the lowest one first."""
-    row = row_at(t, own - 1)
-    child = top
-    above = 0
-    while child != 0 and child != own:
-        before = compare_rows(o, t, row, row_at(t, child - 1)) < 0
-        link = left_link(o, t, child) if before else right_link(o, t, child)
-        below = load32(link, 0)
-        store32(link, 0, above)
-        above = -child if before else child
-        child = below
-    while above != 0:
-        at = -above if above < 0 else above
-        link = left_link(o, t, at) if above < 0 else right_link(o, t, at)
-        above = load32(link, 0)
-        store32(link, 0, child)
-        _fold_row(o, t, at)
-        child = at
-
-
-@outside
-def ordered_refold(o: int, t: int, number: int) -> None:
-    """To be called after ``ordered_insert`` or ``ordered_remove`` of a row, while its key is still there."""
-    if load(t, FAILED) != 0:
-        return
-    own = number + 1
-    # An inserted row has split a subtree, so rows next to it on both sides have changed. A removed row has links of 0,
-    # and the search for it passes the rows where its two subtrees were joined.
-    _fold_path(o, t, own, load32(left_link(o, t, own), 0))
-    _fold_path(o, t, own, load32(right_link(o, t, own), 0))
-    _fold_row(o, t, own)
-    _fold_path(o, t, own, load32(o + 8 * ROOT, 0))
 
 
 @jit

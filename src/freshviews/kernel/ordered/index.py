@@ -1,26 +1,17 @@
-"""An ordered index: the rows of a table by key, the last key words in the orders of their types.
+"""The tree of an ordered index: a treap whose nodes are the rows of a table, in the order of their keys.
 
-It answers MIN and MAX under deletes: the last key word of the first or last row among those that agree on the rest of
-the key. ``top`` reads rows in order from it, and ``folds`` aggregates of them. The words of the rest compare as
-integers, each of the last words by a kind of its own. NULL comes first, or last if the kind says so. The string kind
-reads bytes from a heap named by ``set_strings``: ``offsets`` has n + 1 words, and the UTF-8 bytes of string i are
-``offsets[i]`` to ``offsets[i + 1]``.
+The words of a key without a kind, the *prefix*, come first and compare as integers; each of the last words compares by
+a kind of its own. NULL comes first, or last if the kind says so. The string kind reads bytes from a heap named by
+``set_strings``: ``offsets`` has n + 1 words, and the UTF-8 bytes of string i are ``offsets[i]`` to ``offsets[i + 1]``.
 
-The index is a treap whose nodes are the rows themselves. A row stores its two children, each as row number + 1 or 0, in
-the halves of one word (see ``hash.table``); its priority is a hash of its number. Nothing recurses, and a search reads
-O(log n) rows, expected, whatever the order of insertion.
-
-The caller keeps the index in step: ``ordered_insert`` when a row appears, after its key is written, and
-``ordered_remove`` when it vanishes, *before* ``settle`` or ``remove_row``. So a row with a zero payload that only the
-journal needs is not in the index. Inserting a row that is in, or removing one that is not, changes nothing. Neither
-does anything after memory ran out, when the row is not one of the table.
+A row stores its two children, each as row number + 1 or 0, in the halves of one word (see ``hash.table``); its priority
+is a hash of its number. Nothing recurses, and a search reads O(log n) rows, expected, whatever the order of insertion.
 """
 
 from __future__ import annotations
 
 from freshviews.kernel.btree.folds import FOLD_WORDS
 from freshviews.kernel.hash.table import (
-    FAILED,
     INDEXES,
     KEY,
     ORDERED,
@@ -38,7 +29,6 @@ from freshviews.kernel.memory.mem import (
     mix,
     store,
     store32,
-    write_key,
 )
 from freshviews.kernel.memory.outside import outside
 from freshviews.types.sqltype import NULL
@@ -53,7 +43,8 @@ TOP_WORDS = 10
 WORDS = TOP + TOP_WORDS  # how many of the last key words have kinds
 FOLDS = WORDS + 1  # number of folds of the last key word
 SUMS = FOLDS + 1  # number of components that are summed
-KINDS = SUMS + 1  # the kind of each of the last words; then room for the prefix of a search
+SLICES = SUMS + 1  # the hash index of the key words without a kind, or 0: see groups.py
+KINDS = SLICES + 1  # the kind of each of the last words; then room for the prefix of a search
 # After the prefix, which has room for a whole key, come descriptions of the folds, then those of the sums with room
 # for a total of each: see folds.py and sums.py.
 
@@ -175,11 +166,9 @@ def right_link(o: int, t: int, child: int) -> int:
     return row_at(t, child - 1) + 8 * load(o, ROW_WORD) + 4
 
 
-@outside
-def ordered_insert(o: int, t: int, number: int) -> None:
-    """Insert row ``number`` of table ``t``."""
-    if load(t, FAILED) != 0:
-        return
+@jit
+def tree_insert(o: int, t: int, number: int) -> None:
+    """Insert row ``number`` into the tree. Nothing changes if it is there."""
     row = row_at(t, number)
     own = number + 1
     priority = priority_of(own)
@@ -208,11 +197,9 @@ def ordered_insert(o: int, t: int, number: int) -> None:
     store32(right, 0, 0)
 
 
-@outside
-def ordered_remove(o: int, t: int, number: int) -> None:
-    """Remove row ``number`` of table ``t``, before the table removes it."""
-    if load(t, FAILED) != 0:
-        return
+@jit
+def tree_remove(o: int, t: int, number: int) -> None:
+    """Remove row ``number`` from the tree. Nothing changes if it is not there."""
     row = row_at(t, number)
     own = number + 1
     link = o + 8 * ROOT
@@ -242,39 +229,6 @@ def ordered_remove(o: int, t: int, number: int) -> None:
 def prefix_of(o: int) -> int:
     """Address of the prefix of a search, in the header."""
     return o + 8 * (KINDS + load(o, WORDS))
-
-
-@jit
-def _end_of_prefix(o: int, t: int, greatest: bool) -> int:
-    """The last key word of the first or last row with the prefix in the header; 0 if there is none."""
-    wanted = prefix_of(o)
-    words = load(t, KEY) - load(o, WORDS)
-    found = 0
-    child = load32(o + 8 * ROOT, 0)
-    while child != 0:
-        order = compare_prefix(wanted, row_at(t, child - 1), words)
-        if order == 0:
-            found = child
-        right = order > 0 or (order == 0 and greatest)
-        child = load32(right_link(o, t, child) if right else left_link(o, t, child), 0)
-    return 0 if found == 0 else load(row_at(t, found - 1), load(t, KEY) - 1)
-
-
-@inlined
-def ordered_first(o: int, t: int, prefix: tuple[int, ...]) -> int:
-    """The last key word of the first row whose key begins with ``prefix``; 0 if there is none.
-
-    ``prefix`` has all key words without a kind; it may be empty.
-    """
-    write_key(prefix_of(o), prefix)
-    return _end_of_prefix(o, t, False)
-
-
-@inlined
-def ordered_last(o: int, t: int, prefix: tuple[int, ...]) -> int:
-    """The last key word of the last row whose key begins with ``prefix``, as ``ordered_first``."""
-    write_key(prefix_of(o), prefix)
-    return _end_of_prefix(o, t, True)
 
 
 @outside

@@ -3,8 +3,8 @@
 A point is a row of the table: its payload has the number of ``rows`` at it, a ``weight``, the ``number`` of weights
 that are not NULL, and whether the point is ``selected``. The points of a group, which agree on all key words but the
 last, are a tree in the order of the last word. The value F of a point is the sum of the weights before it, or through
-it, or its last key word itself. A point is to be selected if it has rows and F is within the limit of its group.
-Weights may be negative, so F need not be monotone.
+it, or its last key word itself. ``threshold_next`` selects the points that have rows and whose F is within the limit of
+their group, and unselects the others. Weights may be negative, so F need not be monotone.
 
 A subtree knows the sum of its weights, the greatest F among its selected points and the least among the others, both
 counted from the beginning of the subtree. Where the greatest of all is beyond the limit, or the least of all is within

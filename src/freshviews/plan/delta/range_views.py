@@ -2,9 +2,9 @@
 
 Of ``S(g, t, v) -> count``, read by g, with results by v, for the sums of x by ``t <= low``::
 
-    S_by_t(g, v, t) -> count  ordered by t  summed by count        a range view
-    S_groups(g, v) -> count  by [g]                                the groups that a range view has rows of
-    S_wide(g) -> count                                             how many rows have a value beyond a limit
+    S_by_t(g, v, t) -> count  by [g, v]  ordered by t  summed by count        a range view
+    S_groups(g, v) -> count  by [g]                                           its groups
+    S_wide(g) -> count                                 how many rows have a value beyond a limit
 
     S_by_t[g, v, t] += m
         appears:   S_groups[g, v] += 1
@@ -109,7 +109,9 @@ class RangeViews:
             yield View(one.groups, grouped, _COUNTED, by_given, definition=f"the groups of {one.name}")
         orders = (one.order, *(Order(BIGINT) for _ in grouping.order[1:]))
         sums = tuple(c.name for c in components) if one.summed else ()
-        yield View(one.name, key, components, ordered=orders, sums=sums, definition=f"{name}, in the order of {first}")
+        prefix = tuple(range(len(key) - len(orders)))
+        what = f"{name}, in the order of {first}"
+        yield View(one.name, key, components, (prefix,) if prefix else (), orders, sums=sums, definition=what)
 
     def _key(self, places: Places) -> tuple[str, ...]:
         return tuple(self.view.key[i] for i in places)

@@ -8,7 +8,7 @@ A delta of a join with ``<``, ``<=``, ``>``, ``>=`` or BETWEEN loops over all ro
                                                   Q[g] += m * u.sum_v
 
 The *range view* ``S_by_t(g, t)`` has the sums of S by the group and the bounded variable, ordered by it, with sums of
-subtrees (``kernel.ordered.sums``), so the sum of a range takes O(log N). A loop is replaced in the first way that fits:
+subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop is replaced in the first way that fits:
 
 1. by one sum, as above, where the body adds the row's payload linearly, each addition with one factor of it, and reads
    no variable of the row;
@@ -21,7 +21,7 @@ subtrees (``kernel.ordered.sums``), so the sum of a range takes O(log N). A loop
                                                      if u:
                                                          Q[b] += m * u
 
-3. by a loop over the rows of the range, in order. The range view has all columns of S then.
+3. by a loop over the rows of the range. The range view has all columns of S then.
 
 A lift over variables of both sides is taken apart into products (``products``), whose factors on the side of the row
 are summed in the range view. Where no condition bounds the rows, such a lift is taken apart, too: the sums are those of
@@ -31,8 +31,9 @@ Integer arithmetic in a condition or a lift is checked. The range view has the v
 (``bounds``). The *wide view* ``S_wide(g)`` counts rows with a greater value. Where the group has such a row, or the
 update has such a value, the loop runs as before, with its errors.
 
-This pass works on programs, so it serves every strategy that loops. ``range_views`` says what is stored. A view that is
-read no more is dropped.
+This pass works on programs, so it serves every strategy that loops. ``range_views`` says what is stored. S is dropped
+if nothing reads it any more. Otherwise, if S has the key and the components of a range view, S is ordered and takes the
+place of that view.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ from freshviews.plan.delta.visits import bounds_of, opened_by, peeled, visited
 from freshviews.plan.naming import names_in
 from freshviews.program.payload import COUNT, Component, ComponentOf, Value
 from freshviews.program.program import Program
-from freshviews.program.rewrite import transform
+from freshviews.program.rewrite import Renaming, transform
+from freshviews.program.rewrite import renamed as with_names
 from freshviews.program.statements import (
     Add,
     Body,
@@ -92,6 +94,7 @@ def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iter
     triggers = tuple(replace(t, body=transform(t.body, made.with_additions)) for t in triggers)
     views = [view for one in program.views for view in (*made.range_views_of(one.name), one)]
     found = _pruned(replace(program, views=tuple(views), triggers=triggers), frozenset(made.stores))
+    found = _merged(found, made.stores.values())
     wide = frozenset(name for store in made.stores.values() for name in store.wide.values())
     return replace(found, bounds=bounds_of(found, program.bounds, wide, made.looped))
 
@@ -437,7 +440,7 @@ def _with_components(body: Body, alias: str, names: Mapping[str, str]) -> Body:
     return transform(body, change)
 
 
-# What is no longer read
+# Views that are not needed
 
 
 def _pruned(program: Program, stores: frozenset[str]) -> Program:
@@ -460,3 +463,29 @@ def _pruned(program: Program, stores: frozenset[str]) -> Program:
     ]
     triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
     return replace(program, views=tuple(views), triggers=triggers)
+
+
+def _merged(program: Program, stores: Iterable[RangeViews]) -> Program:
+    """The program in which a view is its own range view, where both have the same key and components."""
+    views = {view.name: view for view in program.views}
+    merged: dict[str, str] = {}
+    for store in stores:
+        key = tuple(range(len(store.view.key)))
+        for grouping, one in store.ranges.items():
+            same = all(new == old and factor is None for (old, factor), new in one.components.items())
+            plain = one.order is not None and not one.looped and same
+            if plain and grouping.places == key and store.view.name in views:
+                view, ranges = views[store.view.name], views[one.name]
+                indexes = tuple(dict.fromkeys((*view.indexes, *ranges.indexes)))
+                views[view.name] = replace(view, indexes=indexes, ordered=ranges.ordered, sums=ranges.sums)
+                merged[one.name] = view.name
+                break
+    to = Renaming(views=merged)
+
+    def change(statement: Statement) -> Body:
+        if isinstance(statement, Add) and statement.view in merged:
+            return ()
+        return (with_names(statement, to),)
+
+    triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
+    return replace(program, views=tuple(v for v in views.values() if v.name not in merged), triggers=triggers)

@@ -1,0 +1,62 @@
+"""Groups of few rows, which stay out of the tree.
+
+A group is the rows that agree on the prefix of the key. Most groups are small, and a small one is read faster than it
+is kept in order. So if the table has a hash index on the prefix (``SLICES`` of the header), the rows of a group stay
+outside the tree until there are more than ``SMALL``; a search then scans them. As ``SMALL`` is a constant, bounds stay
+the same. A group that has entered the tree stays in it while it has a row.
+
+A row outside says so in its word of children. A row with a zero payload, which only the journal needs, is in its slice
+but neither outside nor in the tree.
+"""
+
+from __future__ import annotations
+
+from freshviews.kernel.hash.index import BLOCK_CAPACITY, ROWS_COUNT, slice_of, slice_of_row, slice_rows
+from freshviews.kernel.hash.table import is_zero, row_at
+from freshviews.kernel.memory.mem import inlined, jit, load, load32
+from freshviews.kernel.ordered.index import ROW_WORD, SLICES
+
+SMALL = 64
+"""Most rows of a group outside the tree: to scan them takes about as long as a search in a large tree."""
+OUTSIDE = -1
+"""The word of children of a row that is not in the tree."""
+
+
+@inlined
+def group_of_prefix(o: int, prefix: tuple[int, ...]) -> int:
+    """The slice of the rows with a prefix; 0 if there is none, or the index has no slices."""
+    slices = load(o, SLICES)
+    return 0 if slices == 0 else slice_of(slices, prefix)
+
+
+@inlined
+def group_of_row(o: int, row: int) -> int:
+    """The slice of a row; 0 if the index has no slices."""
+    slices = load(o, SLICES)
+    return 0 if slices == 0 else slice_of_row(slices, row)
+
+
+@inlined
+def is_outside(o: int, row: int) -> bool:
+    """Whether a row that is in the ordered index is outside the tree."""
+    return load(row, load(o, ROW_WORD)) == OUTSIDE
+
+
+@jit
+def are_outside(o: int, t: int, group: int, own: int) -> bool:
+    """Whether the rows of a slice are outside the tree, as they are if it has none. Row number ``own`` is not read."""
+    if group == 0:
+        return False
+    if load(group, BLOCK_CAPACITY) <= SMALL:
+        # Only a group of more rows has entered the tree, and its block never shrinks.
+        return True
+    rows = slice_rows(group)
+    for i in range(load(group, ROWS_COUNT)):
+        number = load32(rows, i)
+        if number != own:
+            row = row_at(t, number)
+            if is_outside(o, row):
+                return True
+            if load(row, load(o, ROW_WORD)) != 0 or not is_zero(t, row):
+                return False
+    return True
