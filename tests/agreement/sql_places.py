@@ -161,7 +161,8 @@ class _Queries:
             if kind == "LATERAL":
                 word = choose.pick(("JOIN LATERAL", "LEFT JOIN LATERAL"))
                 inner = self._lateral(_Around(own))
-                text = _texts(f"{{0}} {word} ({{1}}) AS {alias} ON TRUE", text, inner)
+                on = f"{alias}.l {choose.pick(_OPS)} {choose.pick(own)}" if choose.chance(20) else "TRUE"
+                text = _texts(f"{{0}} {word} ({{1}}) AS {alias} ON {on}", text, inner)
                 own = (*own, f"{alias}.l")
                 continue
             if kind == "SUB":
@@ -194,6 +195,8 @@ class _Queries:
         where = self._where(scope, 0, correlated=True)
         if self._refused and item in scope.own and self.choose.chance(50):
             where = _texts("{0} {1}", where, self._first(item))
+        elif item not in scope.own and self.choose.chance(20):
+            where = _texts(f"{{0}} HAVING {self._call(scope)} {self.choose.pick(_OPS)} 1", where)
         return _texts(f"SELECT {item} AS l FROM {relation.name} AS {alias}{{0}}", where)
 
     # Expressions
@@ -299,8 +302,9 @@ class _Queries:
         where = self._where(inner, depth)
         if form in ("exists", "absent"):
             word = "EXISTS" if form == "exists" else "NOT EXISTS"
-            return _texts(f"{word} (SELECT 1 FROM {relation.name} AS {alias}{{0}})", where)
-        column = choose.pick(inner.own)
+            listed = "COUNT(*)" if choose.chance(5) else "1"
+            return _texts(f"{word} (SELECT {listed} FROM {relation.name} AS {alias}{{0}})", where)
+        column = self._call(inner) if choose.chance(10) else choose.pick(inner.own)
         if form in ("in", "not in"):
             return _texts(f"{own} {form.upper()} (SELECT {column} FROM {relation.name} AS {alias}{{0}})", where)
         word = choose.pick(("ANY", "SOME")) if form == "any" else "ALL"
@@ -343,8 +347,11 @@ class _Queries:
             keyed = [one for one in self.relations if one.keyed]
             if keyed and choose.chance(70):
                 one = choose.pick(keyed)
-                key = f"{alias}.{one.columns[0]} = {choose.pick(scope.own)}"
-                return Text.same(f"(SELECT {alias}.{one.columns[1]} FROM {one.name} AS {alias} WHERE {key})")
+                test = f"{alias}.{one.columns[0]} = {choose.pick(scope.own)}"
+                if choose.chance(25):
+                    test += f" AND {choose.pick((alias + '.' + one.columns[1], *scope.own))} > 0"
+                item = choose.pick(("{}", "{}", "{} + 1", "COALESCE({}, 5)")).format(f"{alias}.{one.columns[1]}")
+                return Text.same(f"(SELECT {item} FROM {one.name} AS {alias} WHERE {test})")
             if self._refused:
                 by = " AND ".join(f"{c} = {choose.pick(scope.own)}" for c in inner.own[:2])
                 return Text.same(f"(SELECT {inner.own[-1]} {source} WHERE {by})")
@@ -369,7 +376,7 @@ class _Queries:
         if scope.around and (correlated or choose.chance(70)):
             for _ in range(choose.pick((1, 1, 1, 2))):
                 own, outer = choose.pick(scope.own), choose.pick(scope.around)
-                form = choose.pick(("plain",) * 9 + ("plus", "between", "or"))
+                form = choose.pick(("plain",) * 9 + ("plus", "between", "or", "around"))
                 if form == "plain":
                     pair = (own, outer) if choose.chance(70) else (outer, own)
                     tests.append(f"{pair[0]} {choose.pick(_OPS)} {pair[1]}")
@@ -377,6 +384,8 @@ class _Queries:
                     tests.append(f"{own} {choose.pick(_OPS)} {outer} + 1")
                 elif form == "between":
                     tests.append(f"{own} BETWEEN {outer} AND {outer} + 1")
+                elif form == "around":
+                    tests.append(f"{outer} {choose.pick(('> 0', '<= 1', 'IS NOT NULL', 'IS NULL'))}")
                 else:
                     tests.append(f"({own} = {outer} OR {choose.pick(scope.own)} < {outer})")
         found = [Text.same(one) for one in tests]

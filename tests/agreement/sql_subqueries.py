@@ -103,8 +103,11 @@ def _subquery(
     source = Term(Text(f"{inner.text.spark} AS u", f"{inner.text.duck} AS u"), "")
     tests = []
     if choose.chance(60):
-        sign = choose.pick(("=", "=", "=", "=", "<>", "<", ">="))
-        tests.append(made("bool", f"{{0}} {sign} {{1}}", *reversed(choose.pick(pairs))))
+        for _ in range(choose.pick((1, 1, 1, 2))):
+            sign = choose.pick(("=", "=", "=", "=", "<>", "<", ">="))
+            tests.append(made("bool", f"{{0}} {sign} {{1}}", *reversed(choose.pick(pairs))))
+        if choose.chance(10):
+            tests.append(Expressions(choose, list(visible)).predicate(depth=0))
     if choose.chance(40):
         tests.append(Expressions(choose, own).predicate(depth=0))
     where = made("", " WHERE " + " AND ".join(f"{{{i}}}" for i in range(len(tests))), *tests) if tests else made("", "")

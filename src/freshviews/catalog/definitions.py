@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from freshviews.expr.nodes import Column
 from freshviews.query.block import Block
 from freshviews.types import SqlType
 
@@ -44,6 +45,11 @@ class TableDef:
     foreign_keys: tuple[ForeignKey, ...] = ()
     trusted: bool = False
     properties: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def checked_keys(self) -> tuple[tuple[str, ...], ...]:
+        """The keys that hold: none of a trusted table."""
+        return () if self.trusted else self.keys
 
 
 @dataclass(frozen=True)
@@ -143,6 +149,17 @@ class ViewDef:
         """Names of the tables and views that it reads, each once."""
         queries = [q for b in self.blocks for q in (b.query, *(d.query for d in b.distinct))]
         return tuple(dict.fromkeys(a.relation for q in queries for a in (*q.atoms, *q.negated)))
+
+    @property
+    def checked_keys(self) -> tuple[tuple[str, ...], ...]:
+        """The groups of a view of one grouping, as a key; () alone is that of a view of one row."""
+        if len(self.blocks) != 1 or self.combined is not None:
+            return ()
+        (block,) = self.blocks
+        names = {o.expr.name: o.name for o in reversed(block.outputs) if isinstance(o.expr, Column)}
+        if block.kind == "bag" or block.sets or not names.keys() >= set(block.free):
+            return ()
+        return (tuple(names[variable] for variable in block.free),)
 
 
 @dataclass(frozen=True)

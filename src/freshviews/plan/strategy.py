@@ -75,12 +75,8 @@ class Request:
 
 
 def checked_keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    """Keys that hold at every moment: those that are checked."""
-    return {
-        name: relation.keys
-        for name, relation in inputs.items()
-        if isinstance(relation, TableDef) and not relation.trusted
-    }
+    """The keys that hold after every batch: those that are checked, and the groups of views."""
+    return {name: relation.checked_keys for name, relation in inputs.items()}
 
 
 Condition = Callable[[Request], str | None]

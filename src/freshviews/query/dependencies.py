@@ -60,15 +60,17 @@ def from_keys(query: Query, keys: Mapping[str, tuple[tuple[str, ...], ...]]) -> 
 
     A key counts for an atom if each of its columns is a variable of the atom or is compared with a constant by a
     filter, and cannot be NULL in the atom's rows (UNIQUE allows repeated NULLs). It then determines all variables of
-    the atom. Keys that determine nothing new are left out. In an optional atom a key counts among the given variables
-    alone: in default rows the others are NULL for all values of the given ones.
+    the atom. Keys that determine nothing new are left out. Where an optional atom has a key among its given variables,
+    all of these together determine the others: a row with the key alone may be one that does not match.
     """
     found: list[FD] = []
     for atom in query.atoms:
         for key in keys.get(atom.relation, ()):
             variables = _key_variables(atom, key)
+            if variables is not None and atom.given is not None:
+                variables = atom.given if set(variables) <= set(atom.given) else None
             rest = tuple(v for v in atom.variables if v not in variables) if variables is not None else ()
-            if variables is not None and rest and not set(variables).intersection(atom.opened):
+            if variables is not None and rest:
                 found.append(FD(variables, rest, atom.name))
     return tuple(found)
 

@@ -32,9 +32,10 @@ from freshviews.sql.text.terms import has_subquery, terms_of
 Relation = Callable[[exp.Table], "Select | Source"]
 """Resolves a table name in FROM: a relation, or a CTE bound as a bag."""
 
-Subquery = Callable[[Node, Names | None, bool], "Select | Source"]
+Subquery = Callable[[Node, Names | None, str], "Select | Source"]
 """Binds a subquery in FROM, given the names of enclosing queries: a bag to dissolve, or the internal view made for it.
-The bag is an internal view, too, where it uses these names and the last argument is true."""
+The last argument says how LATERAL is joined: ``inner``; ``left``, then a bag that uses these names is an internal view,
+too; ``always``, for LEFT JOIN with nothing in ON; else it is empty."""
 
 Where = Callable[[Joined, Sequence[Node]], Joined]
 
@@ -108,6 +109,9 @@ class FromBinder:
     def _join(self, left: Joined, join: exp.Join) -> Joined:
         kind = self._checked_kind(join)
         right = self._lateral(left, join, kind) if isinstance(join.this, exp.Lateral) else self._item(join.this)
+        if not (right.sources or right.full):
+            # An aggregate of LATERAL has a row in any case.
+            kind = "inner"
         twice = next((t for t in right.scope.tables if any(same(t, own) for own in left.scope.tables)), None)
         if twice is not None:
             raise self.text.error(join.this, f"{twice} stands twice in FROM; give one of them another alias with AS")
@@ -268,9 +272,9 @@ class FromBinder:
             if node.args.get("joins"):
                 query = node.copy()
                 query.set("joins", None)
-            return self._named(node, self.subquery(query, self.around, False), node.alias)
+            return self._named(node, self.subquery(query, self.around, ""), node.alias)
         if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
-            return self._named(node, self.subquery(node.this, self.around, False), node.alias)
+            return self._named(node, self.subquery(node.this, self.around, ""), node.alias)
         raise self.text.unsupported(node, f"{self.text.of(node)} in FROM", "FROM takes tables, views and subqueries")
 
     def _lateral(self, left: Joined, join: exp.Join, kind: str) -> Joined:
@@ -285,7 +289,9 @@ class FromBinder:
         names = Names(
             self.text, self._within(left.scope), lambda columns: distinct_values(left, columns, self.views)
         )
-        made = self._named(node, self.subquery(node.this, names, kind == "left"), node.alias)
+        on = join.args.get("on")
+        always = kind == "left" and not join.args.get("using") and (on is None or _is_true(on))
+        made = self._named(node, self.subquery(node.this, names, "always" if always else kind), node.alias)
         return made.mapped(unmarked)
 
     def _renamed(self, node: Node, nest: Joined) -> Joined:
@@ -353,6 +359,10 @@ def _kind(join: exp.Join) -> str | None:
     side, kind = (join.side or "").upper(), (join.kind or "").upper()
     found = _KINDS.get(kind)
     return side.lower() if found in ("inner", "full") and side in ("LEFT", "RIGHT", "FULL") else found
+
+
+def _is_true(on: Node) -> bool:
+    return isinstance(on.unnest(), exp.Boolean) and bool(on.unnest().this)
 
 
 def _is_nest(node: Node) -> bool:

@@ -31,7 +31,8 @@ from freshviews.sql.blocks.limit import MOST, Clause, check_operand, clause_of, 
 from freshviews.sql.blocks.selects.select import SelectBinder
 from freshviews.sql.blocks.selects.with_queries import Cte, query_of, renamed_view
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, everything, set_operation, uniquely_named
-from freshviews.sql.blocks.subqueries.dependent import as_bag, depends, marked_columns
+from freshviews.sql.blocks.subqueries.correlation import is_one_row
+from freshviews.sql.blocks.subqueries.dependent import as_bag, beside, depends, marked_columns
 from freshviews.sql.blocks.subqueries.windows import first_rows
 from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.expression import Binder
@@ -158,6 +159,12 @@ class ViewBinder:
         """True if the source is a table without rows of negative multiplicity."""
         found = self.catalog.relation(source.relation)
         return isinstance(found, TableDef) and not found.trusted
+
+    def keys_of(self, source: Source) -> tuple[tuple[str, ...], ...]:
+        """The keys of a table or view, by the names of their columns."""
+        found = next((one for one in self.internal if one.name == source.relation), None)
+        known = found or self.catalog.relation(source.relation)
+        return () if known is None else known.checked_keys
 
     def _with(self, node: Node, outer: Mapping[str, Cte]) -> Mapping[str, Cte]:
         clause = node.args.get("with_")
@@ -352,18 +359,19 @@ class ViewBinder:
         return made
 
     def subquery(
-        self, node: Node, ctes: Mapping[str, Cte], around: Names | None = None, forced: bool = False
+        self, node: Node, ctes: Mapping[str, Cte], around: Names | None = None, joined: str = ""
     ) -> Select | Source:
         """Bind a query in FROM: a SELECT that only selects, projects and joins dissolves; any other becomes an internal
         view.
 
-        ``around``: the names of enclosing queries that it may use. ``forced``: where it uses them, it becomes an
-        internal view in any case.
+        ``around``: the names of enclosing queries that it may use. ``joined``: how LATERAL is joined (``Subquery`` of
+        ``blocks.joins.from_clause``).
         """
         bound = self.bind(node, ctes, around)
         dependent = around is not None and depends(bound)
         plain = len(bound.selects) == 1 and bound.selects[0].is_plain and not bound.selects[0].absent
-        if plain and not (forced and dependent):
+        forced = joined in ("left", "always") and dependent
+        if plain and not forced:
             return bound.selects[0]
         self.check_types(bound, node)
         names = [column.name.lower() for column in bound.columns]
@@ -371,6 +379,10 @@ class ViewBinder:
             twice = next(name for name in names if names.count(name) > 1)
             raise self.text.error(node, f"column {twice} stands twice in the subquery; give one another name with AS")
         if around is not None and dependent:
+            one_row = joined == "inner" or (joined == "always" and is_one_row(bound))
+            found = beside(bound, around, self) if one_row else None
+            if found is not None:
+                return found
             return as_bag(bound, around, self, forced)
         return self.source_of(self.internal_view(bound))
 

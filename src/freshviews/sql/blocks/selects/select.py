@@ -182,7 +182,7 @@ class SelectBinder:
         binder = FromBinder(
             self.views.text,
             lambda table: self.views.relation(table, self.ctes),
-            lambda query, names, forced: self.views.subquery(query, self.ctes, names, forced),
+            lambda query, names, joined: self.views.subquery(query, self.ctes, names, joined),
             self.views,
             columns_read(self.node, True),
             self._where,

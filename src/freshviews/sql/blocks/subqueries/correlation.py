@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from freshviews.expr.nodes import Call, Column, Expr, columns_of
+from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, aggregate_index, group_ref, over_groups
 from freshviews.sql.blocks.optional import EQUALITIES
 from freshviews.sql.blocks.subqueries.dependent import depends
-from freshviews.sql.expressions.build import integer, key, replaced
+from freshviews.sql.blocks.views import Views
+from freshviews.sql.expressions.build import call, integer, key, null, renamed, replaced
 from freshviews.sql.expressions.nulls import where_null
 from freshviews.sql.names.marks import OUTER, is_marked, marks, unmarked
-from freshviews.sql.names.scope import name_of
+from freshviews.sql.names.scope import Source, aliases_in, name_of
+from freshviews.types import BOOLEAN, INT
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,6 @@ class Pair:
         return replace(self.equality, args=(column, self.other))
 
 
-
 def pair_of(conjunct: Expr, over: Callable[[Expr], Expr]) -> Pair | None:
     """An equality of the subquery with the enclosing query; None where it is no such equality."""
     if isinstance(conjunct, Call) and conjunct.op in EQUALITIES:
@@ -37,6 +38,12 @@ def pair_of(conjunct: Expr, over: Callable[[Expr], Expr]) -> Pair | None:
     return None
 
 
+def tested(condition: Expr) -> Pair:
+    """A predicate over the enclosing query alone: all rows of the subquery match where it is TRUE, else none."""
+    one = Literal(1, INT)
+    other = call("case", (condition, one, null(INT)), INT)
+    return Pair(one, other, Call("eq", (one, other), BOOLEAN))
+
 
 def keys_of(pairs: Sequence[Pair]) -> list[Item]:
     """The subquery's sides of the pairs as columns, each named by its own column."""
@@ -44,11 +51,9 @@ def keys_of(pairs: Sequence[Pair]) -> list[Item]:
     return [Item(name_of(e.name) if isinstance(e, Column) else f"k{i}", e) for i, e in enumerate(owns, 1)]
 
 
-
 def at_column(equality: Expr, column: Column) -> Expr:
     """An equality with a column in the place of the column without a name."""
     return replaced(equality, lambda part: column if isinstance(part, Column) and not part.name else None)
-
 
 
 def grouped(select: Select, pairs: Sequence[Pair], calls: tuple[AggregateCall, ...], items: Sequence[Item]) -> Select:
@@ -66,7 +71,6 @@ def grouped(select: Select, pairs: Sequence[Pair], calls: tuple[AggregateCall, .
     )
 
 
-
 def of_no_rows(value: Expr, calls: Sequence[AggregateCall]) -> Expr:
     """The value of an aggregate expression over no rows: COUNT is 0, all else NULL."""
 
@@ -77,12 +81,73 @@ def of_no_rows(value: Expr, calls: Sequence[AggregateCall]) -> Expr:
     return where_null(replaced(value, zero), lambda name: not name.startswith(OUTER))
 
 
-
 def columns_over(select: Select, items: Sequence[Item]) -> Select:
     """The join of a bag with other columns."""
     made = Select("bag", select.sources, select.conjuncts, tuple(items), absent=select.absent)
     return replace(made, optional=select.optional)
 
+
+def is_one_row(bound: Bound) -> bool:
+    """True if it has one row in any case."""
+    select = bound.selects[0]
+    return len(bound.selects) == 1 and select.kind == "global" and select.having is None and bound.combined is None
+
+
+def is_unique(select: Select, pairs: Sequence[Pair], views: Views) -> bool:
+    """True if at most one row of a join has some values of the pairs: keys of all its sources follow from them."""
+    if select.kind != "bag" or select.limit is not None or select.absent:
+        return False
+    known = {
+        pair.own.name
+        for pair in pairs
+        if isinstance(pair.own, Column) and not (pair.own.nullable and pair.equality.op == "null_safe_eq")
+    }
+    equal = [(own, other) for one in select.conjuncts for own, other in _sides(one)]
+    for one in select.optional:
+        # ON says nothing about the rows that it is joined with.
+        sides = (pair for term in one.on for pair in _sides(term))
+        equal += [(own, other) for own, other in sides if aliases_in(own) == {one.alias}]
+    left = list(select.sources)
+    while left:
+        known.update(
+            own.name for own, other in equal if isinstance(own, Column) and known.issuperset(columns_of(other))
+        )
+        found = [one for one in left if any(known.issuperset(_names(one, key)) for key in views.keys_of(one))]
+        if not found:
+            return False
+        known.update(one.column(column).name for one in found for column in one.columns)
+        left = [one for one in left if one not in found]
+    return True
+
+
+def _sides(term: Expr) -> Sequence[tuple[Expr, Expr]]:
+    if isinstance(term, Call) and term.op in ("eq", "eq_float"):
+        one, other = term.args
+        return (one, other), (other, one)
+    return ()
+
+
+def _names(source: Source, key: Sequence[str]) -> list[str]:
+    columns = {column.name: source.column(column).name for column in source.columns}
+    return [columns[name] for name in key]
+
+
+def with_aliases(select: Select, pairs: Sequence[Pair], free: Callable[[str], str]) -> tuple[Select, tuple[Pair, ...]]:
+    """A join whose sources have other aliases, and its pairs."""
+    sources = tuple(replace(source, alias=free(source.alias)) for source in select.sources)
+    aliases = {old.alias: new.alias for old, new in zip(select.sources, sources, strict=True)}
+    to = {
+        old.column(column).name: new.column(column).name
+        for old, new in zip(select.sources, sources, strict=True)
+        for column in old.columns
+    }
+
+    def over(expr: Expr) -> Expr:
+        return renamed(expr, lambda name: to.get(name, name))
+
+    made = select.mapped(over)
+    optional = tuple(replace(one, alias=aliases[one.alias]) for one in made.optional)
+    return replace(made, sources=sources, optional=optional), tuple(replace(one, own=over(one.own)) for one in pairs)
 
 
 def is_distinct(bound: Bound) -> bool:

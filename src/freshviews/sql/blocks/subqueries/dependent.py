@@ -95,6 +95,21 @@ def as_bag(bound: Bound, names: Names, views: Views, forced: bool = False) -> Se
     return Select("bag", (source,), conjuncts, tuple(Item(c.name, column) for c, column in listed))
 
 
+def beside(bound: Bound, names: Names, views: Views) -> Select | None:
+    """An aggregate without GROUP BY beside each row of the query that it depends on: an optional source with the
+    aggregates of the rows that match, and the list over them. None for another query."""
+    (select, *more) = bound.selects
+    if more or select.kind != "global":
+        return None
+    rows = replace(select, kind="groups", items=_aggregates(select), having=None)
+    keys, made = _independent(Bound((rows,)), names, views, False)
+    source = views.source_of(views.internal_view(uniquely_named(made)))
+    own = [source.column(column) for column in source.columns]
+    on = tuple(replace(one, args=(column, one.args[1])) for one, column in zip(keys, own, strict=False))
+    having, items = _over_aggregates(select, own[len(keys) :])
+    return Select("bag", (source,), having, items, optional=(OptionalSource(source.alias, on),))
+
+
 def _independent(bound: Bound, names: Names, views: Views, forced: bool) -> tuple[list[Call], Bound]:
     """The query with key columns in front, and for each of them an equality with the marked expression that it has the
     value of."""
@@ -166,26 +181,35 @@ def _keyed(select: Select, keys: Sequence[Expr]) -> Select:
 def _each_value(select: Select, domain: Domain, views: Views) -> Select:
     """An aggregate without GROUP BY for each value of the domain."""
     keys = [*domain.to.values()]
-    refs = [aggregate_ref(i, one, False) for i, one in enumerate(select.aggregates)]
-    rows = replace(select, kind="groups", sources=(*domain.sources, *select.sources), items=(), having=None)
+    sources = (*domain.sources, *select.sources)
+    rows = replace(select, kind="groups", sources=sources, items=_aggregates(select), having=None)
     grouped = _keyed(rows, keys)
-    grouped = replace(grouped, items=(*grouped.items, *(Item(f"a{i}", ref) for i, ref in enumerate(refs, 1))))
     made = views.source_of(views.internal_view(uniquely_named(Bound((grouped,)))))
     source = replace(made, alias=free_alias("grouped", [s.alias for s in domain.sources]))
     own = [source.column(column) for column in source.columns]
     on = tuple(equality(column, value) for column, value in zip(own, keys, strict=False))
+    having, items = _over_aggregates(select, own[len(keys) :])
+    optional = (OptionalSource(source.alias, on),)
+    return Select("bag", (*domain.sources, source), having, (*_items(keys), *items), optional=optional)
+
+
+def _aggregates(select: Select) -> tuple[Item, ...]:
+    """The aggregates of a SELECT as its list."""
+    return tuple(Item(f"a{i}", aggregate_ref(i - 1, one, False)) for i, one in enumerate(select.aggregates, 1))
+
+
+def _over_aggregates(select: Select, found: Sequence[Column]) -> tuple[tuple[Expr, ...], tuple[Item, ...]]:
+    """HAVING and the list of a SELECT over columns with its aggregates, all NULL where there are no rows."""
 
     def value(part: Expr) -> Expr | None:
         index = aggregate_index(part.name) if isinstance(part, Column) else None
         if index is None:
             return None
-        found = replace(own[len(keys) + index], nullable=True)
-        return logic.first_of((found, integer(0))) if select.aggregates[index].function == "count" else found
+        column = replace(found[index], nullable=True)
+        return logic.first_of((column, integer(0))) if select.aggregates[index].function == "count" else column
 
     having = () if select.having is None else logic.conjuncts_of(replaced(select.having, value))
-    listed = (Item(item.name, replaced(item.expr, value)) for item in select.items)
-    optional = (OptionalSource(source.alias, on),)
-    return Select("bag", (*domain.sources, source), having, (*_items(keys), *listed), optional=optional)
+    return having, tuple(Item(item.name, replaced(item.expr, value)) for item in select.items)
 
 
 def _items(exprs: Sequence[Expr]) -> list[Item]:

@@ -42,11 +42,16 @@ from freshviews.sql.blocks.subqueries.correlation import (
     columns_over,
     grouped,
     is_distinct,
+    is_one_row,
+    is_unique,
     keys_of,
     of_no_rows,
     pair_of,
+    tested,
+    with_aliases,
 )
 from freshviews.sql.blocks.subqueries.dependent import as_bag, domain_of, marked_columns
+from freshviews.sql.blocks.subqueries.quantified import OPPOSITE, LookUp, any_of_rows, unknown_member
 from freshviews.sql.blocks.subqueries.threshold import (
     VALUE,
     EqualColumns,
@@ -71,21 +76,19 @@ from freshviews.sql.expressions.build import (
     sharpened,
 )
 from freshviews.sql.expressions.expression import COMPARISONS, Binder, is_asked
+from freshviews.sql.expressions.nulls import is_null_at, with_nullability
 from freshviews.sql.names.marks import is_marked, marked, marks, unmarked
-from freshviews.sql.names.scope import Source
+from freshviews.sql.names.scope import Source, alias_of
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BIGINT, BOOLEAN, INT, SqlType
 
 _PRESENT = Item("present", Literal(1, INT))
 _ROWS = AggregateCall("count", (), False, BIGINT)
 _COMPARISONS = (exp.LT, exp.LTE, exp.GT, exp.GTE)
-_OPPOSITE = {"=": "<>", "<>": "=", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
 
 
 def _itself(expr: Expr) -> Expr:
     return expr
-
-
 
 
 @dataclass(frozen=True)
@@ -136,10 +139,9 @@ class SubqueryBinder:
         """Bind one term of WHERE. Raises SqlError or UnsupportedSql with the place."""
         inner = term.this.unnest() if isinstance(term, exp.Not) else term
         if isinstance(inner, exp.Exists):
-            join = self._semi_join if inner is term else self._anti_join
-            join(inner.this, self.query(inner.this, self._own_names), None)
-        elif isinstance(inner, exp.In) and inner.args.get("query") is not None:
-            self._in(inner, negated=inner is not term)
+            self._exists(inner, negated=inner is not term)
+        elif not isinstance(inner, exp.Query) and is_asked(inner):
+            self._quantified(inner, negated=inner is not term)
         elif isinstance(term, _COMPARISONS) and all(isinstance(one, exp.Query) for one in _asked_in(term)):
             self._compare(term)
         else:
@@ -209,21 +211,49 @@ class SubqueryBinder:
         select = Select("bag", sources, flat.conjuncts, listed, absent=flat.absent, optional=flat.optional)
         return self.views.source_of(self.views.internal_view(Bound((select,))))
 
-    def _in(self, node: exp.In, negated: bool) -> None:
-        """IN as a term: a semi-join. NOT IN: an anti-join where neither side may be NULL, else a value."""
+    def _exists(self, node: exp.Exists, negated: bool) -> None:
+        """EXISTS as a term: a semi-join, or an anti-join."""
+        bound = self.query(node.this, self._own_names)
+        if is_one_row(bound):
+            self._keep(FALSE if negated else TRUE)
+        elif negated:
+            self._anti_join(self._bag(bound))
+        else:
+            self._semi_join(node.this, bound, None)
+
+    def _quantified(self, node: Node, negated: bool) -> None:
+        """IN, ANY or ALL as a term: a semi-join or anti-joins where equal values decide, else a predicate over the
+        least and the greatest value."""
         asked = self._ask(node, Binder(self.text, self.names, "WHERE", subquery=self.value).bind)
         if asked.row:
-            join = self._anti_join if negated else self._semi_join
-            join(node.args["query"], Bound((self._matching(asked, negated),)), None)
+            matching = self._matching(asked, negated)
+            if negated:
+                self._anti_join(matching)
+            else:
+                self._semi_join(node.args["query"], Bound((matching,)), None)
             return
         assert asked.left is not None
         asked = replace(asked, left=sharpened(asked.left, self.never_null))
-        if not negated:
-            self._semi_join(node.args["query"], asked.bound, asked.left)
-        elif asked.left is None or asked.left.nullable or asked.bound.columns[0].nullable:
-            self._keep(logic.negation(self.answer(asked)))
+        negated = negated != asked.negated
+        if is_one_row(asked.bound):
+            found = self._compared(replace(asked, negated=False))
+            self._keep(*logic.conjuncts_of(logic.negation(found) if negated else found))
+        elif asked.sign != "=":
+            self._keep(*logic.conjuncts_of(self._compared(asked, not negated)))
+        elif negated:
+            self._not_in(asked)
         else:
-            self._anti_join(node.args["query"], asked.bound, asked.left)
+            self._semi_join(node, asked.bound, asked.left)
+
+    def _not_in(self, asked: Asked) -> None:
+        """NOT IN: no row has the value, no row has NULL, and where the value is NULL there is no row."""
+        select, left = self._bag(asked.bound), asked.left
+        assert left is not None
+        value = select.items[0].expr
+        terms = [self._equal(asked.node, marked(left), value)]
+        terms += [call("is_null", (one,), BOOLEAN) for one in (value, marked(left)) if one.nullable]
+        for term in terms:
+            self._anti_join(replace(select, conjuncts=(*select.conjuncts, *logic.conjuncts_of(term))))
 
     def _equal(self, node: Node, left: Expr, right: Expr) -> Expr:
         try:
@@ -243,15 +273,8 @@ class SubqueryBinder:
         if value is not None:
             self._keep(self._equal(query, value, source.column(source.columns[-1])))
 
-    def _anti_join(self, query: Node, bound: Bound, value: Expr | None) -> None:
-        """Add a source of which no row may match: a table, or the distinct values of an internal view.
-
-        For NOT IN, the column of the subquery must differ from the value.
-        """
-        select = self._bag(bound)
-        if value is not None:
-            equal = self._equal(query, marked(value), select.items[0].expr)
-            select = replace(select, conjuncts=(*select.conjuncts, *logic.conjuncts_of(equal)))
+    def _anti_join(self, select: Select) -> None:
+        """Add a source of which no row may match: a table, or the distinct values of an internal view."""
         select, pairs = self._apart(select)
         # An uncorrelated subquery is compared by a constant.
         owns = [pair.own for pair in pairs] or [Literal(1, INT)]
@@ -302,7 +325,7 @@ class SubqueryBinder:
             sign, every = COMPARISONS[type(node)], isinstance(node.expression, exp.All)
             query = node.expression.this
             bound = self._one_column(query, "ANY and ALL take a subquery")
-            return Asked(node, bound, bind(node.this), _OPPOSITE[sign] if every else sign, every)
+            return Asked(node, bound, bind(node.this), OPPOSITE[sign] if every else sign, every)
         return Asked(node, self._one_column(node, "a subquery as a value is one"))
 
     def _one_column(self, query: Node, what: str) -> Bound:
@@ -318,7 +341,7 @@ class SubqueryBinder:
             value, self.joined = joined_with(asked, self.rows, self.around, self.joined, self.views, self.over)
             return value
         if isinstance(asked.node, exp.Exists):
-            return self._is_there(self._bag(asked.bound))
+            return TRUE if is_one_row(asked.bound) else self._is_there(self._bag(asked.bound))
         if asked.row:
             equal, possible = (self._matching(asked, nulls) for nulls in (False, True))
             true = self._is_there(equal)
@@ -327,15 +350,13 @@ class SubqueryBinder:
             return logic.choose([(true, TRUE), (self._is_there(possible), null(BOOLEAN))], FALSE)
         if asked.left is None:
             return self._scalar(asked)
-        try:
-            found = self._compared(asked, self.over(asked.left))
-        except Fault as fault:
-            raise self.text.error(asked.node, str(fault)) from None
+        found = self._compared(asked)
         return logic.negation(found) if asked.negated else found
 
-    def _is_there(self, select: Select) -> Expr:
-        """Whether a subquery has a row."""
-        select, pairs = self._apart(select)
+    def _is_there(self, select: Select, apart: tuple[Pair, ...] | None = None) -> Expr:
+        """Whether a subquery has a row. ``apart``: the equalities that tie it to the enclosing query, if it no longer
+        names that."""
+        select, pairs = self._apart(select) if apart is None else (select, apart)
         keys = keys_of(pairs)
         present = self._looked_up(distinct_over(columns_over(select, [*keys, _PRESENT])), pairs)[-1]
         return call("is_not_null", (present,), BOOLEAN)
@@ -354,38 +375,44 @@ class SubqueryBinder:
             terms += logic.conjuncts_of(term)
         return replace(select, conjuncts=(*select.conjuncts, *terms))
 
-    def _compared(self, asked: Asked, left: Expr) -> Expr:
-        """``left sign ANY (subquery)``: TRUE if it is for some row, NULL if it is for none and NULL for some."""
-        select, pairs = self._apart(self._bag(asked.bound))
+    def _compared(self, asked: Asked, wanted: bool | None = None) -> Expr:
+        """``left sign ANY (subquery)``: TRUE if it is for some row, NULL if it is for none and NULL for some.
+
+        ``wanted``: instead a predicate that is TRUE where this is TRUE, or where it is FALSE.
+        """
+        assert asked.left is not None
+        left = self.over(asked.left)
+        try:
+            if is_one_row(asked.bound):
+                return logic.compare(asked.sign, left, self._scalar(asked))
+            select, pairs = self._apart(self._bag(asked.bound))
+
+            def look_up(made: Select) -> list[Expr]:
+                return self._looked_up(made, pairs)[len(pairs) :]
+
+            if asked.sign == "=":
+                return self._is_member(select, pairs, left, look_up)
+            return any_of_rows(select, pairs, left, asked.sign, look_up, wanted)
+        except Fault as fault:
+            raise self.text.error(asked.node, str(fault)) from None
+
+    def _is_member(self, select: Select, pairs: tuple[Pair, ...], left: Expr, look_up: LookUp) -> Expr:
+        """``left IN (subquery)``."""
         value = select.items[0].expr
-        if asked.sign == "=":
-            keys = keys_of(pairs)
-            known = logic.conjuncts_of(call("is_not_null", (value,), BOOLEAN)) if value.nullable else ()
-            matching = replace(select, conjuncts=(*select.conjuncts, *known))
-            members = distinct_over(columns_over(matching, [*keys, Item("v", value), _PRESENT]))
-            member = Column("", value.type, False)
-            on = logic.compare("=", left, member)
-            present = self._looked_up(members, pairs, lambda column: at_column(on, column))[-1]
-            true = call("is_not_null", (present,), BOOLEAN)
-            if not (left.nullable or value.nullable):
-                return true
-            rows, known_rows = self._looked_up(*self._aggregated(select, pairs, (_ROWS, _count(value))))[-2:]
-        else:
-            least, greatest = (AggregateCall(which, (value,), False, value.type) for which in ("min", "max"))
-            made = self._aggregated(select, pairs, (_ROWS, _count(value), least, greatest))
-            rows, known_rows, low, high = self._looked_up(*made)[-4:]
-            if asked.sign == "<>":
-                several = logic.compare("<>", low, high)
-                if left.nullable:
-                    several = logic.both(call("is_not_null", (left,), BOOLEAN), several)
-                true = logic.either(several, logic.compare("<>", left, low))
-            else:
-                true = logic.compare(asked.sign, left, low if asked.sign in (">", ">=") else high)
-        unknown = logic.either(
-            call("is_null", (left,), BOOLEAN) if left.nullable else FALSE, logic.compare("<", known_rows, rows)
-        )
-        none = logic.compare("=", logic.first_of((rows, integer(0))), integer(0))
-        return logic.choose([(none, FALSE), (true, TRUE), (unknown, null(BOOLEAN))], FALSE)
+        keys = keys_of(pairs)
+        known = (call("is_not_null", (value,), BOOLEAN),) if value.nullable else ()
+        matching = replace(select, conjuncts=(*select.conjuncts, *known))
+        members = distinct_over(columns_over(matching, [*keys, Item("v", value), _PRESENT]))
+        member = Column("", value.type, False)
+        on = logic.compare("=", left, member)
+        present = self._looked_up(members, pairs, lambda column: at_column(on, column))[-1]
+        branches = [(call("is_not_null", (present,), BOOLEAN), TRUE)]
+        if value.nullable and not left.nullable:
+            nulls = replace(select, conjuncts=(*select.conjuncts, call("is_null", (value,), BOOLEAN)))
+            branches.append((self._is_there(nulls, pairs), null(BOOLEAN)))
+        elif left.nullable:
+            branches.append((unknown_member(select, pairs, left, look_up), null(BOOLEAN)))
+        return logic.choose(branches, FALSE) if len(branches) > 1 else branches[0][0]
 
     def _scalar(self, asked: Asked) -> Expr:
         """The value of the one row of a subquery; NULL where it has none."""
@@ -411,6 +438,10 @@ class SubqueryBinder:
     def _only_row(self, select: Select, node: Node) -> Expr:
         """The value of a subquery that may come to have several rows, which then refuses the batch."""
         select, pairs = self._apart(select)
+        if is_unique(select, pairs, self.views):
+            found = self._looked_up_row(select, pairs)
+            if found is not None:
+                return found
         value = select.items[0].expr
         one = Literal(1, INT)
         ends = (AggregateCall(which, (value, one), False, value.type) for which in ("min_by", "max_by"))
@@ -427,12 +458,36 @@ class SubqueryBinder:
             return source.column(source.columns[0])
         return self._looked_up(made, pairs)[-1]
 
-    def _aggregated(
-        self, select: Select, pairs: tuple[Pair, ...], calls: tuple[AggregateCall, ...]
-    ) -> tuple[Select, tuple[Pair, ...]]:
-        """Aggregates of a subquery's rows by its keys, one column each."""
-        refs = (aggregate_ref(i, one, bool(pairs)) for i, one in enumerate(calls))
-        return grouped(select, pairs, calls, [Item(f"a{i}", ref) for i, ref in enumerate(refs, 1)]), pairs
+    def _looked_up_row(self, select: Select, pairs: tuple[Pair, ...]) -> Expr | None:
+        """The first item of the one row of a join, as an optional part of the join; NULL where there is none. None
+        where its columns do not tell whether it is there."""
+        taken = all_aliases(self.joined)
+        select, pairs = with_aliases(select, pairs, lambda wish: free_alias(wish, taken))
+        value = select.items[0].expr
+        own = [pair.own for pair in pairs if pair.equality.op != "null_safe_eq"]
+        columns = [source.column(column) for source in select.sources for column in source.columns]
+        there = [one for one in (*own, *columns) if isinstance(one, Column) and (one in own or not one.nullable)]
+        optional = {one.alias for one in select.optional}
+        there = [one for one in there if alias_of(one.name) not in optional]
+        if not is_null_at(value, lambda name: True):
+            if not there:
+                return None
+            missing = call("is_null", (replace(there[0], nullable=True),), BOOLEAN)
+            value = logic.choose([(missing, null(value.type))], value)
+        right = Joined(
+            tuple(source for source in select.sources if source.alias not in optional),
+            select.conjuncts,
+            absent=select.absent,
+            left=tuple(
+                LeftJoin(Joined((source,)), one.on)
+                for one in select.optional
+                for source in select.sources
+                if source.alias == one.alias
+            ),
+        )
+        on = tuple(replace(pair.equality, args=(pair.own, pair.other)) for pair in pairs)
+        self.joined = replace(self.joined, left=(*self.joined.left, LeftJoin(right, on)))
+        return with_nullability(value, dict.fromkeys(columns_of(value), True))
 
     def _looked_up(
         self, select: Select, pairs: tuple[Pair, ...], also: Callable[[Column], Expr] | None = None
@@ -482,6 +537,8 @@ class SubqueryBinder:
                 local.append(conjunct)
             elif kept and len(around) == len(columns_of(conjunct)):
                 self._keep(self.over(unmarked(conjunct)))
+            elif len(around) == len(columns_of(conjunct)):
+                pairs.append(tested(self.over(unmarked(conjunct))))
             elif pair is None:
                 return self._with_names(select)
             else:
@@ -516,10 +573,6 @@ class SubqueryBinder:
         self.joined = replace(self.joined, conjuncts=(*self.joined.conjuncts, *conjuncts))
 
 
-
-
-
-
 def _asked_in(term: Node) -> Iterator[Node]:
     """The subqueries as values in a term, without those inside of others."""
     ahead = [term]
@@ -529,17 +582,3 @@ def _asked_in(term: Node) -> Iterator[Node]:
             yield node
         else:
             ahead += node.iter_expressions()
-
-
-def _count(value: Expr) -> AggregateCall:
-    return AggregateCall("count", (value,) if value.nullable else (), False, BIGINT)
-
-
-
-
-
-
-
-
-
-
