@@ -112,6 +112,23 @@ class Asked:
         return BOOLEAN if self.sign or isinstance(self.node, exp.Exists) else self.bound.columns[0].type
 
 
+
+def _limit_of_aggregates(found: Threshold, values: Mapping[str, Asked]) -> Select | None:
+    """The limit as the output of the one subquery that it is computed of, ``0.25 * (SELECT SUM(x) FROM r)``, if that
+    has aggregates without GROUP BY; so no view is beside that of the subquery."""
+    limit = found.code_of_limit()
+    named = columns_of(limit)
+    asked = values.get(named[0]) if len(named) == 1 else None
+    if found.group or asked is None or asked.sign or isinstance(asked.node, exp.Exists):
+        return None
+    select = asked.bound.selects[0]
+    if len(asked.bound.selects) > 1 or select.kind != "global" or select.having is not None or select.limit is not None:
+        return None
+    (item,) = select.items
+    limit = replaced(limit, lambda part: item.expr if isinstance(part, Column) else None)
+    return None if any(map(is_marked, select.exprs)) else replace(select, items=(Item("limit", limit),))
+
+
 @dataclass
 class SubqueryBinder:
     """Binds subqueries of one SELECT; collects the sources and predicates that they become."""
@@ -184,6 +201,9 @@ class SubqueryBinder:
 
     def _limits(self, found: Threshold, values: Mapping[str, Asked]) -> Source:
         """An internal view of the limit of each group."""
+        select = _limit_of_aggregates(found, values)
+        if select is not None:
+            return self.views.source_of(self.views.internal_view(Bound((select,))))
         joined = Joined()
         keys: list[Column] = []
         if found.group:
