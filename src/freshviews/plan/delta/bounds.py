@@ -6,17 +6,19 @@ or in several. A range is bounded by expressions over the terms.
 Integer arithmetic is checked: an expression that does not fit its type is an error of the row. A range must not hide
 that, so it comes with *limits*: where the magnitudes of all terms are at most a number, no expression of the condition
 can fail, nor one that bounds the range. For other values the condition itself is evaluated, row by row. Arithmetic of
-doubles rounds; such a condition is no range here. Nor is one over terms that may fail for other reasons.
+doubles rounds; a condition with it is a range where all terms are on a grid (``grid``). A condition over terms that may
+fail for other reasons is no range here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
-from freshviews.types import BIGINT, BOOLEAN
+from freshviews.plan.delta.grid import MOST_TERMS, is_on_grid, off_grid
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE, SqlType
 
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
@@ -27,8 +29,23 @@ _NARROWEST = 2**8
 """Limits that are tried, the greatest first. With a lesser one, too many values would be beyond it."""
 _LIMITED = {"add_micros": 2**57, "date_add_days": 2**21, "date_diff_days": 2**21}
 """Greatest magnitude of results and arguments for which operations on dates are additions that do not fail."""
+
+
+@dataclass(frozen=True)
+class _Arithmetic:
+    """Operations that add or subtract, with the sign of the second argument; the three that bounds are made of; their
+    type."""
+
+    sums: Mapping[str, int]
+    add: str
+    subtract: str
+    negate: str
+    type: SqlType
+
+
 _SUMS = {"add_int": 1, "sub_int": -1, "add_micros": 1, "date_add_days": 1, "date_diff_days": -1}
-"""Operations that add or subtract, with the sign of the second argument."""
+_INTEGERS = _Arithmetic(_SUMS, "add_int", "sub_int", "neg_int", BIGINT)
+_DOUBLES = _Arithmetic({"add_float": 1, "sub_float": -1}, "add_float", "sub_float", "neg_float", DOUBLE)
 
 
 @dataclass(frozen=True)
@@ -38,7 +55,7 @@ class Side:
     expr: Expr
     strict: bool
     base: Expr | None
-    constant: int = 0
+    constant: float = 0
 
 
 @dataclass(frozen=True)
@@ -66,7 +83,8 @@ class Interval:
 @dataclass(frozen=True)
 class Ranges:
     """Ranges of a variable, with coefficients: a row counts as often as the sum of those of its ranges, which is 1 or
-    0. ``checked``: the terms that are computed with; the magnitude of each must be at most ``limit``."""
+    0. ``checked``: the terms that are computed with; the magnitude of each must be at most ``limit``, and a double must
+    be on the grid."""
 
     variable: Column
     parts: tuple[tuple[Interval, int], ...]
@@ -141,9 +159,8 @@ def _compared(name: str, left: Expr, right: Expr, opened: frozenset[str], floats
     """The ranges for ``left name right``, of which the left side has the variable."""
     if isinstance(left, Column) and not opened.intersection(columns_of(right)) and not may_fail(right):
         return Ranges(left, _parts(name, right, right, 0)) if left.type.name != "STRING" else None
-    if floats:
-        return None
-    sum_ = _Sum()
+    arithmetic = _DOUBLES if floats else _INTEGERS
+    sum_ = _Sum(arithmetic)
     if not (sum_.add(left, 1) and sum_.add(right, -1)):
         return None
     own = [(term, sign) for term, sign in sum_.terms if opened.intersection(columns_of(term))]
@@ -152,9 +169,12 @@ def _compared(name: str, left: Expr, right: Expr, opened: frozenset[str], floats
     variable, sign = own[0]
     assert isinstance(variable, Column)
     others = [(term, -sign * other) for term, other in sum_.terms if term is not variable]
-    base = _total(others)
-    bound = _shifted(base, -sign * sum_.constant)
-    limit = narrow((left, right, bound))
+    base = _total(others, arithmetic)
+    bound = _shifted(base, -sign * sum_.constant, arithmetic)
+    if floats:
+        limit = _WIDEST if len(sum_.terms) + sum_.constants <= MOST_TERMS else None
+    else:
+        limit = narrow((left, right, bound))
     if limit is None:
         return None
     # A variable that is compared as it is takes part in no arithmetic.
@@ -165,7 +185,7 @@ def _compared(name: str, left: Expr, right: Expr, opened: frozenset[str], floats
     return Ranges(variable, parts, tuple(dict.fromkeys(checked)), limit)
 
 
-def _parts(name: str, bound: Expr, base: Expr | None, constant: int) -> tuple[tuple[Interval, int], ...]:
+def _parts(name: str, bound: Expr, base: Expr | None, constant: float) -> tuple[tuple[Interval, int], ...]:
     """The ranges of the values ``name`` a bound."""
     above = Interval(low=Side(bound, name in ("gt", "ne"), base, constant))
     below = Interval(high=Side(bound, name in ("lt", "ne"), base, constant))
@@ -182,20 +202,27 @@ def _parts(name: str, bound: Expr, base: Expr | None, constant: int) -> tuple[tu
 
 @dataclass
 class _Sum:
-    """An expression as a sum of terms with signs, and a constant."""
+    """An expression as a sum of terms with signs, and a constant, which is the sum of ``constants`` doubles."""
 
+    arithmetic: _Arithmetic = _INTEGERS
     terms: list[tuple[Expr, int]] = field(default_factory=list)
-    constant: int = 0
+    constant: float = 0
+    constants: int = 0
 
     def add(self, expr: Expr, sign: int) -> bool:
         """Add the terms of an expression; False if it is no sum of terms that cannot fail."""
+        sums = self.arithmetic.sums
+        if isinstance(expr, Literal) and isinstance(expr.value, float) and self.arithmetic is _DOUBLES:
+            self.constant += sign * expr.value
+            self.constants += 1
+            return is_on_grid(expr.value)
         if isinstance(expr, Literal) and isinstance(expr.value, int) and not isinstance(expr.value, bool):
             self.constant += sign * expr.value
-        elif isinstance(expr, Call) and expr.op in _SUMS:
-            return self.add(expr.args[0], sign) and self.add(expr.args[1], sign * _SUMS[expr.op])
+        elif isinstance(expr, Call) and expr.op in sums:
+            return self.add(expr.args[0], sign) and self.add(expr.args[1], sign * sums[expr.op])
         elif isinstance(expr, Call) and expr.op == "check_range":
             return self.add(expr.args[0], sign)
-        elif isinstance(expr, Call) and expr.op == "neg_int":
+        elif isinstance(expr, Call) and expr.op == self.arithmetic.negate:
             return self.add(expr.args[0], -sign)
         elif may_fail(expr):
             return False
@@ -204,7 +231,7 @@ class _Sum:
         return True
 
 
-def shift_of(expr: Expr) -> tuple[Expr, int] | None:
+def shift_of(expr: Expr) -> tuple[Expr, float] | None:
     """An expression as a term and a constant that is added to it; None if it has another form."""
     sum_ = _Sum()
     if not sum_.add(expr, 1) or len(sum_.terms) != 1 or sum_.terms[0][1] != 1:
@@ -212,24 +239,24 @@ def shift_of(expr: Expr) -> tuple[Expr, int] | None:
     return sum_.terms[0][0], sum_.constant
 
 
-def _total(terms: list[tuple[Expr, int]]) -> Expr | None:
+def _total(terms: list[tuple[Expr, int]], by: _Arithmetic) -> Expr | None:
     """The sum of terms with signs; None if there are none."""
     total: Expr | None = None
     for term, sign in sorted(terms, key=lambda one: -one[1]):
         if total is None:
-            total = term if sign > 0 else Call("neg_int", (term,), BIGINT)
+            total = term if sign > 0 else Call(by.negate, (term,), by.type)
         else:
-            total = Call("add_int" if sign > 0 else "sub_int", (total, term), BIGINT)
+            total = Call(by.add if sign > 0 else by.subtract, (total, term), by.type)
     return total
 
 
-def _shifted(total: Expr | None, constant: int) -> Expr:
+def _shifted(total: Expr | None, constant: float, by: _Arithmetic) -> Expr:
     """A sum of terms and a constant."""
     if total is None:
-        return Literal(constant, BIGINT)
+        return Literal(constant, by.type)
     if constant == 0:
         return total
-    return Call("add_int" if constant > 0 else "sub_int", (total, Literal(abs(constant), BIGINT)), BIGINT)
+    return Call(by.add if constant > 0 else by.subtract, (total, Literal(abs(constant), by.type)), by.type)
 
 
 # Limits
@@ -280,9 +307,13 @@ def _magnitude(expr: Expr, limit: int) -> int | None:
 
 
 def beyond(terms: Iterable[Expr], limit: int) -> Expr | None:
-    """The condition that a term is beyond a limit; FALSE where it is NULL. None if there are no terms."""
+    """The condition that a term is beyond a limit, or a double off the grid; FALSE where it is NULL. None if there are
+    no terms."""
     found: Expr | None = None
     for term in terms:
+        if term.type.is_float:
+            found = off_grid(term) if found is None else Call("or", (found, off_grid(term)), BOOLEAN, False)
+            continue
         for op, bound in (("gt", limit), ("lt", -limit)):
             one = Call("is_true", (Call(op, (term, Literal(bound, BIGINT)), BOOLEAN),), BOOLEAN, False)
             found = one if found is None else Call("or", (found, one), BOOLEAN, False)

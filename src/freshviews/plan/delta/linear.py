@@ -40,6 +40,11 @@ Factor = tuple[str, Expr | None]
 """A component of the row, and what it is multiplied by, over variables of the row; None for 1."""
 
 
+def ring_of(factor: Expr) -> str:
+    """The ring that a factor is an element of."""
+    return "real" if factor.type.is_float else "integer"
+
+
 def kept_by(body: Body, opened: frozenset[str]) -> frozenset[str]:
     """The variables of a row that the body of its loop reads otherwise than in lifts that are taken apart: they stay
     the key of a group."""
@@ -132,8 +137,6 @@ class Linear:
             if lifted:
                 raise _NotLinear
             return
-        if lifted and lifted[0].ring != "integer":
-            raise _NotLinear
         for part in self.products[lifted[0].name].parts if lifted else ():
             self.used[row.component, part.row] = None
         if not lifted:
@@ -188,7 +191,7 @@ class Linear:
                 if part.outside is not None:
                     if part.outside not in lets:
                         lets[part.outside] = fresh("term")
-                    outside = (Value(lets[part.outside]),)
+                    outside = (Value(lets[part.outside], ring_of(part.outside)),)
                 found.append(Monomial((*rest, mine, *outside), monomial.coefficient * part.coefficient))
             return found
 

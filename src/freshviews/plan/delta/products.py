@@ -3,6 +3,9 @@
 Each product has one factor over the variables of a row and one over terms that are known outside, so the sum of the
 lift over many rows is made of sums of the first factors. Integer arithmetic is checked, so the products come with a
 limit of the magnitudes of the terms, as ranges do (``bounds``); with it, sums of millions of rows fit 64 bits, too.
+
+Sums of doubles are exact, but ``a - b`` is rounded before it is summed. It is not where both are on a grid (``grid``).
+A product of doubles of both sides is not taken apart.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ from dataclasses import dataclass
 from freshviews.expr.nodes import Call, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
 from freshviews.plan.delta.bounds import beyond, narrow
-from freshviews.types import BIGINT, BOOLEAN
+from freshviews.plan.delta.grid import MOST_TERMS, is_on_grid
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE
 
 _MOST = 2**40
 _MOST_OF_PRODUCTS = 2**28
@@ -22,7 +26,7 @@ _MOST_OF_PRODUCTS = 2**28
 
 @dataclass(frozen=True)
 class Product:
-    """``coefficient * row * outside``; a factor of None is 1."""
+    """``coefficient * row * outside``; a factor of None is 1. At most one of them is a double."""
 
     coefficient: int
     row: Expr | None = None
@@ -31,7 +35,8 @@ class Product:
 
 @dataclass(frozen=True)
 class Products:
-    """A sum of products. ``checked``: the terms, of which the magnitudes must be at most ``limit``."""
+    """A sum of products. ``checked``: the terms, of which the magnitudes must be at most ``limit``; doubles must be on
+    the grid."""
 
     parts: tuple[Product, ...]
     checked: tuple[Expr, ...]
@@ -39,7 +44,7 @@ class Products:
 
 
 def products_of(expr: Expr, opened: frozenset[str]) -> Products | None:
-    """An integer expression as a sum of products, of factors over the ``opened`` variables of a row and over others;
+    """A number as a sum of products, of factors over the ``opened`` variables of a row and over others;
     None if it has another form. ``coalesce(x, 0)`` is x, or 0 if a term of x is NULL."""
     inner = expr
     if isinstance(expr, Call) and expr.op == "coalesce":
@@ -53,7 +58,11 @@ def products_of(expr: Expr, opened: frozenset[str]) -> Products | None:
         return None
     rows = _terms(part.row for part in parts)
     others = _terms(part.outside for part in parts)
-    limit = narrow((inner,), _MOST_OF_PRODUCTS if any(part.row and part.outside for part in parts) else _MOST)
+    limit: int | None = _MOST
+    if inner.type.is_float:
+        limit = None if len(parts) > MOST_TERMS else limit
+    else:
+        limit = narrow((inner,), _MOST_OF_PRODUCTS if any(part.row and part.outside for part in parts) else _MOST)
     if limit is None:
         return None
     known = [tuple(term for term in terms if term.nullable) for terms in (rows, others)]
@@ -68,22 +77,32 @@ def _within(factor: Expr | None, wide: Expr | None) -> Expr | None:
     """A factor, or 0 where a term of the row is beyond the limit: such rows are not summed, so sums of others fit."""
     if factor is None or wide is None:
         return factor
-    return Call("case", (wide, Literal(0, BIGINT), factor), BIGINT, False)
+    zero = _number(0, factor)
+    return Call("case", (wide, zero, factor), zero.type, False)
 
 
 def _terms(factors: Iterable[Expr | None]) -> tuple[Expr, ...]:
-    return tuple(dict.fromkeys(factor for factor in factors if factor is not None))
+    return tuple(dict.fromkeys(one for one in factors if one is not None and not isinstance(one, Literal)))
 
 
 def _parts(expr: Expr, opened: frozenset[str]) -> list[Product] | None:
+    if isinstance(expr, Literal) and isinstance(expr.value, float):
+        return [Product(1, outside=expr)] if is_on_grid(expr.value) else None
     if isinstance(expr, Literal):
         return [Product(expr.value)] if isinstance(expr.value, int) and not isinstance(expr.value, bool) else None
     if not may_fail(expr):
         names = columns_of(expr)
         if opened.isdisjoint(names):
             return [Product(1, outside=expr)]
-        return [Product(1, row=expr)] if opened.issuperset(names) else None
+        if opened.issuperset(names):
+            return [Product(1, row=expr)]
     assert isinstance(expr, Call)
+    if expr.op in ("add_float", "sub_float", "neg_float"):
+        found = [_parts(arg, opened) for arg in expr.args]
+        signs = (-1,) if expr.op == "neg_float" else (1, 1 if expr.op == "add_float" else -1)
+        if any(one is None for one in found):
+            return None
+        return [_times(part, Product(sign)) for one, sign in zip(found, signs, strict=True) for part in one or ()]
     if expr.op not in ("add_int", "sub_int", "mul_int", "scale_up", "neg_int", "check_range"):
         return None
     first = _parts(expr.args[0], opened)
@@ -115,4 +134,10 @@ def _guarded(factor: Expr | None, terms: tuple[Expr, ...]) -> Expr | None:
         one = Call("is_not_null", (term,), BOOLEAN, False)
         known = one if known is None else Call("and", (known, one), BOOLEAN, False)
     assert known is not None
-    return Call("case", (known, factor or Literal(1, BIGINT), Literal(0, BIGINT)), BIGINT, False)
+    zero = _number(0, factor)
+    return Call("case", (known, factor or _number(1), zero), zero.type, False)
+
+
+def _number(value: int, like: Expr | None = None) -> Literal:
+    """A number of the type of a factor; an integer where there is none."""
+    return Literal(float(value), DOUBLE) if like is not None and like.type.is_float else Literal(value, BIGINT)

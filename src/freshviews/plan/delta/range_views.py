@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from freshviews.expr.nodes import Expr, columns_of
+from freshviews.plan.delta.linear import ring_of
 from freshviews.program.payload import COUNT, ZERO, Component, Monomial, Value
 from freshviews.program.rewrite import Renaming
 from freshviews.program.statements import Add, Body, If, Let, Statement
@@ -85,7 +86,12 @@ class RangeViews:
         """The component of a range view that sums one of the view, times a factor over columns of its key."""
         if (name, factor) not in of.components:
             of.components[name, factor] = _component_name(name, factor, of.components.values())
-        return Component(of.components[name, factor], self.view.component(name).ring)
+        return Component(of.components[name, factor], self._ring(name, factor))
+
+    def _ring(self, name: str, factor: Expr | None) -> str:
+        """The ring of a component times a factor, of which at most one is real."""
+        own = self.view.component(name).ring
+        return own if factor is None or own == "real" else ring_of(factor)
 
     def declared(self) -> Iterator[View]:
         """The declarations of all these views."""
@@ -97,7 +103,7 @@ class RangeViews:
     def _declared(self, one: RangeView) -> Iterator[View]:
         grouping, name = one.grouping, self.view.name
         key = self._key(grouping.places)
-        rings = [self.view.component(old).ring for old, _ in one.components]
+        rings = [self._ring(*summed) for summed in one.components]
         components = tuple(map(Component, one.components.values(), rings))
         by_given = (grouping.by_given,) if one.looped and grouping.given else ()
         if one.order is None:
@@ -130,7 +136,7 @@ class RangeViews:
             if here not in factors:
                 factors[here] = fresh("term")
                 found.append(Let(factors[here], here))
-            return replace(monomial, factors=(*monomial.factors, Value(factors[here])))
+            return replace(monomial, factors=(*monomial.factors, Value(factors[here], ring_of(here))))
 
         for one in self.ranges.values():
             grown = tuple(times(payload.get(name, ZERO), factor) for name, factor in one.components)

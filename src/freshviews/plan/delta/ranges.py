@@ -27,9 +27,9 @@ A lift over variables of both sides is taken apart into products (``products``),
 are summed in the range view. Where no condition bounds the rows, such a lift is taken apart, too: the sums are those of
 a group, and looked up; or those of all groups, in a loop over them.
 
-Integer arithmetic in a condition or a lift is checked. The range view has the values for which it cannot fail
-(``bounds``). The *wide view* ``S_wide(g)`` counts rows with a greater value. Where the group has such a row, or the
-update has such a value, the loop runs as before, with its errors.
+Integer arithmetic in a condition or a lift is checked, and arithmetic of doubles is rounded. The range view has the
+values for which it cannot fail (``bounds``), or is exact (``grid``). The *wide view* ``S_wide(g)`` counts rows with
+other values. Where the group has such a row, or the update has such a value, the loop runs as before, with its errors.
 
 This pass works on programs, so it serves every strategy that loops. ``range_views`` says what is stored. S is dropped
 if nothing reads it any more. Otherwise, if S has the key and the components of a range view, S is ordered and takes the
@@ -75,7 +75,7 @@ from freshviews.program.structure import uses, visit, with_bodies
 from freshviews.program.upkeep import ByTriggers
 from freshviews.program.views import Order, View
 from freshviews.query.dependencies import FD, closure
-from freshviews.types import BIGINT, BOOLEAN
+from freshviews.types import BIGINT, BOOLEAN, SqlType
 
 
 def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iterable[FD] = ()) -> Program:
@@ -96,7 +96,7 @@ def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iter
     found = _pruned(replace(program, views=tuple(views), triggers=triggers), frozenset(made.stores))
     found = _merged(found, made.stores.values())
     wide = frozenset(name for store in made.stores.values() for name in store.wide.values())
-    return replace(found, bounds=bounds_of(found, program.bounds, wide, made.looped))
+    return replace(found, bounds=bounds_of(found, program.bounds, wide, made.looped, made.limited))
 
 
 @dataclass(frozen=True)
@@ -127,13 +127,17 @@ _Split = tuple[tuple[Expr, ...], Ranges | None]
 
 
 class _Pass:
-    """Rewrites the statements of one program. ``stores``: by view, what is stored for its ranges."""
+    """Rewrites the statements of one program.
+
+    ``stores``: by view, what is stored for its ranges; ``limited``: the types of the terms that have limits.
+    """
 
     def __init__(self, program: Program, groups: frozenset[str], dependencies: tuple[FD, ...]) -> None:
         self.program = program
         self.groups = groups
         self.dependencies = dependencies
         self.stores: dict[str, RangeViews] = {}
+        self.limited: set[SqlType] = set()
         # What runs beside the triggers, as when changes begin to be wanted, adds to no range view.
         beside = (s for body in program.result.bodies for s in visit(body))
         self.fixed = frozenset(view for s in beside for view in uses(s).changes)
@@ -179,7 +183,7 @@ class _Pass:
         """The variables of the row that are one column of a relation and a constant, as the ends of ``BETWEEN t - 5 AND
         t + 5``: all but the first as the first one and a constant."""
         types = {c.name: c for one in terms for c in _columns(one)}
-        first: dict[Expr, tuple[Column, int]] = {}
+        first: dict[Expr, tuple[Column, float]] = {}
         same: dict[str, Expr] = {}
         for name, (base, constant) in self._shifts(loop).items():
             if name not in types:
@@ -191,7 +195,7 @@ class _Pass:
             same[name] = variable if constant == other else Call(op, (variable, by), BIGINT)
         return same
 
-    def _shifts(self, loop: Loop) -> dict[str, tuple[Expr, int]]:
+    def _shifts(self, loop: Loop) -> dict[str, tuple[Expr, float]]:
         """The variables that a loop binds to a column of a relation and a constant."""
         adding = [
             (trigger, s)
@@ -337,6 +341,7 @@ class _Pass:
         of_rows, others = [], []
         for one in limited:
             own = [term for term in one.checked if rows.opened.intersection(columns_of(term))]
+            self.limited.update(term.type for term in one.checked)
             of_rows.append(beyond(own, one.limit))
             others.append(beyond((term for term in one.checked if term not in own), one.limit))
         wide = _any(of_rows)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.expr.printer import print_expression
 from freshviews.program.program import Program, Trigger
 from freshviews.program.statements import Body, If, Lookup, Loop, RangeLoop, RangeSum, Smaller, Statement
 from freshviews.program.structure import bodies
+from freshviews.types import SqlType
 
-_NO_RANGE = "no range of one column that sums and differences of exact types bound"
+_NO_RANGE = "no range of one column that sums and differences bound"
 _BEYOND = """where arithmetic of the query might overflow, an update visits all rows of its group
 and reports what does: with values far from the limits of their types, none does"""
+_ROUNDED = """where arithmetic of doubles might round, an update visits all rows of its group: where one
+has a double that is no multiple of 1/1024, or is beyond 2^40; with whole numbers below, none does"""
 
 
 def peeled(body: Body) -> tuple[list[Expr], Body]:
@@ -30,10 +33,14 @@ def opened_by(loop: Loop) -> tuple[str, ...]:
 
 
 def bounds_of(
-    program: Program, bounds: tuple[tuple[str, str], ...], wide: frozenset[str], groups: frozenset[str]
+    program: Program,
+    bounds: tuple[tuple[str, str], ...],
+    wide: frozenset[str],
+    groups: frozenset[str],
+    limited: Collection[SqlType],
 ) -> tuple[tuple[str, str], ...]:
-    """The bounds with range sums, for values within the limits. ``wide``: the wide views, ``groups``: those of which
-    loops visit groups."""
+    """The bounds with range sums, for values within the limits. ``wide``: the wide views; ``groups``: the views of
+    which loops visit groups; ``limited``: the types of the terms that have limits."""
     usual = [s for trigger in program.triggers for s in _usual(trigger.body, wide)]
     ranged = any(isinstance(s, RangeSum) for s in usual)
     update = "O(log N)" if ranged else "O(1)"
@@ -46,8 +53,10 @@ def bounds_of(
         each = "a range sum" if ranged else "an addition"
         update = f"{'O(G log N)' if ranged else 'O(G)'}: {each} for each of the G rows of {', '.join(visited_groups)}"
     found = tuple((name, update if name == "update" else text) for name, text in bounds)
-    if wide:
+    if any(not one.is_float for one in limited):
         found = (*found, ("beyond", _BEYOND))
+    if any(one.is_float for one in limited):
+        found = (*found, ("rounded", _ROUNDED))
     return (*found, *visited(program.triggers, wide))
 
 
