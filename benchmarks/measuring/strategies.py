@@ -34,8 +34,8 @@ PEERS = {
     "Spark": Peer("spark_sql", "recompute"),
     "Spark, stream joins": Peer("spark_sql", "join_streams"),
 }
-BESIDE = ("shuffle through Python",)
-"""Peers that the workloads on Spark run by themselves."""
+BESIDE = ("shuffle through Python", "SQLite")
+"""Peers that a workload runs by itself."""
 IN_PROCESS = ("plain Python", "DuckDB", "DuckDB, delta SQL")
 
 

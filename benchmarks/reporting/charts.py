@@ -51,8 +51,8 @@ class Mark:
     hollow: bool = False
 
 
-_COLOURS = ("#E69F00", "#0A84D0", "#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#A0785A", "#8C8C8C")
-_MARKERS = "osD^vXPp"
+_COLOURS = ("#E69F00", "#0A84D0", "#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#A0785A", "#8C8C8C", "#5B5EA6")
+_MARKERS = "osD^vXPph"
 MARKS = {
     PLANNED: Mark("#0A84D0", "o"),
     **{

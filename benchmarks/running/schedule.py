@@ -70,7 +70,7 @@ def quick() -> Iterator[Entry]:
     yield Entry("tables", "orderbook", "axf", (PLANNED, *SQL))
     yield Entry("tables", "oumv", "n = 100", (PLANNED, "first_order", *SQL))
     yield Entry("engine", "steps", "10,000 rows", (PLANNED,))
-    yield Entry("engine", "single_rows", "trusted tables", (PLANNED, "DuckDB"))
+    yield Entry("engine", "single_rows", "trusted tables", (PLANNED, "SQLite", PLAIN, "DuckDB"))
     yield Entry("engine", "first_use", "second process", (PLANNED,))
 
 
