@@ -99,10 +99,13 @@ class _Queries:
         if shape == "bag":
             items = [self._item(scope, 2, 45) for _ in range(choose.between(1, 3))]
             head, tail = "SELECT DISTINCT " if choose.chance(20) else "SELECT ", Text.same("")
-            if choose.chance(15):
+            windowed = choose.chance(15)
+            if windowed:
                 items.append(Text.same(self._window(scope.own)))
             if choose.chance(8):
-                tail = Text.same(f" QUALIFY {self._window(scope.own)} {choose.pick(_RANGES)} 2")
+                # Equal rows have their numbers in any order: two numbers of them would not belong together.
+                test = self._window(scope.own, not windowed)
+                tail = Text.same(f" QUALIFY {test} {choose.pick((*_RANGES, '<=', '='))} {choose.pick((1, 2, 2, 3))}")
         elif shape == "first":
             items = [Text.same(choose.pick(scope.own)), self._item(scope, 2, 60)]
             head = "SELECT "
@@ -193,7 +196,7 @@ class _Queries:
         scope = _Around(tuple(f"{alias}.{c}" for c in relation.columns), outer.own)
         item = self._call(scope) if self.choose.chance(50) else self.choose.pick(scope.own)
         where = self._where(scope, 0, correlated=True)
-        if self._refused and item in scope.own and self.choose.chance(50):
+        if item in scope.own and self.choose.chance(50):
             where = _texts("{0} {1}", where, self._first(item))
         elif item not in scope.own and self.choose.chance(20):
             where = _texts(f"{{0}} HAVING {self._call(scope)} {self.choose.pick(_OPS)} 1", where)
@@ -231,8 +234,9 @@ class _Queries:
             return _texts("COUNT(DISTINCT {0}){1}", argument, rows)
         return _texts(f"{function}({{0}}){{1}}", argument, rows)
 
-    def _window(self, columns: tuple[str, ...]) -> str:
-        """A window function; NULL is ordered as Spark orders it where nothing else is written."""
+    def _window(self, columns: tuple[str, ...], numbered: bool = True) -> str:
+        """A window function; NULL is ordered as Spark orders it where nothing else is written. ``columns``: those that
+        tell rows apart, in order."""
         choose = self.choose
         by, at, of = (choose.pick(columns) for _ in range(3))
         order = choose.pick((f"ORDER BY {at} ASC NULLS FIRST", f"ORDER BY {at} DESC NULLS LAST"))
@@ -240,8 +244,11 @@ class _Queries:
         over = choose.pick(("", partition, f"{partition} {order}", f"{partition} {order}", order))
         calls = ["COUNT(*)", f"SUM({of})", f"MAX({of})", f"COUNT({of})"]
         if "ORDER" in over:
-            calls += ["RANK()", "DENSE_RANK()"]
-        return f"{choose.pick(calls)} OVER ({over})"
+            calls += ["RANK()", "DENSE_RANK()", *(["ROW_NUMBER()", "ROW_NUMBER()"] if numbered else [])]
+        call = choose.pick(calls)
+        if call == "ROW_NUMBER()":
+            over += "".join(f", {one} ASC NULLS FIRST" for one in columns if one != at)
+        return f"{call} OVER ({over})"
 
     def _first(self, column: str) -> Text:
         """ORDER BY ... LIMIT; as the column alone is shown, ties are equal rows."""

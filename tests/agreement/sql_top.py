@@ -34,7 +34,8 @@ _DUCK_ORDERS = (" ASC NULLS FIRST", " DESC NULLS LAST", " ASC NULLS LAST", " DES
 def top_scenario(choose: Choices) -> Scenario:
     """One view or two, the second of the first, and some versions."""
     columns, select = choose.pick(_SELECTS)
-    views = [NamedView("v1", _ordered(choose, select, columns.split(", ")))]
+    first = _first_of_groups if choose.chance(40) else _ordered
+    views = [NamedView("v1", first(choose, select, columns.split(", ")))]
     if choose.chance(60):
         x = columns.split(", ")[0]
         text, shown = choose.pick(
@@ -48,6 +49,25 @@ def top_scenario(choose: Choices) -> Scenario:
         views.append(NamedView("v2", query))
     tables = (_R, _S, _T)
     return Scenario(tables, tuple(views), versions(choose, tables, False))
+
+
+def _first_of_groups(choose: Choices, select: str, columns: list[str]) -> Text:
+    """The rows of a query with the first numbers, or ranks, of each group."""
+    call, how = choose.pick(("ROW_NUMBER", "ROW_NUMBER", "RANK", "DENSE_RANK")), choose.between(0, 3)
+    by = choose.pick(("", *columns))
+    at = choose.pick([column for column in columns if column != by] or columns)
+    rest = [column for column in columns if column != at] if call == "ROW_NUMBER" else []
+    partition = f"PARTITION BY {by} " if by else ""
+    overs = [
+        f"{partition}ORDER BY {', '.join((at + orders[how], *(column + orders[0] for column in rest)))}"
+        for orders in (_SPARK_ORDERS, _DUCK_ORDERS)
+    ]
+    test = choose.pick(("<= 2", "<= 3", "< 2", "= 1", "= 2", "BETWEEN 2 AND 4", "> 1", "IS NOT NULL"))
+    if choose.chance(30):
+        return Text(*(f"SELECT * FROM ({select}) AS q QUALIFY {call}() OVER ({over}) {test}" for over in overs))
+    shown = choose.pick((", place", "", f", {columns[0]} AS c"))
+    numbered = [f"SELECT *, {call}() OVER ({over}) AS place FROM ({select}) AS q" for over in overs]
+    return Text(*(f"SELECT {', '.join(columns)}{shown} FROM ({one}) AS p WHERE place {test}" for one in numbered))
 
 
 def _ordered(choose: Choices, select: str, columns: list[str]) -> Text:

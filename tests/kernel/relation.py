@@ -43,6 +43,7 @@ from freshviews.kernel.hash.table import (
 from freshviews.kernel.memory.mem import add_wrapping, allocate, load, load32, release, store
 from freshviews.kernel.ordered.folds import ordered_fold_at
 from freshviews.kernel.ordered.index import KINDS, SLICES, new_ordered
+from freshviews.kernel.ordered.places import placed_insert, placed_remove, placed_update
 from freshviews.kernel.ordered.sums import describe_sums, header_words, words_of_sum
 from freshviews.kernel.ordered.upkeep import ordered_insert, ordered_remove, ordered_update
 from tests.kernel.words import words_at
@@ -56,7 +57,8 @@ class Relation:
 
     With ``digests``, indexes on all positions but one keep them. A fold is its kind and the address of its function.
     ``sums`` are the sizes of the first components, which are summed. With ``small``, groups of few rows are outside
-    the tree of the ordered index; the first index is then by the prefix of its order.
+    the tree of the ordered index; the first index is then by the prefix of its order. ``placed``: rows have
+    places.
     """
 
     def __init__(
@@ -70,10 +72,12 @@ class Relation:
         folds: tuple[tuple[int, int], ...] = (),
         sums: tuple[int, ...] = (),
         small: bool = False,
+        placed: bool = False,
     ) -> None:
         self.folds = folds
         self.sums = sums
-        words_in_row = int(ordered is not None) + len(folds) + sum(map(words_of_sum, sums))
+        self.placed = placed
+        words_in_row = int(ordered is not None) + len(folds) + sum(map(words_of_sum, sums)) + int(placed)
         self.t = new_table(key, payload, len(indexes), words_in_row, int(journal))
         self.positions = indexes
         self.indexes = []
@@ -88,7 +92,7 @@ class Relation:
             self.indexes.append(add_index(self.t, words, len(positions), 1 + self.digested[-1]))
             release(words)
         kinds = ordered if isinstance(ordered, tuple) else () if ordered is None else (ordered,)
-        self.ordered = new_ordered(self.t, len(kinds), len(folds), header_words(sums)) if kinds else 0
+        self.ordered = new_ordered(self.t, len(kinds), len(folds) + int(placed), header_words(sums)) if kinds else 0
         if small:
             assert indexes[0] == tuple(range(key - len(kinds)))
             store(self.ordered, SLICES, self.indexes[0])
@@ -121,12 +125,15 @@ class Relation:
         touch(t, row)
         for i, word in enumerate(new):
             store(row + 8 * load(t, KEY), i, word)
+        insert, remove = (placed_insert, placed_remove) if self.placed else (ordered_insert, ordered_remove)
         if self.ordered and absent and new != zero:
-            ordered_insert(self.ordered, t, row_number(t, row))
+            insert(self.ordered, t, row_number(t, row))
         if new == zero and self.ordered and not absent:
-            ordered_remove(self.ordered, t, row_number(t, row))
+            remove(self.ordered, t, row_number(t, row))
         if self.sums and new != zero and not absent:
             ordered_update(self.ordered, t, row_number(t, row))
+        if self.placed and new != zero and not absent:
+            placed_update(self.ordered, t, row_number(t, row))
         if changed is not None:
             changed(row)
         if new == zero:
@@ -220,9 +227,10 @@ def relation(
     folds: tuple[tuple[int, int], ...] = (),
     sums: tuple[int, ...] = (),
     small: bool = False,
+    placed: bool = False,
 ) -> Iterator[Relation]:
     """A Relation whose memory is given back at the end."""
-    made = Relation(key, payload, indexes, ordered, journal, digests, folds, sums, small)
+    made = Relation(key, payload, indexes, ordered, journal, digests, folds, sums, small, placed)
     try:
         yield made
     finally:

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshviews.kernel.hash.table import KEY
-from freshviews.kernel.memory.mem import PURE_PYTHON, load
+from freshviews.kernel.memory.mem import PURE_PYTHON, load, write_key
 from freshviews.kernel.ordered import index as ordered
-from freshviews.kernel.ordered import top
+from freshviews.kernel.ordered import places
 from freshviews.kernel.ordered.index import (
     DESCENDING,
     DOUBLE_ORDER,
@@ -20,9 +20,20 @@ from freshviews.kernel.ordered.index import (
     NULLS_LAST,
     STRING_ORDER,
     TOP,
+    prefix_of,
     set_strings,
 )
-from freshviews.kernel.ordered.top import MOVED, top_next, top_start
+from freshviews.kernel.ordered.top import (
+    MOVED,
+    NOW,
+    OTHER,
+    PLACE,
+    beside_next,
+    renumber_next,
+    renumber_start,
+    top_next,
+    top_start,
+)
 from freshviews.types import NULL
 from tests.kernel.relation import Key, Relation, relation
 from tests.kernel.test_ordered import CODES, HEAP, rank
@@ -48,11 +59,14 @@ def in_order(keys: list[Key], kinds: tuple[int, ...]) -> list[Key]:
 
 
 class First:
-    """What ``kernel.ordered.top`` says of a relation, gathered, beside the definition."""
+    """What ``kernel.ordered.top`` says of a relation, gathered, beside the definition: the first rows of each group by
+    the first ``words`` words of the key, and the rows with the row ``shift`` places after each."""
 
-    def __init__(self, r: Relation, kinds: tuple[int, ...], first: int, last: int) -> None:
-        self.r, self.kinds, self.first, self.last = r, kinds, first, last
+    def __init__(self, r: Relation, kinds: tuple[int, ...], first: int, last: int, words: int = 0) -> None:
+        self.r, self.kinds, self.first, self.last, self.words = r, kinds, first, last, words
+        self.shift = 0
         self.held: Counter[Key] = Counter()
+        self.pairs: Counter[tuple[Key, Key | None]] = Counter()
         self.moves = 0
 
     def add(self, key: Key, m: int) -> None:
@@ -65,12 +79,72 @@ class First:
                 assert load(o, TOP + MOVED) != 0
                 self.held[words_at(moved, load(t, KEY))] += load(o, TOP + MOVED)
                 self.moves += 1
+            if self.shift:
+                top_start(o, t, row, before)
+                while (moved := beside_next(o, t, self.shift)) != 0:
+                    other = load(o, TOP + OTHER)
+                    pair = words_at(moved, load(t, KEY)), words_at(other, load(t, KEY)) if other else None
+                    self.pairs[pair] += load(o, TOP + MOVED)
 
         self.r.add(key, (m,), changed)
 
+    def groups(self) -> list[list[Key]]:
+        """The copies of each group, in order."""
+        groups = [[key for key in self.r.model if key[: self.words] == one] for one in self.names()]
+        kinds = ((INTEGER_ORDER,) * self.words) + self.kinds
+        return [[k for k in in_order(keys, kinds) for _ in range(self.r.model[k][0])] for keys in groups]
+
+    def names(self) -> set[Key]:
+        return {key[: self.words] for key in self.r.model}
+
     def check(self) -> None:
-        copies = [k for k in in_order(list(self.r.model), self.kinds) for _ in range(self.r.model[k][0])]
-        expected = Counter(copies[self.first : self.last])
+        expected = Counter(key for copies in self.groups() for key in copies[self.first : self.last])
+        assert {k: n for k, n in self.held.items() if n} == expected
+        if self.shift:
+            beside = Counter[tuple[Key, Key | None]]()
+            for copies in self.groups():
+                for i, key in enumerate(copies):
+                    j = i + self.shift
+                    beside[key, copies[j] if 0 <= j < len(copies) else None] += 1
+            assert {k: n for k, n in self.pairs.items() if n} == beside
+
+
+class Numbers:
+    """What has been reported of the numbers of rows, beside the definition."""
+
+    def __init__(self, r: Relation, kinds: tuple[int, ...], last: int, ranks: bool, words: int) -> None:
+        self.r, self.ranks = r, ranks
+        self.definition = First(r, kinds, 0, last, words)
+        self.held: Counter[tuple[Key, int]] = Counter()
+        self.touched: set[Key] = set()
+
+    def add(self, key: Key, m: int) -> None:
+        """As a trigger does: what was reported of the row is taken back."""
+        _, held, number = self.r.model.get(key, (0, 0, 0))
+        for i in range(held):
+            self.held[key, number + i + 1] -= 1
+        # The row may have no copy now, and be no longer there.
+        self.r.add(key, (m, -held, -number))
+        self.touched.add(key)
+
+    def settle(self) -> None:
+        t, o, d = self.r.t, self.r.ordered, self.definition
+        for key in self.touched:
+            write_key(prefix_of(o), key)
+            renumber_start(o, t)
+            while (row := renumber_next(o, t, d.last, int(self.ranks))) != 0:
+                for place in range(load(o, TOP + PLACE), load(o, TOP + PLACE) + load(o, TOP + NOW)):
+                    self.held[words_at(row, load(t, KEY)), place] += load(o, TOP + MOVED)
+        self.touched.clear()
+        self.r.model = self.r.scan()
+
+    def check(self) -> None:
+        d = self.definition
+        expected = Counter[tuple[Key, int]]()
+        for copies in d.groups():
+            for i, key in enumerate(copies[: d.last]):
+                if not (self.ranks and i and copies[i - 1] == key):
+                    expected[key, i + 1] += 1
         assert {k: n for k, n in self.held.items() if n} == expected
 
 
@@ -80,10 +154,12 @@ class First:
 def test_the_first_rows_follow_inserts_and_deletes(
     bag: str, kinds: tuple[int, ...], first: int, limit: int, data: st.DataObject
 ) -> None:
-    key = st.tuples(*(st.sampled_from(CODES[kind & 3][-4:]) for kind in kinds))
-    with relation(len(kinds), 1, ordered=kinds) as r:
+    words = data.draw(st.integers(0, 2))
+    key = st.tuples(*(st.integers(0, 1) for _ in range(words)), *(st.sampled_from(CODES[k & 3][-4:]) for k in kinds))
+    with relation(words + len(kinds), 1, ordered=kinds, placed=True) as r:
         set_strings(r.ordered, *HEAP)
-        rows = First(r, kinds, first, first + limit)
+        rows = First(r, kinds, first, first + limit, words)
+        rows.shift = data.draw(st.integers(-3, 3))
         for one, m in data.draw(st.lists(st.tuples(key, st.sampled_from([1, 2, 3, -1, -2])), max_size=40)):
             there = r.model.get(one, (0,))[0]
             if bag == "sets":
@@ -98,9 +174,31 @@ def test_the_first_rows_follow_inserts_and_deletes(
         assert not r.model and not any(rows.held.values())
 
 
+@pytest.mark.parametrize("ranks", [False, True])
+@MANY
+@given(st.integers(0, 2), st.sampled_from([0, 2, 4, 100]), st.data())
+def test_the_numbers_of_rows_follow_inserts_and_deletes(
+    ranks: bool, words: int, last: int, data: st.DataObject
+) -> None:
+    kinds = (INTEGER_ORDER | DESCENDING, INTEGER_ORDER)
+    key = st.tuples(*(st.integers(0, 1) for _ in range(words)), st.integers(0, 3), st.integers(0, 1))
+    with relation(words + 2, 3, ordered=kinds, placed=True) as r:
+        rows = Numbers(r, kinds, last, ranks, words)
+        updates = data.draw(st.lists(st.tuples(key, st.sampled_from([1, 2, -1, -2]), st.booleans()), max_size=50))
+        for one, m, settled in updates:
+            rows.add(one, max(m, -r.model.get(one, (0,))[0]) or 1)
+            if settled:
+                rows.settle()
+                rows.check()
+        for one in list(r.model):
+            rows.add(one, -r.model[one][0])
+        rows.settle()
+        assert not r.model and not any(rows.held.values())
+
+
 def test_many_rows_and_copies_beyond_any_place() -> None:
     order = random.Random(5)
-    with relation(2, 1, ordered=(INTEGER_ORDER | DESCENDING, INTEGER_ORDER)) as r:
+    with relation(2, 1, ordered=(INTEGER_ORDER | DESCENDING, INTEGER_ORDER), placed=True) as r:
         rows = First(r, (INTEGER_ORDER | DESCENDING, INTEGER_ORDER), 3, 40)
         for step in range(400):
             key = (order.randrange(30), order.randrange(3))
@@ -122,10 +220,10 @@ def test_an_update_takes_logarithmic_time_and_moves_as_many_rows_as_change(monke
         return compare(o, t, a, b)
 
     monkeypatch.setattr(ordered, "compare_rows", counting)
-    monkeypatch.setattr(top, "compare_rows", counting)
+    monkeypatch.setattr(places, "compare_rows", counting)
     for n in (200, 2_000):
         order = random.Random(n)
-        with relation(1, 1, ordered=(INTEGER_ORDER,)) as r:
+        with relation(1, 1, ordered=(INTEGER_ORDER,), placed=True) as r:
             rows = First(r, (INTEGER_ORDER,), 10, 20)
             keys = order.sample(range(-n, 0), n)
             for key in keys:

@@ -175,13 +175,13 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
     if block.kind == "groups":
         groups = {key: payload for key, payload in groups.items() if payload["count"] > 0}
     if block.limit is not None:
-        groups = {key: {"count": n} for key, n in first_rows(block, groups, dictionary).items()}
+        groups = {key: {"count": n} for key, n in first_rows(block, groups, dictionary).items() if n}
     arguments = {d.name: arguments_of(d, len(block.query.free), database, dictionary) for d in block.distinct}
     rows = Counter[Key]()
     for key, payload in groups.items():
         sets = {name: found.get(key, set()) for name, found in arguments.items()}
         values = {result.name: _result(result, block, payload, sets, dictionary) for result in block.results}
-        row = dict(zip(block.query.free, key, strict=True)) | values
+        row = dict(zip(block.free, key, strict=True)) | values
         if block.having is None or evaluate(block.having, row, dictionary) == 1:
             times = payload["count"] if block.kind == "bag" else 1
             rows[tuple(evaluate(o.expr, row, dictionary) for o in block.outputs)] += times
@@ -191,7 +191,8 @@ def evaluate_block(block: Block, database: Database, dictionary: Dictionary | No
 def first_rows(
     block: Block, groups: Mapping[Key, Mapping[str, Any]], dictionary: Dictionary | None = None
 ) -> Counter[Key]:
-    """The rows that a LIMIT leaves, by free variables: those at its places, when all copies are lined up in order."""
+    """The rows that a LIMIT leaves, by the variables of a row: those at its places, when all copies of a group are
+    lined up in order, with their numbers, ranks or neighbours."""
     limit, free = block.limit, block.query.free
     assert limit is not None
 
@@ -205,8 +206,24 @@ def first_rows(
                 return -1 if less != one.descending else 1
         return 0
 
-    lined_up = [key for key in sorted(groups, key=cmp_to_key(compare)) for _ in range(groups[key]["count"])]
-    return Counter(lined_up[limit.offset : limit.offset + limit.limit])
+    found = Counter[Key]()
+    sizes = len(limit.groups)
+    for group in {key[:sizes] for key in groups}:
+        within = sorted((key for key in groups if key[:sizes] == group), key=cmp_to_key(compare))
+        lined_up = [key for key in within for _ in range(groups[key]["count"])]
+        numbers = range(1, len(lined_up) + 1)
+        places = list(zip(lined_up, numbers, strict=True))[limit.offset : limit.offset + limit.limit]
+        if limit.beside is not None:
+            for key, number in places:
+                at = number - 1 + limit.beside.shift
+                other = lined_up[at] if 0 <= at < len(lined_up) else None
+                values = (NULL if other is None else other[free.index(own)] for own, _ in limit.beside.columns)
+                found[(*key, int(other is not None), *values)] += 1
+            continue
+        if limit.ranks:
+            places = [(key, number) for key, number in places if number == 1 or lined_up[number - 2] != key]
+        found.update((*key, number) if limit.number else key for key, number in places)
+    return found
 
 
 def selected_rows(block: Block, database: Database, dictionary: Dictionary | None = None) -> Counter[Key]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import ColumnDef, ViewDef
 from freshviews.expr.nodes import Call, Column
-from freshviews.query.block import SCANNED, Block, DistinctAggregate, Output, Result
+from freshviews.query.block import SCANNED, Block, DistinctAggregate, Limit, Output, Result
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.sql.blocks.building.variables import free_name
 from freshviews.types import BIGINT, BOOLEAN
@@ -38,7 +38,10 @@ def pieces_of(block: Block) -> tuple[Piece, ...]:
     columns = _group_columns(query)
     outputs = _group_outputs(query, columns)
     if block.limit is not None:
-        most = replace(block.limit, limit=block.limit.offset + block.limit.limit, offset=0)
+        most: Limit | None = replace(block.limit, limit=block.limit.offset + block.limit.limit, offset=0)
+        if block.limit.added or block.limit.ranks:
+            # The place of a row depends on the rows of all cells.
+            most = None
         return (Piece(tuple(columns), replace(block, outputs=tuple(outputs), limit=most)),)
     for i, component in enumerate(components):
         name = free_name(f"component_{i + 1}", _names(block, results))

@@ -9,6 +9,7 @@ from freshviews.kernel.memory import mem
 from freshviews.kernel.memory import outside as outside_kernel
 from freshviews.kernel.ordered import folds as ordered_folds
 from freshviews.kernel.ordered import index as ordered
+from freshviews.kernel.ordered import places as ordered_places
 from freshviews.kernel.ordered import ranges as ordered_ranges
 from freshviews.kernel.ordered import threshold, top, upkeep
 from freshviews.kernel.output import buffer, results
@@ -28,6 +29,7 @@ _MODULES = (
     ordered,
     ordered_folds,
     ordered_ranges,
+    ordered_places,
     upkeep,
     top,
     threshold,

@@ -31,12 +31,14 @@ from freshviews.program.program import Program
 from freshviews.program.statements import (
     Add,
     Balance,
+    Beside,
     Changed,
     Clear,
     Cross,
     Emit,
     Enter,
     Exists,
+    Forget,
     If,
     Into,
     Leap,
@@ -47,6 +49,7 @@ from freshviews.program.statements import (
     Perform,
     RangeLoop,
     RangeSum,
+    Renumber,
     Scan,
     Smaller,
     Statement,
@@ -208,6 +211,8 @@ class _Walk:
     def statement(self, statement: Statement, times: float) -> None:
         match statement:
             case If(body=body) | Top(body=body) | Cross(body=body):
+                self.body(body, times)
+            case Beside(body=body) | Forget(body=body) | Renumber(body=body):
                 self.body(body, times)
             case Lookup(view=view, alias=alias, body=body, otherwise=otherwise):
                 self._views[alias] = view

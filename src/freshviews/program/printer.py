@@ -21,7 +21,7 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
             appears: ...                          runs if the row was absent before
             vanishes: ...                         runs if it is absent after
             stays: ...                            runs if it is neither
-            then: ...                             a Top that follows in all three cases
+            then: ...                             a report of places that follows in all three cases
         for b, c, s in S.joined[b]:               a loop over the rows of a subset
         if some S.joined[b]:                      runs if the slice has a row
         s.joins += 1; full at 2: ...              a tally; the body runs if it becomes (or was) full
@@ -31,6 +31,9 @@ The printed program is public: EXPLAIN shows it, golden files hold it, documents
         turn_b(b) * -1                            a procedure, with its multiplicity
         V[a].min_x = min of D[a]                  a scan
         for x, y, d in first 10 of R, as r grows by m: ...     rows that enter the first 10, d times, or leave
+        for number n of r, forgotten:             the numbers, by copies, or ranks that were reported of a row
+        for x, y, number n, d in all of R, new or wrong from [u, v] on:    those to be reported, 1, or taken back, -1
+        for x, y, (z) -1 or not o, d in R, as r grows by m: ...    rows with the row before, where there is one
         for p, d in S[b, _] by value < c: ...     rows whose value becomes less than c (d is 1), or ceases to be (-1)
         u += P[g, x < t <= y]                     the sums of the rows of a range, of an ordered view
         for t, p in P[g, x < t <= y]:             a loop over them
@@ -53,6 +56,7 @@ from freshviews.program.results import Enumerated, Held, Listed, Source, UnionSo
 from freshviews.program.statements import (
     Add,
     Balance,
+    Beside,
     Body,
     Changed,
     Clear,
@@ -60,6 +64,7 @@ from freshviews.program.statements import (
     Emit,
     Enter,
     Exists,
+    Forget,
     If,
     Into,
     Leap,
@@ -68,9 +73,11 @@ from freshviews.program.statements import (
     Lookup,
     Loop,
     Perform,
+    Places,
     Range,
     RangeLoop,
     RangeSum,
+    Renumber,
     Scan,
     Smaller,
     Statement,
@@ -86,6 +93,8 @@ Names = Mapping[str, tuple[str, ...]]
 
 INDENT = "    "
 PLAIN = (COUNT,)
+_ALL = 2**31 - 1
+"""Places that stand for all."""
 
 
 def print_program(program: Program) -> str:
@@ -147,6 +156,17 @@ def print_statements(program: Program, statements: tuple[Statement, ...]) -> str
     return "\n".join(_lines(program, statements)) + "\n"
 
 
+def _numbers(places: Places) -> str:
+    return "rank" if places.ranks else "number"
+
+
+def _places(first: int, last: int) -> str:
+    """Positions of an order."""
+    if last >= _ALL:
+        return "all"
+    return f"{first} to {last}" if first else f"first {last}"
+
+
 def _view(view: View) -> str:
     text = f"{view.name}({_at(view.key)}) -> {', '.join(c.name for c in view.components)}"
     notes = []
@@ -160,6 +180,8 @@ def _view(view: View) -> str:
         notes.append("folded by " + ", ".join(view.folds))
     if view.running is not None:
         notes.append(str(view.running))
+    if view.placed:
+        notes.append("placed")
     if view.sums:
         notes.append("summed by " + ", ".join(view.sums))
     if view.journal:
@@ -336,8 +358,20 @@ class _Printer:
             case Scan(view, key, component, source, within, kind):
                 yield f"{view}[{_at(key)}].{component} = {kind} of {source}[{', '.join(within)}]"
             case Top(alias, grown, first, last, key, change, body):
-                view, place = self.held[alias], f"{first} to {last}" if first else f"first {last}"
+                view, place = self.held[alias], _places(first, last)
                 head = f"for {', '.join((*key, change))} in {place} of {view}, as {alias} grows by {_name(grown)}:"
+                yield from self.block(head, body, rows)
+            case Forget(alias, numbered, number, body):
+                head = f"for {_numbers(numbered)} {number} of {alias}, forgotten:"
+                yield from self.block(head, body, rows)
+            case Renumber(numbered, begin, key, number, change, body):
+                what = f"{', '.join(key)}, {_numbers(numbered)} {number}, {change}"
+                which = f"{_places(0, numbered.last)} of {numbered.view}"
+                head = f"for {what} in {which}, new or wrong from [{_at(begin)}] on:"
+                yield from self.block(head, body, rows)
+            case Beside(alias, grown, shift, key, other, there, change, body):
+                what = f"{', '.join(key)}, ({', '.join(name for _, name in other)}) {shift:+} or not {there}, {change}"
+                head = f"for {what} in {self.held[alias]}, as {alias} grows by {_name(grown)}:"
                 yield from self.block(head, body, rows)
             case Cross(view, within, limit, strict, point, change, body):
                 place, sign = f"{view}[{', '.join((*map(_name, within), '_'))}]", "<" if strict else "<="

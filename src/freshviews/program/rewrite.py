@@ -11,6 +11,7 @@ from freshviews.program.payload import MULTIPLICITY, ComponentOf, Monomial, Valu
 from freshviews.program.statements import (
     Add,
     Balance,
+    Beside,
     Body,
     Bound,
     Changed,
@@ -20,6 +21,7 @@ from freshviews.program.statements import (
     Emit,
     Enter,
     Exists,
+    Forget,
     If,
     Into,
     Leap,
@@ -31,6 +33,7 @@ from freshviews.program.statements import (
     Range,
     RangeLoop,
     RangeSum,
+    Renumber,
     Scan,
     Smaller,
     Statement,
@@ -165,6 +168,17 @@ def renamed(statement: Statement, to: Renaming) -> Statement:
         case Top(alias=alias, grown=grown, key=key, change=change):
             made = replace(statement, alias=to.alias(alias), key=to.key(key))
             return replace(made, grown=to.variable(grown), change=to.variable(change))
+        case Forget(alias, places, place):
+            moved = replace(places, view=to.view(places.view))
+            return replace(statement, alias=to.alias(alias), places=moved, place=to.variable(place))
+        case Renumber(places, start, key=key, place=place, change=change):
+            moved = replace(places, view=to.view(places.view))
+            renumber = replace(statement, places=moved, start=to.key(start), key=to.key(key))
+            return replace(renumber, place=to.variable(place), change=to.variable(change))
+        case Beside(alias=alias, grown=grown, key=key, other=other, there=there, change=change):
+            beside = replace(statement, alias=to.alias(alias), key=to.key(key), there=to.variable(there))
+            others = tuple((i, to.variable(name)) for i, name in other)
+            return replace(beside, other=others, grown=to.variable(grown), change=to.variable(change))
         case Cross(view, within, limit, point=point, change=change):
             cross = replace(statement, view=to.view(view), within=to.key(within), limit=to.variable(limit))
             return replace(cross, point=to.variable(point), change=to.variable(change))

@@ -271,12 +271,13 @@ class Scan:
 
 @dataclass(frozen=True)
 class Top:
-    """Runs the body for the rows that enter or leave a range of positions in an ordered view.
+    """Runs the body for the rows that enter or leave a range of positions in a group of an ordered view.
 
-    The rows of the view, in order, each as often as its count says, are a sequence. The count of the row ``alias`` has
-    just grown by ``grown``. For each row whose number of copies between the positions ``first`` (included) and ``last``
-    (excluded) changes, the body runs with ``key`` bound to the row's key and ``change`` to the difference; possibly
-    several times for one row. The statement is within appear, vanish or stay of the Add.
+    The rows of a group, which agree in the columns that are not ordered, are a sequence: in order, each as often as its
+    count says. The count of the row ``alias`` has just grown by ``grown``. For each row whose number of copies between
+    the positions ``first`` (included) and ``last`` (excluded) changes, the body runs with ``key`` bound to the row's
+    key and ``change`` to the difference; possibly several times for one row. The view is ``placed``. The statement is
+    within appear, vanish or stay of the Add.
     """
 
     alias: str
@@ -284,6 +285,71 @@ class Top:
     first: int
     last: int
     key: tuple[str, ...]
+    change: str
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Places:
+    """The first ``last`` places that rows of an ordered view have in their groups.
+
+    Each copy of a row has a place, or, if ``ranks``, each row that of its first copy. The view is ``placed``; besides
+    the count its rows have the components ``held`` and ``number``: the places that have been reported of the row, how
+    many, and the first one.
+    """
+
+    view: str
+    last: int
+    ranks: bool = False
+
+
+@dataclass(frozen=True)
+class Forget:
+    """Runs the body for each place that has been reported of the row ``alias``, as if it had none of them any longer.
+
+    ``place`` is bound to the place, counted from 1. The statement is within a Lookup.
+    """
+
+    alias: str
+    places: Places
+    place: str
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Renumber:
+    """Runs the body for the places of rows that have not been reported, and for those that have been and are wrong.
+
+    These are the rows of a group from the key ``start`` on, until the first one of which the right places have been
+    reported. The body runs with ``key`` bound to that of a row, ``place`` to a place, counted from 1, and ``change`` to
+    1 for one that the row has, and -1 for one that it has no longer. Run for the keys of all rows that have changed, it
+    reports the places of all rows.
+    """
+
+    places: Places
+    start: tuple[str, ...]
+    key: tuple[str, ...]
+    place: str
+    change: str
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Runs the body for the pairs of a row and the row ``shift`` places after it, of a group, that cease to be or come
+    to be.
+
+    As Top. ``other`` names the columns of the row after it that the body reads, by position in the key; these are NULL,
+    and ``there`` is 0 in place of 1, where there is no such row. ``change`` is -1 or 1; the body may run several times
+    for one pair.
+    """
+
+    alias: str
+    grown: str
+    shift: int
+    key: tuple[str, ...]
+    other: tuple[tuple[int, str], ...]
+    there: str
     change: str
     body: tuple[Statement, ...]
 
@@ -374,6 +440,9 @@ Statement = (
     | Perform
     | Scan
     | Top
+    | Beside
+    | Forget
+    | Renumber
     | Cross
     | RangeSum
     | RangeLoop
@@ -386,5 +455,5 @@ Body = tuple[Statement, ...]
 
 
 def is_always(appear: Body, vanish: Body, stay: Body) -> bool:
-    """True if the same Top follows an Add in all three cases, so that it is printed and written once."""
-    return bool(stay) and isinstance(stay[0], Top) and appear == vanish == stay
+    """True if the same report of places follows an Add in all three cases, so that it is printed and written once."""
+    return bool(stay) and isinstance(stay[0], Top | Beside) and appear == vanish == stay

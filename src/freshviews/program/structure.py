@@ -15,6 +15,7 @@ from freshviews.program.payload import ComponentOf, Monomial, Value
 from freshviews.program.statements import (
     Add,
     Balance,
+    Beside,
     Body,
     Changed,
     Clear,
@@ -22,6 +23,7 @@ from freshviews.program.statements import (
     Emit,
     Enter,
     Exists,
+    Forget,
     If,
     Into,
     Leap,
@@ -32,6 +34,7 @@ from freshviews.program.statements import (
     Perform,
     RangeLoop,
     RangeSum,
+    Renumber,
     Scan,
     Smaller,
     Statement,
@@ -78,6 +81,8 @@ def bodies(statement: Statement) -> tuple[Body, ...]:
     """The bodies of a statement. Those of a Smaller are its two loops, each a body of one statement."""
     match statement:
         case If() | Loop() | RangeLoop() | Changed() | Exists() | Tally() | Leap() | Top() | Cross():
+            return (statement.body,)
+        case Beside() | Forget() | Renumber():
             return (statement.body,)
         case Lookup(body=body, otherwise=otherwise):
             return (body, otherwise)
@@ -134,6 +139,12 @@ def uses(statement: Statement) -> Uses:
             return Uses(_variables((*key, *within)), views=(source,), changes=(view,))
         case Top(alias=alias, grown=grown, key=key, change=change):
             return Uses((Row(alias), Variable(grown)), binds=(*key, change))
+        case Forget(alias=alias, place=place):
+            return Uses((Row(alias),), binds=(place,))
+        case Renumber(places, start, key=key, place=place, change=change):
+            return Uses(_variables(start), binds=(*key, place, change), changes=(places.view,))
+        case Beside(alias=alias, grown=grown, key=key, other=other, there=there, change=change):
+            return Uses((Row(alias), Variable(grown)), binds=(*key, *(name for _, name in other), there, change))
         case Cross(view, within, limit, point=point, change=change):
             return Uses(_variables((*within, limit)), binds=(point, change), changes=(view,))
         case Clear(view):
@@ -182,6 +193,8 @@ def with_bodies(statement: Statement, change: Callable[[Body], Body]) -> Stateme
     """The statement, each body directly in it replaced by ``change`` of it. A Smaller needs a Loop on each side."""
     match statement:
         case If() | Loop() | RangeLoop() | Leap() | Changed() | Exists() | Tally() | Top() | Cross():
+            return replace(statement, body=change(statement.body))
+        case Beside() | Forget() | Renumber():
             return replace(statement, body=change(statement.body))
         case Lookup(body=body, otherwise=otherwise):
             return replace(statement, body=change(body), otherwise=change(otherwise))

@@ -57,7 +57,8 @@ class View:
     sums of these subtrees, for RangeSum; the order is then ascending, with NULL first. ``journal``: the view records
     old payloads during a batch, from which its change is read. ``tally`` names the last component if it does not count
     for a row's presence: a row is absent if all other components are zero. ``running``: the values by which Cross
-    selects rows. ``definition`` is for EXPLAIN.
+    selects rows. ``placed``: the view maintains the copies in the subtrees of its order, for Top, Numbered and Beside;
+    its one component is the count. ``definition`` is for EXPLAIN.
     """
 
     name: str
@@ -73,6 +74,7 @@ class View:
     subsets: tuple[Subset, ...] = ()
     tally: str = ""
     running: Running | None = None
+    placed: bool = field(default=False, repr=False)
 
     def place_of_index(self, bound: tuple[int, ...], among: str = "") -> int:
         """The number of an index among all of the view: those over all rows first, then those of each subset."""

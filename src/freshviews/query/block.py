@@ -86,16 +86,47 @@ class SortColumn:
     nulls_last: bool = False
 
 
+EVERY = 2**31 - 1
+"""A number of rows that stands for all."""
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """The row ``shift`` places after each one in an order.
+
+    ``columns``: pairs of a free variable and the variable that holds its value in that row; NULL, with ``there`` 0 in
+    place of 1, where there is no such row.
+    """
+
+    shift: int
+    there: str
+    columns: tuple[tuple[str, str], ...]
+
+
 @dataclass(frozen=True)
 class Limit:
     """The first rows of an order: skip ``offset`` rows, counted with multiplicity, then take ``limit`` of them.
 
-    ``order`` contains every free variable, so no two rows are equal in it.
+    ``order`` and ``groups``, which come first, are the free variables, so no two rows of a group are equal in the
+    order. Each group has first rows of its own. ``number``: the variable that holds the place of each copy, from 1;
+    empty where the rows alone are wanted. ``ranks``: a row is wanted once, at the place of its first copy. With
+    a number or ranks the offset is 0. ``beside``: every row is wanted, with a neighbour.
     """
 
     order: tuple[SortColumn, ...]
-    limit: int
+    limit: int = EVERY
     offset: int = 0
+    groups: tuple[str, ...] = ()
+    number: str = ""
+    ranks: bool = False
+    beside: Neighbour | None = None
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """The variables that a row of the result has besides those of the query."""
+        if self.beside is not None:
+            return (self.beside.there, *(name for _, name in self.beside.columns))
+        return (self.number,) if self.number else ()
 
 
 @dataclass(frozen=True)
@@ -148,7 +179,8 @@ class Block:
     @property
     def free(self) -> tuple[str, ...]:
         """The variables that identify a row of the result."""
-        return (SET, *self.query.free) if self.sets else self.query.free
+        added = () if self.limit is None else self.limit.added
+        return (SET, *self.query.free) if self.sets else (*self.query.free, *added)
 
     @property
     def found_by_row(self) -> bool:

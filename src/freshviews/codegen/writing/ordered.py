@@ -1,5 +1,6 @@
-"""Statements over ordered indexes: Scan, an aggregate of a group, Top, the first rows of an order, Cross, the rows
-whose running value is within a limit, and the sum of a range and a loop over it."""
+"""Statements over ordered indexes: Scan, an aggregate of a group, Top, the first rows of an order, Beside, Forget and
+Renumber, the neighbours and numbers of rows, Cross, the rows whose running value is within a limit, and the sum of a
+range and a loop over it."""
 
 from __future__ import annotations
 
@@ -10,9 +11,20 @@ from freshviews.codegen.writing.payloads import times
 from freshviews.kernel.ordered.index import TOP
 from freshviews.kernel.ordered.ranges import HAS_HIGH, HAS_LOW, HIGH_STRICT, LOW_STRICT
 from freshviews.kernel.ordered.threshold import OVERFLOWN, SELECTED
-from freshviews.kernel.ordered.top import MOVED
+from freshviews.kernel.ordered.top import HELD, MOVED, NOW, NUMBER, OTHER, PLACE
 from freshviews.kernel.scalar.payload import SUM_OVERFLOW
-from freshviews.program.statements import Cross, Range, RangeLoop, RangeSum, Scan, Sum, Top
+from freshviews.program.statements import (
+    Beside,
+    Cross,
+    Forget,
+    Range,
+    RangeLoop,
+    RangeSum,
+    Renumber,
+    Scan,
+    Sum,
+    Top,
+)
 
 _ENDS = {"min": "ordered_first", "min_by": "ordered_first", "max": "ordered_last", "max_by": "ordered_last"}
 
@@ -34,20 +46,85 @@ def write_scan(context: Context, statement: Scan) -> None:
 
 def write_top(context: Context, statement: Top) -> None:
     """Run the body for each row that enters or leaves the first rows of the order."""
+    order, moved, table = _write_start(context, statement)
+    step = f"{moved} = top_next({order}, {table}, {statement.first}, {statement.last})"
+    context.line(step)
+    with context.block(f"while {moved} != 0:"):
+        context.step()
+        _write_moved(context, statement, order, moved)
+        context.body(statement.body)
+        context.line(step)
+
+
+def write_beside(context: Context, statement: Beside) -> None:
+    """Run the body for each row whose neighbour changes."""
+    order, moved, table = _write_start(context, statement)
+    other, there = context.fresh(f"{moved}_other"), context.variable(statement.there)
+    step = f"{moved} = beside_next({order}, {table}, {statement.shift})"
+    context.line(step)
+    with context.block(f"while {moved} != 0:"):
+        context.step()
+        _write_moved(context, statement, order, moved)
+        context.line(f"{other} = load({order}, {TOP + OTHER})")
+        context.line(f"{there} = 1 if {other} != 0 else 0")
+        for i, variable in statement.other:
+            context.line(f"{context.variable(variable)} = load({other}, {i}) if {other} != 0 else NULL")
+        context.body(statement.body)
+        context.line(step)
+
+
+def _write_start(context: Context, statement: Top | Beside) -> tuple[str, str, str]:
+    """Start the report of a change; return the variables of the index, of a row that it returns, and of the table."""
     view = context.view_of(statement.alias)
     table, row = context.table(view.name), context.row(statement.alias)
     order, moved = context.fresh(f"{view.name}_order"), context.fresh(f"{view.name}_moved")
     count = f"load({row}, {len(view.key)})"
     context.line(f"{order} = load(load({table}, ORDERED_LIST), 0)")
     context.line(f"top_start({order}, {table}, {row}, add_wrapping({count}, -{context.variable(statement.grown)}))")
-    step = f"{moved} = top_next({order}, {table}, {statement.first}, {statement.last})"
+    return order, moved, table
+
+
+def _write_moved(context: Context, statement: Top | Beside | Renumber, order: str, moved: str) -> None:
+    """Bind the key of a reported row, and its change."""
+    for i, variable in enumerate(statement.key):
+        context.line(f"{context.variable(variable)} = load({moved}, {i})")
+    context.line(f"{context.variable(statement.change)} = load({order}, {TOP + MOVED})")
+
+
+def write_forget(context: Context, statement: Forget) -> None:
+    """Run the body for each place that was reported of a row."""
+    view = context.view_of(statement.alias)
+    row, place, key = context.row(statement.alias), context.variable(statement.place), len(view.key)
+    until = context.fresh(f"{place}_until")
+    context.line(f"{place} = load({row}, {key + NUMBER})")
+    context.line(f"{until} = {place} + load({row}, {key + HELD})")
+    with context.block(f"while {place} < {until}:"):
+        context.step()
+        context.line(f"{place} += 1")
+        context.body(statement.body)
+    context.line(f"store({row}, {key + HELD}, 0)")
+    context.line(f"store({row}, {key + NUMBER}, 0)")
+
+
+def write_renumber(context: Context, statement: Renumber) -> None:
+    """Run the body for each place that is to be reported, or taken back, from a key on."""
+    view, places = context.views[statement.places.view], statement.places
+    table, place = context.table(view.name), context.variable(statement.place)
+    order, moved = context.fresh(f"{view.name}_order"), context.fresh(f"{view.name}_moved")
+    until = context.fresh(f"{place}_until")
+    context.line(f"{order} = load(load({table}, ORDERED_LIST), 0)")
+    context.line(f"write_key(prefix_of({order}), {context.key(statement.start)})")
+    context.line(f"renumber_start({order}, {table})")
+    step = f"{moved} = renumber_next({order}, {table}, {places.last}, {int(places.ranks)})"
     context.line(step)
     with context.block(f"while {moved} != 0:"):
-        context.step()
-        for i, variable in enumerate(statement.key):
-            context.line(f"{context.variable(variable)} = load({moved}, {i})")
-        context.line(f"{context.variable(statement.change)} = load({order}, {TOP + MOVED})")
-        context.body(statement.body)
+        _write_moved(context, statement, order, moved)
+        context.line(f"{place} = load({order}, {TOP + PLACE})")
+        context.line(f"{until} = {place} + load({order}, {TOP + NOW})")
+        with context.block(f"while {place} < {until}:"):
+            context.step()
+            context.body(statement.body)
+            context.line(f"{place} += 1")
         context.line(step)
 
 

@@ -12,9 +12,12 @@ from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.leapfrog import write_leap
 from freshviews.codegen.writing.loops import write_exists, write_lookup, write_loop, write_smaller
 from freshviews.codegen.writing.ordered import (
+    write_beside,
     write_cross,
+    write_forget,
     write_range_loop,
     write_range_sum,
+    write_renumber,
     write_scan,
     write_top,
 )
@@ -27,6 +30,7 @@ from freshviews.program.program import Program
 from freshviews.program.statements import (
     Add,
     Balance,
+    Beside,
     Body,
     Changed,
     Clear,
@@ -34,6 +38,7 @@ from freshviews.program.statements import (
     Emit,
     Enter,
     Exists,
+    Forget,
     If,
     Into,
     Leap,
@@ -44,6 +49,7 @@ from freshviews.program.statements import (
     Perform,
     RangeLoop,
     RangeSum,
+    Renumber,
     Scan,
     Smaller,
     Statement,
@@ -134,6 +140,12 @@ def write_statement(statement: Statement, context: Context, before: Statement | 
             write_scan(context, statement)
         case Top():
             write_top(context, statement)
+        case Beside():
+            write_beside(context, statement)
+        case Forget():
+            write_forget(context, statement)
+        case Renumber():
+            write_renumber(context, statement)
         case RangeSum():
             write_range_sum(context, statement)
         case RangeLoop():

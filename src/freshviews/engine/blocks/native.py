@@ -43,7 +43,9 @@ def _kind(order: Order) -> int:
 
 def _fold_words(view: View) -> int:
     """Words of a row for its order, besides that of the children."""
-    return len(view.folds) if view.running is None else threshold.TREE_WORDS - 1
+    if view.running is not None:
+        return threshold.TREE_WORDS - 1
+    return len(view.folds) + int(view.placed)
 
 
 def new_table(view: View, digested: frozenset[tuple[int, ...]] = frozenset()) -> int:

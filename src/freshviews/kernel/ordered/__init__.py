@@ -17,8 +17,9 @@ prefix, if the table has one, and scanned::
 
 - ``index``: the tree and the order of keys; ``groups``: which groups are outside; ``upkeep``: insert, remove, update.
 - ``folds``: aggregates of the last key word, for any shorter prefix; ``sums``: sums of payloads over subtrees.
-- ``ranges``: the ends of a group, the sum of a range, its rows; ``top``: the rows of ``ORDER BY ... LIMIT``.
+- ``ranges``: the ends of a group, the sum of a range, its rows; ``places``: the places of rows in their groups.
+- ``top``: what a change does to places, for ``ORDER BY ... LIMIT`` and window functions.
 - ``threshold``: the rows whose running sum is within a limit, over a tree per group.
 """
 
-__all__ = ["folds", "groups", "index", "ranges", "sums", "threshold", "top", "upkeep"]
+__all__ = ["folds", "groups", "index", "places", "ranges", "sums", "threshold", "top", "upkeep"]

@@ -1,13 +1,20 @@
-"""Maintains the rows of ``ORDER BY ... LIMIT`` over an ordered index, row by row.
+"""What the change of one row does to the places of its group: for ``ORDER BY ... LIMIT`` and window functions.
 
-The rows of the table in the order of the index, each repeated by its one payload word (not at all if negative), are a
-sequence. The result is the part of it from place ``first`` up to ``last``: what the first ``last`` have and the first
-``first`` have not. So the header of the index holds two *boundaries*. Each stores the last row before it, how many of
-that row's copies come before it, and how many copies of all rows do.
+The rows of a group, in the order of the index, each as often as its one payload word says (not at all if negative), are
+a sequence (``places``). The count of one row has changed, in the table and in the tree. The sequence before the change
+is not stored: it is the one after it, but for the copies of the changed row. So a row at a place of either sequence is
+found by one descent.
 
-When the weight of a row has changed, the caller calls ``top_start``, then ``top_next`` repeatedly, which returns the
-rows whose copies entered or left the result: the row itself, then those that a boundary must pass to restore its number
-of copies. Each call takes a search or two in the index, O(log n), and for each returned row a copy crosses a boundary.
+The caller calls ``top_start``, then one of these until it returns 0:
+
+- ``top_next``: rows whose copies entered or left the places from ``first`` up to ``last``. A change of n copies moves
+  at most n copies across either end, so few rows are visited however many the group has
+- ``beside_next``: pairs of a row and the row so many places away that ceased to be, then those that came to be
+
+Numbers of rows shift for all rows after a change, so they are settled once per version: for each changed row,
+``renumber_start``, then ``renumber_next`` until it returns 0.
+
+Each returned row takes a few descents, O(log n).
 """
 
 from __future__ import annotations
@@ -15,31 +22,22 @@ from __future__ import annotations
 from freshviews.kernel.hash.table import FAILED, KEY, row_at, row_number
 from freshviews.kernel.memory.mem import inlined, jit, load, store
 from freshviews.kernel.memory.outside import outside
-from freshviews.kernel.ordered.index import TOP, compare_rows, ordered_neighbour
+from freshviews.kernel.ordered.index import TOP, compare_prefix, compare_rows, prefix_of
+from freshviews.kernel.ordered.places import MOST, copies_before, copies_of, row_at_place, words_of_group
 
-# Words, from TOP of the header on, of each boundary, the one at ``last`` first.
-LAST = 0  # row number + 1 of the last row before it, or 0
-TAKEN = 1  # how many of its copies come before
-HELD = 2  # how many copies of all rows do
-_BOUNDARY = 3
-# Then, of the change that is being reported:
-OWN = 6  # row number + 1 of the row whose weight has changed
-WAS = 7  # its weight before
-SIDE = 8  # twice the current boundary, plus 1 after the row itself was handled
-MOVED = 9  # how many copies of the returned row entered, or, if negative, left
+# Words of the header, from TOP on.
+OWN = 0  # row number + 1 of the row whose count has changed; 1 after places of the next row were taken back
+BEGIN = 1  # copies of all rows of earlier groups
+BEFORE = 2  # the place of the row in its group
+WAS = 3  # its copies before
+NOW = 4  # its copies now
+PHASE = 5  # how far the report is
+AT = 6  # the next place of the report
+MOVED = 7  # how many copies of the returned row entered, or, if negative, left
+PLACE = 8  # the first of the returned places, from 1
+OTHER = 9  # the address of the row beside the returned one, or 0
 
-MOST = 1 << 40
-"""Cap on the multiplicity of a row, above any LIMIT + OFFSET."""
-
-
-@inlined
-def _weight(count: int) -> int:
-    return 0 if count < 0 else min(count, MOST)
-
-
-@inlined
-def _weight_of(t: int, child: int) -> int:
-    return 0 if child == 0 else _weight(load(row_at(t, child - 1), load(t, KEY)))
+_END = 3
 
 
 @outside
@@ -49,99 +47,180 @@ def top_start(o: int, t: int, row: int, before: int) -> None:
     A row that appeared is in the index; one that vanished is not, but is still in the table. Nothing is reported after
     memory ran out.
     """
+    was = min(max(before, 0), MOST)
+    now = copies_of(t, row)
     store(o, TOP + OWN, row_number(t, row) + 1)
-    store(o, TOP + WAS, _weight(before))
-    store(o, TOP + SIDE, 0 if load(t, FAILED) == 0 else 4)
+    store(o, TOP + WAS, was)
+    store(o, TOP + NOW, now)
+    store(o, TOP + AT, -1)
+    store(o, TOP + PHASE, 0)
+    if load(t, FAILED) != 0 or was == now:
+        store(o, TOP + PHASE, _END)
+        return
+    words = words_of_group(o, t)
+    begin = copies_before(o, t, row, words) if words > 0 else 0
+    store(o, TOP + BEGIN, begin)
+    store(o, TOP + BEFORE, copies_before(o, t, row, -1) - begin)
+
+
+@inlined
+def _next_phase(o: int) -> None:
+    store(o, TOP + PHASE, load(o, TOP + PHASE) + 1)
+    store(o, TOP + AT, -1)
+
+
+@jit
+def _row_now(o: int, t: int, place: int) -> int:
+    """The row at a place of the group, as row number + 1; 0 where the group has no such place."""
+    if place < 0:
+        return 0
+    found = row_at_place(o, t, load(o, TOP + BEGIN) + place)
+    if found == 0:
+        return 0
+    own = row_at(t, load(o, TOP + OWN) - 1)
+    return found if compare_prefix(own, row_at(t, found - 1), words_of_group(o, t)) == 0 else 0
+
+
+@jit
+def _row_before(o: int, t: int, place: int) -> int:
+    """The row at a place of the group before the change."""
+    if place < load(o, TOP + BEFORE):
+        return _row_now(o, t, place)
+    if place < load(o, TOP + BEFORE) + load(o, TOP + WAS):
+        return load(o, TOP + OWN)
+    return _row_now(o, t, place + load(o, TOP + NOW) - load(o, TOP + WAS))
+
+
+@jit
+def _place_of(o: int, t: int, child: int) -> int:
+    """The place of the first copy of a row of the group."""
+    if child == load(o, TOP + OWN):
+        return load(o, TOP + BEFORE)
+    return copies_before(o, t, row_at(t, child - 1), -1) - load(o, TOP + BEGIN)
+
+
+@inlined
+def _overlap(place: int, copies: int, first: int, last: int) -> int:
+    """How many of some copies from a place on are at the places from ``first`` up to ``last``."""
+    return max(min(place + copies, last) - max(place, first), 0)
 
 
 @outside
 def top_next(o: int, t: int, first: int, last: int) -> int:
-    """The address of the next row whose copies entered or left the result, and their number in MOVED; 0 at the end."""
-    while load(o, TOP + SIDE) < (4 if first > 0 else 2):
-        side = load(o, TOP + SIDE)
-        b = o + 8 * (TOP + (side >> 1) * _BOUNDARY)
-        place = last if side < 2 else first
-        if side & 1 == 0:
-            store(o, TOP + SIDE, side + 1)
+    """The address of the next row whose copies entered or left the places from ``first`` up to ``last``, and their
+    number in MOVED; 0 at the end."""
+    place = load(o, TOP + BEFORE)
+    was = load(o, TOP + WAS)
+    now = load(o, TOP + NOW)
+    while load(o, TOP + PHASE) < _END:
+        phase = load(o, TOP + PHASE)
+        found = 0
+        moved = 0
+        if phase == 0:
             found = load(o, TOP + OWN)
-            moved = _take_in(o, t, b, place)
+            moved = _overlap(place, now, first, last) - _overlap(place, was, first, last)
         else:
-            found = _passed(o, t, b, place)
-            moved = load(o, TOP + MOVED)
-            if found == 0:
-                store(o, TOP + SIDE, side + 1)
-        if found != 0 and moved != 0:
-            store(o, TOP + MOVED, moved if side < 2 else -moved)
+            # The rows after the changed one that have crossed an end: they left before it, or came before it.
+            end = last if phase == 1 else first
+            start = max(min(end, end + now - was), place + now, load(o, TOP + AT))
+            until = max(end, end + now - was)
+            found = _row_now(o, t, start) if start < until else 0
+            if found != 0:
+                after = min(_place_of(o, t, found) + copies_of(t, row_at(t, found - 1)), until)
+                moved = after - start if (now < was) == (phase == 1) else start - after
+                store(o, TOP + AT, after)
+        if found == 0 or phase == 0:
+            _next_phase(o)
+        if moved != 0:
+            store(o, TOP + MOVED, moved)
             return row_at(t, found - 1)
     return 0
 
 
-@jit
-def _take_in(o: int, t: int, b: int, place: int) -> int:
-    """How many copies of the changed row enter before a boundary at its position, or leave if negative."""
-    own = load(o, TOP + OWN)
-    was = load(o, TOP + WAS)
-    row = row_at(t, own - 1)
-    now = _weight(load(row, load(t, KEY)))
-    last = load(b, LAST)
-    taken = load(b, TAKEN)
-    # -1, 0 or 1: the row comes before the last row, is it, or comes after it.
-    order = 1
-    if last == own:
-        order = 0
-    elif last != 0:
-        order = compare_rows(o, t, row, row_at(t, last - 1))
-    moved = 0
-    if now > was:
-        if load(b, HELD) < place or order < 0:
-            moved = now - was
-            if order > 0:
-                store(b, LAST, own)
-                taken = 0
-            if order >= 0:
-                taken += moved
-    elif order == 0:
-        moved = min(taken, now) - taken
-        taken += moved
-    elif order < 0:
-        moved = now - was
-    store(b, TAKEN, taken)
-    store(b, HELD, load(b, HELD) + moved)
-    if last == own and load(row, load(t, KEY)) == 0:
-        _step_back(o, t, b)
-    return moved
+@outside
+def beside_next(o: int, t: int, shift: int) -> int:
+    """The address of the next row whose row ``shift`` places further on has changed, and the address of that one, or 0,
+    in OTHER; MOVED is -1 for a pair that ceased to be, and 1 for one that came to be; 0 at the end."""
+    while load(o, TOP + PHASE) < 2:
+        past = load(o, TOP + PHASE) == 0
+        place = load(o, TOP + BEFORE)
+        at = load(o, TOP + AT)
+        if at < 0:
+            at = max(place - max(shift, 0), 0)
+        copies = load(o, TOP + WAS) if past else load(o, TOP + NOW)
+        found = 0
+        if at < place + copies + max(-shift, 0):
+            found = _row_before(o, t, at) if past else _row_now(o, t, at)
+        if found == 0:
+            _next_phase(o)
+            continue
+        other = _row_before(o, t, at + shift) if past else _row_now(o, t, at + shift)
+        store(o, TOP + AT, at + 1)
+        store(o, TOP + MOVED, -1 if past else 1)
+        store(o, TOP + OTHER, 0 if other == 0 else row_at(t, other - 1))
+        return row_at(t, found - 1)
+    return 0
 
 
-@jit
-def _step_back(o: int, t: int, b: int) -> None:
-    """Move the last row behind the boundary; the row before it becomes the last."""
-    last = ordered_neighbour(o, t, row_at(t, load(b, LAST) - 1), 0)
-    store(b, LAST, last)
-    store(b, TAKEN, _weight_of(t, last))
+# Numbers that are settled after all changes of a version. A row has three payload words: its count, then what has been
+# reported of it: how many places, and the first one.
+HELD = 1
+NUMBER = 2
 
 
-@jit
-def _passed(o: int, t: int, b: int, place: int) -> int:
-    """A row whose copies must cross a boundary, as row number + 1, and their number in MOVED; 0 if there is none."""
-    while load(b, HELD) != place:
-        last = load(b, LAST)
-        taken = load(b, TAKEN)
-        if load(b, HELD) > place:
-            moved = -min(taken, load(b, HELD) - place)
-        else:
-            moved = min(_weight_of(t, last) - taken, place - load(b, HELD))
-            if moved == 0:
-                following = ordered_neighbour(o, t, 0 if last == 0 else row_at(t, last - 1), 1)
-                if following == 0:
-                    return 0
-                store(b, LAST, following)
-                store(b, TAKEN, 0)
-                continue
-        store(b, TAKEN, taken + moved)
-        store(b, HELD, load(b, HELD) + moved)
-        store(o, TOP + MOVED, moved)
-        if taken + moved == 0:
-            _step_back(o, t, b)
-        if moved != 0:
-            return last
+@outside
+def renumber_start(o: int, t: int) -> None:
+    """Start at the place of the key in the header, whose row has changed or vanished."""
+    key = prefix_of(o)
+    words = words_of_group(o, t)
+    begin = copies_before(o, t, key, words) if words > 0 else 0
+    store(o, TOP + BEGIN, begin)
+    store(o, TOP + AT, copies_before(o, t, key, -1) - begin)
+    store(o, TOP + OWN, 0)
+    store(o, TOP + PHASE, 0 if load(t, FAILED) == 0 else _END)
+
+
+@outside
+def renumber_next(o: int, t: int, last: int, ranks: int) -> int:
+    """The address of the next row that has not the places that were reported; 0 at the end.
+
+    MOVED is -1 for the places that it has no longer, then 1 for those that it has: NOW of them, from PLACE on, counted
+    from 1. ``ranks`` 0: each copy has a place. 1: a row has the place of its first copy. Places up to ``last`` are
+    reported. The rows after an unchanged row that is right are right, up to the next changed one.
+    """
+    key = prefix_of(o)
+    words = words_of_group(o, t)
+    while load(o, TOP + PHASE) != _END:
+        start = load(o, TOP + AT)
+        found = row_at_place(o, t, load(o, TOP + BEGIN) + start)
+        if found == 0 or compare_prefix(key, row_at(t, found - 1), words) != 0:
+            break
+        row = row_at(t, found - 1)
+        copies = copies_of(t, row)
+        payload = row + 8 * load(t, KEY)
+        held = load(payload, HELD)
+        number = load(payload, NUMBER)
+        now = max(min(1 if ranks != 0 else copies, last - start), 0)
+        place = start if now != 0 else 0
+        right = held == now and number == place
+        # The changed row itself may be right by chance.
+        if right and load(o, TOP + OWN) == 0 and compare_rows(o, t, key, row) != 0:
+            break
+        if held != 0 and not right:
+            store(payload, HELD, 0)
+            store(payload, NUMBER, 0)
+            store(o, TOP + OWN, 1)
+            store(o, TOP + MOVED, -1)
+            store(o, TOP + NOW, held)
+            store(o, TOP + PLACE, number + 1)
+            return row
+        store(payload, HELD, now)
+        store(payload, NUMBER, place)
+        store(o, TOP + OWN, 0)
+        store(o, TOP + AT, start + copies)
+        if not right:
+            store(o, TOP + MOVED, 1)
+            store(o, TOP + NOW, now)
+            store(o, TOP + PLACE, place + 1)
+            return row
     return 0

@@ -1,65 +1,166 @@
-"""The first rows of a relation, ``ORDER BY ... LIMIT``: all rows are stored in order, and the first ones in the result.
+"""Rows by their places in an order: ``ORDER BY ... LIMIT``, row numbers, ranks and neighbours, of each group.
 
-No paper; an order statistic under updates. The rows are the nodes of a search tree (``kernel.ordered.index``, which
-also serves MIN and MAX), in the order of SQL and then of all columns, so that no two rows are equal. The tree remembers
-two positions, where LIMIT begins and where it ends (``kernel.ordered.top``). A row that appears or vanishes before such
-a position shifts the rows across it by one each; they are the neighbours of the position: O(log N) for each. ``SELECT
-x, y FROM r ORDER BY x DESC LIMIT 10``::
+No paper; an order statistic under updates. The rows are the nodes of a search tree (``kernel.ordered.places``), by
+group, then in the order of SQL, then of all columns, so that no two rows are equal. A subtree knows its number of
+copies, so the row at a place is found by a descent. The three forms, over ``r(g, x, id)``:
 
-    r(x, y) -> count  ordered by x desc, y
-    Q(x, y) -> count  journal
+The first rows of each group. A row that appears or vanishes before the last place shifts one row across it: O(log N)
+for each row that enters or leaves. ``ROW_NUMBER() OVER (PARTITION BY g ORDER BY x DESC) <= 10``::
 
-    on r(x, y) += m:
-        r[x, y] += m
+    r(g, x, id) -> count  ordered by x desc, id  placed
+    Q(g, x, id) -> count  journal
+
+    on r(g, x, id) += m:
+        r[g, x, id] += m
             then, as r_row:
-                for x_, y_, d in first 10 of r, as r_row grows by m:
-                    Q[x_, y_] += d
+                for g_, x_, id_, d in first 10 of r, as r_row grows by m:
+                    Q[g_, x_, id_] += d
 
-The query has one relation. ``ORDER BY`` over a join reads a view of its own.
+Rows with their neighbours: those of the changed row and of as many rows beside it as the neighbour is away. ``LAG(id)
+OVER (PARTITION BY g ORDER BY x)``::
+
+                for g_, x_, id_, (id_beside) -1 or not there, d in r, as r_row grows by m:
+                    Q[g_, x_, id_, there, id_beside] += d
+
+Rows with their numbers, or ranks. A change shifts the numbers of all rows after it, so they are settled once per
+version. Each row knows the places that were reported of it. The walk from a changed row ends at a row that has the
+right ones: O(log N) for each row with another number::
+
+    r(g, x, id) -> count, held, number  ordered by x, id  placed
+    touched(g, x, id) -> count
+    Q(g, x, id, n) -> count  journal
+
+    on r(g, x, id) += m:
+        if r_row := r[g, x, id]:
+            for number n of r_row, forgotten:
+                Q[g, x, id, n] += -1
+        r[g, x, id] += (count: m)
+        touched[g, x, id] += 1
+
+    settle:
+        for g, x, id, touched_row in touched:
+            for g_, x_, id_, number n, d in all of r, new or wrong from [g, x, id] on:
+                Q[g_, x_, id_, n] += d
+        clear touched
+
+The query has one relation. An order over a join reads a view of its own.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from freshviews.plan.leaves import all_components, leaf_view, trigger
 from freshviews.plan.naming import RESULT, Namer
 from freshviews.plan.strategy import Request, Strategy
-from freshviews.program.payload import COUNT, MULTIPLICITY, Monomial, Value
+from freshviews.program.payload import COUNT, MULTIPLICITY, Component, Monomial, Value
 from freshviews.program.program import Program
 from freshviews.program.results import Held
-from freshviews.program.statements import Add, Top
+from freshviews.program.statements import Add, Beside, Body, Clear, Forget, Lookup, Loop, Places, Renumber, Top
+from freshviews.program.upkeep import BY_TRIGGERS, Settled, Upkeep
 from freshviews.program.views import Order, View
-from freshviews.query.block import Limit
+from freshviews.query.block import EVERY, Limit
 from freshviews.query.query import Query
+
+HELD, NUMBER = "held", "number"
+_ONE = Component(COUNT, "integer")
 
 
 def is_limited(request: Request) -> str | None:
-    """The block is the first rows of an order."""
-    if request.block.limit is None:
+    """The block is the first rows of an order, or their places in it."""
+    limit = request.block.limit
+    if limit is None:
         return None
-    return "the first rows of an order: all are kept in it, and those before its end apart"
+    if limit.beside is not None:
+        return "rows of an order beside each other: all are kept in it"
+    if limit.number or limit.ranks:
+        what = "ranks" if limit.ranks else "numbers"
+        which = "" if limit.limit >= EVERY else ", the first ones"
+        return f"{what} of the rows of an order{which}: all rows are kept in it"
+    whose = " of each group" if limit.groups else ""
+    return f"the first rows{whose} of an order: all are kept in it, and those before its end apart"
 
 
 def plan(query: Query, limit: Limit) -> Program:
-    """The program of the first rows of a bag over one relation."""
+    """The program of the first rows of a bag over one relation, or of the places of its rows."""
     (atom,) = query.atoms
-    namer = Namer(query)
+    namer = Namer(query, limit.added)
     orders = tuple(Order(one.type, one.descending, one.nulls_last) for one in limit.order)
     leaf = leaf_view(query, atom, namer.view(atom.name))
-    rows = View(leaf.name, query.free, leaf.components, ordered=orders, definition=leaf.definition)
-    result = View(RESULT, query.free, all_components(query), journal=True)
-    alias = namer.alias(rows.name)
-    key = [namer.fresh(f"{variable}_") for variable in query.free]
-    change = namer.fresh("d")
-    counted = (Add(RESULT, tuple(key), (COUNT,), (Monomial((Value(change),)),)),)
-    top = (Top(alias, MULTIPLICITY.name, limit.offset, limit.offset + limit.limit, tuple(key), change, counted),)
-    body = Add(rows.name, query.free, (COUNT,), (Monomial((MULTIPLICITY,)),), top, top, top, alias)
-    bounds = (
-        ("update", "O(log N), and as much for each row that comes among the first or goes"),
-        ("delay", "O(1)"),
-        ("space", "O(N)"),
+    rows = View(leaf.name, query.free, leaf.components, ordered=orders, definition=leaf.definition, placed=True)
+    result = View(RESULT, (*query.free, *limit.added), all_components(query), journal=True)
+    upkeep: Upkeep = BY_TRIGGERS
+    views: tuple[View, ...] = (rows, result)
+    if limit.number or limit.ranks:
+        rows = replace(rows, components=(*rows.components, Component(HELD, "integer"), Component(NUMBER, "integer")))
+        touched = View(namer.view("touched"), query.free, (_ONE,), definition="rows whose numbers are to be settled")
+        body, settle = _numbered(query, limit, namer, rows, touched)
+        upkeep, views = Settled(settle), (rows, touched, result)
+    else:
+        body = _reported(query, limit, namer, rows)
+    made = (trigger(query, atom, body),)
+    return Program(
+        query.name,
+        (*query.free, *limit.added),
+        views,
+        made,
+        Held(RESULT),
+        strategy="top_k",
+        bounds=(("update", _bound(limit)), ("delay", "O(1)"), ("space", "O(N)")),
+        upkeep=upkeep,
     )
-    made = (trigger(query, atom, (body,)),)
-    return Program(query.name, query.free, (rows, result), made, Held(RESULT), strategy="top_k", bounds=bounds)
+
+
+def _bound(limit: Limit) -> str:
+    if limit.beside is not None:
+        return f"O(log N), for each of {abs(limit.beside.shift) + 1} rows"
+    if not (limit.number or limit.ranks):
+        return "O(log N), and as much for each row that comes among the first or goes"
+    what = f"{'rank' if limit.ranks else 'number'}{'' if limit.limit >= EVERY else ' among the first'}"
+    return f"O(log N), and as much for each row whose {what} changes"
+
+
+def _reported(query: Query, limit: Limit, namer: Namer, rows: View) -> Body:
+    """The trigger of a row where the rows that a change moves are reported at once."""
+    alias, key, change = namer.alias(rows.name), _again(query, namer), namer.fresh("d")
+    counted = (Add(RESULT, (*key, *limit.added), (COUNT,), (Monomial((Value(change),)),)),)
+    report: Top | Beside
+    if limit.beside is not None:
+        other = tuple((query.free.index(own), name) for own, name in limit.beside.columns)
+        there = limit.beside.there
+        report = Beside(alias, MULTIPLICITY.name, limit.beside.shift, key, other, there, change, counted)
+    else:
+        report = Top(alias, MULTIPLICITY.name, limit.offset, limit.offset + limit.limit, key, change, counted)
+    then = (report,)
+    return (Add(rows.name, query.free, (COUNT,), (Monomial((MULTIPLICITY,)),), then, then, then, alias),)
+
+
+def _numbered(query: Query, limit: Limit, namer: Namer, rows: View, touched: View) -> tuple[Body, Body]:
+    """The trigger of a row whose place is a number, and what settles the numbers."""
+    places = Places(rows.name, limit.limit, limit.ranks)
+    number = limit.number or namer.fresh("n")
+
+    def into_result(key: tuple[str, ...], times: Monomial) -> Body:
+        return (Add(RESULT, (*key, *limit.added), (COUNT,), (times,)),)
+
+    alias = namer.alias(rows.name)
+    forget = Forget(alias, places, number, into_result(query.free, Monomial((), -1)))
+    body = (
+        Lookup(rows.name, query.free, alias, (forget,)),
+        Add(rows.name, query.free, (COUNT,), (Monomial((MULTIPLICITY,)),)),
+        # However often a row is touched: counts of both signs must not cancel out.
+        Add(touched.name, query.free, (COUNT,), (Monomial(()),)),
+    )
+    key, change = _again(query, namer), namer.fresh("d")
+    counted = into_result(key, Monomial((Value(change),)))
+    renumber = Renumber(places, query.free, key, number, change, counted)
+    settle = (Loop(touched.name, query.free, (), namer.alias(touched.name), (renumber,)), Clear(touched.name))
+    return body, settle
+
+
+def _again(query: Query, namer: Namer) -> tuple[str, ...]:
+    """Variables of another row."""
+    return tuple(namer.fresh(f"{variable}_") for variable in query.free)
 
 
 def _plan(request: Request) -> Program:

@@ -5,14 +5,15 @@ A view is a dict from key tuples to payload tuples, in the order of the view's c
 payload is zero in every component is absent. Payload elements are those of ``freshviews.ring``. Integers are unbounded;
 compiled programs check for overflow.
 
-``State.steps`` counts the work. These count one step each: an update, a row that a loop visits or a Top or a Cross
-reports, a lookup, a slice whose size is read, an Add, Tally, Balance or Scan, an Enter or Leave, an emitted row, and a
-row that a major rebalancing parts or removes. A value of a leapfrog join counts a step per cursor. Bounds on update
-time and delay are tested on this count.
+``State.steps`` counts the work. These count one step each: an update, a row that a loop visits or a Top, a Beside or a
+Cross reports, a place that a Forget or a Renumber reports, a lookup, a slice whose size is read, an Add, Tally, Balance
+or Scan, an Enter or Leave, an emitted row, and a row that a major rebalancing parts or removes. A value of a leapfrog
+join counts a step per cursor. Bounds on update time and delay are tested on this count.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ from freshviews.program.results import Enumerated, Held, Listed
 from freshviews.program.statements import (
     Add,
     Balance,
+    Beside,
     Changed,
     Clear,
     Cross,
@@ -37,6 +39,7 @@ from freshviews.program.statements import (
     Enter,
     Event,
     Exists,
+    Forget,
     If,
     Into,
     Leap,
@@ -48,6 +51,7 @@ from freshviews.program.statements import (
     Range,
     RangeLoop,
     RangeSum,
+    Renumber,
     Scan,
     Smaller,
     Statement,
@@ -275,6 +279,12 @@ class State(Tables):
                     self._scan(statement, scope.values(statement.key), scope.values(statement.within))
                 case Top():
                     self._top(statement, scope)
+                case Beside():
+                    self._beside(statement, scope)
+                case Forget():
+                    self._forget(statement, scope)
+                case Renumber():
+                    self._renumber(statement, scope)
                 case Cross():
                     self._cross(statement, scope)
                 case RangeSum():
@@ -449,18 +459,78 @@ class State(Tables):
         self._put(view, key, before, (*before[:at], found, *before[at + 1 :]))
 
     def _top(self, statement: Top, scope: Scope) -> None:
-        name, own = scope.places[statement.alias]
-        rows = {key: payload[0] for key, payload in self.views[name].items()}
-        count = scope.rows[statement.alias][1][0]
-        sides = [{**rows, own: count - scope.variables[statement.grown]}, {**rows, own: count}]
-        orders, first, last = self.program.view(name).ordered, statement.first, statement.last
-        before, after = (dict(window(side, orders, first, last, self.dictionary)) for side in sides)
+        view, sides = self._sides(statement, scope)
+        first, last = statement.first, statement.last
+        before, after = (dict(window(side, view.ordered, first, last, self.dictionary)) for side in sides)
         for key in {**before, **after}:
             change = after.get(key, 0) - before.get(key, 0)
             if change:
                 self.steps += 1
                 scope.variables.update(zip(statement.key, key, strict=True), **{statement.change: change})
                 self.run(statement.body, scope)
+
+    def _sides(self, statement: Top | Beside, scope: Scope) -> tuple[View, list[dict[Key, int]]]:
+        """The counts of the rows of a group before and after the change of the row of a statement."""
+        name, own = scope.places[statement.alias]
+        view, count = self.program.view(name), scope.rows[statement.alias][1][0]
+        rows = {key: payload[0] for key, payload in self._group(view, own).items()}
+        return view, [{**rows, own: count - scope.variables[statement.grown]}, {**rows, own: count}]
+
+    def _group(self, view: View, key: Key) -> dict[Key, Payload]:
+        """The rows of a view that agree with a key in the columns that are not ordered."""
+        within = len(view.prefix)
+        return {row: payload for row, payload in self.views[view.name].items() if row[:within] == key[:within]}
+
+    def _beside(self, statement: Beside, scope: Scope) -> None:
+        view, sides = self._sides(statement, scope)
+        found: list[Counter[tuple[Key, Key | None]]] = []
+        for side in sides:
+            copies = [key for key in in_order(side, view.ordered, self.dictionary) for _ in range(max(side[key], 0))]
+            places = range(len(copies))
+            others = (copies[i + statement.shift] if i + statement.shift in places else None for i in places)
+            found.append(Counter(zip(copies, others, strict=True)))
+        before, after = found
+        for key, other in {**before, **after}:
+            change = after[key, other] - before[key, other]
+            for _ in range(abs(change)):
+                self.steps += 1
+                scope.variables.update(zip(statement.key, key, strict=True))
+                scope.variables.update({name: NULL if other is None else other[i] for i, name in statement.other})
+                sign = 1 if change > 0 else -1
+                scope.variables.update({statement.there: int(other is not None), statement.change: sign})
+                self.run(statement.body, scope)
+
+    def _forget(self, statement: Forget, scope: Scope) -> None:
+        name, key = scope.places[statement.alias]
+        count, held, number = self.views[name][key]
+        for i in range(held):
+            self.steps += 1
+            scope.variables[statement.place] = number + i + 1
+            self.run(statement.body, scope)
+        self.views[name][key] = (count, 0, 0)
+
+    def _renumber(self, statement: Renumber, scope: Scope) -> None:
+        places, start = statement.places, scope.values(statement.start)
+        view = self.program.view(places.view)
+        counts = {key: payload[0] for key, payload in self._group(view, start).items()}
+        order = in_order({**counts, start: 0}, view.ordered, self.dictionary)
+        begin, place = order.index(start), 0
+        for i, key in enumerate(order):
+            copies = max(counts.get(key, 0), 0)
+            numbers = range(place, place + (1 if places.ranks else copies))
+            wanted = [n + 1 for n in numbers if n < places.last] if copies else []
+            if i >= begin and key in counts:
+                count, held, number = self.views[view.name][key]
+                reported = [number + n + 1 for n in range(held)]
+                if wanted != reported:
+                    self.views[view.name][key] = (count, len(wanted), wanted[0] - 1 if wanted else 0)
+                    for change, some in ((-1, reported), (1, wanted)):
+                        for n in some:
+                            self.steps += 1
+                            scope.variables.update(zip(statement.key, key, strict=True))
+                            scope.variables.update({statement.place: n, statement.change: change})
+                            self.run(statement.body, scope)
+            place += copies
 
     def _cross(self, statement: Cross, scope: Scope) -> None:
         view, group = self.program.view(statement.view), scope.values(statement.within)

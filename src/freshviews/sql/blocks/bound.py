@@ -15,11 +15,12 @@ from freshviews.query.block import SET
 from freshviews.sql.expressions.build import key, nodes_of, replaced
 from freshviews.sql.names.marks import is_marked
 from freshviews.sql.names.scope import Source, name_of
-from freshviews.types import BIGINT, SqlType
+from freshviews.types import BIGINT, INT, SqlType
 
 _GROUP = "\x1dgroup"
 _AGGREGATE = "\x1daggregate"
 _SUBQUERY = "\x1dsubquery"
+_NUMBER = "\x1dnumber"
 
 
 @dataclass(frozen=True)
@@ -90,11 +91,23 @@ class Sort:
 
 @dataclass(frozen=True)
 class Limited:
-    """ORDER BY ... LIMIT ... OFFSET of a bag over one source."""
+    """ORDER BY ... LIMIT ... OFFSET of a bag over one source, of each of its groups.
+
+    ``numbers``: ``row_number`` or ``rank``; items then have that of a row by ``number_ref``. ``beside``: the row
+    so many places further on, of which items have expressions under ``beside_ref``, and ``there_ref``; with it all rows
+    are wanted.
+    """
 
     order: tuple[Sort, ...]
     limit: int
     offset: int
+    groups: tuple[Expr, ...] = ()
+    numbers: str = ""
+    beside: int = 0
+
+    @property
+    def exprs(self) -> tuple[Expr, ...]:
+        return (*self.groups, *(one.expr for one in self.order))
 
 
 @dataclass(frozen=True)
@@ -137,7 +150,7 @@ class Select:
         for absent in self.absent:
             found += [*absent.filters, *(side for pair in absent.pairs for side in pair)]
         found += [term for one in self.optional for term in one.on]
-        return (*found, *(() if self.limit is None else (one.expr for one in self.limit.order)))
+        return (*found, *(() if self.limit is None else self.limit.exprs))
 
     def mapped(self, to: Callable[[Expr], Expr]) -> Select:
         """The SELECT with another expression for each of its expressions."""
@@ -159,7 +172,11 @@ class Select:
             optional=tuple(replace(one, on=tuple(map(to, one.on))) for one in self.optional),
             limit=None
             if self.limit is None
-            else replace(self.limit, order=tuple(replace(one, expr=to(one.expr)) for one in self.limit.order)),
+            else replace(
+                self.limit,
+                order=tuple(replace(one, expr=to(one.expr)) for one in self.limit.order),
+                groups=tuple(map(to, self.limit.groups)),
+            ),
         )
 
 
@@ -192,6 +209,11 @@ def aggregate_ref(index: int, call: AggregateCall, grouped: bool) -> Column:
 def subquery_ref(index: int, of: SqlType) -> Column:
     """A reference to the value of a subquery of a grouped SELECT."""
     return Column(f"{_SUBQUERY}{index}", of, True)
+
+
+def number_ref() -> Column:
+    """A reference to the number, or rank, of a row."""
+    return Column(_NUMBER, INT, False)
 
 
 def grouping_ref() -> Column:

@@ -26,6 +26,7 @@ from freshviews.sql.blocks.bound import (
     Sort,
     aggregate_index,
     group_index,
+    number_ref,
 )
 from freshviews.sql.blocks.building import lifts
 from freshviews.sql.blocks.building.join import Join, joined, localised
@@ -196,23 +197,34 @@ class _Builder:
         return exprs
 
     def _first_rows(self, limited: Limited) -> tuple[list[Expr], Limit]:
-        """The items of a SELECT with LIMIT over free variables. Every ORDER BY expression over the one source gets a
-        variable."""
+        """The items of a SELECT with LIMIT over free variables. Every expression of its groups and its ORDER BY over
+        the one source gets a variable."""
         assert len(self.select.sources) == 1
         order: dict[str, SortColumn] = {}
         exprs: list[Expr] = []
+        groups = [self.variables.of(one).name for one in limited.groups if not isinstance(one, Literal)]
         items = (Sort(item.expr, False, False) for item in self.select.items)
         for place, sort in enumerate((*limited.order, *items), -len(limited.order)):
             made = sort.expr
+            if made == number_ref():
+                exprs.append(made)
+                continue
             # Constants do not order rows; if there is nothing else, one constant is the row.
             if not isinstance(made, Literal) or (place == len(self.select.items) - 1 and not order):
                 made = self.variables.of(made, "" if place < 0 else self.select.items[place].name)
                 column = SortColumn(made.name, made.type, sort.descending, sort.nulls_last)
-                order.setdefault(made.name, column)
+                if made.name not in groups:
+                    order.setdefault(made.name, column)
             if place >= 0:
                 exprs.append(made)
-        self.free = list(order)
-        return exprs, Limit(tuple(order.values()), limited.limit, limited.offset)
+        if not order:
+            one = self.variables.again(integer(1))
+            order[one.name] = SortColumn(one.name, one.type)
+        groups = list(dict.fromkeys(groups))
+        self.free = [*groups, *order]
+        number = number_ref().name if number_ref() in exprs else ""
+        ranks = limited.numbers == "rank"
+        return exprs, Limit(tuple(order.values()), limited.limit, limited.offset, tuple(groups), number, ranks)
 
     def _groups(self) -> list[Expr]:
         """The groups over free variables.
@@ -376,6 +388,8 @@ def _named(block: Block, name: Callable[[str], str]) -> Block:
     """Apply final names to variables everywhere, and rename results that would hide a variable."""
     variables = {name(v) for one in (block.query, *(d.query for d in block.distinct)) for v in one.variables}
     results: dict[str, str] = {}
+    if block.limit is not None and block.limit.number:
+        results[block.limit.number] = free_name("rank" if block.limit.ranks else "row_number", variables)
     for result in block.results:
         results[result.name] = free_name(result.name, [*variables, *results.values()])
 
@@ -389,13 +403,14 @@ def _named(block: Block, name: Callable[[str], str]) -> Block:
         tuple(replace(result, name=results[result.name]) for result in block.results),
         tuple(replace(one, query=_named_query(one.query, name)) for one in block.distinct),
         None if block.having is None else renamed(block.having, final),
-        None if block.limit is None else _named_limit(block.limit, name),
+        None if block.limit is None else _named_limit(block.limit, final),
         tuple(tuple(map(name, one)) for one in block.sets),
     )
 
 
 def _named_limit(limit: Limit, name: Callable[[str], str]) -> Limit:
-    return replace(limit, order=tuple(replace(one, variable=name(one.variable)) for one in limit.order))
+    order = tuple(replace(one, variable=name(one.variable)) for one in limit.order)
+    return replace(limit, order=order, groups=tuple(map(name, limit.groups)), number=name(limit.number))
 
 
 def _named_query(query: Query, name: Callable[[str], str]) -> Query:

@@ -27,7 +27,7 @@ from freshviews.sql.blocks.bound import Bound, Item, Select, Sort
 from freshviews.sql.blocks.building.block import with_query_names
 from freshviews.sql.blocks.constants import constant_rows
 from freshviews.sql.blocks.enclosing import Names
-from freshviews.sql.blocks.limit import MOST, Clause, check_operand, clause_of, limited, places_of
+from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limited, places_of
 from freshviews.sql.blocks.selects.select import SelectBinder
 from freshviews.sql.blocks.selects.with_queries import Cte, query_of, renamed_view
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, everything, set_operation, uniquely_named
@@ -36,7 +36,7 @@ from freshviews.sql.blocks.subqueries.dependent import as_bag, beside, depends, 
 from freshviews.sql.blocks.subqueries.windows import first_rows
 from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.expression import Binder
-from freshviews.sql.names.scope import Entry, Scope, Source, alias_of, name_of
+from freshviews.sql.names.scope import Entry, Scope, Source, name_of
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import check_cte, check_select, check_set_operation
 from freshviews.types import INT
@@ -254,13 +254,11 @@ class ViewBinder:
         """
         select = bound.selects[0]
         if around is not None and depends(bound):
-            assert clause.limit is not None
-            rows = as_bag(Bound((_with_all_columns(select),)), around, self)
+            rows = as_bag(bound, around, self)
             keys = tuple(one.args[0] for one in rows.conjuncts if isinstance(one, Call))
             order = tuple(Sort(rows.items[p.column].expr, p.descending, p.nulls_last) for p in places)
-            last = min(clause.offset + clause.limit, MOST)
-            found = first_rows(rows, keys, order, clause.offset + 1, last, self)
-            return Bound((replace(found, items=found.items[:columns]),))
+            found = first_rows(replace(rows, items=rows.items[:columns]), keys, order, clause, self)
+            return Bound((found,))
         direct = select.is_plain and not select.absent and len(bound.selects) == len(select.sources) == 1
         if not direct or (self.named and "#" not in select.sources[0].relation):
             select = self.rows_of(bound, node, around)
@@ -385,14 +383,3 @@ class ViewBinder:
                 return found
             return as_bag(bound, around, self, forced)
         return self.source_of(self.internal_view(bound))
-
-
-def _with_all_columns(select: Select) -> Select:
-    """A SELECT that also has the columns of its sources, which tell its rows apart."""
-    if select.kind != "bag":
-        return select
-    optional = {one.alias for one in select.optional}
-    columns = [(one, source.column(one)) for source in select.sources for one in source.columns]
-    own = [replace(column, nullable=column.nullable or alias_of(column.name) in optional) for _, column in columns]
-    hidden = (Item(one.name, column) for (one, _), column in zip(columns, own, strict=True))
-    return replace(select, items=(*select.items, *hidden))

@@ -238,6 +238,10 @@ class SelectBinder:
         """The rows of a join as those of one source. Where they depend on enclosing queries, it has a column for each
         column of these that they name, and a predicate that ties it to the row."""
         joined = self._tied(joined)
+        entries = (*joined.scope.entries, *joined.scope.visible)
+        apart = joined.conjuncts or joined.left or joined.full or joined.absent or joined.optional
+        if len(joined.sources) == 1 and not apart and all(isinstance(one.expr, Column) for one in entries):
+            return replace(joined, scope=replace(joined.scope, outer=self.around))
         exprs = [*joined.conjuncts, *(e.expr for e in (*joined.scope.entries, *joined.scope.visible))]
         exprs += [side for one in joined.absent for pair in one.pairs for side in pair]
         if self.around is None or not any(map(is_marked, exprs)):

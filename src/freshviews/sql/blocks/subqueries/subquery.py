@@ -359,6 +359,9 @@ class SubqueryBinder:
         if isinstance(asked, Window):
             assert self.rows is not None
             value, self.joined = joined_with(asked, self.rows, self.around, self.joined, self.views, self.over)
+            # Row numbers are columns of the rows, which are then those of another view.
+            alias = self.rows.alias
+            self.rows = next(source for source in self.joined.sources if source.alias == alias)
             return value
         if isinstance(asked.node, exp.Exists):
             return TRUE if is_one_row(asked.bound) else self._is_there(self._bag(asked.bound))

@@ -20,10 +20,11 @@ from sqlglot import exp
 
 from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Column, Expr, Literal
+from freshviews.query.block import EVERY
 from freshviews.sql.blocks.aggregates import Collector, is_aggregate
-from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, Sort, aggregate_ref, distinct_over
-from freshviews.sql.blocks.joins.lowering import lowered
+from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Limited, Select, Sort, distinct_over, number_ref
 from freshviews.sql.blocks.joins.tree import Joined, LeftJoin, free_alias
+from freshviews.sql.blocks.limit import Clause
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.views import Views
@@ -36,7 +37,6 @@ from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BIGINT, BOOLEAN, INT, SqlType
 
 _RANKS = ("rank", "dense_rank", "row_number")
-_ROWS = AggregateCall("count", (), False, BIGINT)
 _INSTEAD = (
     "RANK, DENSE_RANK, ROW_NUMBER, LAG, LEAD, FIRST_VALUE and aggregates are accepted, these over the whole partition, "
     "up to the current row, or over ROWS BETWEEN ... that contain it"
@@ -198,17 +198,15 @@ def joined_with(
     return _Rows(base, views, joined).value(window, around, over)
 
 
-def first_rows(
-    rows: Select, partition: tuple[Expr, ...], order: tuple[Sort, ...], first: int, last: int, views: Views
-) -> Select:
-    """The rows of a SELECT over one source whose numbers, in an order within partitions, are from ``first`` to
-    ``last``."""
+def first_rows(rows: Select, groups: tuple[Expr, ...], order: tuple[Sort, ...], clause: Clause, views: Views) -> Select:
+    """The first rows of each group of a SELECT over one source, whose items break ties."""
+    assert clause.limit is not None
     (base,) = rows.sources
-    window = Window(exp.Null(), partition, order, "row_number", Literal(1, INT), ())
-    number, joined = joined_with(window, base, (), Joined((base,)), views, lambda expr: expr)
-    within = (logic.compare(">=", number, Literal(first, INT)), logic.compare("<=", number, Literal(last, INT)))
-    flat = lowered(replace(joined, conjuncts=(*joined.conjuncts, *within)), views, None)
-    return replace(rows, sources=flat.sources, conjuncts=(*rows.conjuncts, *flat.conjuncts), optional=flat.optional)
+    ties = tuple(Sort(item.expr, False, False) for item in rows.items)
+    items = tuple(Item(column.name, base.column(column)) for column in base.columns)
+    made = Limited((*order, *ties), clause.limit, clause.offset, groups)
+    view = views.internal_view(Bound((Select("bag", (base,), (), items, limit=made),)))
+    return replace(rows, sources=(replace(views.source_of(view), alias=base.alias),))
 
 
 @dataclass
@@ -248,52 +246,51 @@ class _Rows:
         moved = tuple(replace(one, args=tuple(map(again, one.args))) for one in calls)
         return self._joined(_grouped(rows, columns, (item,), moved), keys)
 
-    def _numbered(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> ViewDef:
-        """The rows with their numbers, which are the last column."""
-        work = _Rows(self.base, self.views, Joined((self.base,)))
-        number = work._ranked("row_number", partition, order)
-        flat = lowered(work.joined, self.views, None)
-        items = (*(Item(c.name, self.base.column(c)) for c in self.base.columns), Item("row_number", number))
-        select = Select("bag", flat.sources, flat.conjuncts, items, optional=flat.optional)
+    def _number(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
+        """The numbers of the rows; those are now the rows of a view that has them."""
+        items = tuple(Item(column.name, self.base.column(column)) for column in self.base.columns)
+        view = self._by_places("row_number", self.base, items, partition, order)
+        numbered = replace(self.views.source_of(view), alias=self.base.alias)
+        sources = tuple(numbered if one.alias == self.base.alias else one for one in self.joined.sources)
+        self.joined, self.base = replace(self.joined, sources=sources), numbered
+        return numbered.column(numbered.columns[-1])
+
+    def _by_places(
+        self, kind: str, rows: Source, items: tuple[Item, ...], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    ) -> ViewDef:
+        """A view of rows with their numbers or ranks, which are the last column."""
+        limit = Limited(order, EVERY, 0, partition, kind)
+        select = Select("bag", (rows,), (), (*items, Item(kind, number_ref())), limit=limit)
         return self.views.internal_view(uniquely_named(Bound((select,))))
 
-    def _numbers(self, view: ViewDef) -> Source:
-        return replace(self.views.source_of(view), alias=self._alias("numbered"))
+    def _numbered(self, alias: str) -> Source:
+        """Another occurrence of the rows."""
+        return replace(self.base, alias=self._alias(alias))
 
-    def _over_numbers(self, expr: Expr, numbers: Source) -> Expr:
-        """An expression over the rows, over the rows with their numbers."""
-        columns = zip(self.base.columns, numbers.columns, strict=False)
-        to = {self.base.column(own).name: numbers.column(other).name for own, other in columns}
-        return renamed(expr, lambda name: to.get(name, name))
+    def _over(self, expr: Expr, other: Source) -> Expr:
+        """An expression over the rows, over another occurrence of them."""
 
-    def _own_number(self, view: ViewDef) -> Column:
-        """The number of the current row."""
-        own = self._numbers(view)
-        columns = zip(own.columns, self.base.columns, strict=False)
-        same = (equality(own.column(a), self.base.column(b)) for a, b in columns)
-        self.joined = replace(
-            self.joined, sources=(*self.joined.sources, own), conjuncts=(*self.joined.conjuncts, *same)
-        )
-        return own.column(own.columns[-1])
+        def to(name: str) -> str:
+            return other.alias + name.removeprefix(self.base.alias) if alias_of(name) == self.base.alias else name
+
+        return renamed(expr, to)
 
     def _shifted(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> Expr:
         """The value of a row that is some rows before or after, or of the first row."""
         assert window.shift is not None and window.default is not None
-        view = self._numbered(partition, order)
-        number: Expr = integer(1)
-        if window.shift:
-            number = call("add_int", (self._own_number(view), integer(window.shift)), BIGINT)
-        other = self._numbers(view)
+        number: Expr = self._number(partition, order)
+        other = self._numbered("shifted")
+        number = call("add_int", (number, integer(window.shift)), BIGINT) if window.shift else integer(1)
         own = other.column(other.columns[-1])
-        same = [equality(self._over_numbers(one, other), one) for one in partition]
+        same = [equality(self._over(one, other), one) for one in partition]
         at = logic.compare("=", own, number)
         self.joined = replace(
             self.joined, left=(*self.joined.left, LeftJoin(Joined((other,)), (*same, *logic.conjuncts_of(at))))
         )
         names = [other.column(column).name for column in other.columns]
-        value = with_nullability(self._over_numbers(over(window.value), other), dict.fromkeys(names, True))
+        value = with_nullability(self._over(over(window.value), other), dict.fromkeys(names, True))
         there = call("is_not_null", (replace(own, nullable=True),), BOOLEAN)
         return logic.choose([(there, value)], over(window.default))
 
@@ -302,53 +299,34 @@ class _Rows:
     ) -> Expr:
         """An aggregate over a number of rows before and after."""
         assert window.frame is not None
-        view = self._numbered(partition, order)
-        row = replace(self.views.source_of(view), alias="row_of_frame")
-        other = replace(self.views.source_of(view), alias="frame")
+        own = self._number(partition, order)
+        row, other = self._numbered("row_of_frame"), self._numbered("frame")
         number, at = row.column(row.columns[-1]), other.column(other.columns[-1])
-        keys = [*(self._over_numbers(one, row) for one in partition), number]
+        keys = [*(self._over(one, row) for one in partition), number]
         tests: list[Expr] = [
-            equality(self._over_numbers(one, other), place) for one, place in zip(partition, keys, strict=False)
+            equality(self._over(one, other), place) for one, place in zip(partition, keys, strict=False)
         ]
         for sign, bound in zip((">=", "<="), window.frame, strict=True):
             if bound is not None:
                 tests.append(logic.compare(sign, at, call("add_int", (number, integer(bound)), BIGINT)))
-        moved = tuple(replace(o, args=tuple(self._over_numbers(a, other) for a in o.args)) for o in calls)
+        moved = tuple(replace(o, args=tuple(self._over(a, other) for a in o.args)) for o in calls)
         made = _grouped(Select("bag", (row, other), tuple(tests), ()), keys, (Item("v", window.value),), moved)
-        return self._joined(made, (*partition, self._own_number(view)))
+        return self._joined(made, (*partition, own))
 
     def _ranked(self, rank_by: str, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
         """One more than the number of rows, or places, before."""
-        again = self._again
         if rank_by == "row_number":
-            named = {one.name for one in (*partition, *(sort.expr for sort in order)) if isinstance(one, Column)}
-            rest = [self.base.column(column) for column in self.base.columns]
-            order = (*order, *(Sort(one, False, False) for one in rest if one.name not in named))
+            return self._number(partition, order)
         keys = (*partition, *(one.expr for one in order))
-        places = self._places(partition, order)
-        columns = [places.column(column) for column in places.columns]
-        other = self._other
+        rows, places = self.base, keys
         if rank_by == "dense_rank":
-            other = replace(self._places(partition, order), alias=self._alias("places_before"))
-            before: list[Expr] = [other.column(column) for column in other.columns]
-            parts, sorts = before[: len(partition)], before[len(partition) :]
-            compared = tuple(replace(one, expr=expr) for one, expr in zip(order, sorts, strict=True))
-            test = _before(compared, columns[len(partition) :])
-        else:
-            parts = [again(one) for one in partition]
-            test = _before(tuple(replace(one, expr=again(one.expr)) for one in order), columns[len(partition) :])
-        same = [equality(column, part) for column, part in zip(columns, parts, strict=False)]
-        rows = Select("bag", (places, other), (*same, *logic.conjuncts_of(test)), ())
-        count = Item("before", aggregate_ref(0, _ROWS, True))
-        found = self._looked_up(_grouped(rows, columns, (count,), (_ROWS,)), keys)
-        rank = call("add_int", (logic.first_of((found, integer(0))), integer(1)), BIGINT)
-        if rank_by == "row_number":
-            equal = Item("equal_rows", aggregate_ref(0, _ROWS, True))
-            alone = _grouped(Select("bag", (self.base,), (), ()), keys, (equal,), (_ROWS,))
-            rows_here = self._joined(alone, keys)
-            once = logic.compare("=", call("only_value", (rows_here, integer(1)), BIGINT), integer(1))
-            rank = logic.choose([(once, rank)], rank)
-        return call("check_range", (rank, integer(-(2**31)), integer(2**31 - 1)), INT)
+            rows = self._places(partition, order)
+            places = tuple(map(rows.column, rows.columns))
+            rank_by = "row_number"
+        parts, sorts = places[: len(partition)], places[len(partition) :]
+        order = tuple(replace(one, expr=expr) for one, expr in zip(order, sorts, strict=True))
+        items = tuple(Item(f"k{i}", one) for i, one in enumerate(places, 1))
+        return self._joined_view(self._by_places(rank_by, rows, items, parts, order), keys)
 
     def _places(self, partition: Sequence[Expr], order: Sequence[Sort]) -> Source:
         """The distinct places in the order."""
@@ -375,27 +353,18 @@ class _Rows:
         taken = [*self.joined.aliases, *(one.source.alias for one in self.joined.absent), self._other.alias]
         return free_alias(wish, taken)
 
-    def _source(self, select: Select) -> Source:
-        made = self.views.source_of(self.views.internal_view(uniquely_named(Bound((select,)))))
-        return replace(made, alias=self._alias("over"))
-
     def _joined(self, select: Select, keys: Sequence[Expr]) -> Expr:
         """The last column of a view that has each of the keys once."""
-        source = self._source(select)
+        return self._joined_view(self.views.internal_view(uniquely_named(Bound((select,)))), keys)
+
+    def _joined_view(self, view: ViewDef, keys: Sequence[Expr]) -> Expr:
+        source = replace(self.views.source_of(view), alias=self._alias("over"))
         columns = [source.column(column) for column in source.columns]
         same = (equality(column, one) for column, one in zip(columns, keys, strict=False))
         self.joined = replace(
             self.joined, sources=(*self.joined.sources, source), conjuncts=(*self.joined.conjuncts, *same)
         )
         return columns[-1]
-
-    def _looked_up(self, select: Select, keys: Sequence[Expr]) -> Expr:
-        """The last column of a view that has a key at most once; NULL where it does not have it."""
-        source = self._source(select)
-        columns = [source.column(column) for column in source.columns]
-        on = tuple(equality(column, one) for column, one in zip(columns, keys, strict=False))
-        self.joined = replace(self.joined, left=(*self.joined.left, LeftJoin(Joined((source,)), on)))
-        return replace(columns[-1], nullable=True)
 
 
 def _grouped(
