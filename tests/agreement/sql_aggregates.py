@@ -25,8 +25,10 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
         return Term(text, of, precision, scale)
 
     if kind == "ratio":
+        if choose.chance(40):
+            return call("ratio", _moment(choose), expressions.any("int", 1), expressions.any("int", 1))
         return call("ratio", "AVG({0}){rows}", expressions.any(choose.pick(("int", "double")), 1))
-    functions = ["MIN", "MAX", choose.pick(("MIN_BY", "MAX_BY"))]
+    functions = ["MIN", "MAX", choose.pick(("MIN_BY", "MAX_BY", "ANY_VALUE", "FIRST", "LAST"))]
     if kind == "int":
         functions += ["COUNT", "COUNT", "COUNT", "SUM", "SUM", "SUM", "PAIRS", "BIT_AND", "BIT_OR"]
     elif kind in SUMMABLE:
@@ -37,6 +39,9 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
         if choose.chance(40):
             return call("int", "COUNT(*){rows}")
         of = choose.pick([c.kind for c in expressions.columns])
+        if choose.chance(10):
+            duck = "COUNT(DISTINCT {0}){rows}"
+            return call("int", "APPROX_COUNT_DISTINCT({0}){rows}", expressions.any(of, 1), duck=duck)
         return call("int", f"COUNT({distinct}{{0}}){{rows}}", expressions.any(of, 1))
     if function == "PAIRS":
         a, b = choose.pick(expressions.columns), choose.pick(expressions.columns)
@@ -46,6 +51,12 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
         value, by = expressions.any(kind, 1), choose.pick(expressions.columns)
         spark, duck = by_texts(function[:3])
         return call(kind, spark, value, by, duck=duck, precision=value.precision, scale=value.scale)
+    if function in _OF_ANY:
+        value = expressions.any(kind, 1)
+        duck = f"{_OF_ANY[function]}({{0}}){{rows}}"
+        return call(
+            kind, f"{function}({{0}}){{rows}}", value, duck=duck, precision=value.precision, scale=value.scale
+        )
     argument = _factor(choose, expressions, kind) if function == "SUM" else expressions.any(kind, 1)
     if function in ("MIN", "MAX", "BIT_AND", "BIT_OR"):
         return call(kind, f"{function}({{0}}){{rows}}", argument, precision=argument.precision, scale=argument.scale)
@@ -61,6 +72,16 @@ def _aggregate(choose: Choices, expressions: Expressions, kind: str, rows: Text)
         )
     spark, duck = average_texts(argument.scale, distinct)
     return call(kind, spark, argument, duck=duck, precision=argument.precision + 4, scale=argument.scale + 4)
+
+
+_OF_ANY = {"ANY_VALUE": "MIN", "FIRST": "MIN", "LAST": "MAX"}
+
+
+def _moment(choose: Choices) -> str:
+    """A variance or covariance. It is rounded, as the last digits of DuckDB's are those of another way to add."""
+    function = choose.pick(("VAR_POP", "VAR_SAMP", "STDDEV_POP", "STDDEV", "COVAR_POP", "COVAR_SAMP", "REGR_SXX"))
+    both = "{0}, {1}" if function.startswith(("COVAR", "REGR")) else "{0}"
+    return f"round({function}({both}){{rows}}, 6)"
 
 
 def by_texts(end: str) -> tuple[str, str]:

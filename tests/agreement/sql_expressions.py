@@ -132,6 +132,9 @@ class Expressions:
         return replace(made_, precision=first.precision, scale=first.scale)
 
     def timestamp(self, kind: str, depth: int) -> Term:
+        if self.choose.chance(20):
+            duck = "time_bucket(INTERVAL '7 hours', {0}, TIMESTAMP '1970-01-01')"
+            return made("timestamp", "date_bin('7 hours', {0})", self.any("timestamp", depth), duck=duck)
         if self.choose.chance(50):
             return made("timestamp", "CAST({0} AS TIMESTAMP)", self.any("date", depth))
         return made("timestamp", "({0} + INTERVAL '1' HOUR)", self.any("timestamp", depth))
@@ -145,6 +148,7 @@ class Expressions:
 
     def integer(self, kind: str, depth: int) -> Term:
         forms = ("mod", "abs", "div", "guarded", "length", "part", "diff", "hour", "sign", "cast", "text")
+        forms = (*forms, "bits", "try", "iso")
         choice = self.choose.pick(forms)
         if choice == "length":
             return made("int", "length({0})", self.any("string", depth))
@@ -164,7 +168,14 @@ class Expressions:
             a = self.any(of, depth)
             # The decimals that columns hold fit an INT; their sums may not.
             return made("int", "CAST({0} AS INT)" if of != "decimal" else "CAST({0} AS BIGINT)", a, duck=duck)
+        if choice == "try":
+            return made("int", "TRY_CAST({0} AS BIGINT)", self.any("string", depth))
+        if choice == "iso":
+            part = self.choose.pick(("ISODOW", "ISOYEAR", "CENTURY", "DOY"))
+            return made("int", f"EXTRACT({part} FROM {{0}})", self.any("date", depth))
         a = self.any("int", depth)
+        if choice == "bits":
+            return made("int", f"({{0}} {self.choose.pick(('&', '|'))} {{1}})", a, self.any("int", depth))
         if choice == "text":
             return made("int", f"CAST(CAST({{0}} AS STRING) AS {self.choose.pick(('BIGINT', 'INT'))})", a)
         if choice == "sign":
@@ -226,13 +237,19 @@ class Expressions:
 
     def string(self, kind: str, depth: int) -> Term:
         a = self.any("string", depth)
-        choice = self.choose.pick(("upper", "concat", "substring", "cast", "dates", "lower", "trim", "replace", "bool"))
+        forms = ("upper", "concat", "substring", "cast", "dates", "lower", "trim", "replace", "bool", "regexp")
+        choice = self.choose.pick(forms)
         if choice == "upper":
             return made("string", "upper({0})", a)
         if choice == "concat":
             return made("string", "({0} || {1})", a, self.any("string", depth))
         if choice in ("lower", "trim"):
             return made("string", f"{choice}({{0}})", a)
+        if choice == "regexp":
+            if self.choose.chance(50):
+                return made("string", "regexp_extract({0}, '(a)(b?)', 2)", a)
+            duck = r"regexp_replace({0}, '(a)|b', '\1c', 'g')"
+            return made("string", "regexp_replace({0}, '(a)|b', '$1c')", a, duck=duck)
         if choice == "replace":
             return made("string", "replace({0}, 'a', 'bb')", a)
         if choice == "bool":
@@ -273,11 +290,23 @@ class Expressions:
             if sign == "RLIKE":
                 pattern = self.choose.pick(("^a", "b$", "^.$", "(a|b)b*", "^[^b]?$"))
                 return made("bool", f"({{0}} RLIKE '{pattern}')", a, duck=f"regexp_matches({{0}}, '{pattern}')")
+            if self.choose.chance(15):
+                how, word = self.choose.pick((("ANY", "OR"), ("ALL", "AND")))
+                duck = f"({{0}} LIKE 'a%' {word} {{0}} LIKE '%b')"
+                return made("bool", f"({{0}} LIKE {how} ('a%', '%b'))", a, duck=duck)
             pattern = self.choose.pick(("a%", "%b", "_", "%", "%a%b%", "_%_", "%_%a"))
             return made("bool", f"({{0}} {sign} '{pattern}')", a)
         if choice == "in":
             negated = self.choose.pick(("", "NOT "))
+            if self.choose.chance(20):
+                b, c, quantified = constant(self.choose, of), self.leaf(of), "<> ALL" if negated else "= ANY"
+                duck = f"({{0}} {negated}IN ({{1}}, {{2}}))"
+                return made("bool", f"({{0}} {quantified} (ARRAY[{{1}}, {{2}}]))", a, b, c, duck=duck)
             return made("bool", f"({{0}} {negated}IN ({{1}}, {{2}}))", a, constant(self.choose, of), self.leaf(of))
+        if choice == "between" and of != "bool" and self.choose.chance(20):
+            duck = "(({0} >= {1} AND {0} <= {2}) OR ({0} >= {2} AND {0} <= {1}))"
+            b, c = constant(self.choose, of), self.leaf(of)
+            return made("bool", "({0} BETWEEN SYMMETRIC {1} AND {2})", a, b, c, duck=duck)
         if choice == "between" and of != "bool":
             return made("bool", "({0} BETWEEN {1} AND {2})", a, constant(self.choose, of), self.leaf(of))
         b = self.any(of, max(depth - 1, 0))

@@ -91,6 +91,10 @@ def _ordered(choose: Choices, select: str, columns: list[str]) -> Text:
     if choose.chance(30):
         limit += f" OFFSET {choose.between(0, 3)}"
     limit = "" if choose.chance(20) else limit
+    if limit and choose.chance(15):
+        # LIMIT alone keeps the least rows.
+        every = ", ".join(f"{column}{_DUCK_ORDERS[0]}" for column in columns)
+        return Text(f"{select} {limit}", f"SELECT * FROM ({select}) AS q ORDER BY {every} {limit}")
     return Text(
         f"{select} ORDER BY {', '.join(spark)} {limit}",
         f"SELECT * FROM ({select}) AS q ORDER BY {', '.join(duck)} {limit}",

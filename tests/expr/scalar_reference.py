@@ -153,7 +153,8 @@ def start_of_moment(value: dt.datetime, unit: int) -> dt.datetime:
 Reference = tuple[str, Callable[..., Any]]
 
 # Kinds: i any integer, f float, b boolean, p positive power of ten, l limit, D date, T timestamp,
-# m months, n small count, r digits, L bound, u unit of a date, U of a timestamp. A kind says how samples
+# m months, n small count, c count of rows, t total, z its rest, r digits, L bound, u unit of a date, U of a
+# timestamp. A kind says how samples
 # are drawn; a value of one of LITERALS is never NULL.
 LITERALS = "plrLuU"
 
@@ -180,6 +181,9 @@ STRICT: dict[str, Reference] = {
     "div_int": ("ii", lambda a, b: truncated(Fraction(a, nonzero(b)))),
     "mod_int": ("ii", lambda a, b: a - b * truncated(Fraction(a, nonzero(b)))),
     "pmod_int": ("ii", lambda a, b: a % b if b > 0 else a - b * truncated(Fraction(a, nonzero(b)))),
+    "bits_and": ("ii", lambda a, b: fits(a & b)),
+    "bits_or": ("ii", lambda a, b: a | b),
+    "bits_xor": ("ii", lambda a, b: fits(a ^ b)),
     "check_range": ("iLL", in_range),
     "add_float": ("ff", lambda a, b: a + b),
     "sub_float": ("ff", lambda a, b: a - b),
@@ -194,6 +198,16 @@ STRICT: dict[str, Reference] = {
     "ln": ("f", lambda a: None if a <= 0 else c_float(np.log)(a)),
     "log10": ("f", lambda a: None if a <= 0 else c_float(np.log10)(a)),
     "power": ("ff", java_power),
+    "log2": ("f", lambda a: None if a <= 0 else c_float(np.log2)(a)),
+    "log1p": ("f", lambda a: None if a <= -1 else c_float(np.log1p)(a)),
+    "expm1": ("f", c_float(np.expm1)),
+    "cbrt": ("f", c_float(np.cbrt)),
+    "asin": ("f", c_float(np.arcsin)),
+    "acos": ("f", c_float(np.arccos)),
+    "atan": ("f", c_float(np.arctan)),
+    "atan2": ("ff", c_float(np.arctan2)),
+    "tanh": ("f", c_float(np.tanh)),
+    "mul_rest": ("tt", lambda a, b: float(Fraction(a) * Fraction(b) - Fraction(a * b))),
     "sin": ("f", c_float(np.sin)),
     "cos": ("f", c_float(np.cos)),
     "tan": ("f", c_float(np.tan)),
@@ -244,10 +258,19 @@ def skipping(choose: Callable[..., Any], **how: Any) -> Callable[[Any, Any], Any
     return lambda a, b: choose([x for x in (a, b) if x is not None], default=None, **how)
 
 
+def comoment(n: int | None, *totals: float | None) -> float | None:
+    """The definition, in exact arithmetic: the total of x * y less the product of the totals by the number of rows."""
+    if not n or None in totals:
+        return None
+    x, x_rest, y, y_rest, p, p_rest, q = (Fraction(one) for one in totals if one is not None)
+    return float(p + p_rest + q - (x + x_rest) * (y + y_rest) / n)
+
+
 # These see None.
 OWN: dict[str, Reference] = {
     "null_safe_eq": ("ii", lambda a, b: a == b),
     "only_value": ("ii", lambda a, b: same(a, b)),
+    "comoment": ("ctztztzz", comoment),
     "is_null": ("i", lambda a: a is None),
     "is_not_null": ("i", lambda a: a is not None),
     "is_true": ("b", lambda a: a is True),
@@ -298,6 +321,12 @@ def draw(kind: str, source: random.Random) -> Any:
             return 10 ** source.randrange(5, 19) - 1
         case "r":
             return source.randrange(-6, 12)
+        case "c":
+            return source.randrange(0, 50)
+        case "t":  # totals that are far from the limits of a double
+            return round(source.uniform(-1e6, 1e6), source.randrange(0, 12))
+        case "z":  # what is left of a total that is rounded
+            return source.uniform(-1e-12, 1e-12)
         case "m" | "n":
             return source.randrange(-300, 300)
         case "u":

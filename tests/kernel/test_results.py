@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from freshviews.kernel.output.results import (
     avg_int,
     avg_real,
     bits_result,
+    rest_real,
     scan_result,
     sum_real,
     sum_result,
@@ -33,6 +35,7 @@ def test_aggregates_of_no_value_are_null() -> None:
         assert avg_decimal(0, 0, 10_000, status) == NULL
         assert sum_real(real, 0) == NULL
         assert avg_real(real, 0) == NULL
+        assert rest_real(real, 0) == NULL
         assert scan_result(0, 0) == NULL
         assert bits_result(0, 0, status) == NULL
         assert load(status, 0) == 0
@@ -101,3 +104,22 @@ def test_no_result_is_minus_zero_or_an_odd_nan() -> None:
         real_add_double(real, code(math.nan), -1)
         real_add_double(real, code(-5e-324), 1)
         assert avg_real(real, 4) == 0
+
+
+@MANY
+@given(st.lists(st.floats(-1e200, 1e200), min_size=1, max_size=12))
+def test_a_sum_and_its_rest_have_the_digits_of_two_doubles(xs: list[float]) -> None:
+    exact = sum(map(Fraction, xs))
+    with block([0] * REAL_WORDS) as real:
+        for x in xs:
+            real_add_double(real, code(x), 1)
+        first, rest = double(sum_real(real, len(xs))), double(rest_real(real, len(xs)))
+    assert first == float(exact)
+    assert rest == float(exact - Fraction(first))
+
+
+def test_a_sum_that_is_infinite_has_no_rest() -> None:
+    with block([0] * REAL_WORDS) as real:
+        real_add_double(real, code(math.inf), 1)
+        real_add_double(real, code(1.0), 1)
+        assert rest_real(real, 2) == 0

@@ -6,6 +6,7 @@ scalar expressions are evaluated by the interpreter's ``freshviews.program.refer
 
 from __future__ import annotations
 
+import math
 import operator
 import struct
 from collections import Counter
@@ -352,6 +353,9 @@ def _result(
             return NULL
     if isinstance(total, Real):
         nearest = _nearest(total)
+        if result.function == "sum_rest":
+            finite = math.isfinite(nearest)
+            return encode(_nearest(Real(total.finite - Fraction(nearest))) if finite else 0.0, DOUBLE)
         return encode(nearest if result.function == "sum" else nearest / number, DOUBLE)
     if result.function == "sum":
         return int(total)

@@ -34,11 +34,16 @@ and or (a, b), not (x)                             three-valued
 add_int sub_int mul_int (a, b) neg_int abs_int     64-bit, checked
 div_int mod_int (a, b)                             truncate towards zero; mod has the sign of a
 pmod_int (a, b)                                    ``((a % b) + b) % b`` with truncating ``%``, as Spark's
+bits_and bits_or bits_xor (a, b)                   of int; error where the result is the least int64
 check_range (x, low, high)                         x, or an error; result check of CAST and of arithmetic
 add_float sub_float mul_float (a, b) neg_float     IEEE
 div_float mod_float (a, b)                         error where b = 0
-ln log10 (x)                                       NULL where x <= 0
-sqrt exp sin cos tan abs_float (x), power (a, b)   IEEE: NaN where undefined
+ln log10 log2 (x), log1p (x)                       NULL where x <= 0, where x <= -1
+sqrt cbrt exp expm1 sin cos tan asin acos atan     IEEE: NaN where undefined
+tanh abs_float (x), power atan2 (a, b)             the same
+mul_rest (a, b)                                    a * b less its nearest double; 0 where that is infinite
+comoment (n, x, x', y, y', p, p', q)               sum of (x - mean x) * (y - mean y) over n rows, from the totals of
+                                                   x, y and x * y, each a sum of doubles (x + x'); NULL where n = 0
 floor_float ceil_float (x)                         BIGINT; error where it does not fit (Spark saturates)
 round_float (x, digits)                            HALF_UP on the shortest decimal text of x, as Spark
 scale_up (x, factor)                               x * factor, checked
@@ -89,6 +94,15 @@ date_format (t, pattern)                           TIMESTAMP; letters y M d H h 
 string_to_int (s, low, high)                       surrounding blanks allowed; digits alone, no fraction
 string_to_float (s), string_to_decimal (s, p, s)   decimals HALF_UP; error past the precision
 string_to_date string_to_timestamp string_to_bool  formats of Spark's CAST
+parse_timestamp (s, pattern)                       by a pattern of letters y M d H h m s S a
+try_string_to_int ... try_parse_timestamp          the same, NULL where these are errors
+regexp_extract (s, pattern[, group])               the group of the first match, or the empty text
+regexp_replace (s, pattern, by)                    all matches; $1 in ``by`` is a group
+regexp_count regexp_substr (s, pattern)            number of matches; the first one, or NULL
+translate (s, from, to)                            characters, those past the end of ``to`` left out
+substring_index (s, delimiter, n)                  up to the nth delimiter, from the end where n < 0
+split_at (s, delimiter, n)                         the nth part, from 0, or NULL
+md5 sha256 (s), octet_length (s), character (n)    hexadecimal; bytes in UTF-8; of the code point n modulo 256
 greatest_string least_string (a, b)                by UTF-8 bytes; NULLs are skipped
 =================================================  ====================================================
 """
@@ -100,7 +114,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from freshviews.expr import casts, strings
+from freshviews.expr import casts, matches, parsing, strings
 from freshviews.expr.nodes import Call, Expr
 
 DATE_UNITS = MappingProxyType({"year": 0, "quarter": 1, "month": 2, "week": 3})
@@ -150,6 +164,23 @@ def _host(
     return Op(name, None, fallible, function, (least, greatest), null)
 
 
+def _strict(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, None where an argument is."""
+    return lambda *args: None if None in args else function(*args)
+
+
+def _attempt(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, None where an argument is or where it raises ValueError."""
+
+    def attempt(*args: Any) -> Any:
+        try:
+            return None if None in args else function(*args)
+        except ValueError:
+            return None
+
+    return attempt
+
+
 _ALL = [
     Op("case", None, False, None, (3, None), "own"),
     Op("coalesce", None, False, None, (1, None), "own"),
@@ -165,12 +196,15 @@ _ALL = [
     *_compiled("add_int sub_int mul_int div_int mod_int pmod_int", 2, fallible=True),
     *_compiled("neg_int abs_int", 1, fallible=True),
     *_compiled("sign_int", 1),
+    *_compiled("bits_and bits_xor", 2, fallible=True),
+    *_compiled("bits_or", 2),
     *_compiled("check_range", 3, fallible=True),
     # floats
-    *_compiled("add_float sub_float mul_float power round_float", 2),
+    *_compiled("add_float sub_float mul_float mul_rest power round_float atan2", 2),
     *_compiled("div_float mod_float", 2, fallible=True),
-    *_compiled("neg_float abs_float sign_float sqrt exp sin cos tan", 1),
-    *_compiled("ln log10", 1, null="own"),
+    *_compiled("neg_float abs_float sign_float sqrt cbrt exp expm1 sin cos tan asin acos atan tanh", 1),
+    *_compiled("ln log10 log2 log1p", 1, null="own"),
+    *_compiled("comoment", 8, null="own"),
     *_compiled("floor_float ceil_float", 1, fallible=True),
     # decimals
     *_compiled("scale_up", 2, fallible=True),
@@ -238,6 +272,25 @@ _ALL = [
     _host("string_to_date", casts.string_to_date, 1, 1, fallible=True),
     _host("string_to_timestamp", casts.string_to_timestamp, 1, 1, fallible=True),
     _host("string_to_bool", casts.string_to_bool, 1, 1, fallible=True),
+    _host("parse_timestamp", parsing.parse_timestamp, 2, 2, fallible=True),
+    # what a pattern finds
+    _host("regexp_extract", matches.regexp_extract, 2, 3, fallible=True),
+    _host("regexp_replace", matches.regexp_replace, 3, 3, fallible=True),
+    _host("regexp_count", matches.regexp_count, 2, 2, fallible=True),
+    _host("regexp_substr", _strict(matches.regexp_substr), 2, 2, fallible=True, null="own"),
+    _host("translate", strings.translate, 3, 3),
+    _host("substring_index", strings.substring_index, 3, 3),
+    _host("split_at", strings.split_at, 3, 3, null="own"),
+    _host("md5", strings.md5, 1, 1),
+    _host("sha256", strings.sha256, 1, 1),
+    _host("octet_length", strings.octet_length, 1, 1),
+    _host("character", strings.character, 1, 1),
+]
+
+_ALL += [
+    _host(f"try_{op.name}", _attempt(op.host), *op.arity, null="own")
+    for op in _ALL
+    if op.host is not None and op.name.startswith(("string_to_", "parse_"))
 ]
 
 OPS: MappingProxyType[str, Op] = MappingProxyType({op.name: op for op in _ALL})

@@ -6,18 +6,18 @@ case. What RE2 has no equivalent for is refused with its place: references to gr
 engine has, and what depends on the version of Java or of Unicode.
 
 A test asks only whether the pattern occurs, so all groups are written without capture and the reluctant forms of
-quantifiers as the greedy ones. ``\\b`` is between ASCII letters and others, as in Java 19 and later. ``$`` stands last,
-where it may as well consume the end of the line; so, other than in Java, ``\\r$`` occurs in a text that ends in
-``\\r\\n``.
+quantifiers as the greedy ones. ``finder`` keeps both. ``\\b`` is between ASCII letters and others, as in Java 19 and
+later. ``$`` stands last, where it may as well consume the end of the line; so, other than in Java, ``\\r$`` occurs in a
+text that ends in ``\\r\\n``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import re2
 
@@ -80,23 +80,53 @@ _LINE_END_AT_END = r"(?:\r\n|[\n\r\x{85}\x{2028}\x{2029}])?\z"
 @lru_cache(maxsize=1024)
 def searcher(pattern: str) -> Callable[[str], bool]:
     """Whether a pattern occurs in a text; ValueError where it is no regular expression, or one that is refused."""
+    # Compiled from bytes, RE2 need not translate positions to characters.
+    search = _compiled(pattern, to_re2(pattern).encode(), False).search
+    return lambda text: search(text.encode()) is not None
+
+
+Spans = tuple[tuple[int, int] | None, ...]
+"""The places of a match and of its groups in a text; None for a group that does not take part."""
+
+
+@lru_cache(maxsize=256)
+def finder(pattern: str) -> tuple[int, Callable[[str], Iterator[Spans]]]:
+    """The number of groups of a pattern, and a function that finds its matches in a text, from left to right."""
+    parser = _Parser(pattern, True)
+    matches = _compiled(pattern, _written(parser), True).finditer
+    groups = [i for i, is_group in enumerate(parser.groups, 1) if is_group]
+    ends = [i for i, is_group in enumerate(parser.groups, 1) if not is_group]
+
+    def found(text: str) -> Iterator[Spans]:
+        for match in matches(text):
+            # ``$`` consumes the end of the line, which is not part of the match.
+            last = min((match.start(i) for i in ends if match.start(i) >= 0), default=len(text))
+            spans = [match.span(i) for i in (0, *groups)]
+            yield tuple((start, min(end, last)) if start >= 0 else None for start, end in spans)
+
+    return len(groups), found
+
+
+def _compiled(pattern: str, written: str | bytes, capture: bool) -> Any:
     options = re2.Options()
     options.log_errors = False
-    options.never_capture = True
+    options.never_capture = not capture
     try:
-        # Compiled from bytes, RE2 need not translate positions to characters.
-        search = re2.compile(to_re2(pattern).encode(), options=options).search
+        return re2.compile(written, options=options)
     except re2.error as error:
         reason = error.args[0].decode(errors="replace") if error.args else ""
         raise ValueError(f"{pattern!r} is not a regular expression that can be searched: {reason}") from None
-    return lambda text: search(text.encode()) is not None
 
 
 def to_re2(pattern: str) -> str:
     """The pattern in RE2's syntax, with the same meaning. Raises ValueError."""
+    return _written(_Parser(pattern))
+
+
+def _written(parser: _Parser) -> str:
+    pattern = parser.pattern
     if len(pattern) > LONGEST:
         raise ValueError(f"a regular expression of {len(pattern)} characters is too long; {LONGEST} are accepted")
-    parser = _Parser(pattern)
     try:
         made = parser.alternatives(_Flags(), True)
     except RecursionError:
@@ -132,10 +162,13 @@ class _Set:
 class _Parser:
     """Reads a pattern from left to right."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, capture: bool = False) -> None:
         self.pattern = pattern
         self.place = 0
         self.names: set[str] = set()
+        self.capture = capture
+        self.groups: list[bool] = []
+        """For each group that is captured, whether it is one of the pattern, and not the end of a line."""
 
     def fail(self, reason: str, place: int | None = None) -> NoReturn:
         at = (self.place if place is None else place) + 1
@@ -181,6 +214,9 @@ class _Parser:
                 if not is_last:
                     self.refuse("$ before the end", "put it last", start)
                 ended = start
+            if one == _LINE_END_AT_END and self.capture:
+                self.groups.append(False)
+                one = f"({one})"
             made.append(one + self.quantifier(start, one))
         return "".join(made), flags
 
@@ -191,18 +227,19 @@ class _Parser:
             return ""
         if found[1] == "+":
             self.refuse("a possessive quantifier", "leave the + behind it out")
-        if one in ("", _LINE_END_AT_END):
+        if one in ("", _LINE_END_AT_END, f"({_LINE_END_AT_END})"):
             self.refuse("a repetition of flags or of $", "leave it out", start)
         self.place = found.end()
         if _QUANTIFIER.match(self.pattern, self.place):
             self.refuse("a repetition of a repetition", "put the inner one in parentheses")
-        return found[0].removesuffix(found[1]) if found[1] else found[0]
+        return found[0].removesuffix(found[1]) if found[1] and not self.capture else found[0]
 
     def group(self, flags: _Flags, is_last: bool) -> tuple[str, _Flags]:
         """A group, and the flags behind it: those of ``(?i)`` hold up to the end of the group around it."""
         start = self.place
         self.place += 1
         inner = flags
+        captured = self.capture
         if self.peek() == "?":
             for opening, what in _AROUND.items():
                 if self.pattern.startswith(opening, self.place):
@@ -216,9 +253,12 @@ class _Parser:
             if found[1] is not None:
                 self.names.add(found[1])
             else:
+                captured = False
                 inner = self.flagged(flags, found[2] or "", found[3] or "", start)
                 if found[4] == ")":
                     return "", inner
+        if captured:
+            self.groups.append(True)
         # A group that is repeated is followed by itself.
         closing = self._closing()
         repeated = closing is not None and self.pattern[closing + 1 : closing + 2] in ("*", "+", "{")
@@ -227,7 +267,7 @@ class _Parser:
         if self.peek() != ")":
             self.fail("has a ( without its )", start)
         self.place += 1
-        return f"(?:{made})", flags
+        return f"({made})" if captured else f"(?:{made})", flags
 
     def _closing(self) -> int | None:
         """Where the group that has just begun ends."""

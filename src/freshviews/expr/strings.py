@@ -5,6 +5,7 @@ Arguments are never None unless the function says so. ``ValueError`` has the rea
 
 from __future__ import annotations
 
+import hashlib
 import json
 import operator
 from functools import lru_cache
@@ -169,3 +170,45 @@ def split_part(text: str, delimiter: str, number: int) -> str:
     parts = text.split(delimiter) if delimiter else [text]
     index = number - 1 if number > 0 else len(parts) + number
     return parts[index] if 0 <= index < len(parts) else ""
+
+
+def translate(text: str, characters: str, by: str) -> str:
+    """The text with each of the characters replaced by the one at its place in ``by``, or left out."""
+    table: dict[int, str | None] = {}
+    for place, character in enumerate(characters):
+        table.setdefault(ord(character), by[place] if place < len(by) else None)
+    return text.translate(table)
+
+
+def substring_index(text: str, delimiter: str, count: int) -> str:
+    """What is before the delimiter of this number, or, counted from the end, after it."""
+    if not delimiter or not count:
+        return ""
+    parts = text.split(delimiter)
+    return delimiter.join(parts[:count] if count > 0 else parts[count:])
+
+
+def split_at(text: str | None, delimiter: str | None, place: int | None) -> str | None:
+    """The part at a place, counted from 0; None past the last one."""
+    if text is None or delimiter is None or place is None:
+        return None
+    parts = text.split(delimiter) if delimiter else [*text]
+    return parts[place] if 0 <= place < len(parts) else None
+
+
+def md5(text: str) -> str:
+    return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def octet_length(text: str) -> int:
+    """Number of bytes in UTF-8."""
+    return len(text.encode())
+
+
+def character(code: int) -> str:
+    """The character of a code point modulo 256; empty for a negative one."""
+    return chr(code % 256) if code >= 0 else ""

@@ -133,6 +133,8 @@ def _result(writer: Writer, result: Result, view: View, layout: RowLayout) -> st
             return f"scan_result({word(first)}, {word(first + '#n')})"
         case "sum" if real:
             return f"sum_real(payload + {8 * place(first)}, {word(result.components[1])})"
+        case "sum_rest":
+            return f"rest_real(payload + {8 * place(first)}, {word(result.components[1])})"
         case "sum":
             return f"sum_result({word(first)}, {word(result.components[1])})"
         case "avg" if real:

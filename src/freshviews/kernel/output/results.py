@@ -10,7 +10,7 @@ from freshviews.kernel.scalar.checked import scaled_quotient
 from freshviews.kernel.scalar.failure import fail
 from freshviews.kernel.scalar.operations import code
 from freshviews.kernel.scalar.payload import AVERAGE_OVERFLOW, BITS_OVERFLOW
-from freshviews.kernel.scalar.real import real_value
+from freshviews.kernel.scalar.real import real_rest, real_value
 from freshviews.types.sqltype import NULL
 
 
@@ -43,6 +43,12 @@ def avg_decimal(total: int, nonnull: int, multiplier: int, status: int) -> int:
 def sum_real(address: int, nonnull: int) -> int:
     """SUM of doubles, the exact sum rounded once; or NULL."""
     return NULL if nonnull == 0 else real_value(address)
+
+
+@jit
+def rest_real(address: int, nonnull: int) -> int:
+    """What the exact sum of doubles is more than SUM, rounded once; or NULL."""
+    return NULL if nonnull == 0 else real_rest(address)
 
 
 @jit

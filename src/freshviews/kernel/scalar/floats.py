@@ -149,6 +149,123 @@ def tan(a: int) -> int:
     return code(math.tan(x)) if x - x == 0.0 else NAN
 
 
+@jit
+def log2(a: int) -> int:
+    if a == NULL or f64(a) <= 0.0:
+        return NULL
+    return code(math.log2(f64(a)))
+
+
+@jit
+def log1p(a: int) -> int:
+    if a == NULL or f64(a) <= -1.0:
+        return NULL
+    return code(math.log1p(f64(a)))
+
+
+@jit
+def expm1(a: int) -> int:
+    if a == NULL:
+        return NULL
+    # Past this bound Python raises where C answers infinity.
+    return code(math.expm1(f64(a))) if not f64(a) > 709.0 else code(float_exp(f64(a)))
+
+
+@jit
+def asin(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    return code(math.asin(x)) if abs(x) <= 1.0 else NAN
+
+
+@jit
+def acos(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    return code(math.acos(x)) if abs(x) <= 1.0 else NAN
+
+
+@jit
+def atan(a: int) -> int:
+    return NULL if a == NULL else code(math.atan(f64(a)))
+
+
+@jit
+def atan2(a: int, b: int) -> int:
+    return NULL if a == NULL or b == NULL else code(math.atan2(f64(a), f64(b)))
+
+
+@jit
+def tanh(a: int) -> int:
+    return NULL if a == NULL else code(math.tanh(f64(a)))
+
+
+@jit
+def cbrt(a: int) -> int:
+    if a == NULL:
+        return NULL
+    x = f64(a)
+    y = abs(x)
+    if y == 0.0 or x - x != 0.0:
+        return a
+    root = float_power(y, 1.0 / 3.0)
+    # One step of Newton's method, so that the root of a cube is exact.
+    root -= (root - y / (root * root)) / 3.0
+    return code(root if x > 0.0 else -root)
+
+
+_SPLITTER = 134217729.0
+"""2**27 + 1: it splits a double into two halves of 26 bits, whose products are exact (Dekker, 1971)."""
+
+
+@inlined
+def _rest(x: float, y: float, product: float) -> float:
+    """``x * y`` less ``product``, the double nearest to it; exact if nothing overflows or underflows."""
+    t = _SPLITTER * x
+    x_high = t - (t - x)
+    x_low = x - x_high
+    t = _SPLITTER * y
+    y_high = t - (t - y)
+    y_low = y - y_high
+    return ((x_high * y_high - product) + x_high * y_low + x_low * y_high) + x_low * y_low
+
+
+@jit
+def mul_rest(a: int, b: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    x, y = f64(a), f64(b)
+    rest = _rest(x, y, x * y)
+    return code(rest) if rest - rest == 0.0 else 0
+
+
+_NOISE = 2.0**-98
+"""Bound of the error of ``comoment``, as a part of what it subtracts: what is below is zero."""
+
+
+@jit
+def comoment(n: int, x: int, x_rest: int, y: int, y_rest: int, p: int, p_rest: int, q: int) -> int:
+    if n in (NULL, 0) or NULL in (x, x_rest, y, y_rest, p, p_rest, q):
+        return NULL
+    rows = float(n)
+    # Numbers are sums of two doubles, which have 106 bits: first the product of the two totals.
+    product = f64(x) * f64(y)
+    product_rest = _rest(f64(x), f64(y), product) + (f64(x) * f64(y_rest) + f64(x_rest) * f64(y))
+    mean = product / rows
+    back = mean * rows
+    mean_rest = ((product - back) - _rest(mean, rows, back) + product_rest) / rows
+    minuend = f64(p)
+    difference = minuend - mean
+    other = difference - minuend
+    error = (minuend - (difference - other)) - (mean + other)
+    total = difference + (error + ((f64(p_rest) - mean_rest) + f64(q)))
+    if abs(total) <= _NOISE * (abs(minuend) + abs(mean)):
+        return 0
+    return code(total)
+
+
 @inlined
 def _whole(x: float, status: int) -> int:
     """A double without a fraction as an integer, or an error; NaN fails both comparisons."""

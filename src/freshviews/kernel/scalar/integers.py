@@ -80,6 +80,25 @@ def pmod_int(a: int, b: int, status: int) -> int:
 
 
 @inlined
+def bits_and(a: int, b: int, status: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    return a & b if a & b != NULL else fail(status, OVERFLOW)  # the least int64 is the code of NULL
+
+
+@inlined
+def bits_or(a: int, b: int) -> int:
+    return NULL if a == NULL or b == NULL else a | b
+
+
+@inlined
+def bits_xor(a: int, b: int, status: int) -> int:
+    if a == NULL or b == NULL:
+        return NULL
+    return a ^ b if a ^ b != NULL else fail(status, OVERFLOW)
+
+
+@inlined
 def check_range(a: int, low: int, high: int, status: int) -> int:
     if a == NULL:
         return NULL

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from freshviews.kernel.memory.mem import (
     add_wrapping,
+    allocate,
     inlined,
     jit,
     load,
     mul_wrapping,
+    release,
     shift_right,
     store,
 )
@@ -270,3 +272,18 @@ def real_value(address: int) -> int:
         if past_half or code & 1 != 0:
             code += 1
     return min(code, INFINITY_CODE) | sign
+
+
+@jit
+def real_rest(address: int) -> int:
+    """The code of the double nearest to a sum less ``real_value`` of it; 0 where that is infinite or NaN."""
+    nearest = real_value(address)
+    if shift_right(nearest, 52) & 0x7FF == 0x7FF:
+        return 0
+    rest = allocate(REAL_WORDS)
+    for word in range(REAL_WORDS):
+        store(rest, word, load(address, word))
+    real_add_double(rest, nearest, -1)
+    code = real_value(rest)
+    release(rest)
+    return code

@@ -1,5 +1,6 @@
 """SQL aggregate calls to ``AggregateCall``.
 
+FIRST, ANY_VALUE and LAST, which in SQL are of any row, are the least and the greatest value that is not NULL.
 ``FILTER (WHERE c)`` becomes a CASE around the arguments. COUNT_IF(c) counts ``CASE WHEN c THEN 1 END``. BOOL_OR and
 BOOL_AND are MAX and MIN. MAX_BY(x, y) ignores rows where y is NULL. ONLY_VALUE(x) is the least and the greatest x, NULL
 included, which must be equal. Equal calls share one ``AggregateCall``.
@@ -15,8 +16,9 @@ from sqlglot import exp
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.query.block import BY, FOLDED, SCANNED
 from freshviews.sql.blocks.bound import AggregateCall, aggregate_ref
+from freshviews.sql.blocks.moments import MOMENTS, moment
 from freshviews.sql.expressions import coerce, logic
-from freshviews.sql.expressions.build import VOID, Fault, key, null
+from freshviews.sql.expressions.build import VOID, Fault, Refusal, key, null
 from freshviews.sql.expressions.build import call as expression
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import Binder, is_unit
@@ -24,8 +26,14 @@ from freshviews.sql.text.parse import Node
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
 
-_SYNONYMS = {"mean": "avg", "any": "max", "some": "max", "bool_or": "max", "every": "min", "bool_and": "min"}
-_LOGICAL = ("any", "some", "bool_or", "every", "bool_and")
+_SYNONYMS = {
+    "mean": "avg", "countif": "count_if", "approx_count_distinct": "count_distinct",
+    "any": "bool_or", "some": "bool_or", "every": "bool_and",
+    "arg_max": "max_by", "argmax": "max_by", "arg_min": "min_by", "argmin": "min_by",
+    "any_value": "min", "first": "min", "first_value": "min", "last": "max", "last_value": "max",
+}  # fmt: skip
+_OF_ANY = ("any_value", "first", "first_value", "last", "last_value")
+_LOGICAL = {"bool_or": "max", "bool_and": "min"}
 
 
 class Collector:
@@ -36,13 +44,19 @@ class Collector:
         self._places: dict[tuple[object, ...], int] = {}
         self._scalar = replace(scalar, clause="an aggregate function")
         self._grouped = grouped
+        self._over = scalar.clause == "OVER"
         self._grouping = grouping
 
     def bind(self, node: Node) -> Expr:
         """Return the reference for an aggregate call, with or without FILTER, or the value of GROUPING."""
         if node.name.lower() in GROUPINGS:
             return self._grouping(node)
+        if self._over and _called(node) in _OF_ANY[1:]:
+            what = f"{_called(node).upper()} OVER"
+            raise self._scalar.text.unsupported(node, what, "MIN, MAX, ANY_VALUE, LAG and LEAD OVER are accepted")
         try:
+            if _called(node) in MOMENTS:
+                return self._moment(node)
             call = self._call(node)
         except Fault as fault:
             raise self._scalar.text.error(node, str(fault)) from None
@@ -50,6 +64,24 @@ class Collector:
         if call.function == "min_by" and _called(node) == "only_value":
             return expression("only_value", (least, self._reference(replace(call, function="max_by"))), call.type)
         return least
+
+    def _moment(self, node: Node) -> Expr:
+        """A variance, covariance or regression: an expression over references to sums."""
+        name, arguments, distinct, keep = self._parts(node)
+        if distinct:
+            raise Refusal(f"{name} of DISTINCT values", "take it over SELECT DISTINCT in FROM")
+        args = [keep(self._scalar.bind(argument)) for argument in arguments]
+        return moment(name, args, self._reference)
+
+    def _parts(self, node: Node) -> tuple[str, list[Node], bool, Callable[[Expr], Expr]]:
+        """The name of a call, its arguments, whether they are DISTINCT, and what FILTER makes of an argument."""
+        keep: Callable[[Expr], Expr] = _as_is
+        if isinstance(node, exp.Filter):
+            keep = _only_where(replace(self._scalar, clause="FILTER").condition(node.expression.this))
+            node = node.this
+        arguments = list(node.expressions)
+        distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
+        return node.name.lower(), list(arguments[0].expressions) if distinct else arguments, distinct, keep
 
     def _reference(self, call: AggregateCall) -> Expr:
         return aggregate_ref(self._place(call), call, self._grouped)
@@ -61,18 +93,12 @@ class Collector:
         return place
 
     def _call(self, node: Node) -> AggregateCall:
-        keep: Callable[[Expr], Expr] = _as_is
-        if isinstance(node, exp.Filter):
-            test = replace(self._scalar, clause="FILTER").condition(node.expression.this)
-            keep = _only_where(test)
-            node = node.this
-        name = node.name.lower()
-        arguments = list(node.expressions)
-        distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
-        if distinct:
-            arguments = list(arguments[0].expressions)
-        if name == "count":
-            return self._count(arguments, distinct, keep)
+        name, arguments, distinct, keep = self._parts(node)
+        if name in _OF_ANY and len(arguments) == 2 and isinstance(arguments[1], exp.Boolean):
+            arguments = arguments[:1]  # the second argument of first(x, true) is that NULL does not count
+        name = _SYNONYMS.get(name, name)
+        if name in ("count", "count_distinct"):
+            return self._count(arguments, distinct or name == "count_distinct", keep)
         if name in BY:
             if len(arguments) != 2:
                 raise Fault(f"{name} takes 2 arguments, the value and what it is ordered by, not {len(arguments)}")
@@ -128,7 +154,7 @@ def is_aggregate(node: Node) -> bool:
 
 
 def _over_one(name: str, argument: Expr, distinct: bool, keep: Callable[[Expr], Expr]) -> AggregateCall:
-    function = _SYNONYMS.get(name, name)
+    function = _LOGICAL.get(name, name)
     if name in _LOGICAL:
         argument = logic.condition(argument, name)
     if argument.type == VOID:

@@ -270,8 +270,6 @@ def grouping_sets(
     for item, node, form in bound:
         check_group(text, item, node)
         assert form is not None, text.of(node)
-        if not _has_column(form):
-            raise text.error(node, f"{text.of(node)} is a constant, which is no group of a grouping set; leave it out")
         chosen.setdefault(form, item)
         found.append(form)
     places = {form: i for i, form in enumerate(chosen)}

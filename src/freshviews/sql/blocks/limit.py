@@ -1,8 +1,9 @@
 """``ORDER BY`` and ``LIMIT``: read the clause, and make the SELECT that holds the first rows.
 
 Ties in the columns of ORDER BY are broken by all columns of the list, from left to right, so that the rows of the view
-depend on the tables alone. An ORDER BY expression that is not in the list becomes a hidden column. Where the query is
-more than the rows of one relation, the ordered rows are those of an internal view.
+depend on the tables alone; so LIMIT without ORDER BY keeps the least rows. An ORDER BY expression that is not in the
+list becomes a hidden column. Where the query is more than the rows of one relation, the ordered rows are those of an
+internal view.
 """
 
 from __future__ import annotations
@@ -40,21 +41,18 @@ def clause_of(text: SqlText, node: Node) -> Clause | None:
         if offset is not None:
             raise text.unsupported(offset, "OFFSET without LIMIT", "ORDER BY ... LIMIT n OFFSET m is accepted")
         return None if order is None else Clause(tuple(order.expressions), None, 0)
-    if order is None:
-        raise text.unsupported(
-            limit, "LIMIT without ORDER BY", "the rows it keeps must be determined; ORDER BY ... LIMIT n is accepted"
-        )
     plain = isinstance(limit, exp.Limit) and not limit.args.get("limit_options") and not limit.expressions
     if not plain:
         raise text.unsupported(limit, "this LIMIT", "LIMIT n, a number of rows, is accepted")
     for before, after in ((order, limit), (limit, offset)):
-        if after is not None and text.at(after) < text.at(before):
+        if before is not None and after is not None and text.at(after) < text.at(before):
             what = f"{_word(before)} after {_word(after)}"
             raise text.unsupported(before, what, "ORDER BY ... LIMIT n OFFSET m is accepted")
     if offset is not None and text.at(offset.expression) < text.at(limit.expression):
         raise text.unsupported(limit, "LIMIT of two numbers", "ORDER BY ... LIMIT n OFFSET m is accepted")
     rows = _number(text, limit, "LIMIT")
-    return Clause(tuple(order.expressions), rows, 0 if offset is None else _number(text, offset, "OFFSET"))
+    skipped = 0 if offset is None else _number(text, offset, "OFFSET")
+    return Clause(() if order is None else tuple(order.expressions), rows, skipped)
 
 
 def has_limit(node: Node) -> bool:

@@ -84,6 +84,17 @@ def interval_of(amount: str, unit: str) -> Interval:
     raise Fault(f"INTERVAL '{amount}' {unit} is not a number of {name.lower()}s")
 
 
+def interval_of_text(written: str) -> Interval:
+    """An interval of numbers and units, as in ``1 hour 30 minutes``. Raises ``Fault``."""
+    words = written.lower().removeprefix("interval").split()
+    if not words or len(words) % 2:
+        raise Fault(f"the interval '{written}' is not understood; write numbers and units, as in '10 minutes'")
+    made = Interval()
+    for amount, unit in zip(words[::2], words[1::2], strict=True):
+        made = made.plus(interval_of(amount, unit))
+    return made
+
+
 def shifted(moment: Expr, by: Interval) -> Expr:
     """DATE or TIMESTAMP plus an interval; a DATE stays one unless the interval has hours or less."""
     if moment.type == STRING:

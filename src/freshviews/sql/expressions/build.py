@@ -67,7 +67,7 @@ def call(op: str, args: tuple[Expr, ...], result: SqlType) -> Expr:
     return Call(op, args, result, nullable_call(op, args))
 
 
-_PATTERNS = ("like", "ilike", "rlike")
+_PATTERNS = ("like", "ilike", "rlike", "regexp_extract", "regexp_replace", "regexp_count", "regexp_substr")
 
 
 def _computed(compute: Callable[..., Any], values: list[Any]) -> Any:
@@ -88,7 +88,7 @@ def nullable_call(op: str, args: tuple[Expr, ...]) -> bool:
         return any(value.nullable for value in (*args[1::2], args[-1]))
     if op == "concat_ws":
         return args[0].nullable
-    if op in ("ln", "log10"):
+    if op in ("ln", "log10", "log2", "log1p", "regexp_substr", "split_at") or op.startswith("try_"):
         return True
     return any(arg.nullable for arg in args)
 

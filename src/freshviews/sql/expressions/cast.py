@@ -141,6 +141,9 @@ def _to_string(expr: Expr) -> Expr:
 _OTHERS: dict[tuple[str, str], Callable[[Expr], Expr]] = {
     ("DATE", "TIMESTAMP"): lambda e: call("date_to_timestamp", (e,), TIMESTAMP),
     ("TIMESTAMP", "DATE"): lambda e: call("timestamp_to_date", (e,), DATE),
+    ("TIMESTAMP", "DOUBLE"): lambda e: call(
+        "div_float", (call("int_to_float", (retyped(e, BIGINT),), DOUBLE), Literal(1e6, DOUBLE)), DOUBLE
+    ),
     ("TIMESTAMP", "BIGINT"): lambda e: call("unix_timestamp", (e,), BIGINT),
     **{
         (name, "TIMESTAMP"): lambda e: call("timestamp_seconds", (e,), TIMESTAMP)

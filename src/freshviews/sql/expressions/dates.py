@@ -52,13 +52,9 @@ def _days(days: Expr) -> Expr:
     return retyped(days, INT)
 
 
-def date_diff(*args: Expr) -> Expr:
-    """datediff(end, start) in days, or datediff(DAY, start, end)."""
-    if len(args) == 3:
-        if word("datediff", args[0]).upper() not in ("DAY", "DAYS"):
-            raise Refusal("datediff in units other than DAY", "use datediff(end, start)")
-        args = (args[2], args[1])
-    return call("date_diff_days", (cast(args[0], DATE), cast(args[1], DATE)), INT)
+def date_diff(end: Expr, start: Expr) -> Expr:
+    """datediff(end, start) in days."""
+    return call("date_diff_days", (cast(end, DATE), cast(start, DATE)), INT)
 
 
 def add_months(moment: Expr, months: Expr) -> Expr:

@@ -11,15 +11,26 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isinf
+from typing import Any
 
 from sqlglot import exp
 
 from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.expressions import arithmetic, logic
 from freshviews.sql.expressions.arithmetic import Interval
+from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, null, text
 from freshviews.sql.expressions.cast import cast, literal_decimal
-from freshviews.sql.expressions.functions import date_part, scalar, trimmed
+from freshviews.sql.expressions.functions import (
+    WITH_INTERVALS,
+    bits_and,
+    bits_not,
+    bits_or,
+    bits_xor,
+    date_part,
+    scalar,
+    trimmed,
+)
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS
 from freshviews.sql.text.typenames import type_of
@@ -49,6 +60,12 @@ _DIVISION: dict[type[Node], Callable[[Expr, Expr], Expr]] = {
     exp.Div: arithmetic.divide,
     exp.IntDiv: arithmetic.integral_divide,
     exp.Mod: arithmetic.remainder,
+}
+
+_BITS: dict[type[Node], Callable[[Expr, Expr], Expr]] = {
+    exp.BitwiseAnd: bits_and,
+    exp.BitwiseOr: bits_or,
+    exp.BitwiseXor: bits_xor,
 }
 
 _REFUSED: dict[type[Node], tuple[str, str]] = {
@@ -164,6 +181,12 @@ class Binder:
 
     def _predicate(self, node: Node) -> Expr:
         if type(node) in COMPARISONS:
+            listed = _members(node.expression)
+            if listed is not None and not isinstance(node.expression, exp.Tuple):
+                every, members = listed
+                value, sign = self.bind(node.this), COMPARISONS[type(node)]
+                compared = [logic.compare(sign, value, self.bind(member)) for member in members]
+                return logic.all_of(compared) if every else logic.any_of(compared)
             self._refuse_quantified(node)
             if isinstance(node.this, exp.Tuple) and isinstance(node.expression, exp.Tuple):
                 return self._rows_compared(node, node.expression)
@@ -183,7 +206,9 @@ class Binder:
         if isinstance(node, exp.Between):
             value = self.bind(node.this)
             low, high = self.bind(node.args["low"]), self.bind(node.args["high"])
-            return logic.both(logic.compare(">=", value, low), logic.compare("<=", value, high))
+            if node.args.get("symmetric"):
+                return logic.either(_between(value, low, high), _between(value, high, low))
+            return _between(value, low, high)
         if isinstance(node, exp.In):
             return self._in(node)
         if isinstance(node, (exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)):
@@ -219,16 +244,16 @@ class Binder:
                 [(self.bind(node.this), value)], self.bind(otherwise) if otherwise is not None else null(VOID)
             )
         if isinstance(node, (exp.Cast, exp.TryCast)):
-            if node.args.get("safe"):
-                raise self.text.unsupported(
-                    node, "TRY_CAST", "use CAST, which refuses the batch where a value does not fit"
-                )
             if node.args.get("format"):
                 raise self.text.unsupported(node, "CAST with a FORMAT", "use CAST without it, or date_format")
             to = type_of(self.text, node.args["to"])
             if to == FLOAT and isinstance(node.this, exp.Literal) and self.text.of(node)[-1] in "fF":
                 _check_float(node.this)
-            return cast(self.bind(node.this), to)
+            return (try_cast if node.args.get("safe") else cast)(self.bind(node.this), to)
+        if type(node) in _BITS:
+            return _BITS[type(node)](self.bind(node.this), self.bind(node.expression))
+        if isinstance(node, exp.BitwiseNot):
+            return bits_not(self.bind(node.this))
         if isinstance(node, exp.DPipe):
             parts = (cast(self.bind(node.this), STRING), cast(self.bind(node.expression), STRING))
             return call("concat", parts, STRING)
@@ -265,7 +290,8 @@ class Binder:
         for argument in inner.expressions:
             if isinstance(argument, exp.Distinct):
                 raise self.text.error(argument, f"DISTINCT stands in aggregate functions, which {name} is not")
-        return scalar(name, [text(arg.name) if is_unit(arg) else self.bind(arg) for arg in inner.expressions])
+        bind: Callable[[Node], Any] = self.bind_any if name in WITH_INTERVALS else self.bind
+        return scalar(name, [text(arg.name) if is_unit(arg) else bind(arg) for arg in inner.expressions])
 
     def _is(self, node: exp.Is) -> Expr:
         value, what = self.bind(node.this), node.expression
@@ -304,13 +330,15 @@ class Binder:
             if not isinstance(escape, Literal) or not isinstance(escape.value, str) or len(escape.value) != 1:
                 raise Fault("ESCAPE takes one character, as in LIKE '10!%' ESCAPE '!'")
             node = node.this
-        if isinstance(node.expression, (exp.Any, exp.All, exp.Tuple)):
-            raise self.text.unsupported(node, "LIKE ANY and LIKE ALL", "write LIKE once per pattern, with OR or AND")
         op = "rlike" if isinstance(node, exp.RegexpLike) else "ilike" if isinstance(node, exp.ILike) else "like"
-        args = (cast(self.bind(node.this), STRING), cast(self.bind(node.expression), STRING))
-        matched = call(op, args if escape is None else (*args, escape), BOOLEAN)
-        # The parser wraps NOT RLIKE in NOT, as it does NOT IN, but notes NOT LIKE in the node itself.
-        return logic.negation(matched) if node.args.get("negate") else matched
+        value = cast(self.bind(node.this), STRING)
+        every, patterns = _members(node.expression) or (False, [node.expression])
+        more = () if escape is None else (escape,)
+        tests = [call(op, (value, cast(self.bind(one), STRING), *more), BOOLEAN) for one in patterns]
+        if node.args.get("negate"):
+            # The parser wraps NOT RLIKE in NOT, as it does NOT IN, but notes NOT LIKE in the node itself.
+            tests = [logic.negation(test) for test in tests]
+        return logic.all_of(tests) if every else logic.any_of(tests)
 
     def _case(self, node: exp.Case) -> Expr:
         subject = self.bind(node.this) if node.this is not None else None
@@ -324,6 +352,8 @@ class Binder:
 
     def _interval(self, node: exp.Interval) -> Interval:
         unit, amount = node.args.get("unit"), node.this
+        if unit is None and isinstance(amount, exp.Literal) and amount.is_string:
+            return arithmetic.interval_of_text(str(amount.this))
         negative = isinstance(amount, exp.Neg)
         amount = amount.this if isinstance(amount, (exp.Neg, exp.Paren)) else amount
         if not isinstance(amount, exp.Literal) or not isinstance(unit, exp.Var):
@@ -337,6 +367,29 @@ class Binder:
         for side in (node.this, node.expression):
             if isinstance(side, (exp.Any, exp.All)):
                 raise self.text.unsupported(side, *_REFUSED[type(side)])
+
+
+def _between(value: Expr, low: Expr, high: Expr) -> Expr:
+    return logic.both(logic.compare(">=", value, low), logic.compare("<=", value, high))
+
+
+def _members(node: Node) -> tuple[bool, list[Node]] | None:
+    """Whether ANY, SOME or ALL of a list is meant, and its members: ``= ANY (ARRAY[1])``, ``LIKE ALL ('a', 'b')``."""
+    inside: Any = node
+    every = isinstance(node, exp.All)
+    if isinstance(node, (exp.Any, exp.All)):
+        inside = node.this
+    elif isinstance(node, exp.Anonymous) and node.name.lower() in ("any", "some", "all") and len(node.expressions) == 1:
+        every, inside = node.name.lower() == "all", node.expressions[0]
+    while isinstance(inside, exp.Paren):
+        inside = inside.this
+    if isinstance(inside, (exp.Array, exp.Tuple)) or (
+        isinstance(inside, exp.Anonymous) and inside.name.lower() == "array"
+    ):
+        return every, list(inside.expressions)
+    if isinstance(node, (exp.Any, exp.All)) and isinstance(node.this, exp.Paren):
+        return every, [inside]
+    return None
 
 
 def _check_float(node: exp.Literal) -> None:

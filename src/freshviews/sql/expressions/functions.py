@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import e, pi
 
 from freshviews.catalog.catalog import near
 from freshviews.expr.nodes import Expr, Literal
-from freshviews.sql.expressions import arithmetic, dates, logic
+from freshviews.sql.expressions import arithmetic, dates, logic, times
+from freshviews.sql.expressions.attempts import try_cast
 from freshviews.sql.expressions.build import VOID, Fault, Refusal, call, integer, null, retyped, text
 from freshviews.sql.expressions.cast import cast, checked, power_of_ten, scaled
 from freshviews.sql.expressions.coerce import common
@@ -45,13 +47,16 @@ def scalar(name: str, args: Sequence[Expr]) -> Expr:
 
 def date_part(part: str, moment: Expr) -> Expr:
     """EXTRACT(part FROM moment) and date_part."""
-    name = _PART_NAMES.get(part.lower(), part.lower())
-    if name == "seconds_with_fraction":
-        micros = call("pmod_int", (cast(moment, TIMESTAMP), integer(60_000_000)), BIGINT)
-        return retyped(micros, decimal(8, 6))
-    if name not in _PARTS:
-        raise Refusal(f"the field {part.upper()}", f"accepted are {', '.join(p.upper() for p in _PART_NAMES)}")
-    return FUNCTIONS[name].make(moment)
+    make = PARTS.get(part.lower())
+    if make is None:
+        raise Refusal(f"the field {part.upper()}", f"accepted are {', '.join(p.upper() for p in PARTS)}")
+    return make(moment)
+
+
+def _seconds(moment: Expr) -> Expr:
+    """The seconds of a minute, with their fraction."""
+    micros = call("pmod_int", (cast(moment, TIMESTAMP), integer(60_000_000)), BIGINT)
+    return retyped(micros, decimal(8, 6))
 
 
 def trimmed(side: str, value: Expr, characters: Expr | None) -> Expr:
@@ -198,6 +203,68 @@ def _nanvl(a: Expr, b: Expr) -> Expr:
     return logic.choose([(_isnan(a), b)], a)
 
 
+def _scaled_by(factor: float) -> Function:
+    value = Literal(factor, DOUBLE)
+    return Function(1, 1, lambda x: call("mul_float", (cast(arithmetic.numeric("degrees", x), DOUBLE), value), DOUBLE))
+
+
+def _bits(op: str) -> Callable[[Expr, Expr], Expr]:
+    def make(a: Expr, b: Expr) -> Expr:
+        to = common(a.type, b.type)
+        if to is None or not to.is_integer:
+            raise Fault(f"bits are those of integers, not of {a.type} and {b.type}")
+        return call(op, (a, b), to)
+
+    return make
+
+
+bits_and, bits_or, bits_xor = map(_bits, ("bits_and", "bits_or", "bits_xor"))
+
+
+def bits_not(a: Expr) -> Expr:
+    return bits_xor(a, Literal(-1, INT))
+
+
+def _try_divide(a: Expr, b: Expr) -> Expr:
+    if isinstance(b, Literal):
+        return null(DOUBLE) if b.value == 0 else arithmetic.divide(a, b)
+    known = logic.compare("<>", b, Literal(0, INT))
+    return logic.choose([(known, arithmetic.divide(a, b))], null(VOID))
+
+
+def _parsed(op: str, to: SqlType) -> Callable[..., Expr]:
+    """to_date or to_timestamp, with or without a pattern; ``op`` reads a string by a pattern."""
+
+    def make(value: Expr, pattern: Expr | None = None) -> Expr:
+        if pattern is None:
+            return try_cast(value, to) if op.startswith("try_") else cast(value, to)
+        return cast(times.parsed(op)(value, pattern), to)
+
+    return make
+
+
+def _either_diff(*args: Expr) -> Expr:
+    return dates.date_diff(*args) if len(args) == 2 else times.difference(*args)
+
+
+def _sha2(value: Expr, bits: Expr) -> Expr:
+    if _constant_int("sha2", bits) not in (0, 256):
+        raise Refusal("sha2 of other than 256 bits", "write sha2(text, 256)")
+    return call("sha256", (_string(value),), STRING)
+
+
+def _decode(value: Expr, *rest: Expr) -> Expr:
+    """decode(value, a, x, b, y, ..., otherwise): NULL equals NULL."""
+    pairs = list(zip(rest[::2], rest[1::2], strict=False))
+    otherwise = rest[-1] if len(rest) % 2 else null(VOID)
+    return logic.choose([(logic.null_safe_equal(value, when), then) for when, then in pairs], otherwise)
+
+
+WITH_INTERVALS = frozenset(
+    ("tumble_start", "hop_start", "date_bin", "time_bucket")
+)
+"""Functions that take a constant INTERVAL as an argument."""
+
 FUNCTIONS: dict[str, Function] = {
     # choice
     "coalesce": Function(1, _ANY, lambda *values: logic.first_of(values)),
@@ -213,6 +280,7 @@ FUNCTIONS: dict[str, Function] = {
     "isnotnull": Function(1, 1, lambda value: call("is_not_null", (value,), BOOLEAN)),
     "isnan": Function(1, 1, _isnan),
     "nanvl": Function(2, 2, _nanvl),
+    "decode": Function(3, _ANY, _decode),
     "equal_null": Function(2, 2, logic.null_safe_equal),
     "greatest": Function(2, _ANY, _extreme("greatest")),
     "least": Function(2, _ANY, _extreme("least")),
@@ -234,6 +302,22 @@ FUNCTIONS: dict[str, Function] = {
     "log10": Function(1, 1, _double("log10")),
     "power": Function(2, 2, _double("power")),
     "pow": Function(2, 2, _double("power")),
+    "log2": Function(1, 1, _double("log2")),
+    "log1p": Function(1, 1, _double("log1p")),
+    "expm1": Function(1, 1, _double("expm1")),
+    "cbrt": Function(1, 1, _double("cbrt")),
+    "asin": Function(1, 1, _double("asin")),
+    "acos": Function(1, 1, _double("acos")),
+    "atan": Function(1, 1, _double("atan")),
+    "atan2": Function(2, 2, _double("atan2")),
+    "tanh": Function(1, 1, _double("tanh")),
+    "degrees": _scaled_by(180 / pi),
+    "radians": _scaled_by(pi / 180),
+    "pi": Function(0, 0, lambda: Literal(pi, DOUBLE)),
+    "e": Function(0, 0, lambda: Literal(e, DOUBLE)),
+    "positive": Function(1, 1, lambda value: arithmetic.numeric("positive", value)),
+    "div": Function(2, 2, arithmetic.integral_divide),
+    "try_divide": Function(2, 2, _try_divide),
     "sin": Function(1, 1, _double("sin")),
     "cos": Function(1, 1, _double("cos")),
     "tan": Function(1, 1, _double("tan")),
@@ -242,12 +326,17 @@ FUNCTIONS: dict[str, Function] = {
     **{name: Function(1, 1, dates.clock(name)) for name in ("hour", "minute", "second")},
     "dayofmonth": Function(1, 1, dates.part("day")),
     "last_day": Function(1, 1, dates.last_day),
+    "week": Function(1, 1, dates.part("weekofyear")),
     "date_add": Function(2, 3, dates.date_add),
     "dateadd": Function(2, 3, dates.date_add),
     "timestampadd": Function(3, 3, dates.date_add),
     "date_sub": Function(2, 2, dates.date_sub),
-    "datediff": Function(2, 3, dates.date_diff),
-    "date_diff": Function(2, 3, dates.date_diff),
+    "datediff": Function(2, 3, _either_diff),
+    "date_diff": Function(2, 3, _either_diff),
+    "timestampdiff": Function(3, 3, times.difference),
+    "months_between": Function(2, 2, times.months_between),
+    "next_day": Function(2, 2, times.next_day),
+    "make_date": Function(3, 3, times.make_date),
     "add_months": Function(2, 2, dates.add_months),
     "trunc": Function(2, 2, dates.trunc),
     "date_trunc": Function(2, 2, dates.date_trunc),
@@ -255,9 +344,26 @@ FUNCTIONS: dict[str, Function] = {
     "date_format": Function(2, 2, dates.date_format),
     "unix_timestamp": Function(1, 1, lambda t: call("unix_timestamp", (cast(t, TIMESTAMP),), BIGINT)),
     "timestamp_seconds": Function(1, 1, lambda n: call("timestamp_seconds", (cast(n, BIGINT),), TIMESTAMP)),
-    "to_date": _cast_to(DATE),
+    "unix_seconds": Function(1, 1, times.unix(1_000_000)),
+    "unix_millis": Function(1, 1, times.unix(1_000)),
+    "unix_micros": Function(1, 1, times.unix(1)),
+    "unix_date": Function(1, 1, lambda day: retyped(cast(day, DATE), INT)),
+    "date_from_unix_date": Function(1, 1, lambda n: dates.date_add(Literal(0, DATE), n)),
+    "timestamp_millis": Function(1, 1, times.since_epoch(1_000)),
+    "timestamp_micros": Function(1, 1, times.since_epoch(1)),
+    "from_unixtime": Function(1, 2, times.from_unixtime),
+    "to_char": Function(2, 2, dates.date_format),
+    "dayname": Function(1, 1, lambda day: dates.date_format(day, text("E"))),
+    "monthname": Function(1, 1, lambda day: dates.date_format(day, text("MMM"))),
+    "date_bin": Function(2, 3, times.date_bin),
+    "time_bucket": Function(2, 3, times.time_bucket),
+    "tumble_start": Function(2, 3, times.tumble),
+    "hop_start": Function(4, 5, times.hop),
+    "try_to_date": Function(1, 2, _parsed("try_parse_timestamp", DATE)),
+    "try_to_timestamp": Function(1, 2, _parsed("try_parse_timestamp", TIMESTAMP)),
+    "to_date": Function(1, 2, _parsed("parse_timestamp", DATE)),
     "date": _cast_to(DATE),
-    "to_timestamp": _cast_to(TIMESTAMP),
+    "to_timestamp": Function(1, 2, _parsed("parse_timestamp", TIMESTAMP)),
     "timestamp": _cast_to(TIMESTAMP),
     # casts by name
     "boolean": _cast_to(BOOLEAN),
@@ -297,6 +403,22 @@ FUNCTIONS: dict[str, Function] = {
     "position": Function(2, 3, _strings("locate", 2, 1, INT)),
     "charindex": Function(2, 3, _strings("locate", 2, 1, INT)),
     "split_part": Function(3, 3, _strings("split_part", 2, 1, STRING)),
+    "split_index": Function(3, 3, _strings("split_at", 2, 1, STRING)),
+    "strpos": Function(2, 2, _strings("instr", 2, 0, INT)),
+    "translate": Function(3, 3, _strings("translate", 3, 0, STRING)),
+    "substring_index": Function(3, 3, _strings("substring_index", 2, 1, STRING)),
+    "space": Function(1, 1, lambda n: call("repeat", (text(" "), _int(n)), STRING)),
+    "chr": Function(1, 1, _strings("character", 0, 1, STRING)),
+    "char": Function(1, 1, _strings("character", 0, 1, STRING)),
+    "octet_length": Function(1, 1, _strings("octet_length", 1, 0, INT)),
+    "md5": Function(1, 1, _strings("md5", 1, 0, STRING)),
+    "sha2": Function(2, 2, _sha2),
+    "regexp_extract": Function(2, 3, _strings("regexp_extract", 2, 1, STRING)),
+    "regexp_replace": Function(3, 3, _strings("regexp_replace", 3, 0, STRING)),
+    "regexp_count": Function(2, 2, _strings("regexp_count", 2, 0, INT)),
+    "regexp_substr": Function(2, 2, _strings("regexp_substr", 2, 0, STRING)),
+    "starts_with": Function(2, 2, _strings("startswith", 2, 0, BOOLEAN)),
+    "ends_with": Function(2, 2, _strings("endswith", 2, 0, BOOLEAN)),
     "startswith": Function(2, 2, _strings("startswith", 2, 0, BOOLEAN)),
     "endswith": Function(2, 2, _strings("endswith", 2, 0, BOOLEAN)),
     "contains": Function(2, 2, _strings("contains", 2, 0, BOOLEAN)),
@@ -309,12 +431,24 @@ FUNCTIONS: dict[str, Function] = {
 }
 """Scalar functions by lower-case name."""
 
-_PART_NAMES = {
-    "year": "year", "years": "year", "quarter": "quarter", "month": "month", "months": "month",
-    "week": "weekofyear", "weeks": "weekofyear", "day": "day", "days": "day",
-    "dayofweek": "dayofweek", "dow": "dayofweek", "doy": "dayofyear",
-    "hour": "hour", "hours": "hour", "minute": "minute", "minutes": "minute",
-    "second": "seconds_with_fraction", "seconds": "seconds_with_fraction",
-}  # fmt: skip
-
-_PARTS = frozenset(("year", "quarter", "month", "weekofyear", "day", "dayofweek", "dayofyear", "hour", "minute"))
+PARTS: dict[str, Callable[[Expr], Expr]] = {
+    **dict.fromkeys(("year", "years"), dates.part("year")),
+    "quarter": dates.part("quarter"),
+    **dict.fromkeys(("month", "months"), dates.part("month")),
+    **dict.fromkeys(("week", "weeks"), dates.part("weekofyear")),
+    **dict.fromkeys(("day", "days"), dates.part("day")),
+    **dict.fromkeys(("dayofweek", "dow"), dates.part("dayofweek")),
+    **dict.fromkeys(("dayofweek_iso", "dow_iso", "isodow"), times.isodow),
+    **dict.fromkeys(("dayofyear", "doy"), dates.part("dayofyear")),
+    **dict.fromkeys(("yearofweek", "isoyear"), times.isoyear),
+    **dict.fromkeys(("hour", "hours"), dates.clock("hour")),
+    **dict.fromkeys(("minute", "minutes"), dates.clock("minute")),
+    **dict.fromkeys(("second", "seconds"), _seconds),
+    **dict.fromkeys(("millisecond", "milliseconds"), times.within_minute(1_000)),
+    **dict.fromkeys(("microsecond", "microseconds"), times.within_minute(1)),
+    "epoch": times.epoch,
+    "decade": times.years_by(10, 0),
+    "century": times.years_by(100, 99),
+    "millennium": times.years_by(1000, 999),
+}
+"""The fields of EXTRACT and date_part."""

@@ -25,6 +25,7 @@ from sqlglot.parsers.spark import SparkParser
 
 from freshviews.catalog.nesting import DEPTH, TOO_DEEP
 from freshviews.errors import SqlError, UnsupportedSql
+from freshviews.sql.text.dialects import Misuse, as_spark, tokens_of
 
 Node = exp.Expr
 
@@ -50,7 +51,18 @@ class _Parser(SparkParser):
         name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name in ("CASE", "IF")
     }
 
+    FUNCTION_PARSERS["FLOOR"] = lambda self: self._parse_floor()
+
     failed_at: int | None = None
+
+    def _parse_floor(self) -> Any:
+        """FLOOR(x), and FLOOR(t TO HOUR), which is date_trunc('HOUR', t)."""
+        args = self._parse_csv(self._parse_disjunction)
+        if len(args) == 1 and self._match_text_seq("TO"):
+            unit = self._parse_var(any_token=True)
+            args = [exp.Literal.string(unit.name if unit else ""), *args]
+            return self.expression(exp.Anonymous(this="date_trunc", expressions=args))
+        return self.expression(exp.Anonymous(this="FLOOR", expressions=args))
 
     def raise_error(self, message: str, *args: Any, **options: Any) -> None:
         token = args[0] if args else options.get("token") or self._curr or self._prev
@@ -220,7 +232,7 @@ def parse(sql: SqlText) -> list[Node]:
                     *sql.place(token.start),
                 )
         _check_brackets(sql, tokens)
-        trees = parser.parse(tokens, sql.text)
+        trees = parser.parse(tokens_of(tokens), sql.text)
     except RecursionError:
         raise SqlError(TOO_DEEP, *(sql.place(parser._curr.start) if parser._curr else (0, 0))) from None
     except TokenError as error:
@@ -233,6 +245,10 @@ def parse(sql: SqlText) -> list[Node]:
     found = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
     for tree in found:
         _check_depth(sql, tree)
+        try:
+            as_spark(tree)
+        except Misuse as misuse:
+            raise sql.error(misuse.node, str(misuse)) from None
     return found
 
 

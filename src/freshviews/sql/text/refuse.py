@@ -41,7 +41,11 @@ _READ = {
 AGGREGATES = frozenset(
     (
         *("count", "sum", "avg", "mean", "min", "max", "count_if", "any", "some", "bool_or", "every", "bool_and"),
-        *("min_by", "max_by", "bit_and", "bit_or", "only_value"),
+        *("min_by", "max_by", "arg_min", "arg_max", "argmin", "argmax", "bit_and", "bit_or", "only_value"),
+        *("any_value", "first", "first_value", "last", "last_value", "countif", "approx_count_distinct"),
+        *("var_pop", "var_samp", "variance", "stddev_pop", "stddev_samp", "stddev", "std"),
+        *("covar_pop", "covar_samp", "corr", "regr_count", "regr_avgx", "regr_avgy", "regr_sxx", "regr_syy"),
+        *("regr_sxy", "regr_slope", "regr_intercept", "regr_r2"),
     )
 )
 """Accepted aggregate functions."""
@@ -66,21 +70,25 @@ REFUSED_FUNCTIONS: dict[str, tuple[str, str]] = {
         "the same rows must always give the same view",
     ),
     **_each(
-        "first last first_value last_value any_value",
-        "function {}, whose answer depends on the order of rows,",
-        "use MIN or MAX, MIN_BY or MAX_BY, which name the order, or ONLY_VALUE",
-    ),
-    **_each(
-        "stddev stddev_samp stddev_pop variance var_samp var_pop corr covar_pop covar_samp median mode "
-        "percentile percentile_approx approx_percentile approx_count_distinct collect_list collect_set "
-        "array_agg listagg string_agg skewness kurtosis regr_slope regr_intercept bit_xor",
+        "median mode percentile percentile_approx approx_percentile percentile_cont percentile_disc quantile "
+        "quantile_cont quantile_disc skewness kurtosis bit_xor product",
         "aggregate function {}",
-        "COUNT, COUNT_IF, SUM, AVG, MIN, MAX, MIN_BY, MAX_BY, BOOL_AND, BOOL_OR, BIT_AND, BIT_OR are accepted",
+        "COUNT, SUM, AVG, MIN, MAX, STDDEV, VARIANCE, CORR, MIN_BY, MAX_BY, BOOL_AND, BOOL_OR and others are accepted",
     ),
     **_each(
-        "try_add try_subtract try_multiply try_divide try_to_number try_to_timestamp",
+        "collect_list collect_set array_agg array_concat_agg listagg string_agg group_concat",
+        "aggregate function {}, which gathers all values of a group in one,",
+        "values have plain types; a view of the rows themselves, with ORDER BY for reading, has them all",
+    ),
+    **_each(
+        "try_add try_subtract try_multiply try_mod try_sum try_avg try_to_number",
         "function {}",
         "use the one without try_, which refuses the batch where a value does not fit",
+    ),
+    **_each(
+        "window tumble tumble_end hop hop_end",
+        "{} here",
+        "GROUP BY window(ts, '10 minutes') is accepted, with window.start and window.end; so is FROM TUMBLE(...)",
     ),
     **_each(
         "explode explode_outer posexplode inline stack",

@@ -296,7 +296,7 @@ class _Builder:
         counts = [self._component("integer", term, _label("n", call_)) for term in terms]
         if call_.function == "count":
             return self._added([self._result(call_, (count,)) for count in counts])
-        if args[0].type.is_float:
+        if args[0].type.is_float:  # also of sum_rest
             total = self._component("real", lifts.of_real_sum(args[0], self.variables), _label("sum", call_))
         else:
             total = self._component("integer", lifts.of_sum(args[0], self.variables), _label("sum", call_))

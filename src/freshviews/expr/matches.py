@@ -1,0 +1,64 @@
+"""regexp_extract, regexp_replace and others: what a regular expression finds in a text, and where.
+
+``freshviews.expr.regular_expressions`` says which expressions are accepted. ``ValueError`` has the reason.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from freshviews.expr.regular_expressions import finder
+
+_PIECE = re.compile(r"\\(?P<character>.)|\$(?P<group>[0-9])|(?P<text>[^\\$]+)", re.DOTALL)
+
+
+def regexp_extract(text: str, pattern: str, group: int = 1) -> str:
+    """The group of the first match; empty where there is no match, or the group takes no part in it."""
+    count, found = finder(pattern)
+    if not 0 <= group <= count:
+        raise ValueError(f"{pattern!r} has {count} groups, and no group {group}")
+    span = next((match[group] for match in found(text)), None)
+    return "" if span is None else text[span[0] : span[1]]
+
+
+def regexp_substr(text: str, pattern: str) -> str | None:
+    """The first match; None where there is none."""
+    span = next((match[0] for match in finder(pattern)[1](text)), None)
+    return None if span is None else text[span[0] : span[1]]
+
+
+def regexp_count(text: str, pattern: str) -> int:
+    """The number of matches."""
+    return sum(1 for _ in finder(pattern)[1](text))
+
+
+def regexp_replace(text: str, pattern: str, by: str) -> str:
+    """The text with each match replaced. In ``by``, $1 is a group, and a backslash stands before any character."""
+    count, found = finder(pattern)
+    pieces = _pieces(by, count)
+    made: list[str] = []
+    at = 0
+    for match in found(text):
+        span = match[0]
+        assert span is not None
+        made.append(text[at : span[0]])
+        for piece in pieces:
+            group = match[piece] if isinstance(piece, int) else None
+            made.append(piece if isinstance(piece, str) else "" if group is None else text[group[0] : group[1]])
+        at = span[1]
+    return "".join((*made, text[at:]))
+
+
+@lru_cache(maxsize=256)
+def _pieces(by: str, count: int) -> tuple[str | int, ...]:
+    """Texts and numbers of groups."""
+    made: list[str | int] = []
+    place = 0
+    while place < len(by):
+        found = _PIECE.match(by, place)
+        if found is None or int(found["group"] or 0) > count:
+            raise ValueError(f"the replacement {by!r} has a $ or \\ that names no group of {count}, at {place + 1}")
+        place = found.end()
+        made.append(int(found["group"]) if found["group"] else found["character"] or found["text"])
+    return tuple(made)

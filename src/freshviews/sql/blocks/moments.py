@@ -1,0 +1,157 @@
+"""Variance, covariance, correlation and regression as expressions over exact sums.
+
+All are made of central comoments: the sum of ``(x - mean x) * (y - mean y)`` over the rows in which neither is NULL.
+It follows from the sums of x, y and x * y, which are exact sums of doubles: x * y is the nearest double and its rest,
+and a sum is read as the nearest double and its rest. So the operation ``comoment`` subtracts numbers of 106 bits, and
+what is inserted and deleted again leaves nothing behind.
+
+As in Spark, integers and decimals are taken as DOUBLE, a sample of one row has no variance (NULL), and what divides by
+a variance of 0 is NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from freshviews.expr.nodes import Expr, Literal
+from freshviews.sql.blocks.bound import AggregateCall
+from freshviews.sql.expressions import arithmetic, logic
+from freshviews.sql.expressions.build import VOID, Fault, call, integer, null
+from freshviews.sql.expressions.cast import cast
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE
+
+
+@dataclass(frozen=True)
+class _Totals:
+    """The totals of two arguments, which may be the same one, over the rows in which neither is NULL.
+
+    ``reference`` returns the reference of an aggregate call.
+    """
+
+    x: Expr
+    y: Expr
+    reference: Callable[[AggregateCall], Expr]
+
+    @property
+    def count(self) -> Expr:
+        known = {self.x: None, self.y: None}
+        return self.reference(AggregateCall("count", tuple(arg for arg in known if arg.nullable), False, BIGINT))
+
+    @property
+    def rows(self) -> Expr:
+        return call("int_to_float", (self.count,), DOUBLE)
+
+    def mean(self, arg: Expr) -> Expr:
+        return self.reference(AggregateCall("avg", (arg,), False, DOUBLE))
+
+    def comoment(self, a: Expr, b: Expr) -> Expr:
+        product = call("mul_float", (a, b), DOUBLE)
+        rest = self._sum("sum", call("mul_rest", (a, b), DOUBLE))
+        totals = [self._sum(function, arg) for arg in (a, b, product) for function in ("sum", "sum_rest")]
+        return call("comoment", (self.count, *totals, rest), DOUBLE)
+
+    def _sum(self, function: str, arg: Expr) -> Expr:
+        return self.reference(AggregateCall(function, (arg,), False, DOUBLE))
+
+    @property
+    def xx(self) -> Expr:
+        return self.comoment(self.x, self.x)
+
+    @property
+    def yy(self) -> Expr:
+        return self.comoment(self.y, self.y)
+
+    @property
+    def xy(self) -> Expr:
+        return self.comoment(self.x, self.y)
+
+    def population(self, moment: Expr) -> Expr:
+        return call("div_float", (moment, self.rows), DOUBLE)
+
+    def sample(self, moment: Expr) -> Expr:
+        several = call("gt", (self.count, integer(1)), BOOLEAN)
+        less = call("sub_float", (self.rows, Literal(1.0, DOUBLE)), DOUBLE)
+        return logic.choose([(several, call("div_float", (moment, less), DOUBLE))], null(DOUBLE))
+
+
+def _over(a: Expr, b: Expr) -> Expr:
+    """a / b; NULL where b is 0."""
+    return logic.choose([(_is_zero(b), null(DOUBLE))], call("div_float", (a, b), DOUBLE))
+
+
+def _is_zero(value: Expr) -> Expr:
+    return call("eq_float", (value, Literal(0.0, DOUBLE)), BOOLEAN)
+
+
+def _root(value: Expr) -> Expr:
+    return call("sqrt", (value,), DOUBLE)
+
+
+def _times(a: Expr, b: Expr) -> Expr:
+    return call("mul_float", (a, b), DOUBLE)
+
+
+def _fit(t: _Totals) -> Expr:
+    """R squared of y by x: 1 where all y are equal, NULL where all x are."""
+    fitted = _over(_times(t.xy, t.xy), _times(t.xx, t.yy))
+    return logic.choose([(_is_zero(t.xx), null(DOUBLE)), (_is_zero(t.yy), Literal(1.0, DOUBLE))], fitted)
+
+
+def _intercept(t: _Totals) -> Expr:
+    return call("sub_float", (t.mean(t.y), _times(_over(t.xy, t.xx), t.mean(t.x))), DOUBLE)
+
+
+_OF_ONE: Mapping[str, Callable[[_Totals], Expr]] = MappingProxyType(
+    {
+        "var_pop": lambda t: t.population(t.xx),
+        "var_samp": lambda t: t.sample(t.xx),
+        "variance": lambda t: t.sample(t.xx),
+        "stddev_pop": lambda t: _root(t.population(t.xx)),
+        "stddev_samp": lambda t: _root(t.sample(t.xx)),
+        "stddev": lambda t: _root(t.sample(t.xx)),
+        "std": lambda t: _root(t.sample(t.xx)),
+    }
+)
+
+# The first argument is y, which depends on x.
+_OF_TWO: Mapping[str, Callable[[_Totals], Expr]] = MappingProxyType(
+    {
+        "covar_pop": lambda t: t.population(t.xy),
+        "covar_samp": lambda t: t.sample(t.xy),
+        "corr": lambda t: _over(t.xy, _root(_times(t.xx, t.yy))),
+        "regr_count": lambda t: t.count,
+        "regr_avgx": lambda t: t.mean(t.x),
+        "regr_avgy": lambda t: t.mean(t.y),
+        "regr_sxx": lambda t: t.xx,
+        "regr_syy": lambda t: t.yy,
+        "regr_sxy": lambda t: t.xy,
+        "regr_slope": lambda t: _over(t.xy, t.xx),
+        "regr_intercept": _intercept,
+        "regr_r2": _fit,
+    }
+)
+
+MOMENTS = frozenset((*_OF_ONE, *_OF_TWO))
+"""The functions by lower-case name."""
+
+
+def moment(name: str, args: Sequence[Expr], reference: Callable[[AggregateCall], Expr]) -> Expr:
+    """The value of a function of ``MOMENTS`` over aggregate calls. Raises Fault for wrong arguments."""
+    count = 1 if name in _OF_ONE else 2
+    if len(args) != count:
+        raise Fault(f"{name} takes {count} argument{'s' * (count > 1)}, not {len(args)}")
+    doubles = [null(DOUBLE) if arg.type == VOID else cast(arithmetic.numeric(name, arg), DOUBLE) for arg in args]
+    if count == 1:
+        (x,) = doubles
+        return _OF_ONE[name](_Totals(x, x, reference))
+    y, x = (_known_with(arg, other) for arg, other in (doubles, doubles[::-1]))
+    return _OF_TWO[name](_Totals(x, y, reference))
+
+
+def _known_with(arg: Expr, other: Expr) -> Expr:
+    """The argument; NULL in rows where the other one is."""
+    if not other.nullable:
+        return arg
+    return logic.choose([(call("is_not_null", (other,), BOOLEAN), arg)], null(DOUBLE))

@@ -1,0 +1,210 @@
+"""Functions of dates and timestamps that are made of other operations: units, windows, differences, formats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from freshviews.expr.nodes import Expr, Literal
+from freshviews.expr.parsing import check_pattern
+from freshviews.sql.expressions import arithmetic, dates, logic
+from freshviews.sql.expressions.arithmetic import MICROS_PER_DAY, Interval
+from freshviews.sql.expressions.build import Fault, Refusal, call, integer, null, retyped, text
+from freshviews.sql.expressions.cast import cast
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, INT, STRING, TIMESTAMP, decimal
+
+_MICROS = {
+    "MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000, "HOUR": 3_600_000_000,
+    "DAY": MICROS_PER_DAY, "WEEK": 7 * MICROS_PER_DAY,
+}  # fmt: skip
+_MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
+_MONDAY = 946_857_600_000_000
+"""2000-01-03, a Monday: where the buckets of time_bucket begin."""
+
+
+def size_of(what: str, size: Expr | Interval) -> int:
+    """Microseconds of a constant INTERVAL, or of a text such as '10 minutes'."""
+    if isinstance(size, Literal) and isinstance(size.value, str):
+        size = arithmetic.interval_of_text(size.value)
+    if not isinstance(size, Interval):
+        raise Refusal(f"{what} of a size that is not a constant", "write INTERVAL '10' MINUTE or '10 minutes'")
+    if size.months:
+        raise Refusal(f"{what} of months or years", "use date_trunc('MONTH', ...)")
+    if size.micros <= 0:
+        raise Fault(f"{what} takes an interval above 0")
+    return size.micros
+
+
+def _micros(moment: Expr) -> Expr:
+    return retyped(cast(moment, TIMESTAMP), BIGINT)
+
+
+def _of(op: str, *args: Expr) -> Expr:
+    return call(op, args, BIGINT)
+
+
+def _start(moment: Expr, size: int, origin: Expr) -> Expr:
+    """The last moment, at a whole number of sizes from the origin, that is not after a moment."""
+    t = _micros(moment)
+    return retyped(_of("sub_int", t, _of("pmod_int", _of("sub_int", t, origin), integer(size))), TIMESTAMP)
+
+
+def _from_start(what: str, offset: Expr | Interval | None) -> Expr:
+    if isinstance(offset, Literal) and isinstance(offset.value, str):
+        offset = arithmetic.interval_of_text(offset.value)
+    if offset is None or isinstance(offset, Interval):
+        return integer(0 if offset is None else offset.micros)
+    raise Refusal(f"an offset of {what} that is not a constant", "write INTERVAL '1' MINUTE or '1 minute'")
+
+
+def tumble(moment: Expr, size: Expr | Interval, offset: Expr | Interval | None = None) -> Expr:
+    """The start of the tumbling window that has a moment."""
+    return _start(moment, size_of("a window", size), _from_start("a window", offset))
+
+
+def hop(moment: Expr, slide: Expr | Interval, size: Expr | Interval, number: Expr, offset: Expr | None = None) -> Expr:
+    """The start of a hopping window that has a moment: the last one, or the one this number of slides before."""
+    width = size_of("a slide", slide)
+    last = _start(moment, width, _from_start("a window", offset))
+    back = _of("mul_int", retyped(number, BIGINT), integer(-width))
+    return call("add_micros", (last, back), TIMESTAMP)
+
+
+def date_bin(size: Expr | Interval, moment: Expr, origin: Expr | None = None) -> Expr:
+    """The start of the interval, counted from an origin, that has a moment."""
+    return _start(moment, size_of("date_bin", size), integer(0) if origin is None else _micros(origin))
+
+
+def time_bucket(size: Expr | Interval, moment: Expr, origin: Expr | None = None) -> Expr:
+    made = _start(moment, size_of("time_bucket", size), integer(_MONDAY) if origin is None else _micros(origin))
+    return cast(made, DATE) if moment.type == DATE else made
+
+
+def difference(unit: Expr, start: Expr, end: Expr) -> Expr:
+    """timestampdiff and datediff of a unit: whole units from start to end, a BIGINT."""
+    name = dates.word("timestampdiff", unit).upper().removesuffix("S")
+    if name in _MICROS:
+        return _of("div_int", _of("sub_int", _micros(end), _micros(start)), integer(_MICROS[name]))
+    if name not in _MONTHS:
+        raise Refusal(f"timestampdiff of {name}", f"accepted are {', '.join((*_MONTHS, *_MICROS))}")
+    one, other = (call("timestamp_to_date", (cast(t, TIMESTAMP),), DATE) for t in (start, end))
+    # A day that is not complete does not count.
+    before, after = (_of("pmod_int", _micros(t), integer(MICROS_PER_DAY)) for t in (start, end))
+    less = logic.both(_is("gt", other, one), _is("lt", after, before))
+    more = logic.both(_is("lt", other, one), _is("gt", after, before))
+    step = logic.choose([(less, integer(-1)), (more, integer(1))], integer(0))
+    last = call("date_add_days", (other, step), DATE)
+    months = _of("div_int", _of("sub_int", _packed(last), _packed(one)), integer(32))
+    return months if _MONTHS[name] == 1 else _of("div_int", months, integer(_MONTHS[name]))
+
+
+def _is(op: str, a: Expr, b: Expr) -> Expr:
+    return call(op, (a, b), BOOLEAN)
+
+
+def _months(day: Expr) -> Expr:
+    return _of("add_int", _of("mul_int", dates.part("year")(day), integer(12)), dates.part("month")(day))
+
+
+def _packed(day: Expr) -> Expr:
+    """Months and days in one number."""
+    return _of("add_int", _of("mul_int", _months(day), integer(32)), dates.part("day")(day))
+
+
+def months_between(end: Expr, start: Expr) -> Expr:
+    """Months from start to end, a DOUBLE with 8 digits; whole for equal days of the month, or the last ones of both."""
+    one, other = cast(end, DATE), cast(start, DATE)
+    months = _of("sub_int", _months(one), _months(other))
+    days = _of("sub_int", dates.part("day")(one), dates.part("day")(other))
+    last = logic.both(_is("eq", one, dates.last_day(one)), _is("eq", other, dates.last_day(other)))
+    times = [_of("pmod_int", _micros(t), integer(MICROS_PER_DAY)) for t in (end, start)]
+    seconds = [_of("div_int", time, integer(1_000_000)) for time in times]
+    rest = _of("add_int", _of("mul_int", days, integer(86_400)), _of("sub_int", *seconds))
+    part = call("div_float", (call("int_to_float", (rest,), DOUBLE), Literal(2_678_400.0, DOUBLE)), DOUBLE)
+    whole = call("int_to_float", (months,), DOUBLE)
+    broken = call("round_float", (call("add_float", (whole, part), DOUBLE), integer(8)), DOUBLE)
+    return logic.choose([(logic.either(_is("eq", days, integer(0)), last), whole)], broken)
+
+
+def next_day(day: Expr, name: Expr) -> Expr:
+    """The first day of that name, as 'MON', after a day."""
+    wanted = dates.word("next_day", name).upper()[:2]
+    if wanted not in _WEEKDAYS:
+        raise Fault(f"next_day takes the name of a day, as in 'MON', not {wanted!r}")
+    date = cast(day, DATE)
+    behind = _of("pmod_int", _of("sub_int", dates.part("weekday")(date), integer(_WEEKDAYS.index(wanted))), integer(7))
+    return call("date_add_days", (date, _of("sub_int", integer(7), behind)), DATE)
+
+
+def make_date(year: Expr, month: Expr, day: Expr) -> Expr:
+    """A DATE; an error where there is no such day."""
+    parts = [retyped(cast(one, INT), BIGINT) for one in (year, month, day)]
+    since = _of("mul_int", _of("sub_int", parts[0], integer(1970)), integer(12))
+    ahead = _of("sub_int", _of("check_range", parts[1], integer(1), integer(12)), integer(1))
+    first = call("add_months", (Literal(0, DATE), _of("add_int", since, ahead)), DATE)
+    length = retyped(dates.part("day")(dates.last_day(first)), BIGINT)
+    place = _of("sub_int", _of("check_range", parts[2], integer(1), length), integer(1))
+    known = call("is_not_null", (length,), BOOLEAN)
+    return logic.choose([(known, call("date_add_days", (first, place), DATE))], null(DATE))
+
+
+def parsed(op: str) -> Callable[[Expr, Expr], Expr]:
+    """A string as a TIMESTAMP, by a pattern of Spark's letters."""
+
+    def made(value: Expr, pattern: Expr) -> Expr:
+        try:
+            check_pattern(dates.word("a pattern", pattern))
+        except ValueError as error:
+            raise Fault(str(error)) from None
+        return call(op, (cast(value, STRING), pattern), TIMESTAMP)
+
+    return made
+
+
+def from_unixtime(seconds: Expr, pattern: Expr | None = None) -> Expr:
+    moment = call("timestamp_seconds", (cast(seconds, BIGINT),), TIMESTAMP)
+    return dates.date_format(moment, text("yyyy-MM-dd HH:mm:ss") if pattern is None else pattern)
+
+
+def unix(unit: int) -> Callable[[Expr], Expr]:
+    """Whole units since 1970, rounded down."""
+
+    def made(moment: Expr) -> Expr:
+        t = _micros(moment)
+        return t if unit == 1 else _of("div_int", _of("sub_int", t, _of("pmod_int", t, integer(unit))), integer(unit))
+
+    return made
+
+
+def since_epoch(unit: int) -> Callable[[Expr], Expr]:
+    """The TIMESTAMP of a number of units since 1970."""
+    return lambda number: retyped(_of("mul_int", cast(number, BIGINT), integer(unit)), TIMESTAMP)
+
+
+def epoch(moment: Expr) -> Expr:
+    """EXTRACT(EPOCH): seconds since 1970, with their fraction."""
+    return retyped(_micros(moment), decimal(20, 6))
+
+
+def within_minute(unit: int) -> Callable[[Expr], Expr]:
+    """EXTRACT(MILLISECONDS) and the like: units since the minute began."""
+    return lambda t: _of("div_int", _of("pmod_int", _micros(t), integer(60_000_000)), integer(unit))
+
+
+def isodow(moment: Expr) -> Expr:
+    """1 is Monday, 7 is Sunday."""
+    return call("add_int", (dates.part("weekday")(moment), integer(1)), INT)
+
+
+def isoyear(moment: Expr) -> Expr:
+    """The year of the ISO week: that of its Thursday."""
+    day = cast(moment, DATE)
+    thursday = call("date_add_days", (day, _of("sub_int", integer(3), dates.part("weekday")(day))), DATE)
+    return dates.part("year")(thursday)
+
+
+def years_by(unit: int, first: int) -> Callable[[Expr], Expr]:
+    """Decades (from 0), centuries and millennia (from 1)."""
+    return lambda moment: call(
+        "div_int", (call("add_int", (dates.part("year")(moment), integer(first)), BIGINT), integer(unit)), INT
+    )

@@ -1,0 +1,273 @@
+"""What people write in other dialects, as Spark's SQL says it.
+
+- ``FROM TUMBLE(TABLE t, DESCRIPTOR(ts), INTERVAL '10' MINUTE)`` and ``HOP`` (Flink, RisingWave, Materialize's demos)
+  are subqueries with the columns window_start and window_end. A hopping window joins each row with the numbers of the
+  windows that have it.
+- ``GROUP BY window(ts, '10 minutes')`` with ``window.start`` and ``window.end`` (Spark), and ``TUMBLE(...)`` with
+  ``TUMBLE_START(...)`` (Calcite), are scalar functions of the moment; so is ``HOP(...)``, beside such a join.
+- ``SELECT DISTINCT ON (a) ... ORDER BY a, b`` (Postgres) is QUALIFY ROW_NUMBER() OVER (PARTITION BY a ORDER BY b) = 1.
+- ``FETCH FIRST n ROWS ONLY`` is LIMIT n.
+
+Rows whose moment is NULL are in no window, as in Spark. Nodes keep their spans, so errors point at what was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import Token, TokenType, exp
+
+Node = exp.Expr
+
+_TABLES = ("TUMBLE", "HOP")
+_OF_ANY = ("any_value", "first", "first_value", "last", "last_value")
+_NUMBERS = "\x1dhops"
+_MOST = 10_000
+"""Most hopping windows that have one moment."""
+
+
+class Misuse(Exception):
+    """A form that is written in a wrong way: the node, and what is accepted."""
+
+    def __init__(self, node: Node, message: str) -> None:
+        super().__init__(message)
+        self.node = node
+
+
+def tokens_of(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens without TABLE around TUMBLE and HOP and before their table, and with ``window(`` as a function."""
+    made: list[Token] = []
+    for i, token in enumerate(tokens):
+        after = [one.text.upper() for one in tokens[i + 1 : i + 4]]
+        before = [one.text.upper() for one in tokens[max(i - 2, 0) : i]]
+        if token.text.upper() == "TABLE" and before and before[0] in _TABLES and before[1:] == ["("]:
+            continue
+        if token.text.upper() == "TABLE" and after[:1] == ["("] and after[1:2] and after[1] in _TABLES:
+            continue
+        if token.token_type == TokenType.WINDOW and after[:1] == ["("]:
+            token = _as_name(token)
+        made.append(token)
+    return made
+
+
+def _as_name(token: Token) -> Token:
+    return Token(
+        token_type=TokenType.VAR, text=token.text, line=token.line, col=token.col, start=token.start, end=token.end
+    )
+
+
+def as_spark(tree: Node) -> None:
+    """Put the tree in Spark's forms. Raises Misuse."""
+    for table in list(tree.find_all(exp.Table)):
+        if isinstance(table.this, exp.Anonymous) and table.this.name.upper() in _TABLES:
+            _put(table, _windowed(table))
+    for select in list(tree.find_all(exp.Select)):
+        _group_windows(select)
+        distinct = select.args.get("distinct")
+        if distinct is not None and distinct.args.get("on") is not None:
+            _first_of_each(select, distinct)
+    for call in list(tree.find_all(exp.IgnoreNulls)):
+        named = isinstance(call.this, exp.Anonymous) and call.this.name.lower() in _OF_ANY
+        if named and not call.find_ancestor(exp.Window):
+            _put(call, call.this)
+    for fetch in list(tree.find_all(exp.Fetch)):
+        options = fetch.args.get("limit_options")
+        if options is None or not (options.args.get("percent") or options.args.get("with_ties")):
+            count = fetch.args.get("count") or exp.Literal.number(1)
+            _put(fetch, exp.Limit(expression=count))
+
+
+def _put(node: Node, made: Node) -> None:
+    """Put a node in the place of another one, with its span."""
+    for name, value in node.meta.items():
+        made.meta.setdefault(name, value)
+    node.replace(made)
+
+
+def _call(name: str, *args: Node) -> exp.Anonymous:
+    return exp.Anonymous(this=name, expressions=[one.copy() for one in args])
+
+
+def _windowed(table: exp.Table) -> Node:
+    call = table.this
+    word = call.name.upper()
+    wanted = 3 if word == "TUMBLE" else 4
+    if not wanted <= len(call.expressions) <= wanted + 1 or not isinstance(call.expressions[0], exp.Column):
+        intervals = "INTERVAL '10' MINUTE" if word == "TUMBLE" else "INTERVAL '5' MINUTE, INTERVAL '10' MINUTE"
+        example = f"{word}(TABLE t, DESCRIPTOR(ts), {intervals})"
+        raise Misuse(call, f"{word} in FROM takes a table, a column and intervals, as {example}")
+    source, moment, *intervals = call.expressions
+    if isinstance(moment, exp.Anonymous) and moment.name.upper() == "DESCRIPTOR" and len(moment.expressions) == 1:
+        moment = moment.expressions[0]
+    parts = [source.args[name] for name in ("catalog", "db", "table") if source.args.get(name) is not None]
+    named = exp.Table(this=source.this, **dict(zip(("db", "catalog"), reversed(parts), strict=False)))
+    named.meta.update(source.meta)
+    named.set("alias", exp.TableAlias(this=exp.to_identifier(source.name)))
+    select = exp.Select(expressions=[exp.Star()], from_=exp.From(this=named))
+    if word == "TUMBLE":
+        start, end = _tumbling(select, moment, intervals)
+    else:
+        start, end = _hops(select, call, moment, intervals)
+        select.set("expressions", [exp.Column(this=exp.Star(), table=exp.to_identifier(source.name))])
+    select.append("expressions", exp.alias_(start, "window_start", copy=False))
+    select.append("expressions", exp.alias_(end, "window_end", copy=False))
+    alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(source.name))
+    made = exp.Subquery(this=select, alias=alias)
+    if table.args.get("joins"):
+        made.set("joins", table.args["joins"])
+    for node in made.walk():
+        for name, value in call.meta.items():
+            node.meta.setdefault(name, value)
+    return made
+
+
+_MICROS = {
+    "MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000, "HOUR": 3_600_000_000,
+    "DAY": 86_400_000_000, "WEEK": 604_800_000_000,
+}  # fmt: skip
+
+
+def _size(node: Node) -> int:
+    """The microseconds of an interval, or of a text as '10 minutes'."""
+    amount = node.this if isinstance(node, exp.Interval) else node
+    unit = node.args.get("unit") if isinstance(node, exp.Interval) else None
+    words = f"{amount.this} {unit.name}".split() if unit is not None else str(amount.this).split()
+    micros = 0
+    try:
+        for number, name in zip(words[::2], words[1::2], strict=True):
+            micros += int(number) * _MICROS[name.upper().removesuffix("S")]
+    except (ValueError, KeyError):
+        micros = 0
+    if micros <= 0:
+        raise Misuse(node, "a window takes a constant interval above 0, as INTERVAL '10' MINUTE or '10 minutes'")
+    return micros
+
+
+def _tumbling(select: exp.Select, moment: Node, intervals: Sequence[Node]) -> tuple[Node, Node]:
+    """The start and the end of tumbling windows; the SELECT leaves out rows without a moment."""
+    _filter(select, exp.Not(this=exp.Is(this=moment.copy(), expression=exp.Null())))
+    start = _call("tumble_start", moment, *intervals)
+    return start, _end(start, intervals[0])
+
+
+def _end(start: Node, size: Node) -> Node:
+    """The end of a window, an expression over its start, so that it may stand beside GROUP BY of that."""
+    interval = exp.Interval(this=exp.Literal.string(str(_size(size))), unit=exp.Var(this="MICROSECOND"))
+    return exp.Paren(this=exp.Add(this=start.copy(), expression=interval))
+
+
+def _hops(select: exp.Select, call: Node, moment: Node, intervals: Sequence[Node]) -> tuple[Node, Node]:
+    """The start and the end of hopping windows; the SELECT gets the join with their numbers."""
+    slide, width = (_size(one) for one in intervals[:2])
+    count = -(-width // slide)
+    if count > _MOST:
+        raise Misuse(call, f"each moment is in {count} windows; {_MOST} are accepted")
+    number = exp.Column(this=exp.to_identifier("n"), table=exp.to_identifier(_NUMBERS))
+    args = (moment, *intervals[:2], number, *intervals[2:])
+    start = _call("hop_start", *args)
+    end = _end(start, intervals[1])
+    rows = [exp.Tuple(expressions=[exp.Literal.number(i)]) for i in range(count)]
+    alias = exp.TableAlias(this=exp.to_identifier(_NUMBERS), columns=[exp.to_identifier("n")])
+    select.append("joins", exp.Join(this=exp.Values(expressions=rows, alias=alias), kind="CROSS"))
+    # Of slides that do not divide the size, the first window may end before the moment.
+    within = exp.GT(this=end.copy(), expression=moment.copy())
+    _filter(select, within if width % slide else exp.Not(this=exp.Is(this=moment.copy(), expression=exp.Null())))
+    return start, end
+
+
+def _filter(select: exp.Select, condition: Node) -> None:
+    where = select.args.get("where")
+    both = condition if where is None else exp.And(this=exp.Paren(this=where.this), expression=condition)
+    select.set("where", exp.Where(this=both))
+
+
+def _group_windows(select: exp.Select) -> None:
+    """``window(...)``, ``tumble(...)`` and ``hop(...)`` of GROUP BY, and what names them, as starts of windows."""
+    group = select.args.get("group")
+    if group is None:
+        return
+    for call in [one for one in group.find_all(exp.Anonymous) if one.parent_select is select]:
+        name = call.name.lower()
+        if name not in ("window", "tumble", "hop") or len(call.expressions) < 2:
+            continue
+        moment, *intervals = call.expressions
+        if name == "window" and len(intervals) > 1:
+            # Spark names the size first, and HOP the slide.
+            intervals = [intervals[1], intervals[0], *intervals[2:]]
+        hops = name == "hop" or len(intervals) > 1
+        if hops and name == "tumble":
+            continue
+        if hops and _size(intervals[0]) == _size(intervals[1]):
+            intervals, hops = intervals[1:], False
+        if hops:
+            start, end = _hops(select, call, moment, intervals)
+        else:
+            start, end = _tumbling(select, moment, intervals)
+        _name_windows(select, call, start, end)
+        _put(call, start)
+
+
+def _name_windows(select: exp.Select, call: exp.Anonymous, start: Node, end: Node) -> None:
+    """Replace what names the start and the end of a window outside of GROUP BY."""
+    name = call.name.lower()
+    for node in list(select.walk()):
+        if node is call or node.parent_select is not select:
+            continue
+        made = None
+        if name == "window" and isinstance(node, exp.Column) and node.table.lower() == "window":
+            made = {"start": start, "end": end}.get(node.name.lower())
+        elif isinstance(node, exp.Dot) and node.this == call:
+            made = {"start": start, "end": end}.get(node.expression.name.lower())
+        elif name != "window" and isinstance(node, exp.Anonymous) and node.expressions == call.expressions:
+            made = {f"{name}_start": start, f"{name}_end": end}.get(node.name.lower())
+        if made is not None:
+            new = made.copy()
+            if isinstance(node.parent, exp.Select) and isinstance(node, (exp.Column, exp.Dot)):
+                alias = node.name if isinstance(node, exp.Column) else node.expression.name
+                new = exp.alias_(new, alias, copy=False)
+            _put(node, new)
+
+
+def _first_of_each(select: exp.Select, distinct: exp.Distinct) -> None:
+    """DISTINCT ON: the first row of each group in the order of ORDER BY."""
+    on = distinct.args["on"]
+    groups = list(on.expressions) if isinstance(on, exp.Tuple) else [on]
+    order = select.args.get("order")
+    sorts = [one.copy() for one in order.expressions] if order is not None else []
+    groups = [_named(select, one) for one in groups]
+    for one in sorts:
+        one.set("this", _named(select, one.this))
+    later = [one for one in sorts if one.this not in groups]
+    if len(later) < len(sorts) and any(one.this in groups for one in sorts[len(groups) :]):
+        raise Misuse(on, "ORDER BY begins with the expressions of DISTINCT ON")
+    if sorts and any(one.this not in groups for one in sorts[: len(groups)]) and len(sorts) >= len(groups):
+        raise Misuse(on, "ORDER BY begins with the expressions of DISTINCT ON")
+    later = later or [exp.Ordered(this=one.copy(), nulls_first=True) for one in groups]
+    number = exp.Window(
+        this=exp.Anonymous(this="row_number", expressions=[]),
+        partition_by=[one.copy() for one in groups],
+        order=exp.Order(expressions=later),
+        over="OVER",
+    )
+    first: Node = exp.EQ(this=number, expression=exp.Literal.number(1))
+    qualify = select.args.get("qualify")
+    if qualify is not None:
+        raise Misuse(on, "DISTINCT ON and QUALIFY stand in one SELECT; put one of them in a subquery")
+    for node in first.walk():
+        for name, value in distinct.meta.items():
+            node.meta.setdefault(name, value)
+    select.set("qualify", exp.Qualify(this=first))
+    select.set("distinct", None)
+
+
+def _named(select: exp.Select, node: Node) -> Node:
+    """An expression of the list that a position or an alias means, else the node."""
+    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+        place = int(node.name)
+        if 1 <= place <= len(select.expressions):
+            node = select.expressions[place - 1].unalias()
+    if isinstance(node, exp.Column) and not node.table:
+        for one in select.expressions:
+            if isinstance(one, exp.Alias) and one.alias.lower() == node.name.lower():
+                node = one.this
+    return node.copy()
