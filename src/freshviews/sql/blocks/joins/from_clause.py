@@ -384,10 +384,14 @@ def _written_aliases(items: Sequence[Node]) -> list[str]:
 
 
 def columns_read(select: exp.Select, from_too: bool) -> Read:
-    """The columns that a SELECT mentions, in FROM or only in its other clauses."""
+    """The columns that a SELECT mentions, in FROM or only in its other clauses.
+
+    ``*`` of a subquery, as in EXISTS (SELECT * ...), stands for columns of the subquery's own FROM.
+    """
     clauses = [value for name, value in select.args.items() if from_too or name not in ("from_", "joins", "with_")]
     parts = [part for one in clauses for part in (one if isinstance(one, list) else [one]) if isinstance(part, Node)]
-    if any(not isinstance(star.parent, exp.Count) for part in parts for star in part.find_all(exp.Star)):
+    stars = [star for part in parts for star in part.find_all(exp.Star) if not isinstance(star.parent, exp.Count)]
+    if any(isinstance(star.parent, exp.Column) or star.parent_select is select for star in stars):
         return None
     joins = [join for part in parts for join in part.find_all(exp.Join)]
     if any((join.method or "").upper() == "NATURAL" for join in joins):

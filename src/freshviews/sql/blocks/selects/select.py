@@ -221,7 +221,7 @@ class SelectBinder:
             bound = replace(self._subqueries(joined), never_null=known, known=tuple(conjuncts), read=read)
             for term in asking:
                 bound.bind(term)
-            joined = bound.joined
+            joined, conjuncts = bound.joined, [one for one in conjuncts if one not in bound.applied]
         return replace(joined, conjuncts=(*joined.conjuncts, *conjuncts))
 
     def _subqueries(self, joined: Joined) -> SubqueryBinder:

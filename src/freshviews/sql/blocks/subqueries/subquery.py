@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from freshviews.expr.nodes import Column, Expr, Literal, columns_of
+from freshviews.expr.ops import may_fail
 from freshviews.sql.blocks.bound import Absent, AggregateCall, Bound, Item, Select, aggregate_ref, distinct_over
 from freshviews.sql.blocks.enclosing import Names
 from freshviews.sql.blocks.joins.lowering import Read, columns_kept, distinct_values, lowered
@@ -78,7 +79,7 @@ from freshviews.sql.expressions.build import (
 from freshviews.sql.expressions.expression import COMPARISONS, Binder, is_asked
 from freshviews.sql.expressions.nulls import is_null_at, with_nullability
 from freshviews.sql.names.marks import is_marked, marked, marks, unmarked
-from freshviews.sql.names.scope import Source, alias_of
+from freshviews.sql.names.scope import Source, alias_of, aliases_in
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.types import BIGINT, BOOLEAN, INT, SqlType
 
@@ -143,6 +144,8 @@ class SubqueryBinder:
     """Columns of FROM that the other terms prove not NULL."""
     known: tuple[Expr, ...] = ()
     """The other terms, without subqueries."""
+    applied: tuple[Expr, ...] = ()
+    """Those of the other terms that hold of all rows of a source that ``joined`` has now."""
     read: Read = None
     """The columns that the SELECT mentions."""
     rows: Source | None = None
@@ -193,7 +196,14 @@ class SubqueryBinder:
             found = replace(found, weights=over_view(weights, view))
         limits = self._limits(found, values)
         kept = columns_kept(self.joined, self.read, self.views)
-        columns, block = block_of_selection(found, limits, lambda column: column.name in kept)
+        # What else must hold of a row is asked before it is stored, unless it may fail for a row that is not selected.
+        own = tuple(
+            one
+            for one in self.known
+            if aliases_in(one) == {source.alias} and not (is_marked(one) or may_fail(one) or one in self.applied)
+        )
+        self.applied += own
+        columns, block = block_of_selection(found, limits, lambda column: column.name in kept, own)
         view = self.views.source_of(self.views.view_of(columns, (block,)))
         made = replace(view, alias=source.alias)
         sources = tuple(made if one is source else one for one in self.joined.sources)

@@ -317,11 +317,11 @@ def is_one_source(weights: Weights) -> bool:
 
 
 def block_of_selection(
-    found: Threshold, limits: Source, read: Callable[[Column], bool]
+    found: Threshold, limits: Source, read: Callable[[Column], bool], known: Sequence[Expr]
 ) -> tuple[tuple[ColumnDef, ...], Block]:
     """The block of a selection, whose running sum is over one source, and its columns: those that are read.
 
-    ``limits``: a view of the columns of the group, then the limit.
+    ``limits``: a view of the columns of the group, then the limit. ``known``: other predicates over the source.
     """
     source = found.source
     kept = tuple(c for c in source.columns if read(source.column(c))) or source.columns[:1]
@@ -338,9 +338,9 @@ def block_of_selection(
 
     group = tuple(variable(one, "") for one in found.group)
     point = variable(found.point, "point")
-    filters: tuple[Expr, ...] = ()
+    filters = tuple(map(at_leaf, known))
     if found.weights is None and found.point.nullable:
-        filters = (call("is_not_null", (at_leaf(found.point),), BOOLEAN),)
+        filters += (call("is_not_null", (at_leaf(found.point),), BOOLEAN),)
     names = ["selected", "weights", "limits"]
     rows = free_name(source.alias, names)
     atoms = [Atom(rows, source.relation, tuple(columns), tuple(columns.values()), filters)]
