@@ -54,6 +54,16 @@ CHOICES = {
         "JOIN edge u ON u.src = r.src JOIN edge v ON v.src = r.src JOIN edge w ON w.src = r.src",
         "view_tree",
     ),
+    "values of edges that no person ends": (
+        "SELECT s.dst, COUNT(DISTINCT r.src) AS n FROM edge r JOIN edge s ON s.src = r.dst "
+        "WHERE NOT EXISTS (SELECT 1 FROM person p WHERE p.id = r.src) GROUP BY s.dst",
+        "first_order",
+    ),
+    "edges that no person ends, counted": (
+        "SELECT s.dst, COUNT(*) AS n FROM edge r JOIN edge s ON s.src = r.dst "
+        "WHERE NOT EXISTS (SELECT 1 FROM person p WHERE p.id = r.src) GROUP BY s.dst",
+        "view_tree",
+    ),
     "edges without a way back": (
         "SELECT src, dst FROM edge r WHERE NOT EXISTS (SELECT 1 FROM edge s WHERE s.src = r.dst AND s.dst = r.src)",
         "crown",

@@ -108,6 +108,14 @@ def assemble(
     return replace(main, views=tuple(views), triggers=tuple(triggers))
 
 
+def joined_queries(block: Block) -> tuple[Query, ...]:
+    """The queries that ``assemble`` joins for a block: those of its distinct aggregates, and the main one unless its
+    groups come and go with their values."""
+    values = _values(block, False)
+    main = () if any(one.brings for one in values) else (block.query,)
+    return (*main, *(one.query for one in values))
+
+
 def assembled(plan: Callable[[Query], Program]) -> Callable[[Request], Program]:
     """The ``plan`` of a strategy that plans one query after the other, and reads no options."""
     return lambda request: assemble(request.block, plan, bool(request.negative))

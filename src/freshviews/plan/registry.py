@@ -60,6 +60,7 @@ PREFERENCES = (
     Preference(view_tree.stays_factorised, view_tree.FACTORISED),
     Preference(first_order.looks_all_up, first_order.STRATEGY),
     Preference(first_order.shares_lookups, first_order.STRATEGY),
+    Preference(first_order.holds_rows_once, first_order.STRATEGY),
     Preference(view_tree.serves_acyclic, view_tree.STRATEGY),
     Preference(crown.joins_bags, crown.STRATEGY, _other_bags),
     Preference(eps.halves_updates, eps.LINEAR, _other_strategies),

@@ -32,7 +32,7 @@ from functools import lru_cache
 from itertools import combinations
 
 from freshviews.expr.nodes import Call, Column, Expr, substitute
-from freshviews.plan.assemble import assemble
+from freshviews.plan.assemble import assemble, joined_queries
 from freshviews.plan.delta.nest import CHOICES, Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
@@ -171,6 +171,25 @@ def shares_lookups(request: Request) -> str | None:
     if max(update_exponents(query, dependencies).values()) > 0:
         return None
     return "occurrences of a table share what is stored of it, and an update looks all others up"
+
+
+def holds_rows_once(request: Request) -> str | None:
+    """Two relations and NOT EXISTS, and no variable of one relation alone is summed away before the join.
+
+    Then a view tree sums nothing. Beside the rows of a relation it would hold those that NOT EXISTS lets through;
+    deltas hold the rows once, and look up what NOT EXISTS asks for the rows that they meet. With COUNT(DISTINCT x)
+    alone, the values of x are not summed away: the query that is joined has them in its groups.
+    """
+    if not all(map(_sums_none, joined_queries(request.block))):
+        return None
+    return "rows are stored once, not a second time without those that NOT EXISTS excludes"
+
+
+def _sums_none(query: Query) -> bool:
+    if not query.negated or len(query.atoms) != 2 or any(atom.given is not None for atom in query.atoms):
+        return False
+    one, other = (set(atom.variables) for atom in query.atoms)
+    return bool(one & other) and (one ^ other).issubset(query.free)
 
 
 def takes_cyclic(request: Request) -> str | None:
