@@ -39,26 +39,25 @@ place of that view.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of, substitute
-from freshviews.expr.ops import may_fail
-from freshviews.plan.delta.bounds import Ranges, Side, beyond, conjuncts, ranges_of, shift_of
+from freshviews.expr.nodes import Call, Column, Expr, columns_of
+from freshviews.plan.delta.bounds import Ranges, Side, beyond
 from freshviews.plan.delta.linear import Linear, kept_by
 from freshviews.plan.delta.products import Products
-from freshviews.plan.delta.range_views import Grouping, Places, RangeView, RangeViews, renamed, unused
-from freshviews.plan.delta.visits import bounds_of, opened_by, peeled, visited
+from freshviews.plan.delta.range_views import Grouping, RangeView, RangeViews, renamed, unused
+from freshviews.plan.delta.slices import Slice, Split, in_one_range, slice_of, split
+from freshviews.plan.delta.unneeded import with_own_ranges, without_unread
+from freshviews.plan.delta.visits import bounds_of, visited
 from freshviews.plan.naming import names_in
 from freshviews.program.payload import COUNT, Component, ComponentOf, Value
 from freshviews.program.program import Program
-from freshviews.program.rewrite import Renaming, transform
-from freshviews.program.rewrite import renamed as with_names
+from freshviews.program.rewrite import transform
 from freshviews.program.statements import (
     Add,
     Body,
     Bound,
     Emit,
-    Exists,
     If,
     Into,
     Let,
@@ -75,7 +74,7 @@ from freshviews.program.structure import uses, visit, with_bodies
 from freshviews.program.upkeep import ByTriggers
 from freshviews.program.views import Order, View
 from freshviews.query.dependencies import FD, closure
-from freshviews.types import BIGINT, BOOLEAN, SqlType
+from freshviews.types import BOOLEAN, SqlType
 
 
 def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iterable[FD] = ()) -> Program:
@@ -93,37 +92,10 @@ def with_ranges(program: Program, groups: Iterable[str] = (), dependencies: Iter
         return replace(program, bounds=(*program.bounds, *notes)) if notes else program
     triggers = tuple(replace(t, body=transform(t.body, made.with_additions)) for t in triggers)
     views = [view for one in program.views for view in (*made.range_views_of(one.name), one)]
-    found = _pruned(replace(program, views=tuple(views), triggers=triggers), frozenset(made.stores))
-    found = _merged(found, made.stores.values())
+    found = without_unread(replace(program, views=tuple(views), triggers=triggers), frozenset(made.stores))
+    found = with_own_ranges(found, made.stores.values())
     wide = frozenset(name for store in made.stores.values() for name in store.wide.values())
     return replace(found, bounds=bounds_of(found, program.bounds, wide, made.looped, made.limited))
-
-
-@dataclass(frozen=True)
-class _Slice:
-    """The rows that a loop visits: the variables that it opens, the terms of the conditions that its body begins with,
-    and the rest of the body."""
-
-    loop: Loop
-    opened: frozenset[str]
-    terms: tuple[Expr, ...]
-    body: Body
-
-    def names(self, places: Places) -> tuple[str, ...]:
-        """The variables at positions of the key."""
-        return tuple(self.loop.key[i] for i in places)
-
-    def places(self, variables: Iterable[str]) -> Places:
-        """The positions of opened variables, in the order of the key."""
-        return tuple(sorted(map(self.loop.key.index, variables)))
-
-    def bounded(self, ranges: Ranges | None) -> Places:
-        """The position of the variable that ranges bound."""
-        return () if ranges is None else self.places((ranges.variable.name,))
-
-
-_Split = tuple[tuple[Expr, ...], Ranges | None]
-"""Conditions that do not read the rows to be summed, and the ranges that bound these rows, if any do."""
 
 
 class _Pass:
@@ -164,7 +136,7 @@ class _Pass:
     def _statement(self, statement: Statement) -> Body:
         if not isinstance(statement, Loop) or not self._takes(statement):
             return (statement,)
-        rows = self._slice(statement)
+        rows = slice_of(self.program, statement)
         return self._by_sums(rows) or self._by_rows(rows) or (statement,)
 
     def _takes(self, loop: Loop) -> bool:
@@ -173,56 +145,15 @@ class _Pass:
         plain = not (view.journal or view.subsets or view.tally or view.ordered or view.name in self.fixed)
         return plain and not loop.optional and not loop.among and any(c.name == COUNT for c in view.components)
 
-    def _slice(self, loop: Loop) -> _Slice:
-        conditions, body = peeled(loop.body)
-        terms = [one for condition in conditions for one in conjuncts(condition)]
-        same = self._shifted(loop, terms) if terms else {}
-        return _Slice(loop, frozenset(opened_by(loop)), tuple(substitute(one, same) for one in terms), body)
-
-    def _shifted(self, loop: Loop, terms: Iterable[Expr]) -> dict[str, Expr]:
-        """The variables of the row that are one column of a relation and a constant, as the ends of ``BETWEEN t - 5 AND
-        t + 5``: all but the first as the first one and a constant."""
-        types = {c.name: c for one in terms for c in _columns(one)}
-        first: dict[Expr, tuple[Column, float]] = {}
-        same: dict[str, Expr] = {}
-        for name, (base, constant) in self._shifts(loop).items():
-            if name not in types:
-                continue
-            variable, other = first.setdefault(base, (types[name], constant))
-            if variable.name == name:
-                continue
-            op, by = ("add_int" if constant > other else "sub_int"), Literal(abs(constant - other), BIGINT)
-            same[name] = variable if constant == other else Call(op, (variable, by), BIGINT)
-        return same
-
-    def _shifts(self, loop: Loop) -> dict[str, tuple[Expr, float]]:
-        """The variables that a loop binds to a column of a relation and a constant."""
-        adding = [
-            (trigger, s)
-            for trigger in self.program.triggers
-            for s in visit(trigger.body)
-            if isinstance(s, Add) and s.view == loop.view
-        ]
-        if len(adding) != 1:
-            return {}
-        ((trigger, add),) = adding
-        exprs = {p.name: p.expr for p in trigger.parameters}
-        found = {}
-        for i, variable in enumerate(loop.key):
-            shift = shift_of(exprs[add.key[i]]) if i not in loop.bound and add.key[i] in exprs else None
-            if shift is not None:
-                found[variable] = shift
-        return found
-
     # A sum, or one for each group
 
-    def _by_sums(self, rows: _Slice) -> Body | None:
+    def _by_sums(self, rows: Slice) -> Body | None:
         """The sum of the rows, or of each group of them, and what the body does with a row."""
         kept = kept_by(rows.body, rows.opened)
-        split = _split(rows.terms, rows.opened - kept)
-        if split is None or (kept and not self._pays(rows, kept, split)):
+        parted = split(rows.terms, rows.opened - kept)
+        if parted is None or (kept and not self._pays(rows, kept, parted)):
             return None
-        conditions, ranges = split
+        conditions, ranges = parted
         loop, total = rows.loop, self.fresh(f"{rows.loop.alias}_sum")
         within = frozenset(v for s in visit(rows.body) for v in (*uses(s).binds, *uses(s).defines))
         linear = Linear(loop.alias, total, rows.opened - kept, within)
@@ -248,9 +179,9 @@ class _Pass:
         body = _under((one for one in conditions if kept.isdisjoint(columns_of(one))), body)
         return self._within_limits(rows, limited, body)
 
-    def _pays(self, rows: _Slice, kept: frozenset[str], split: _Split) -> bool:
+    def _pays(self, rows: Slice, kept: frozenset[str], parted: Split) -> bool:
         """True if there may be fewer groups by ``kept`` than rows that a loop visits."""
-        conditions, ranges = split
+        conditions, ranges = parted
         known = closure((*rows.names(rows.loop.bound), *kept), self.dependencies)
         if kept == rows.opened or known.issuperset(rows.opened):
             return False
@@ -258,7 +189,7 @@ class _Pass:
             return kept <= self.groups
         return all(kept.isdisjoint(columns_of(one)) for one in conditions)
 
-    def _group_loop(self, rows: _Slice, view: RangeView, total: str, body: Body) -> Loop:
+    def _group_loop(self, rows: Slice, view: RangeView, total: str, body: Body) -> Loop:
         """The loop over the groups of a range view: over its rows, if they are sums, or over the view that has its
         groups."""
         view.looped = True
@@ -269,7 +200,7 @@ class _Pass:
         grouping = view.grouping
         return Loop(name, rows.names((*grouping.given, *grouping.kept)), grouping.by_given, alias, body)
 
-    def _range_view(self, rows: _Slice, grouping: Grouping, ranges: Ranges | None) -> RangeView:
+    def _range_view(self, rows: Slice, grouping: Grouping, ranges: Ranges | None) -> RangeView:
         loop = rows.loop
         store = self.stores.setdefault(loop.view, RangeViews(self.program.view(loop.view)))
         if grouping not in store.ranges:
@@ -278,11 +209,11 @@ class _Pass:
             store.ranges[grouping] = RangeView(name, grouping, None if ranges is None else Order(ranges.variable.type))
         return store.ranges[grouping]
 
-    def _component(self, rows: _Slice, view: RangeView, name: str, factor: Expr | None) -> Component:
+    def _component(self, rows: Slice, view: RangeView, name: str, factor: Expr | None) -> Component:
         """The component of a range view that sums one of the view, times a factor over variables of the row."""
         return self.stores[rows.loop.view].component(view, name, None if factor is None else self._stored(rows, factor))
 
-    def _stored(self, rows: _Slice, expr: Expr) -> Expr:
+    def _stored(self, rows: Slice, expr: Expr) -> Expr:
         """An expression over the row, over the key of the view."""
         return renamed(expr, dict(zip(rows.loop.key, self.program.view(rows.loop.view).key, strict=True)))
 
@@ -308,18 +239,10 @@ class _Pass:
 
     # A loop over the rows of a range
 
-    def _by_rows(self, rows: _Slice) -> Body | None:
+    def _by_rows(self, rows: Slice) -> Body | None:
         """The loop over the rows of a range alone."""
         loop = rows.loop
-        ranges: Ranges | None = None
-        others: list[Expr] = []
-        for one in rows.terms:
-            found = ranges_of(one, rows.opened)
-            both = found if ranges is None or found is None else _both(ranges, found)
-            if both is None or len(both.parts) != 1:
-                others.append(one)
-            else:
-                ranges = both
+        ranges, others = in_one_range(rows)
         if ranges is None:
             return None
         (first,) = rows.bounded(ranges)
@@ -335,7 +258,7 @@ class _Pass:
 
     # Values beyond the limits
 
-    def _within_limits(self, rows: _Slice, limited: Iterable[Ranges | Products], made: Body) -> Body:
+    def _within_limits(self, rows: Slice, limited: Iterable[Ranges | Products], made: Body) -> Body:
         """The statements, and the loop as it was where a value is beyond a limit."""
         loop, store = rows.loop, self.stores[rows.loop.view]
         of_rows, others = [], []
@@ -374,28 +297,6 @@ class _Pass:
         return frozenset(one.groups or one.name for one in made if one.looped)
 
 
-def _split(terms: Iterable[Expr], opened: frozenset[str]) -> _Split | None:
-    """The terms of the conditions that do not read the opened variables, and the ranges that the others are; None if
-    one of them is no range of one variable."""
-    others: list[Expr] = []
-    ranges: Ranges | None = None
-    for one in terms:
-        if opened.isdisjoint(columns_of(one)):
-            if may_fail(one):
-                return None
-            others.append(one)
-            continue
-        found = ranges_of(one, opened)
-        ranges = found if found is None or ranges is None else _both(ranges, found)
-        if ranges is None:
-            return None
-    return tuple(others), ranges
-
-
-def _both(one: Ranges, other: Ranges) -> Ranges | None:
-    return one.with_(other) if one.variable.name == other.variable.name else None
-
-
 def _is_mixed(term: Expr, opened: frozenset[str]) -> bool:
     """True if a term reads variables of the row and others."""
     names = columns_of(term)
@@ -407,14 +308,6 @@ def _under(conditions: Iterable[Expr], body: Body) -> Body:
     for one in reversed(tuple(conditions)):
         body = (If(one, body),)
     return body
-
-
-def _columns(expr: Expr) -> Iterator[Column]:
-    """The columns of an expression."""
-    if isinstance(expr, Column):
-        yield expr
-    elif isinstance(expr, Call):
-        yield from (column for arg in expr.args for column in _columns(arg))
 
 
 def _any(conditions: Iterable[Expr | None]) -> Expr | None:
@@ -443,54 +336,3 @@ def _with_components(body: Body, alias: str, names: Mapping[str, str]) -> Body:
         return (statement,)
 
     return transform(body, change)
-
-
-# Views that are not needed
-
-
-def _pruned(program: Program, stores: frozenset[str]) -> Program:
-    """The program without views, of those that have range views, that nothing reads any more, and without indexes that
-    nothing needs."""
-    statements = [s for trigger in program.triggers for s in visit(trigger.body)]
-    read = {view for s in statements for view in uses(s).views}
-    watched = {s.view for s in statements if isinstance(s, Add) and (s.appear or s.vanish or s.stay)}
-    read |= {view for body in program.result.bodies for s in visit(body) for view in uses(s).views}
-    gone = stores - read - watched
-    indexes = {(s.view, s.bound) for s in statements if isinstance(s, Loop | Exists)}
-
-    def change(statement: Statement) -> Body:
-        return () if isinstance(statement, Add) and statement.view in gone else (statement,)
-
-    views = [
-        replace(v, indexes=tuple(i for i in v.indexes if (v.name, i) in indexes)) if v.name in stores else v
-        for v in program.views
-        if v.name not in gone
-    ]
-    triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
-    return replace(program, views=tuple(views), triggers=triggers)
-
-
-def _merged(program: Program, stores: Iterable[RangeViews]) -> Program:
-    """The program in which a view is its own range view, where both have the same key and components."""
-    views = {view.name: view for view in program.views}
-    merged: dict[str, str] = {}
-    for store in stores:
-        key = tuple(range(len(store.view.key)))
-        for grouping, one in store.ranges.items():
-            same = all(new == old and factor is None for (old, factor), new in one.components.items())
-            plain = one.order is not None and not one.looped and same
-            if plain and grouping.places == key and store.view.name in views:
-                view, ranges = views[store.view.name], views[one.name]
-                indexes = tuple(dict.fromkeys((*view.indexes, *ranges.indexes)))
-                views[view.name] = replace(view, indexes=indexes, ordered=ranges.ordered, sums=ranges.sums)
-                merged[one.name] = view.name
-                break
-    to = Renaming(views=merged)
-
-    def change(statement: Statement) -> Body:
-        if isinstance(statement, Add) and statement.view in merged:
-            return ()
-        return (with_names(statement, to),)
-
-    triggers = tuple(replace(t, body=transform(t.body, change)) for t in program.triggers)
-    return replace(program, views=tuple(v for v in views.values() if v.name not in merged), triggers=triggers)

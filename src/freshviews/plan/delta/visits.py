@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of
 from freshviews.expr.printer import print_expression
+from freshviews.plan.delta.slices import opened_by, peeled
 from freshviews.program.program import Program, Trigger
 from freshviews.program.statements import Body, If, Lookup, Loop, RangeLoop, RangeSum, Smaller, Statement
 from freshviews.program.structure import bodies
@@ -16,20 +17,6 @@ _BEYOND = """where arithmetic of the query might overflow, an update visits all 
 and reports what does: with values far from the limits of their types, none does"""
 _ROUNDED = """where arithmetic of doubles might round, an update visits all rows of its group: where one
 has a double that is no multiple of 1/1024, or is beyond 2^40; with whole numbers below, none does"""
-
-
-def peeled(body: Body) -> tuple[list[Expr], Body]:
-    """The conditions around a body, and the body."""
-    conditions: list[Expr] = []
-    while len(body) == 1 and isinstance(body[0], If):
-        conditions.append(body[0].condition)
-        body = body[0].body
-    return conditions, body
-
-
-def opened_by(loop: Loop) -> tuple[str, ...]:
-    """The variables that a loop binds."""
-    return tuple(v for i, v in enumerate(loop.key) if i not in loop.bound)
 
 
 def bounds_of(

@@ -1,0 +1,145 @@
+"""The rows that a loop visits, and what the conditions that its body begins with say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of, substitute
+from freshviews.expr.ops import may_fail
+from freshviews.plan.delta.bounds import Ranges, conjuncts, ranges_of, shift_of
+from freshviews.plan.delta.range_views import Places
+from freshviews.program.program import Program
+from freshviews.program.statements import Add, Body, If, Loop
+from freshviews.program.structure import visit
+from freshviews.types import BIGINT
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The rows that a loop visits: the variables that it opens, the terms of the conditions that its body begins with,
+    and the rest of the body."""
+
+    loop: Loop
+    opened: frozenset[str]
+    terms: tuple[Expr, ...]
+    body: Body
+
+    def names(self, places: Places) -> tuple[str, ...]:
+        """The variables at positions of the key."""
+        return tuple(self.loop.key[i] for i in places)
+
+    def places(self, variables: Iterable[str]) -> Places:
+        """The positions of opened variables, in the order of the key."""
+        return tuple(sorted(map(self.loop.key.index, variables)))
+
+    def bounded(self, ranges: Ranges | None) -> Places:
+        """The position of the variable that ranges bound."""
+        return () if ranges is None else self.places((ranges.variable.name,))
+
+
+Split = tuple[tuple[Expr, ...], Ranges | None]
+"""Conditions that do not read the rows to be summed, and the ranges that bound these rows, if any do."""
+
+
+def peeled(body: Body) -> tuple[list[Expr], Body]:
+    """The conditions around a body, and the body."""
+    conditions: list[Expr] = []
+    while len(body) == 1 and isinstance(body[0], If):
+        conditions.append(body[0].condition)
+        body = body[0].body
+    return conditions, body
+
+
+def opened_by(loop: Loop) -> tuple[str, ...]:
+    """The variables that a loop binds."""
+    return tuple(v for i, v in enumerate(loop.key) if i not in loop.bound)
+
+
+def slice_of(program: Program, loop: Loop) -> Slice:
+    """The rows that a loop of a program visits."""
+    conditions, body = peeled(loop.body)
+    terms = [one for condition in conditions for one in conjuncts(condition)]
+    same = _shifted(program, loop, terms) if terms else {}
+    return Slice(loop, frozenset(opened_by(loop)), tuple(substitute(one, same) for one in terms), body)
+
+
+def _shifted(program: Program, loop: Loop, terms: Iterable[Expr]) -> dict[str, Expr]:
+    """The variables of the row that are one column of a relation and a constant, as the ends of ``BETWEEN t - 5 AND
+    t + 5``: all but the first as the first one and a constant."""
+    types = {c.name: c for one in terms for c in _columns(one)}
+    first: dict[Expr, tuple[Column, float]] = {}
+    same: dict[str, Expr] = {}
+    for name, (base, constant) in _shifts(program, loop).items():
+        if name not in types:
+            continue
+        variable, other = first.setdefault(base, (types[name], constant))
+        if variable.name == name:
+            continue
+        op, by = ("add_int" if constant > other else "sub_int"), Literal(abs(constant - other), BIGINT)
+        same[name] = variable if constant == other else Call(op, (variable, by), BIGINT)
+    return same
+
+
+def _shifts(program: Program, loop: Loop) -> dict[str, tuple[Expr, float]]:
+    """The variables that a loop binds to a column of a relation and a constant."""
+    adding = [
+        (trigger, s)
+        for trigger in program.triggers
+        for s in visit(trigger.body)
+        if isinstance(s, Add) and s.view == loop.view
+    ]
+    if len(adding) != 1:
+        return {}
+    ((trigger, add),) = adding
+    exprs = {p.name: p.expr for p in trigger.parameters}
+    found = {}
+    for i, variable in enumerate(loop.key):
+        shift = shift_of(exprs[add.key[i]]) if i not in loop.bound and add.key[i] in exprs else None
+        if shift is not None:
+            found[variable] = shift
+    return found
+
+
+def split(terms: Iterable[Expr], opened: frozenset[str]) -> Split | None:
+    """The terms of the conditions that do not read the opened variables, and the ranges that the others are; None if
+    one of them is no range of one variable."""
+    others: list[Expr] = []
+    ranges: Ranges | None = None
+    for one in terms:
+        if opened.isdisjoint(columns_of(one)):
+            if may_fail(one):
+                return None
+            others.append(one)
+            continue
+        found = ranges_of(one, opened)
+        ranges = found if found is None or ranges is None else _both(ranges, found)
+        if ranges is None:
+            return None
+    return tuple(others), ranges
+
+
+def in_one_range(rows: Slice) -> tuple[Ranges | None, list[Expr]]:
+    """One range that some of the terms are, if any is, and the other terms."""
+    ranges: Ranges | None = None
+    others: list[Expr] = []
+    for one in rows.terms:
+        found = ranges_of(one, rows.opened)
+        both = found if ranges is None or found is None else _both(ranges, found)
+        if both is None or len(both.parts) != 1:
+            others.append(one)
+        else:
+            ranges = both
+    return ranges, others
+
+
+def _both(one: Ranges, other: Ranges) -> Ranges | None:
+    return one.with_(other) if one.variable.name == other.variable.name else None
+
+
+def _columns(expr: Expr) -> Iterator[Column]:
+    """The columns of an expression."""
+    if isinstance(expr, Column):
+        yield expr
+    elif isinstance(expr, Call):
+        yield from (column for arg in expr.args for column in _columns(arg))
