@@ -175,7 +175,8 @@ class _Queries:
                 continue
             tests = [Text.same(f"{choose.pick(own)} {choose.pick(_OPS)} {choose.pick(columns)}")]
             if choose.chance(30):
-                scope = _Around((*own, *columns))
+                # FULL JOIN takes subqueries that name one of its sides.
+                scope = _Around(choose.pick((own, columns)) if kind == "FULL JOIN" else (*own, *columns))
                 tests.append(self._test(scope, 1) if choose.chance(60) else self._simple(scope))
             text = _texts(f"{{0}} {kind} {other.name} AS {alias}{{1}}", text, _and(tests, " ON "))
             own = (*own, *columns)
@@ -366,6 +367,14 @@ class _Queries:
             column = choose.pick(inner.own)
             first = Text.same(f"ORDER BY {column} {choose.pick(('ASC NULLS FIRST', 'DESC NULLS LAST'))} LIMIT 1")
             return _texts(f"(SELECT {column} {source}{{0}} {{1}})", self._where(inner, 0), first)
+        if scope.own and choose.chance(8):
+            other, beside = self._source()
+            columns = tuple(f"{beside}.{c}" for c in other.columns)
+            on = f"{choose.pick(inner.own)} = {choose.pick(columns)}"
+            on += f" AND {choose.pick((*inner.own, *columns))} {choose.pick(_OPS)} {choose.pick(scope.own)}"
+            kind = choose.pick(("LEFT JOIN", "FULL JOIN", "FULL JOIN"))
+            source = f"{source} {kind} {other.name} AS {beside} ON {on}"
+            inner = _Around((*inner.own, *columns), scope.own)
         call = self._call(inner)
         if choose.chance(15):
             call = choose.pick((f"COALESCE({call}, 5)", f"2 * {call}", f"{call} + 1"))

@@ -128,6 +128,20 @@ QUERIES = [
     "ON t.k = q.n",
     "SELECT a, (SELECT MAX(q.n) FROM t, LATERAL (SELECT COUNT(*) AS n FROM s WHERE s.a = t.v) q WHERE t.k = r.a) AS x "
     "FROM r",
+    "SELECT a, (SELECT COUNT(*) FROM s FULL JOIN t ON s.c = t.k AND t.v < r.b) AS n FROM r",
+    "SELECT a FROM r WHERE EXISTS (SELECT 1 FROM (SELECT * FROM s WHERE s.a = r.a) s FULL JOIN t ON s.c = t.k "
+    "WHERE t.v > 1)",
+    "SELECT a, (SELECT COUNT(*) FROM t LEFT JOIN (s FULL JOIN r x ON s.c = x.a AND s.b < r.b) ON x.b = t.k) AS n "
+    "FROM r",
+    "SELECT a, (SELECT COUNT(*) FROM t LEFT JOIN (s LEFT JOIN r x ON s.c = x.a AND s.b < r.b) ON s.b = t.k) AS n "
+    "FROM r",
+    "SELECT a, (SELECT COUNT(x.a) FROM (s FULL JOIN t ON s.c = t.k AND t.v < r.b) FULL JOIN r x ON x.a = s.c "
+    "AND x.b <> r.b) AS n FROM r",
+    "SELECT r.a, t.v FROM r FULL JOIN t ON r.a = t.k AND r.b NOT IN (SELECT c FROM s)",
+    "SELECT r.a, t.v FROM r FULL JOIN t ON r.a = t.k AND r.b > (SELECT MIN(c) FROM s) AND t.v NOT IN (SELECT c FROM s "
+    "WHERE s.a = t.k)",
+    "SELECT r.a, t.v, s.b FROM r FULL JOIN t ON r.a = t.k AND r.b NOT IN (SELECT c FROM s) FULL JOIN s ON s.a = r.a "
+    "AND s.b IN (SELECT v FROM t)",
     "SELECT q.n, COUNT(*) AS m FROM r, LATERAL (SELECT COUNT(*) AS n FROM s WHERE s.a = r.a) q GROUP BY q.n",
 ]
 OWN_SPELLING = {

@@ -38,6 +38,7 @@ The last argument says how LATERAL is joined: ``inner``; ``left``, then a bag th
 too; ``always``, for LEFT JOIN with nothing in ON; else it is empty."""
 
 Where = Callable[[Joined, Sequence[Node]], Joined]
+Value = Callable[[Joined, Node], tuple[Joined, Expr]]
 
 _KINDS = {"": "inner", "INNER": "inner", "CROSS": "inner", "OUTER": "full", "SEMI": "semi", "ANTI": "anti"}
 
@@ -56,6 +57,8 @@ class FromBinder:
     read: Read
     where: Where
     """Adds terms of WHERE to a join."""
+    value: Value
+    """The value of a predicate with subqueries for each row of a join, and the join with what it is read from."""
     around: Names | None = None
     """The names of the enclosing queries."""
     asked: list[Node] = field(default_factory=list)
@@ -119,17 +122,16 @@ class FromBinder:
             left = self._side(left)
         if kind in ("left", "full"):
             right = self._side(right)
-        on, shared = self._condition(join, left.scope, right.scope)
         asked = self._asked_apart(join)
-        if asked:
+        tie: tuple[Expr, ...] = ()
+        if asked and kind == "full":
+            left, right, tie = self._asking_full(left, right, asked)
+        on, shared = self._condition(join, left.scope, right.scope)
+        if asked and kind != "full":
             row, optional = (right, left) if kind == "right" else (left, right)
-            if kind == "full":
-                raise self.text.unsupported(
-                    asked[0], "a subquery in ON of a FULL JOIN", "compute it in a subquery of FROM on its side"
-                )
             optional, tie = self._asking(row, optional, asked)
-            on = (*on, *tie)
             left, right = (optional, row) if kind == "right" else (row, optional)
+        on = (*on, *tie)
         if isinstance(join.this, exp.Lateral) and kind == "left":
             # What ties the rows of LATERAL to the row before is part of ON.
             own = tuple(one for one in right.conjuncts if aliases_in(one) <= right.aliases)
@@ -207,6 +209,33 @@ class FromBinder:
         beside = optional.beside(Joined((source,)), self._within(scope.beside(optional.scope)))
         made = replace(self.where(beside, asked), scope=optional.scope)
         return made, tuple(equality(key, column) for key, column in zip(keys, own, strict=True))
+
+    def _asking_full(
+        self, left: Joined, right: Joined, asked: Sequence[Node]
+    ) -> tuple[Joined, Joined, tuple[Expr, ...]]:
+        """The sides of a FULL JOIN with the values of terms of its ON, each computed by the side that it names."""
+        found: list[Expr] = []
+        for term in asked:
+            names = _names_of_join(term) or list(term.find_all(exp.Column))
+            by_left, by_right = (any(side.scope.named(c.name, c.table) for c in names) for side in (left, right))
+            if by_left and by_right:
+                what = "a subquery in ON of a FULL JOIN, in a predicate that names columns of both sides,"
+                raise self.text.unsupported(term, what, "compute it in a subquery of FROM on its side")
+            side, value = self._with_value(right if by_right else left, term)
+            left, right = (left, side) if by_right else (side, right)
+            found.append(value)
+        return left, right, tuple(found)
+
+    def _with_value(self, side: Joined, term: Node) -> tuple[Joined, Expr]:
+        """A side of an outer join as an internal view that has the value of a predicate, too."""
+        scope = side.scope
+        made, value = self.value(replace(side, scope=self._within(scope)), term)
+        name = free_alias("matches", [entry.name for entry in (*scope.entries, *scope.visible)])
+        read = None if self.read is None else {*self.read, ("", name)}
+        whole = replace(made, scope=replace(scope, entries=(*scope.entries, Entry("", name, value))))
+        stored = as_source(whole, self.views, read, self._taken)
+        *entries, last = stored.scope.entries
+        return replace(stored, scope=replace(stored.scope, entries=tuple(entries))), last.expr
 
     def _shared(self, join: exp.Join, name: str, left: Scope, right: Scope) -> Expr:
         sides = []
@@ -359,6 +388,34 @@ def _kind(join: exp.Join) -> str | None:
     side, kind = (join.side or "").upper(), (join.kind or "").upper()
     found = _KINDS.get(kind)
     return side.lower() if found in ("inner", "full") and side in ("LEFT", "RIGHT", "FULL") else found
+
+
+def _names_of_join(term: Node) -> list[exp.Column]:
+    """The columns in a predicate that are none of its subqueries, as far as names alone show it."""
+    found = []
+    for column in term.find_all(exp.Column):
+        inside: list[exp.Select] = []
+        around = column.find_ancestor(exp.Select)
+        while around is not None and _is_within(around, term):
+            inside.append(around)
+            around = around.find_ancestor(exp.Select)
+        aliases = [alias for one in inside for alias in _aliases_of(one)]
+        if not inside or (column.table and not any(same(column.table, alias) for alias in aliases)):
+            found.append(column)
+    return found
+
+
+def _is_within(node: Node, whole: Node) -> bool:
+    above: Node | None = node
+    while above is not None and above is not whole:
+        above = above.parent
+    return above is whole
+
+
+def _aliases_of(select: exp.Select) -> list[str]:
+    """The aliases in the FROM of a SELECT."""
+    first, joins = select.args.get("from_"), select.args.get("joins") or ()
+    return _written_aliases([*([] if first is None else [first.this]), *(join.this for join in joins)])
 
 
 def _is_true(on: Node) -> bool:

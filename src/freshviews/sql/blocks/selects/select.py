@@ -186,6 +186,7 @@ class SelectBinder:
             self.views,
             columns_read(self.node, True),
             self._where,
+            self._value,
             self.around,
         )
         joined = binder.bind(self.node)
@@ -223,6 +224,12 @@ class SelectBinder:
                 bound.bind(term)
             joined, conjuncts = bound.joined, [one for one in conjuncts if one not in bound.applied]
         return replace(joined, conjuncts=(*joined.conjuncts, *conjuncts))
+
+    def _value(self, joined: Joined, term: Node) -> tuple[Joined, Expr]:
+        """A predicate with subqueries as a value of each row of the join, which has their sources then."""
+        bound = self._subqueries(joined)
+        value = Binder(self.views.text, bound.names, "ON", subquery=bound.value).condition(term)
+        return bound.joined, value
 
     def _subqueries(self, joined: Joined) -> SubqueryBinder:
         names = Names(

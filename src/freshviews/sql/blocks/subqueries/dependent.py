@@ -28,7 +28,7 @@ from freshviews.sql.blocks.bound import (
     group_ref,
 )
 from freshviews.sql.blocks.enclosing import Names
-from freshviews.sql.blocks.joins.tree import Joined, LeftJoin, free_alias
+from freshviews.sql.blocks.joins.tree import FullJoin, Joined, LeftJoin, free_alias
 from freshviews.sql.blocks.optional import EQUALITIES, equality
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.views import Views
@@ -234,13 +234,40 @@ def _freed_sides(joined: Joined, names: Names, views: Views) -> Joined:
     return replace(joined, left=tuple(left))
 
 
+def _freed_full(joined: Joined, names: Names, views: Views) -> Joined:
+    """The join whose FULL JOINs name no columns of enclosing queries: each side has a domain of its own, and the values
+    of the side that is there tie a row to the enclosing query."""
+    full: list[FullJoin] = []
+    ties: list[Expr] = []
+    taken = sorted(joined.aliases)
+    for one in joined.full:
+        left, right = (tied(side, names, views) for side in (one.left, one.right))
+        taken += sorted(left.aliases | right.aliases)
+        columns = marked_columns((*one.on, *left.conjuncts, *right.conjuncts))
+        own = domain_of(columns, names, views, taken)
+        other = domain_of(columns, names, views, [*taken, *(source.alias for source in own.sources)])
+        taken += [source.alias for source in (*own.sources, *other.sources)]
+        left, right = _beside_domain(left, own), _beside_domain(right, other)
+        both = tuple(equality(own.to[name], other.to[name]) for name in columns)
+        full.append(FullJoin(left, right, (*map(own.over, one.on), *both)))
+        for name, column in columns.items():
+            there = logic.first_of([replace(domain.to[name], nullable=True) for domain in (own, other)])
+            ties.append(equality(there, column))
+    return replace(joined, full=tuple(full), conjuncts=(*joined.conjuncts, *ties))
+
+
+def _beside_domain(side: Joined, domain: Domain) -> Joined:
+    conjuncts = tuple(map(domain.over, side.conjuncts))
+    return replace(side, sources=(*side.sources, *domain.sources), conjuncts=conjuncts)
+
+
 def tied(joined: Joined, names: Names, views: Views) -> Joined:
     """The join where no outer join names columns of enclosing queries: a domain beside the other sources has these."""
-    freed = _freed_sides(joined, names, views)
+    freed = _freed_full(_freed_sides(joined, names, views), names, views)
     columns = marked_columns(expr for one in freed.left for expr in one.on)
     if not columns:
         return freed
-    domain = domain_of(columns, names, views, sorted(joined.aliases))
+    domain = domain_of(columns, names, views, sorted(freed.aliases))
     equal = tuple(equality(domain.to[name], column) for name, column in columns.items())
     left = tuple(replace(one, on=tuple(map(domain.over, one.on))) for one in freed.left)
     return replace(
