@@ -142,6 +142,7 @@ QUERIES = [
     "WHERE s.a = t.k)",
     "SELECT r.a, t.v, s.b FROM r FULL JOIN t ON r.a = t.k AND r.b NOT IN (SELECT c FROM s) FULL JOIN s ON s.a = r.a "
     "AND s.b IN (SELECT v FROM t)",
+    "WITH m AS (SELECT AVG(c) AS m FROM s) SELECT b, COUNT(*) AS n FROM r WHERE a > (SELECT m FROM m) GROUP BY b",
     "SELECT q.n, COUNT(*) AS m FROM r, LATERAL (SELECT COUNT(*) AS n FROM s WHERE s.a = r.a) q GROUP BY q.n",
 ]
 OWN_SPELLING = {

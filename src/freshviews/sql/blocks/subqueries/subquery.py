@@ -235,10 +235,10 @@ class SubqueryBinder:
         limit = over(found.code_of_limit())
         answers = {name: inner.answer(one) for name, one in values.items() if name in columns_of(limit)}
         limit = replaced(limit, lambda part: answers.get(part.name) if isinstance(part, Column) else None)
-        flat = lowered(inner.joined, self.views, None)
-        sources = flat.sources or (self.views.one_row(),)
+        made = inner.joined if inner.joined.sources else replace(inner.joined, sources=(self.views.one_row(),))
+        flat = lowered(made, self.views, None)
         listed = (*(Item(f"k{i}", column) for i, column in enumerate(keys, 1)), Item("limit", limit))
-        select = Select("bag", sources, flat.conjuncts, listed, absent=flat.absent, optional=flat.optional)
+        select = Select("bag", flat.sources, flat.conjuncts, listed, absent=flat.absent, optional=flat.optional)
         return self.views.source_of(self.views.internal_view(Bound((select,))))
 
     def _exists(self, node: exp.Exists, negated: bool) -> None:
