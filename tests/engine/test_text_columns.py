@@ -96,3 +96,33 @@ def test_what_is_refused(rows: Any, error: str) -> None:
         with pytest.raises(fv.BatchError, match=error):
             db.insert("t", rows)
         assert contents(db)["heads"] == []
+
+
+BELOW = """
+CREATE TABLE u (k BIGINT, name STRING, x BIGINT) {properties};
+CREATE MATERIALIZED VIEW above AS
+    SELECT left(name, 1) AS head, COUNT(*) AS n FROM u WHERE x > (SELECT MIN(x) FROM u)
+    AND NOT EXISTS (SELECT * FROM t WHERE t.id = u.k) GROUP BY left(name, 1);
+CREATE MATERIALIZED VIEW beside AS
+    SELECT t.id, length(u.name) AS n
+    FROM t LEFT JOIN (u JOIN t o ON o.id = u.x) ON u.k = t.id AND startswith(u.name, 'b');
+CREATE MATERIALIZED VIEW both AS
+    SELECT left(name, 1) AS head, right(name, 1) AS tail FROM u WHERE x > (SELECT MIN(x) FROM u);
+"""
+
+
+def test_internal_views_have_the_parts_that_are_read() -> None:
+    rows = [(7, "abc", 1), (8, "bcd", 3), (1, "bcd", 9), (9, None, 8), (10, "a", 9)]
+    found = []
+    for properties in ("", TRUSTED):
+        with database(properties, BELOW.format(properties=properties)) as db:
+            db.insert("u", rows)
+            db.insert("t", [(1, "a"), (3, "b"), (9, "c")])
+            db.delete("u", [(10, "a", 9)])
+            found.append(contents(db))
+            read = {c.name for view in db._relations.views.values() for c in view.definition.columns}
+            assert {"name_part", "name"} <= read, "both parts of one column are read of the column"
+    assert found[0] == found[1]
+    assert found[0]["above"] == [("b", 1)]
+    assert found[0]["both"] == [("b", "d"), ("b", "d"), (None, None)]
+    assert found[0]["beside"] == [(1, 3), (3, None), (9, None)]

@@ -296,6 +296,11 @@ _ALL += [
 OPS: MappingProxyType[str, Op] = MappingProxyType({op.name: op for op in _ALL})
 """Every operation by name."""
 
+PARTS = frozenset(
+    ("substring", "left", "right", "trim", "ltrim", "rtrim", "length", "startswith", "endswith", "contains")
+)
+"""Operations on a text, the other arguments being constants, that never fail and that ``expr.texts`` takes."""
+
 
 def may_fail(expr: Expr) -> bool:
     """Whether an operation of the expression may fail for a row."""

@@ -29,6 +29,7 @@ from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.sql.blocks.bound import Bound
 from freshviews.sql.blocks.building.block import with_query_names
 from freshviews.sql.blocks.building.narrowing import narrowed
+from freshviews.sql.blocks.building.text_parts import with_parts
 from freshviews.sql.blocks.limit import has_limit
 from freshviews.sql.blocks.selects.query import ViewBinder
 from freshviews.sql.blocks.set_operation import blocks_of, uniquely_named
@@ -197,7 +198,7 @@ def _view(text: SqlText, node: exp.Create, target: exp.Table, catalog: Catalog) 
             if one.name in ordered and one.blocks[0].limit is not None:
                 ordered = ordered - {one.name} | set(one.inputs)
         internal = [how(one) if one.name in ordered else one for one in internal]
-    return ViewDefs(narrowed((*internal, view)))
+    return ViewDefs(with_parts(narrowed((*internal, view))))
 
 
 def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
