@@ -76,6 +76,7 @@ PAYLOADS: dict[str, tuple[str | Text, ...]] = {
         _by("MAX", "q.x", "p.y"),
         _by("MIN", "q.y", "q.w"),
     ),
+    "moments": ("round(VAR_POP(p.x), 6)", "round(COVAR_SAMP(p.x, q.x), 6)", "round(STDDEV(q.x + p.x), 6)", "MAX(p.x)"),
     "distinct values": (
         "COUNT(DISTINCT p.x)",
         "SUM(DISTINCT q.y)",
@@ -495,9 +496,10 @@ SETS: dict[str, Scenario] = {
 
 
 def _grid() -> dict[str, Scenario]:
-    linear = [payload for payload in PAYLOADS if payload != "semigroups"]
+    linear = [payload for payload in PAYLOADS if payload not in ("semigroups", "moments")]
     found = {f"{shape}, {payload}": shaped(shape, payload) for shape in SHAPES for payload in linear}
     found |= {f"{s}, semigroups": shaped(s, "semigroups") for s in ("a join", "a self join", "a join over Z")}
+    found |= {f"{shape}, moments": shaped(shape, "moments") for shape in ("a join", "a triangle", "a join over Z")}
     found |= {f"{shape}, all payloads": shaped(shape, *PAYLOADS) for shape in ("a path", "a triangle", "a join over Z")}
     return found | {f"{shape}, rows": shaped(shape) for shape in SHAPES}
 

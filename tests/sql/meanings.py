@@ -88,6 +88,27 @@ SAME: dict[str, Question] = {
         "SELECT y * y AS q FROM y", [(Decimal("0.2500"),), (Decimal("1.0000"),), (Decimal("1.5625"),)]
     ),
     "greatest passes over NULL": _both("SELECT greatest(a, b) AS q FROM r", [(7,), (2,), (1,), (3,)]),
+    "a sample of one row has no variance": _both(
+        "SELECT stddev(a) AS s, var_pop(a) AS v, covar_samp(a, b) AS c FROM z", [(None, 0.0, None)]
+    ),
+    "TRY_CAST of what does not fit": _both(
+        "SELECT TRY_CAST(w AS INT) AS a, TRY_CAST(d AS TINYINT) AS b FROM x WHERE d = 1E20", [(None, None)]
+    ),
+    "the constant of a grouping set": _both(
+        "SELECT a, 'x' AS c, COUNT(*) AS n FROM z GROUP BY ROLLUP (a, c)",
+        [(1, "x", 1), (1, None, 1), (None, None, 1)],
+    ),
+    "LIKE ANY": _both(
+        "SELECT w FROM x WHERE w LIKE ANY ('a%', '%C')", [("abc",), ("ABC",), ("abc ",)],
+        "SELECT w FROM x WHERE w LIKE 'a%' OR w LIKE '%C'",
+    ),
+    "regexp_extract without a match is empty": _both(
+        "SELECT regexp_extract(w, '(x)', 1) AS q FROM x WHERE w = 'b'", [("",)]
+    ),
+    "months between the last days of months are whole": _both(
+        "SELECT months_between(DATE '2024-03-31', DATE '2024-02-29') AS q FROM z", [(1.0,)],
+        "SELECT CAST(1.0 AS DOUBLE) AS q FROM z",
+    ),
     "|| of NULL is NULL": _both("SELECT w || 'x' AS q FROM x WHERE w IS NULL", [(None,)]),
     "UNION has one NULL": _both("SELECT b FROM s UNION SELECT b FROM r", [(2,), (3,), (None,)]),
 }
@@ -95,6 +116,10 @@ SAME: dict[str, Question] = {
 DIFFERENT: dict[str, Question] = {
     "/ by zero": Question("SELECT a / b AS q FROM z", ERROR, [(float("inf"),)]),
     "SUM of BIGINTs overflows": Question("SELECT SUM(k) AS q FROM g", ERROR, [(2**63,)]),
+    "a constant has no correlation": Question(
+        "SELECT corr(a, k) AS q FROM (SELECT a, 1 AS k FROM r) AS s", [(None,)], [(float("nan"),)]
+    ),
+    "TRY_CAST of a fraction to an integer": Question("SELECT TRY_CAST('1.5' AS INT) AS q FROM z", [(None,)], [(2,)]),
     "NULL is first where the order rises": Question(
         "SELECT a FROM r ORDER BY a LIMIT 2", [(-7,), (None,)], [(-7,), (1,)]
     ),

@@ -106,6 +106,10 @@ QUERIES: list[tuple[str, str]] = [
      "from_unixtime(x) AS c, unix_millis(ts) AS e, timestamp_millis(x) AS f FROM t",
      "SELECT TIMESTAMP '2024-03-02 16:05:00', DATE '2024-02-03', strftime(make_timestamp(x::BIGINT * 1000000), "
      "'%Y-%m-%d %H:%M:%S'), epoch_ms(ts), make_timestamp(x::BIGINT * 1000) FROM t"),
+    ("SELECT EXTRACT(EPOCH FROM (ts - d)) AS a, ts - TIMESTAMP '2024-02-29' < INTERVAL '5' MINUTE AS b, "
+     "ts - TIMESTAMP '2024-02-29' BETWEEN INTERVAL '-5' MINUTE AND INTERVAL '1' HOUR AS c FROM t",
+     "SELECT CAST(EXTRACT(EPOCH FROM (ts - d)) AS DECIMAL(20, 6)), ts - TIMESTAMP '2024-02-29' < INTERVAL '5' MINUTE, "
+     "ts - TIMESTAMP '2024-02-29' BETWEEN INTERVAL '-5' MINUTE AND INTERVAL '1' HOUR FROM t"),
     ("SELECT try_divide(x, k) AS a, degrees(y) AS b, atan2(y, 2) AS c, cbrt(x) AS e, log2(x) AS f FROM t",
      "SELECT CASE WHEN k <> 0 THEN x / k END, degrees(y), atan2(y, 2), cbrt(x), log2(x) FROM t"),
 ]  # fmt: skip

@@ -31,10 +31,11 @@ from freshviews.sql.expressions.functions import (
     scalar,
     trimmed,
 )
+from freshviews.sql.expressions.times import seconds_between
 from freshviews.sql.text.parse import Node, SqlText
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS
 from freshviews.sql.text.typenames import type_of
-from freshviews.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, STRING, SqlType
+from freshviews.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType
 
 Bound = Expr | Interval
 
@@ -187,6 +188,9 @@ class Binder:
                 value, sign = self.bind(node.this), COMPARISONS[type(node)]
                 compared = [logic.compare(sign, value, self.bind(member)) for member in members]
                 return logic.all_of(compared) if every else logic.any_of(compared)
+            apart = self._apart(node.this, node.expression)
+            if apart is not None:
+                return logic.compare(COMPARISONS[type(node)], *apart)
             self._refuse_quantified(node)
             if isinstance(node.this, exp.Tuple) and isinstance(node.expression, exp.Tuple):
                 return self._rows_compared(node, node.expression)
@@ -204,6 +208,9 @@ class Binder:
         if isinstance(node, exp.NullSafeNEQ):
             return logic.negation(logic.null_safe_equal(self.bind(node.this), self.bind(node.expression)))
         if isinstance(node, exp.Between):
+            bounds = [self._apart(node.this, node.args[which]) for which in ("low", "high")]
+            if bounds[0] is not None and bounds[1] is not None and not node.args.get("symmetric"):
+                return logic.both(logic.compare(">=", *bounds[0]), logic.compare("<=", *bounds[1]))
             value = self.bind(node.this)
             low, high = self.bind(node.args["low"]), self.bind(node.args["high"])
             if node.args.get("symmetric"):
@@ -214,6 +221,17 @@ class Binder:
         if isinstance(node, (exp.Like, exp.ILike, exp.RegexpLike, exp.Escape)):
             return self._like(node)
         return self._special(node)
+
+    def _apart(self, difference: Node, size: Node) -> tuple[Expr, Expr] | None:
+        """``a - b`` of two moments and an INTERVAL, as ``a`` and ``b + interval``; None for other comparisons."""
+        difference = difference.unnest()
+        if not isinstance(difference, exp.Sub) or not any(isinstance(one, exp.Interval) for one in size.walk()):
+            return None
+        length = self.bind_any(size)
+        if not isinstance(length, Interval) or length.months:
+            return None
+        a, b = self.bind(difference.this), self.bind(difference.expression)
+        return cast(a, TIMESTAMP), arithmetic.shifted(cast(b, TIMESTAMP), length)
 
     def _rows_compared(self, node: Node, other: exp.Tuple) -> Expr:
         """A row of values compared with another one; NULLs in it are equal."""
@@ -258,6 +276,9 @@ class Binder:
             parts = (cast(self.bind(node.this), STRING), cast(self.bind(node.expression), STRING))
             return call("concat", parts, STRING)
         if isinstance(node, exp.Extract):
+            between = node.expression.unnest()
+            if node.this.name.lower() == "epoch" and isinstance(between, exp.Sub):
+                return seconds_between(self.bind(between.expression), self.bind(between.this))
             return date_part(node.this.name, self.bind(node.expression))
         if isinstance(node, exp.Trim):
             characters = node.expression

@@ -186,6 +186,11 @@ def epoch(moment: Expr) -> Expr:
     return retyped(_micros(moment), decimal(20, 6))
 
 
+def seconds_between(start: Expr, end: Expr) -> Expr:
+    """EXTRACT(EPOCH FROM end - start)."""
+    return retyped(_of("sub_int", _micros(end), _micros(start)), decimal(20, 6))
+
+
 def within_minute(unit: int) -> Callable[[Expr], Expr]:
     """EXTRACT(MILLISECONDS) and the like: units since the minute began."""
     return lambda t: _of("div_int", _of("pmod_int", _micros(t), integer(60_000_000)), integer(unit))
