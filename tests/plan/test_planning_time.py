@@ -16,6 +16,10 @@ import pytest
 from freshviews import Database
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
+from freshviews.plan.strategy import TooLarge
+from freshviews.query import join_trees
+from freshviews.query.hypergraph import Edge, Hypergraph
+from freshviews.query.join_trees import best_tree, check_tree, compares_all
 from freshviews.query.query import Query
 from tests.query.notation import query
 
@@ -144,6 +148,52 @@ def star(count: int) -> Query:
     rows = [f"D{i}(k{i}, a{i})" for i in range(1, count)]
     free = ", ".join([*keys, *(f"a{i}" for i in range(1, count))])
     return query(f"Q({free}) = F({', '.join(keys)}), {', '.join(rows)}")
+
+
+def chain(count: int) -> tuple[list[str], str]:
+    """The tables of a chain, and the joins of them."""
+    tables = [f"t{i}(a{i} BIGINT, a{i + 1} BIGINT)" for i in range(count)]
+    return tables, "t0 " + " ".join(f"JOIN t{i} USING (a{i})" for i in range(1, count))
+
+
+def test_programs_that_are_too_large_are_left_to_another_strategy() -> None:
+    tables, joins = chain(24)
+    explained = plan(tables, f"SELECT * FROM {joins}", 3)
+    assert "strategy  view_tree" in explained
+    assert "large     crown is preferred for at most 10,000 statements" in explained
+    crown = plan(*(tables[:10], f"SELECT * FROM {chain(10)[1]}"), 1)
+    assert "strategy  crown" in crown and "large" not in crown
+
+
+def test_a_named_strategy_refuses_what_is_too_large_and_names_another() -> None:
+    free = ", ".join(f"a{i}" for i in range(41))
+    long = query(f"Q({free}) = " + ", ".join(f"R{i}(a{i}, a{i + 1})" for i in range(40)))
+    with Counted(2 * SECOND), pytest.raises(TooLarge, match="more than 40,000 statements; name view_tree"):
+        STRATEGIES["crown"].of_query(long)
+
+
+def test_self_joins_that_are_not_free_connex_are_planned_in_a_second() -> None:
+    joins = " ".join(f"JOIN e AS e{i} ON e{i}.s = e{i - 1}.d" for i in range(1, 20))
+    plan(["e(s BIGINT, d BIGINT)"], f"SELECT e0.s AS a, e19.d AS b, COUNT(*) AS n FROM e AS e0 {joins} GROUP BY ALL", 1)
+
+
+def chain_graph(count: int) -> Hypergraph:
+    names = tuple(f"a{i}" for i in range(count + 1))
+    edges = tuple(Edge(f"R{i}", frozenset(pair)) for i, pair in enumerate(pairwise(names)))
+    return Hypergraph(names, frozenset(names), edges)
+
+
+def test_the_join_tree_of_60_tables_is_found_in_a_second() -> None:
+    with Counted(SECOND):
+        assert compares_all(chain_graph(60))
+
+
+def test_join_trees_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(join_trees, "MOST_CHOICES", 50)
+    graph = chain_graph(13)
+    tree = best_tree(graph, {})
+    assert tree is not None and tree.height == 7 and not compares_all(graph)
+    check_tree(tree, graph)
 
 
 def test_the_order_of_a_star_of_60_tables_is_found_in_seconds() -> None:

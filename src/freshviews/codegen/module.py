@@ -72,7 +72,10 @@ def compile_ahead(*functions: Callable[..., int | None]) -> None:
 
 def _renamed(source: str, names: list[str], digest: str) -> str:
     """The source with the digest behind the names of its functions, which no local variable has."""
-    return re.sub(rf"\b({'|'.join(names)})\b", rf"\1_{digest}", source)
+    renamed = {name: f"{name}_{digest}" for name in names}
+    # One alternative for all numbered names of a kind: there may be hundreds.
+    kinds = "|".join(dict.fromkeys(re.sub(r"\d+$", r"\\d+", name) for name in names))
+    return re.sub(rf"\b(?:{kinds})\b", lambda found: renamed.get(found[0], found[0]), source)
 
 
 @contextmanager

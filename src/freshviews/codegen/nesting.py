@@ -57,6 +57,14 @@ class _Line:
         return _names(self.text)
 
     @cached_property
+    def reads(self) -> Counter[str]:
+        """How often the line, and all below it, read each name."""
+        found = self.names[0].copy()
+        for line in self.inside:
+            found.update(line.reads)
+        return found
+
+    @cached_property
     def flow(self) -> _Flow:
         """The flow of the statements below the line."""
         return _flow(self.inside)
@@ -70,7 +78,7 @@ class _Line:
             queue += line.inside
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 16)
 def _names(text: str) -> tuple[Counter[str], frozenset[str]]:
     if text.startswith(("elif ", "else:")):
         text = "if True:" if text == "else:" else text[2:]
@@ -242,9 +250,8 @@ def _groups(body: _Body) -> Iterator[_Body]:
 
 def _reads(body: _Body) -> Counter[str]:
     found: Counter[str] = Counter()
-    for one in body:
-        for line in one.lines():
-            found.update(line.names[0])
+    for line in body:
+        found.update(line.reads)
     return found
 
 

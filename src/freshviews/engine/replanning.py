@@ -33,11 +33,13 @@ def better_for(
     definitions = {name: one.definition for name, one in tables.items()}
     if len(tables) < len(view.inputs) or not may_be_measured(view, definitions):
         return None
+    counts = {name: one.updates for name, one in tables.items()}
+    if not any(counts.values()):
+        return None
     if all(NAMED not in strategy_of(view, block, definitions).hints for block in view.blocks):
         return None
     rows = {name: size for name, (size, _) in (held or {}).items()}
     rows |= {name: one.stored.rows for name, one in tables.items() if one.stored is not None}
-    counts = {name: one.updates for name, one in tables.items()}
     return better_updates(view, definitions, counts, gain, rows)
 
 

@@ -6,13 +6,13 @@ The strategies and their order are in ``plan.registry``; this module knows none 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
 from freshviews.plan.delta.ranges import with_ranges
 from freshviews.plan.registry import NECESSITIES, PREFERENCES, STRATEGIES
-from freshviews.plan.strategy import Plan, Request, Strategy, checked_keys
+from freshviews.plan.strategy import Plan, Request, Strategy, TooLarge, checked_keys
 from freshviews.plan.trie.key_order import ROWS
 from freshviews.query.block import Block
 from freshviews.query.dependencies import from_keys
@@ -29,23 +29,29 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     named strategy does not take the block.
     """
     request = request_of(view, block, inputs)
-    strategy, reason, note = _choice(request)
+    choice = _choice(request)
     groups = block.query.free if block.kind == "groups" and block.results else ()
-    program = with_ranges(strategy.plan(request), groups, request.dependencies)
+    program = with_ranges(choice.strategy.plan(request), groups, request.dependencies)
     # The strategies that a note names join ordinary atoms alone.
-    if note is not None and not request.kinds:
-        program = replace(program, bounds=(*program.bounds, *note(request.query)))
-    return Plan(program, request.kind, strategy, reason)
+    note = choice.note(request.query) if choice.note is not None and not request.kinds else ()
+    program = replace(program, bounds=(*program.bounds, *note, *choice.passed))
+    return Plan(program, request.kind, choice.strategy, choice.reason)
 
 
 def strategy_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Strategy:
     """The strategy of the plan of a block. See ``plan_block``."""
-    strategy, _, _ = _choice(request_of(view, block, inputs))
-    return strategy
+    return _choice(request_of(view, block, inputs)).strategy
 
 
-Choice = tuple[Strategy, str, Callable[[Query], tuple[tuple[str, str], ...]] | None]
-"""A strategy, the reason for it, and what EXPLAIN notes about the query beside the bounds."""
+@dataclass(frozen=True)
+class Choice:
+    """A strategy and the reason for it. Beside the bounds, EXPLAIN shows what ``note`` says about the query, and the
+    strategies that were ``passed`` over for the size of their programs."""
+
+    strategy: Strategy
+    reason: str
+    note: Callable[[Query], tuple[tuple[str, str], ...]] | None = None
+    passed: tuple[tuple[str, str], ...] = ()
 
 
 def _choice(request: Request) -> Choice:
@@ -79,7 +85,7 @@ def _necessary(request: Request) -> Choice | None:
             if one.refusal and other is not None:
                 raise PlanError(f"view {request.view.name}: {one.refusal.format(other=other)}")
             reason = NAMED if request.view.strategy == one.strategy.name else reason
-            return one.strategy, reason, None
+            return Choice(one.strategy, reason)
     return None
 
 
@@ -108,7 +114,7 @@ def _named(request: Request) -> Choice | None:
         known = ", ".join(sorted(STRATEGIES))
         raise PlanError(f"view {view.name}: there is no strategy '{name}'; 'freshviews.strategy' takes {known}")
     _check_kinds(request, STRATEGIES[name])
-    return STRATEGIES[name], NAMED, None
+    return Choice(STRATEGIES[name], NAMED)
 
 
 def _check_kinds(request: Request, strategy: Strategy) -> None:
@@ -120,10 +126,16 @@ def _check_kinds(request: Request, strategy: Strategy) -> None:
 
 def _preferred(request: Request) -> Choice:
     """The strategy of the first preference whose condition holds."""
+    passed: dict[str, str] = {}
     for one in PREFERENCES:
-        reason = one.condition(request) if request.kinds <= one.strategy.kinds else None
+        try:
+            reason = one.condition(request) if request.kinds <= one.strategy.kinds else None
+        except TooLarge as error:
+            passed.setdefault(one.strategy.name, error.limit)
+            continue
         if reason is not None:
-            return one.strategy, reason, one.note
+            lines = tuple(("large", f"{name} is preferred for at most {limit}") for name, limit in passed.items())
+            return Choice(one.strategy, reason, one.note, lines)
     raise AssertionError("the last preference takes every query")
 
 

@@ -7,7 +7,7 @@ registry. A *preference* is a condition under which the planner takes a strategy
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
@@ -16,6 +16,16 @@ from freshviews.query.block import Block
 from freshviews.query.dependencies import FD, from_keys
 from freshviews.query.query import Query
 from freshviews.query.query_class import QueryClass
+
+
+class TooLarge(PlanError):
+    """The program of a block would be larger than its strategy writes, or the planner takes. ``limit``: what it has at
+    most."""
+
+    def __init__(self, message: str, limit: str) -> None:
+        super().__init__(message)
+        self.limit = limit
+
 
 OPTIONAL, NEGATED = "outer joins", "NOT EXISTS"
 """Kinds of atoms, as a user knows them."""
@@ -41,6 +51,8 @@ class Request:
     negative: tuple[str, ...]
     options: Mapping[str, str]
     strategies: Mapping[str, Strategy]
+    made: dict[str, Program] = field(default_factory=dict)
+    """Programs that conditions had to make, by strategy."""
 
     @property
     def query(self) -> Query:
@@ -80,7 +92,8 @@ def checked_keys(inputs: Mapping[str, TableDef | ViewDef]) -> dict[str, tuple[tu
 
 
 Condition = Callable[[Request], str | None]
-"""Why a strategy is taken for a request, in words for EXPLAIN; None where the condition does not hold."""
+"""Why a strategy is taken for a request, in words for EXPLAIN; None where the condition does not hold. TooLarge where
+only the size of the program is against it."""
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,9 @@ def _trigger(trigger: Trigger, program: Program) -> Iterator[str]:
 
 
 def _lines(program: Program, statements: tuple[Statement, ...]) -> Iterator[str]:
-    return _Printer(program).body(statements, {})
+    printer = _Printer(program)
+    printer.body(statements, {})
+    return iter(printer.lines)
 
 
 def _listing(program: Program, sources: tuple[Source, ...], then: Body) -> Iterator[str]:
@@ -254,8 +256,8 @@ def _slice(view: str, key: tuple[str, ...], bound: tuple[int, ...], among: str =
 
 
 class _Printer:
-    """Prints statements. ``views`` has the names of the components of each view, ``rows`` those of each row in
-    scope."""
+    """Prints statements into ``lines``, indented by ``depth``. ``views`` has the names of the components of each view,
+    ``rows`` those of each row in scope."""
 
     def __init__(self, program: Program) -> None:
         self.views: Names = {view.name: _names(view.components) for view in program.stores}
@@ -263,84 +265,95 @@ class _Printer:
         self.emitted = _names(program.result.emitted)
         self.tries: dict[str, str] = {trie.name: trie.view for trie in program.upkeep.tries}
         self.held: dict[str, str] = {}
+        self.lines: list[str] = []
+        self.depth = 0
 
-    def body(self, statements: tuple[Statement, ...], rows: Names) -> Iterator[str]:
+    def body(self, statements: tuple[Statement, ...], rows: Names) -> None:
         for statement in statements:
-            yield from self.statement(statement, rows)
+            self.statement(statement, rows)
 
-    def block(
-        self, head: str, statements: tuple[Statement, ...], rows: Names
-    ) -> Iterator[str]:
-        yield head
-        yield from _indented(self.body(statements, rows))
+    def block(self, head: str, statements: tuple[Statement, ...], rows: Names, deeper: int = 0) -> None:
+        """A head with the statements below it, indented; ``deeper``: both below the statement that comes before."""
+        self.depth += deeper
+        self.line(head)
+        self.within(statements, rows)
+        self.depth -= deeper
 
-    def statement(self, statement: Statement, rows: Names) -> Iterator[str]:
+    def within(self, statements: tuple[Statement, ...], rows: Names) -> None:
+        self.depth += 1
+        self.body(statements, rows)
+        self.depth -= 1
+
+    def line(self, text: str) -> None:
+        self.lines.append(INDENT * self.depth + text)
+
+    def statement(self, statement: Statement, rows: Names) -> None:
         match statement:
             case Let(variable, expr):
-                yield f"let {_name(variable)} = {print_expression(expr)}"
+                self.line(f"let {_name(variable)} = {print_expression(expr)}")
             case If(condition, body):
-                yield from self.block(f"if {print_expression(condition)}:", body, rows)
+                self.block(f"if {print_expression(condition)}:", body, rows)
             case Lookup(view, key, alias, body, otherwise, optional):
                 self.held[alias] = view
                 head = f"{alias} := {view}[{', '.join(key)}]"
                 if optional:
-                    yield from self.block(f"with {head} or default:", body, {**rows, alias: self.views[view]})
+                    self.block(f"with {head} or default:", body, {**rows, alias: self.views[view]})
                 elif body:
-                    yield from self.block(f"if {head}:", body, {**rows, alias: self.views[view]})
+                    self.block(f"if {head}:", body, {**rows, alias: self.views[view]})
                 if otherwise:
-                    yield from self.block("else:" if body else f"if no {head[head.index(':=') + 3:]}:", otherwise, rows)
+                    self.block("else:" if body else f"if no {head[head.index(':=') + 3:]}:", otherwise, rows)
             case Loop():
-                yield from self.loop(statement, rows)
+                self.loop(statement, rows)
             case Leap(cursors, body):
                 scope = {**rows, **{c.alias: self.views[self.tries[c.trie]] for c in cursors if c.alias}}
                 places = " & ".join(
                     f"{c.trie}[{', '.join(c.key)}]{f' as {c.alias}' if c.alias else ''}" for c in cursors
                 )
-                yield from self.block(f"for {statement.variable} in {places}:", body, scope)
+                self.block(f"for {statement.variable} in {places}:", body, scope)
             case Exists(view, key, bound, body, among):
                 names = dict(zip(bound, key, strict=True))
                 shown = tuple(names.get(i, "_") for i in range(len(self.keys[view])))
-                yield from self.block(f"if some {_slice(view, shown, bound, among)}:", body, rows)
+                self.block(f"if some {_slice(view, shown, bound, among)}:", body, rows)
             case Tally(alias, component, amount, full, body):
                 name = self.factor(ComponentOf(alias, component), rows)
                 if amount == 0:
-                    yield from self.block(f"if {name} = {full}:", body, rows)
+                    self.block(f"if {name} = {full}:", body, rows)
                 else:
-                    yield f"{name} {'+' if amount > 0 else '-'}= {abs(amount)}"
+                    self.line(f"{name} {'+' if amount > 0 else '-'}= {abs(amount)}")
                     if body:
                         head = f"full at {full}:" if amount > 0 else f"was full at {full}:"
-                        yield from _indented(self.block(head, body, rows))
+                        self.block(head, body, rows, 1)
             case Enter(alias, subset, events) | Leave(alias, subset, events):
                 view = self.held[alias]
                 sign = "+=" if isinstance(statement, Enter) else "-="
-                yield f"{view}.{subset} {sign} {alias}"
+                self.line(f"{view}.{subset} {sign} {alias}")
                 for event in events:
                     place = f"[{', '.join(self.keys[view][i] for i in event.bound)}]"
                     for head, body in ((f"alone in {place}:", event.alone), (f"not alone in {place}:", event.others)):
                         if body:
-                            yield from _indented(self.block(head, body, rows))
+                            self.block(head, body, rows, 1)
             case Smaller(left, right):
                 one, other = (_slice(loop.view, loop.key, loop.bound) for loop in (left, right))
-                yield f"if |{one}| <= |{other}|:"
-                yield from _indented(self.loop(left, rows))
-                yield "else:"
-                yield from _indented(self.loop(right, rows))
+                self.line(f"if |{one}| <= |{other}|:")
+                self.within((left,), rows)
+                self.line("else:")
+                self.within((right,), rows)
             case Sum(alias, components, body, then, once, remembered):
                 scope = {**rows, alias: _names(components)}
                 by = f", by ({', '.join(remembered)})" if remembered else ""
-                yield from self.block(f"{alias} = {'some' if once else 'sum'}{by}:", body, scope)
-                yield from self.block(f"if {alias}:", then, scope)
+                self.block(f"{alias} = {'some' if once else 'sum'}{by}:", body, scope)
+                self.block(f"if {alias}:", then, scope)
             case Into(alias, payload):
-                yield f"{alias} += {self.payload(rows[alias], rows[alias], payload, rows)}"
+                self.line(f"{alias} += {self.payload(rows[alias], rows[alias], payload, rows)}")
             case RangeSum(alias, place, coefficient):
                 sign = {1: "+= ", -1: "-= "}.get(coefficient, f"+= {coefficient} * ")
-                yield f"{alias} {sign}{self.range(place)}"
+                self.line(f"{alias} {sign}{self.range(place)}")
             case RangeLoop(place, key, alias, body):
                 self.held[alias] = place.view
                 scope = {**rows, alias: self.views[place.view]}
-                yield from self.block(f"for {', '.join([*key, alias])} in {self.range(place)}:", body, scope)
+                self.block(f"for {', '.join([*key, alias])} in {self.range(place)}:", body, scope)
             case Add(view, key, components, payload, appear, vanish, stay, alias):
-                yield f"{view}[{_at(key)}] += {self.payload(self.views[view], components, payload, rows)}"
+                self.line(f"{view}[{_at(key)}] += {self.payload(self.views[view], components, payload, rows)}")
                 if alias:
                     self.held[alias] = view
                     rows = {**rows, alias: self.views[view]}
@@ -350,48 +363,48 @@ class _Printer:
                 for word, body in cases:
                     if body:
                         head = f"{word}, as {alias}:" if alias else f"{word}:"
-                        yield from _indented(self.block(head, body, rows))
+                        self.block(head, body, rows, 1)
             case Balance(view, key):
-                yield f"balance {view}[{', '.join(key)}]"
+                self.line(f"balance {view}[{', '.join(key)}]")
             case Perform(procedure, arguments, sign):
-                yield f"{procedure}({', '.join(arguments)}) * {sign}"
+                self.line(f"{procedure}({', '.join(arguments)}) * {sign}")
             case Scan(view, key, component, source, within, kind):
-                yield f"{view}[{_at(key)}].{component} = {kind} of {source}[{', '.join(within)}]"
+                self.line(f"{view}[{_at(key)}].{component} = {kind} of {source}[{', '.join(within)}]")
             case Top(alias, grown, first, last, key, change, body):
                 view, place = self.held[alias], _places(first, last)
                 head = f"for {', '.join((*key, change))} in {place} of {view}, as {alias} grows by {_name(grown)}:"
-                yield from self.block(head, body, rows)
+                self.block(head, body, rows)
             case Forget(alias, numbered, number, body):
                 head = f"for {_numbers(numbered)} {number} of {alias}, forgotten:"
-                yield from self.block(head, body, rows)
+                self.block(head, body, rows)
             case Renumber(numbered, begin, key, number, change, body):
                 what = f"{', '.join(key)}, {_numbers(numbered)} {number}, {change}"
                 which = f"{_places(0, numbered.last)} of {numbered.view}"
                 head = f"for {what} in {which}, new or wrong from [{_at(begin)}] on:"
-                yield from self.block(head, body, rows)
+                self.block(head, body, rows)
             case Beside(alias, grown, shift, key, other, there, change, body):
                 what = f"{', '.join(key)}, ({', '.join(name for _, name in other)}) {shift:+} or not {there}, {change}"
                 head = f"for {what} in {self.held[alias]}, as {alias} grows by {_name(grown)}:"
-                yield from self.block(head, body, rows)
+                self.block(head, body, rows)
             case Cross(view, within, limit, strict, point, change, body):
                 place, sign = f"{view}[{', '.join((*map(_name, within), '_'))}]", "<" if strict else "<="
                 head = f"for {_name(point)}, {_name(change)} in {place} by value {sign} {_name(limit)}:"
-                yield from self.block(head, body, rows)
+                self.block(head, body, rows)
             case Clear(view):
-                yield f"clear {view}"
+                self.line(f"clear {view}")
             case Changed(body):
-                yield from self.block("if changes are wanted:", body, rows)
+                self.block("if changes are wanted:", body, rows)
             case Emit(row, payload):
-                yield f"emit ({', '.join(row)}) * {self.payload(self.emitted, self.emitted, payload, rows)}"
+                self.line(f"emit ({', '.join(row)}) * {self.payload(self.emitted, self.emitted, payload, rows)}")
             case _:
                 assert_never(statement)
 
-    def loop(self, loop: Loop, rows: Names) -> Iterator[str]:
+    def loop(self, loop: Loop, rows: Names) -> None:
         bound = [name for i, name in enumerate(loop.key) if i not in loop.bound]
         self.held[loop.alias] = loop.view
         place = _slice(loop.view, loop.key, loop.bound, loop.among)
         head = f"for {', '.join([*bound, loop.alias])} in {place}{' or default' if loop.optional else ''}:"
-        return self.block(head, loop.body, {**rows, loop.alias: self.views[loop.view]})
+        self.block(head, loop.body, {**rows, loop.alias: self.views[loop.view]})
 
     def range(self, rows: Range) -> str:
         """The rows of a range, with the name of the bounded column between its bounds."""

@@ -16,11 +16,36 @@ hold row addresses: a loop or lookup on a view never encloses an Add to it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from freshviews.expr.nodes import Expr
 from freshviews.program.payload import Component, Monomial
 
+T = TypeVar("T")
 
+
+def hashed_once(node: type[T]) -> type[T]:
+    """A frozen dataclass whose objects keep their hash: a hash of nested bodies would visit each body once per level
+    around it."""
+    compute = node.__hash__
+
+    def kept(self: T) -> int:
+        found: int | None = self.__dict__.get("_hash")
+        if found is None:
+            found = compute(self)
+            object.__setattr__(self, "_hash", found)
+        return found
+
+    def state(self: T) -> dict[str, object]:
+        # Hashes of strings differ between processes.
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+    for name, method in (("__hash__", kept), ("__getstate__", state)):
+        setattr(node, name, method)
+    return node
+
+
+@hashed_once
 @dataclass(frozen=True)
 class Let:
     """Binds ``variable`` to the value of an expression over variables, for the rest of the enclosing body."""
@@ -29,6 +54,7 @@ class Let:
     expr: Expr
 
 
+@hashed_once
 @dataclass(frozen=True)
 class If:
     """Runs the body if the condition is TRUE."""
@@ -37,6 +63,7 @@ class If:
     body: tuple[Statement, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Lookup:
     """Looks up a row by its whole key. Runs the body with ``alias`` as the row, or ``otherwise`` if there is none.
@@ -53,6 +80,7 @@ class Lookup:
     optional: bool = False
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Loop:
     """Runs the body for each row of the view whose key agrees with the variables at the ``bound`` positions.
@@ -84,6 +112,7 @@ class Cursor:
     alias: str = ""
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Leap:
     """A leapfrog join of one variable, the last of every cursor's key: runs the body for each value that all cursors
@@ -97,6 +126,7 @@ class Leap:
         return self.cursors[0].key[-1]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Smaller:
     """Runs the loop whose slice has fewer rows, the left one on a tie."""
@@ -105,6 +135,7 @@ class Smaller:
     right: Loop
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Sum:
     """Sets the sum ``alias`` to zero, runs the body, which adds to it with Into, then runs ``then`` unless it is zero.
@@ -121,6 +152,7 @@ class Sum:
     remembered: tuple[str, ...] = ()
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Into:
     """Adds to the Sum ``alias``: a monomial per component of it."""
@@ -129,6 +161,7 @@ class Into:
     payload: tuple[Monomial, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Add:
     """Adds to the payload of a key: a monomial per name in ``components``.
@@ -148,6 +181,7 @@ class Add:
     alias: str = ""
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Clear:
     """Removes all rows of a scratch view, or of one without journal and order."""
@@ -155,6 +189,7 @@ class Clear:
     view: str
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Exists:
     """Runs the body if a slice has a row, that is, if some row agrees with ``key`` on the ``bound`` positions.
@@ -169,6 +204,7 @@ class Exists:
     among: str = ""
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Tally:
     """Adds ``amount`` to the tally of the row ``alias``, in place.
@@ -184,6 +220,7 @@ class Tally:
     body: tuple[Statement, ...] = ()
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Event:
     """What to do for the slice by ``bound`` that a row enters or leaves: ``alone`` runs if the slice has no other row,
@@ -194,6 +231,7 @@ class Event:
     others: tuple[Statement, ...] = ()
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Enter:
     """The row ``alias`` enters a subset of its view, which did not contain it; then the events run, in order."""
@@ -203,6 +241,7 @@ class Enter:
     events: tuple[Event, ...] = ()
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Leave:
     """The events run, in order, while the row ``alias`` is still in the subset; then it leaves.
@@ -215,6 +254,7 @@ class Leave:
     events: tuple[Event, ...] = ()
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Balance:
     """Restore what the program's Balancing promises, after an Add to a row of a store of it.
@@ -227,6 +267,7 @@ class Balance:
     key: tuple[str, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Perform:
     """Runs a procedure of the program's Balancing for these values, with ``sign`` as the multiplicity ``m``."""
@@ -236,6 +277,7 @@ class Perform:
     sign: int
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Changed:
     """Runs the body only while a subscriber wants changes of the view."""
@@ -243,6 +285,7 @@ class Changed:
     body: tuple[Statement, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Emit:
     """Emits a row of the result: its variables, and a monomial per emitted component."""
@@ -251,6 +294,7 @@ class Emit:
     payload: tuple[Monomial, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Scan:
     """Sets a component of ``view[key]`` to an aggregate of the rows ``source[within, ...]`` in a semigroup.
@@ -269,6 +313,7 @@ class Scan:
     kind: str
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Top:
     """Runs the body for the rows that enter or leave a range of positions in a group of an ordered view.
@@ -289,6 +334,7 @@ class Top:
     body: tuple[Statement, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Places:
     """The first ``last`` places that rows of an ordered view have in their groups.
@@ -400,6 +446,7 @@ class Range:
         return (*self.prefix, *(one.variable for one in (self.low, self.high) if one is not None))
 
 
+@hashed_once
 @dataclass(frozen=True)
 class RangeSum:
     """Adds the payloads of the rows of a range to the Sum ``alias``, ``coefficient`` times.
@@ -412,6 +459,7 @@ class RangeSum:
     coefficient: int = 1
 
 
+@hashed_once
 @dataclass(frozen=True)
 class RangeLoop:
     """Runs the body for each row of a range. ``key`` names the variables that it binds, to the ordered columns."""

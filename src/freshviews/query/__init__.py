@@ -10,6 +10,7 @@ __all__ = [
     "block",
     "dependencies",
     "edge_cover",
+    "free_connex",
     "grouping_sets",
     "hierarchical",
     "hypergraph",

@@ -8,8 +8,10 @@ c), T(c, a), they are the cyclic core, which EXPLAIN shows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from freshviews.query.hypergraph import Edge
 
@@ -91,9 +93,9 @@ def gyo(edges: Iterable[Edge]) -> Reduction:
     steps: list[Step] = []
     while True:
         before = len(steps)
+        times = Counter(chain.from_iterable(left.values()))
         for name in left:
-            others = frozenset[str]().union(*(vs for other, vs in left.items() if other != name))
-            lonely = left[name] - others
+            lonely = frozenset(variable for variable in left[name] if times[variable] == 1)
             steps += [Step(name, variable=variable) for variable in sorted(lonely)]
             left[name] -= lonely
         for name in tuple(left):

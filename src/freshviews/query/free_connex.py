@@ -16,9 +16,9 @@ many of its rows, and the node counts in the height as a relation does.
 
 from __future__ import annotations
 
-from freshviews.query.acyclic import JoinTree, is_acyclic, join_tree, with_children
+from freshviews.query.acyclic import JoinTree, gyo, is_acyclic, join_tree, with_children
 from freshviews.query.hierarchical import is_q_hierarchical
-from freshviews.query.hypergraph import Edge, Hypergraph, components
+from freshviews.query.hypergraph import Edge, Hypergraph, components, union
 
 # No atom has this name: SQL names do not begin with a blank.
 _HEAD = " head"
@@ -33,13 +33,26 @@ def is_free_connex(graph: Hypergraph) -> bool:
     return not graph.spanning and is_acyclic(graph.edges) and is_acyclic(with_head)
 
 
+def without_tree(graph: Hypergraph) -> tuple[str, ...]:
+    """The bound variables, of an acyclic graph, that are left when GYO reduces it with an edge over its free variables:
+    none if it is free-connex. It is free-connex once all of them are free. The others are of no help."""
+    left = gyo((*graph.edges, Edge(_HEAD, graph.free))).left
+    return graph.ordered(union(left) - graph.free) if len(left) > 1 else ()
+
+
 def free_connex_tree(graph: Hypergraph) -> JoinTree | None:
     """A free-connex join tree of small height: 1 if the query is q-hierarchical (Lemma 6.7), else the least over the
     roots of one join tree. None if the query is not free-connex or has no atom."""
     if not graph.edges or not is_free_connex(graph):
         return None
+    return min(free_connex_trees(graph), key=lambda candidate: candidate.height)
+
+
+def free_connex_trees(graph: Hypergraph) -> list[JoinTree]:
+    """Some free-connex join trees of a free-connex query: the flat one if it is q-hierarchical, else those of the roots
+    of one join tree."""
     if is_q_hierarchical(graph):
-        return _flat_tree(graph)
+        return [_flat_tree(graph)]
     tree = join_tree((*graph.edges, Edge(_HEAD, graph.free)), _HEAD)
     assert tree is not None  # free-connex: the graph with the head is acyclic
     tops, below = _absorbed([(child, child.variables & graph.free) for child in tree.children])
@@ -49,7 +62,7 @@ def free_connex_tree(graph: Hypergraph) -> JoinTree | None:
         assert rooted is not None  # the restriction of an acyclic hypergraph is acyclic
         candidates.append(_filled(rooted, below))
         candidates.extend(_split(rooted, child, below) for child in rooted.children)
-    return min(candidates, key=lambda candidate: candidate.height)
+    return candidates
 
 
 def _absorbed(

@@ -21,14 +21,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import islice, product
 
 from freshviews.query.acyclic import JoinTree, with_children
+from freshviews.query.free_connex import free_connex_trees, is_free_connex
 from freshviews.query.hypergraph import Edge, Hypergraph, union
 
 LIMIT = 1000
 """Limit on the trees that are listed."""
+
+MOST_CHOICES = 20_000
+"""Most roots of components that are compared. Where there are more, the tree is the best of the few that
+``freshviews.query.free_connex`` makes from one join tree."""
+
+_MOST_CANDIDATES = 400
+"""Most variable sets of generalised relations that are tried."""
 
 Edges = frozenset[Edge]
 
@@ -57,6 +66,10 @@ class _Choice:
     deeper: tuple[bool, ...]
 
 
+class _TooMany(Exception):
+    """There are more than ``MOST_CHOICES`` roots to compare."""
+
+
 @dataclass
 class _Grower:
     graph: Hypergraph
@@ -64,6 +77,7 @@ class _Grower:
     mixed: bool
     candidates: tuple[frozenset[str], ...] = ()
     best: dict[_Component, tuple[float, int, JoinTree] | None] = field(default_factory=dict)
+    compared: int = 0
 
     def __post_init__(self) -> None:
         self.candidates = _intersections(self.graph)
@@ -78,15 +92,24 @@ class _Grower:
         if place.general:
             for variables in self.candidates:
                 if place.shared <= variables <= below and variables != place.above:
-                    yield from self._generalised(place, variables)
+                    yield from self._generalised(place, variables, below)
         for edge in order:
+            self._count()
             if place.shared <= edge.variables and self._may_stand(place, edge.variables, below):
                 parts = self._parts(place.edges - {edge}, edge.variables)
                 places = tuple(_Component(p, union(p) & edge.variables, False, edge.variables) for p in parts)
                 yield _Choice(JoinTree(edge.name, edge.variables), places, (True,) * len(places))
 
-    def _generalised(self, place: _Component, variables: frozenset[str]) -> Iterator[_Choice]:
-        if not self._may_stand(place, variables, union(place.edges)):
+    def _count(self) -> None:
+        self.compared += 1
+        if self.compared > MOST_CHOICES:
+            raise _TooMany
+
+    def _generalised(
+        self, place: _Component, variables: frozenset[str], below: frozenset[str]
+    ) -> Iterator[_Choice]:
+        self._count()
+        if not self._may_stand(place, variables, below):
             return
         parts = self._parts(place.edges, variables)
         outside = tuple(not variables <= union(part) for part in parts)
@@ -164,11 +187,28 @@ def best_tree(graph: Hypergraph, updates: Mapping[str, float]) -> JoinTree | Non
 
     ``updates``: by atom, 1 if not given. None if the query is not free-connex.
     """
-    for mixed in (False, True):
-        grower = _Grower(graph, updates, mixed)
-        found = grower.cheapest(grower.start())
-        if found is not None:
-            return found[2]
+    if not graph.edges or not is_free_connex(replace(graph, factors=())):
+        return None
+    found = _cheapest(graph, tuple(sorted(updates.items())))
+    return found or min(free_connex_trees(graph), key=lambda tree: (cost(tree, updates), tree.height))
+
+
+def compares_all(graph: Hypergraph) -> bool:
+    """True if ``best_tree`` compares all trees of a free-connex query, False if it takes one of a few."""
+    return _cheapest(graph, ()) is not None
+
+
+@lru_cache(maxsize=16)
+def _cheapest(graph: Hypergraph, updates: tuple[tuple[str, float], ...]) -> JoinTree | None:
+    """The tree with the least cost; None if there are too many to compare."""
+    try:
+        for mixed in (False, True):
+            grower = _Grower(graph, dict(updates), mixed)
+            found = grower.cheapest(grower.start())
+            if found is not None:
+                return found[2]
+    except _TooMany:
+        pass
     return None
 
 
@@ -195,10 +235,9 @@ def cost(tree: JoinTree, updates: Mapping[str, float], depth: int = 0) -> float:
 def _intersections(graph: Hypergraph) -> tuple[frozenset[str], ...]:
     """Candidates for generalised relations: intersections of relations, and their free parts, large first."""
     found = {edge.variables for edge in graph.edges}
-    grown = True
-    while grown:
-        new = {one & other for one in found for other in found} - found
-        grown = bool(new)
+    new = found
+    while new and len(found) < _MOST_CANDIDATES:
+        new = {one & other for one in new for other in found} - found
         found |= new
     found |= {variables & graph.free for variables in found} | {frozenset()}
     places = {v: i for i, v in enumerate(graph.variables)}

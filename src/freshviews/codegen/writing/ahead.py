@@ -156,7 +156,7 @@ def _sides(loop: Loop | Smaller) -> tuple[Loop, ...]:
 def _outermost(trigger: Trigger) -> list[Loop | Smaller]:
     """Loops over slices, a Smaller as one loop, each once."""
     loops = [loop for statement in _always(trigger.body) for loop in _loops(statement)]
-    of_two = [side for loop in loops if isinstance(loop, Smaller) for side in _sides(loop)]
+    of_two = {side for loop in loops if isinstance(loop, Smaller) for side in _sides(loop)}
     return list({_sides(loop)[0]: loop for loop in loops if loop not in of_two}.values())
 
 

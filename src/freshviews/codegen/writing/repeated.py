@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from freshviews.codegen.writer import Writer
 from freshviews.codegen.writing.context import Context
@@ -68,7 +69,7 @@ def repeated_in(program: Program) -> frozenset[Body]:
     def count(body: Body) -> None:
         for inner in _inner(body):
             work = after_lets(inner)
-            if _weight(work) >= _LEAST:
+            if _is_long(work):
                 times[work] += 1
                 if times[work] == 1:
                     count(inner)
@@ -153,17 +154,20 @@ def _inner(body: Body) -> Iterator[Body]:
             yield from (inner for inner in bodies(statement) if inner)
 
 
-def _weight(body: Body) -> int:
-    return sum(isinstance(s, _WORK) for s in visit(body))
+def _is_long(body: Body) -> bool:
+    """Whether a body has ``_LEAST`` lookups, loops and additions."""
+    return sum(1 for _ in islice((s for s in visit(body) if isinstance(s, _WORK)), _LEAST)) == _LEAST
 
 
 def _written(body: Body, apart: frozenset[Body]) -> Iterator[Statement]:
     """The statements of a body, without those of bodies that are functions."""
-    for statement in body:
+    left = list(body)
+    while left:
+        statement = left.pop()
         yield statement
         for inner in bodies(statement):
             if isinstance(statement, Smaller) or after_lets(inner) not in apart:
-                yield from _written(inner, apart)
+                left += inner
 
 
 def _is_closed(body: Body) -> bool:

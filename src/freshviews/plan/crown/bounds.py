@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from freshviews.plan.crown.alike import Kept
-from freshviews.plan.crown.query import Prepared
+from freshviews.plan.crown.query import Prepared, graph_of
 from freshviews.program.program import Program
 from freshviews.query.acyclic import JoinTree, with_children
+from freshviews.query.join_trees import MOST_CHOICES, compares_all
 from freshviews.query.query import Atom
 
 
 def bounds_of(
-    made: Prepared, tree: JoinTree, kept: tuple[tuple[Kept, Program], ...], stored: bool
+    made: Prepared, tree: JoinTree, kept: tuple[tuple[Kept, Program], ...], stored: bool, named: bool
 ) -> tuple[tuple[str, str], ...]:
-    """Pairs of a title and a text. ``kept``: queries of bags, each with its program. ``stored``: the result is held."""
+    """Pairs of a title and a text. ``kept``: queries of bags, each with its program. ``stored``: the result is held;
+    ``named``: the user has named the tree."""
     query = made.query
     height = max(part.height for part in _propagating(tree, made.free))
     update = "O(1)" if height <= 1 else "O(lambda)"
@@ -23,12 +25,14 @@ def bounds_of(
     extended = [v for v in query.variables if v in made.free - frozenset(query.free)]
     delay = f"O(1) between rows that also have {', '.join(extended)}" if extended else "O(1)"
     space = "O(N + |result|)" if stored else "O(N)"
+    greedy = not named and not compares_all(graph_of(query, made.free))
     bags = "\n".join(_bag(made, name, one, program) for one, program in kept for name in one.read)
     return (
         ("update", update + (" + |change|" if stored else "")),
         ("delay", delay + (", before conditions" if query.conditions else "")),
         ("space", space + (", N with the rows of bags" if made.bags else "")),
         ("tree", str(tree)),
+        *((("trees", f"greedy: one of a few, of more than {MOST_CHOICES:,} to compare"),) if greedy else ()),
         *((("bags", bags),) if bags else ()),
     )
 

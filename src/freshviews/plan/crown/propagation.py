@@ -46,7 +46,7 @@ from freshviews.plan.crown.bounds import bounds_of
 from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, JOINS, LIVE, TreeNode, nodes_of
 from freshviews.plan.crown.query import Prepared, prepared, required
-from freshviews.plan.crown.rows import Carriers, Chain, Finish, Link, TreeRows
+from freshviews.plan.crown.rows import MOST_STATEMENTS, Carriers, Chain, Finish, Link, Size, TreeRows
 from freshviews.plan.crown.tree_choice import tree_of
 from freshviews.plan.delta import first_order
 from freshviews.plan.leaves import (
@@ -98,12 +98,15 @@ def plan(
     updates: Mapping[str, float] | None = None,
     tree: str | None = None,
     inner: BagPlanner = FIRST_ORDER,
+    limit: int = MOST_STATEMENTS,
 ) -> Program:
     """The program whose result is held in a view. ``updates``: expected numbers by atom. ``tree``: the join tree, if
     one is named, see ``freshviews.query.join_trees.parse_tree``. ``inner`` maintains the bags of cyclic queries.
-    PlanError if the named tree is not valid."""
+    ``limit``: the most statements that enumerate or mark rows. PlanError if the named tree is not valid, TooLarge if
+    there would be more statements."""
     made = prepared(query)
-    return _Crown(made, tree_of(made, updates or {}, tree), inner, counted=True, stored=True).program()
+    chosen = tree_of(made, updates or {}, tree)
+    return _Crown(made, chosen, inner, True, True, tree is not None, limit).program()
 
 
 def plan_enumerated(
@@ -112,6 +115,7 @@ def plan_enumerated(
     updates: Mapping[str, float] | None = None,
     tree: str | None = None,
     inner: BagPlanner = FIRST_ORDER,
+    limit: int = MOST_STATEMENTS,
 ) -> Program | None:
     """The program whose result is enumerated. None if the result must be held: DISTINCT over an output that had to be
     extended. ``distinct``: each row is emitted once, and no multiplicity is negative."""
@@ -119,7 +123,7 @@ def plan_enumerated(
     if distinct and made.free != frozenset(query.free):
         return None
     chosen = tree_of(made, updates or {}, tree, not distinct)
-    return _Crown(made, chosen, inner, counted=not distinct, stored=False).program()
+    return _Crown(made, chosen, inner, not distinct, False, tree is not None, limit).program()
 
 
 def plan_groups(
@@ -127,11 +131,13 @@ def plan_groups(
     updates: Mapping[str, float] | None = None,
     tree: str | None = None,
     inner: BagPlanner = FIRST_ORDER,
+    limit: int = MOST_STATEMENTS,
 ) -> Program:
     """The program whose groups are enumerated with their payloads, for a query for which ``why_groups_are_stored`` is
     None."""
     made = prepared(query)
-    return _Crown(made, tree_of(made, updates or {}, tree), inner, counted=True, stored=False).program()
+    chosen = tree_of(made, updates or {}, tree)
+    return _Crown(made, chosen, inner, True, False, tree is not None, limit).program()
 
 
 def why_groups_are_stored(query: Query) -> str | None:
@@ -151,13 +157,22 @@ def why_groups_are_stored(query: Query) -> str | None:
 def of_tree(query: Query, tree: JoinTree, distinct: bool = False) -> Program:
     """The program of a free-connex query, without conditions, whose result is enumerated over a given tree."""
     made = Prepared(query, {}, frozenset(query.free))
-    return _Crown(made, tree, FIRST_ORDER, counted=not distinct, stored=False).program()
+    return _Crown(made, tree, FIRST_ORDER, not distinct, False, True, MOST_STATEMENTS).program()
 
 
 class _Crown:
     """Writes the triggers. Sign 1 stands for a row or key that appears, -1 for one that vanishes."""
 
-    def __init__(self, made: Prepared, tree: JoinTree, inner: BagPlanner, counted: bool, stored: bool) -> None:
+    def __init__(
+        self,
+        made: Prepared,
+        tree: JoinTree,
+        inner: BagPlanner,
+        counted: bool,
+        stored: bool,
+        named: bool,
+        limit: int,
+    ) -> None:
         self.made = made
         self.query = query = made.query
         self.free = free = made.free
@@ -166,13 +181,15 @@ class _Crown:
         self.tree = tree
         self.counted = counted
         self.stored = stored
+        self.named = named
         self.namer = Namer(query)
         self.root = nodes_of(query, free, tree, counted, self.namer)
         # Those of 64 bits first: see ``program.results``.
         components = sorted(all_components(query), key=lambda c: c.ring != "integer")
         self.emitted = tuple(components) if counted else (Component(COUNT, "integer"),)
         self.names = RowNames(self.namer)
-        self.rows = TreeRows(query, self.root, self.names)
+        self.size = Size(query.name, limit)
+        self.rows = TreeRows(query, self.root, self.names, self.size)
         self.lists_root = self._lists_root()
 
     def _lists_root(self) -> bool:
@@ -210,7 +227,7 @@ class _Crown:
             tuple(triggers),
             result,
             "crown",
-            bounds_of(self.made, self.tree, self.kept, self.stored),
+            bounds_of(self.made, self.tree, self.kept, self.stored, self.named),
             upkeep=Traced(tuple(traced)) if traced else BY_TRIGGERS,
         )
 
@@ -410,6 +427,7 @@ class _Crown:
 
     def mark(self, node: TreeNode, alias: str, chain: Chain, sign: int) -> Body:
         """A row of a node becomes live, or ceases to be, and with it the rows below that are live through it alone."""
+        self.size.grow()
         alone, events = self.mark_children(node, chain, sign, LIVE)
         for child in node.reporting:
             if child.free or child.closed:

@@ -17,11 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations
+from math import comb
 
 from freshviews.expr.nodes import Column, Expr, columns_of, substitute
 from freshviews.plan.naming import Namer
 from freshviews.plan.optional import with_given
 from freshviews.query.acyclic import is_acyclic
+from freshviews.query.free_connex import without_tree
 from freshviews.query.hypergraph import Hypergraph, hypergraph
 from freshviews.query.hypertree import Bag, decomposition
 from freshviews.query.join_trees import best_tree
@@ -30,8 +32,10 @@ from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.types import BIGINT
 
 _MOST_ADDED = 4
-"""Most variables that are added to the output selectively. If more are needed, all are added: there would be too many
-sets to choose from."""
+"""Most variables that are added to the output selectively. If more are needed, all that may help are added."""
+
+_MOST_SETS = 300
+"""Most sets of variables of one size that are compared."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +65,15 @@ class Prepared:
 @lru_cache(maxsize=64)
 def prepared(query: Query) -> Prepared:
     """The query with filters at the leaves, bags if it is cyclic, and its output."""
-    made = _filtered(query)
-    bags: dict[str, BagQuery] = {}
-    if not is_acyclic(hypergraph(required(made)).edges):
-        made, bags = _bagged(made)
+    made, bags = with_bags(query)
     return Prepared(made, bags, output_of(made))
+
+
+@lru_cache(maxsize=64)
+def with_bags(query: Query) -> tuple[Query, dict[str, BagQuery]]:
+    """The query with filters at the leaves, over bags if it is cyclic, and the bags by name."""
+    made = _filtered(query)
+    return (made, {}) if is_acyclic(hypergraph(required(made)).edges) else _bagged(made)
 
 
 def required(query: Query) -> Query:
@@ -88,17 +96,22 @@ def output_of(query: Query) -> frozenset[str]:
     """The output: the free variables, those of conditions and lifts across atoms, and the fewest others that make an
     acyclic query free-connex."""
     graph, all_needed = hypergraph(required(query)), _needed(query)
-    needed = graph.free
-    rest = [v for v in graph.variables if v not in needed]
-    for size in range(min(len(rest), _MOST_ADDED) + 1):
+    rest = without_tree(graph)
+    if not rest:
+        return all_needed
+    for size in range(1, min(len(rest), _MOST_ADDED) + 1):
+        if comb(len(rest), size) > _MOST_SETS:
+            break
         found = []
         for more in combinations(rest, size):
-            tree = best_tree(Hypergraph(graph.variables, needed.union(more), graph.edges), {})
-            if tree is not None:
+            larger = replace(graph, free=graph.free.union(more))
+            if not without_tree(larger):
+                tree = best_tree(larger, {})
+                assert tree is not None  # it is free-connex
                 found.append((cost_of(tree, {}), all_needed.union(more)))
         if found:
             return min(found, key=lambda pair: pair[0])[1]
-    return all_needed.union(graph.variables)
+    return all_needed.union(rest)
 
 
 def graph_of(query: Query, free: frozenset[str]) -> Hypergraph:

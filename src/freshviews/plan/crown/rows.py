@@ -17,6 +17,7 @@ from freshviews.plan.crown.names import RowNames
 from freshviews.plan.crown.nodes import JOINED, LIVE, TreeNode
 from freshviews.plan.delta.nest import Pending
 from freshviews.plan.leaves import Carrier, row_carrier, spanning_lifts
+from freshviews.plan.strategy import TooLarge
 from freshviews.program.payload import COUNT, Component, Monomial
 from freshviews.program.statements import Exists, If, Into, Lookup, Loop, Statement, Sum, Tally
 from freshviews.query.query import Query
@@ -24,6 +25,26 @@ from freshviews.types import BIGINT, BOOLEAN
 
 Carriers = tuple[Carrier, ...]
 Finish = Callable[[Carriers], tuple[Statement, ...]]
+
+
+MOST_STATEMENTS = 40_000
+"""Most statements of a program. A chain of n tables has about n ** 2.5."""
+
+
+@dataclass
+class Size:
+    """The size of a program while it is written: the statements that enumerate or mark rows, at most ``limit``."""
+
+    name: str
+    limit: int
+    statements: int = 0
+
+    def grow(self) -> None:
+        """One more statement. TooLarge where there are too many."""
+        self.statements += 1
+        if self.statements > self.limit:
+            most = f"{self.limit:,} statements"
+            raise TooLarge(f"{self.name}: crown would need more than {most}; name view_tree, or no strategy", most)
 
 
 @dataclass(frozen=True)
@@ -65,6 +86,7 @@ class TreeRows:
     query: Query
     root: TreeNode
     names: RowNames
+    size: Size
 
     def everything(self, finish: Finish) -> tuple[Statement, ...]:
         """All rows of the result."""
@@ -165,6 +187,7 @@ class TreeRows:
         )
         if applied is not None:
             return applied
+        self.size.grow()
         if not state.steps:
             return finish(state.carriers)
         step = self._next(state)

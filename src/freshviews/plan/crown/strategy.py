@@ -12,11 +12,15 @@ from freshviews.errors import PlanError
 from freshviews.plan.assemble import assemble
 from freshviews.plan.crown import propagation
 from freshviews.plan.crown.query import prepared, required
+from freshviews.plan.crown.rows import MOST_STATEMENTS
 from freshviews.plan.crown.tree_choice import NAMED, named_updates, rates_of, tree_of
 from freshviews.plan.strategy import EVERY_KIND, BagPlanner, Request, Strategy
 from freshviews.program.program import Program
 from freshviews.query.dependencies import closure
 from freshviews.query.hypergraph import hypergraph
+
+MOST_PREFERRED = 10_000
+"""Most statements of a program that the planner takes by itself: compiling more takes minutes."""
 
 JOIN_TREE = "freshviews.join_tree"
 BAG_STRATEGY = "freshviews.bag_strategy"
@@ -31,6 +35,7 @@ def enumerates_rows(request: Request) -> str | None:
     is_joined_set = request.view.combined is not None and request.is_distinct and len(block.query.atoms) > 1
     if not (_beats_view_tree(request) or is_joined_set or signed):
         return None
+    _make_small(request)
     reason = "free-connex: semi-joins along a join tree, no join is kept"
     if all(WINDOW in dict(relation.properties) for relation in request.inputs.values()):
         reason += "; all tables have windows, first in, first out"
@@ -79,6 +84,7 @@ def enumerates_groups(request: Request) -> str | None:
         return None
     if _why_groups_are_stored(request) is not None or not _has_tree(request, True):
         return None
+    _make_small(request)
     return "free-connex: groups are put together from rows of several relations, none is kept"
 
 
@@ -95,17 +101,28 @@ def joins_bags(request: Request) -> str | None:
     bags = (bag.query for bag in made.bags.values())
     if not all(any(set(bag.free).issubset(atom.variables) for atom in bag.atoms) for bag in bags):
         return None
+    _make_small(request)
     return "cyclic in parts: each is counted by the rows of one atom, and semi-joins go along a tree of them"
 
 
+def _make_small(request: Request) -> None:
+    """Make the program, as one that the planner may take by itself. TooLarge where it would not be."""
+    request.made[STRATEGY.name] = _program(request, MOST_PREFERRED)
+
+
 def _plan(request: Request) -> Program:
-    """The program whose rows or groups are enumerated, if there is one; else that whose result is held."""
+    return request.made.get(STRATEGY.name) or _program(request, MOST_STATEMENTS)
+
+
+def _program(request: Request, limit: int) -> Program:
+    """The program whose rows or groups are enumerated, if there is one; else that whose result is held. ``limit``: the
+    most statements that enumerate or mark rows."""
     block, main = request.block, request.query
     updates, tree, inner = rates_of(request.view, main, request.inputs), request.options.get(JOIN_TREE), _inner(request)
     signed = request.joins_negative
     what = "groups"
     if block.kind == "bag" or (request.is_distinct and not signed):
-        program = propagation.plan_enumerated(main, block.kind != "bag", updates, tree, inner)
+        program = propagation.plan_enumerated(main, block.kind != "bag", updates, tree, inner, limit)
         if program is not None:
             return program
         why = "free-connex only with more columns in the output"
@@ -114,13 +131,13 @@ def _plan(request: Request) -> Program:
     else:
         stored = _why_groups_are_stored(request)
         if stored is None:
-            return propagation.plan_groups(main, updates, tree, inner)
+            return propagation.plan_groups(main, updates, tree, inner, limit)
         why = stored
     if request.is_distinct:
         what = "rows"
     held = assemble(
         block,
-        lambda query: propagation.plan(query, updates, tree if query is main else None, inner),
+        lambda query: propagation.plan(query, updates, tree if query is main else None, inner, limit),
         signed,
         joins_groups=tree is not None,
     )

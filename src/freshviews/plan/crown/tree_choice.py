@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from freshviews.catalog.definitions import TableDef, ViewDef
 from freshviews.errors import PlanError
 from freshviews.plan.crown.placing import placed
-from freshviews.plan.crown.query import BagQuery, Prepared, graph_of, prepared
+from freshviews.plan.crown.query import BagQuery, Prepared, graph_of, prepared, with_bags
 from freshviews.query.acyclic import JoinTree
 from freshviews.query.join_trees import best_tree, cost, parse_tree
 from freshviews.query.query import Query
@@ -90,7 +90,7 @@ def named_updates(view: ViewDef, inputs: Mapping[str, TableDef | ViewDef]) -> di
 
 
 def _bags(view: ViewDef) -> dict[str, BagQuery]:
-    return {name: bag for block in view.blocks for name, bag in prepared(block.query).bags.items()}
+    return {name: bag for block in view.blocks for name, bag in with_bags(block.query)[1].items()}
 
 
 def may_be_measured(view: ViewDef, inputs: Mapping[str, TableDef | ViewDef]) -> bool:

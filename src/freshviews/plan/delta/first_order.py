@@ -395,19 +395,28 @@ def _cover(loops: tuple[Loop, ...], unique: Mapping[str, Keys]) -> int:
     that determine most, one after the other."""
     free = {loop.key[i] for loop in loops for i in range(len(loop.key)) if i not in loop.bound}
     given = {v for loop in loops for v in loop.key} - free
-    rules = [
+    rules = dict.fromkeys(
         FD(tuple(loop.key[i] for i in sorted(positions)), loop.key) for loop in loops for positions in unique[loop.view]
-    ]
-    if len(loops) > _ALL_LOOPS:
-        return _greedy_cover([loop.key for loop in loops], free, given, rules)
-    for count in range(len(loops)):
-        for chosen in combinations(loops, count):
-            if closure(given.union(*(loop.key for loop in chosen)), rules).issuperset(free):
+    )
+    return _cover_number(tuple(loop.key for loop in loops), frozenset(free), frozenset(given), tuple(rules))
+
+
+@lru_cache(maxsize=4096)
+def _cover_number(
+    keys: tuple[tuple[str, ...], ...], free: frozenset[str], given: frozenset[str], rules: tuple[FD, ...]
+) -> int:
+    if len(keys) > _ALL_LOOPS:
+        return _greedy_cover(keys, free, given, rules)
+    for count in range(len(keys)):
+        for chosen in combinations(keys, count):
+            if closure(given.union(*chosen), rules).issuperset(free):
                 return count
-    return len(loops)
+    return len(keys)
 
 
-def _greedy_cover(keys: list[tuple[str, ...]], free: set[str], given: set[str], rules: list[FD]) -> int:
+def _greedy_cover(
+    keys: tuple[tuple[str, ...], ...], free: frozenset[str], given: frozenset[str], rules: tuple[FD, ...]
+) -> int:
     """Innermost variables first: each is covered by the row that determines most variables with it."""
     known, count = closure(given, rules), 0
     for key in reversed(keys):
