@@ -9,6 +9,7 @@ steps counted.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from freshviews.program.payload import COUNT, Component
 from freshviews.program.program import Program
@@ -42,6 +43,7 @@ class RowLayout:
     payload: int
 
 
+@lru_cache(maxsize=4096)
 def row_layout(view: View) -> RowLayout:
     """Word offsets of a view's components within a row."""
     offsets: dict[str, int] = {}
@@ -64,7 +66,7 @@ def emitted_integers(program: Program) -> int:
 
 def table_word(program: Program, view: str) -> int:
     """The state word that holds the handle of a view's table."""
-    return FIRST_TABLE + [v.name for v in program.views].index(view)
+    return FIRST_TABLE + program.places[view]
 
 
 def balance_word(program: Program) -> int:

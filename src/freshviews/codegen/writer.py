@@ -36,7 +36,8 @@ class Module:
     ``words``: identifiers in the code, of which those that a kernel defines are imported; ``constants``: string
     literals, each with its position in the constants of the state; ``calls``: kernels that look up a key, to be called
     and not inlined, each with the number of words; ``parts``: the names of functions that triggers share, each by what
-    it does, and ``part_sources`` their sources.
+    it does, and ``part_sources`` their sources; ``deferred``: the views that some trigger appends rows to, None until
+    the first function begins.
     """
 
     words: set[str] = field(default_factory=set)
@@ -44,6 +45,7 @@ class Module:
     calls: set[tuple[str, int]] = field(default_factory=set)
     parts: dict[Hashable, str] = field(default_factory=dict)
     part_sources: list[str] = field(default_factory=list)
+    deferred: frozenset[str] | None = None
 
 
 def tuple_of(words: Iterable[str]) -> str:

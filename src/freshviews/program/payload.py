@@ -3,8 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 COUNT = "count"
+
+T = TypeVar("T")
+
+
+def hashed_once(node: type[T]) -> type[T]:
+    """A frozen dataclass whose objects keep their hash. That of nested bodies would visit each body once per level
+    around it, and that of a view each of its components."""
+    compute = node.__hash__
+
+    def kept(self: T) -> int:
+        found: int | None = self.__dict__.get("_hash")
+        if found is None:
+            found = compute(self)
+            object.__setattr__(self, "_hash", found)
+        return found
+
+    def state(self: T) -> dict[str, object]:
+        # Hashes of strings differ between processes.
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+
+    for name, method in (("__hash__", kept), ("__getstate__", state)):
+        setattr(node, name, method)
+    return node
 
 
 @dataclass(frozen=True)

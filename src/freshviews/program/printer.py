@@ -260,8 +260,8 @@ class _Printer:
     ``rows`` those of each row in scope."""
 
     def __init__(self, program: Program) -> None:
-        self.views: Names = {view.name: _names(view.components) for view in program.stores}
-        self.keys: Names = {view.name: view.key for view in program.stores}
+        self.views = program.components
+        self.stores = program.by_name
         self.emitted = _names(program.result.emitted)
         self.tries: dict[str, str] = {trie.name: trie.view for trie in program.upkeep.tries}
         self.held: dict[str, str] = {}
@@ -312,7 +312,7 @@ class _Printer:
                 self.block(f"for {statement.variable} in {places}:", body, scope)
             case Exists(view, key, bound, body, among):
                 names = dict(zip(bound, key, strict=True))
-                shown = tuple(names.get(i, "_") for i in range(len(self.keys[view])))
+                shown = tuple(names.get(i, "_") for i in range(len(self.stores[view].key)))
                 self.block(f"if some {_slice(view, shown, bound, among)}:", body, rows)
             case Tally(alias, component, amount, full, body):
                 name = self.factor(ComponentOf(alias, component), rows)
@@ -328,7 +328,7 @@ class _Printer:
                 sign = "+=" if isinstance(statement, Enter) else "-="
                 self.line(f"{view}.{subset} {sign} {alias}")
                 for event in events:
-                    place = f"[{', '.join(self.keys[view][i] for i in event.bound)}]"
+                    place = f"[{', '.join(self.stores[view].key[i] for i in event.bound)}]"
                     for head, body in ((f"alone in {place}:", event.alone), (f"not alone in {place}:", event.others)):
                         if body:
                             self.block(head, body, rows, 1)
@@ -408,7 +408,7 @@ class _Printer:
 
     def range(self, rows: Range) -> str:
         """The rows of a range, with the name of the bounded column between its bounds."""
-        text = self.keys[rows.view][len(rows.prefix)]
+        text = self.stores[rows.view].key[len(rows.prefix)]
         if rows.low is not None:
             text = f"{_name(rows.low.variable)} {'<' if rows.low.strict else '<='} {text}"
         if rows.high is not None:

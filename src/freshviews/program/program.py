@@ -62,11 +62,27 @@ class Program:
         return (*self.views, *self.upkeep.scratch)
 
     def view(self, name: str) -> View:
-        return self._by_name[name]
+        return self.by_name[name]
 
     @cached_property
-    def _by_name(self) -> Mapping[str, View]:
+    def by_name(self) -> Mapping[str, View]:
+        """The stores."""
         return {view.name: view for view in self.stores}
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The position of each view."""
+        return {view.name: i for i, view in enumerate(self.views)}
+
+    @cached_property
+    def components(self) -> Mapping[str, tuple[str, ...]]:
+        """The names of the components of each store."""
+        return {view.name: tuple(c.name for c in view.components) for view in self.stores}
+
+    @cached_property
+    def unchanged(self) -> frozenset[str]:
+        """The views whose rows no trigger changes."""
+        return frozenset(view.name for view in self.views) - self.changed
 
     @cached_property
     def real_sums(self) -> tuple[tuple[str, str], ...]:

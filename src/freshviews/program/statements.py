@@ -16,33 +16,9 @@ hold row addresses: a loop or lookup on a view never encloses an Add to it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 from freshviews.expr.nodes import Expr
-from freshviews.program.payload import Component, Monomial
-
-T = TypeVar("T")
-
-
-def hashed_once(node: type[T]) -> type[T]:
-    """A frozen dataclass whose objects keep their hash: a hash of nested bodies would visit each body once per level
-    around it."""
-    compute = node.__hash__
-
-    def kept(self: T) -> int:
-        found: int | None = self.__dict__.get("_hash")
-        if found is None:
-            found = compute(self)
-            object.__setattr__(self, "_hash", found)
-        return found
-
-    def state(self: T) -> dict[str, object]:
-        # Hashes of strings differ between processes.
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
-
-    for name, method in (("__hash__", kept), ("__getstate__", state)):
-        setattr(node, name, method)
-    return node
+from freshviews.program.payload import Component, Monomial, hashed_once
 
 
 @hashed_once

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from freshviews.program.payload import Component
+from freshviews.program.payload import Component, hashed_once
 from freshviews.types import SqlType
 
 
@@ -47,6 +47,7 @@ class Running:
         return f"runs {self.value}{', or NULL' if self.nullable else ''}"
 
 
+@hashed_once
 @dataclass(frozen=True)
 class View:
     """A keyed store of payloads.

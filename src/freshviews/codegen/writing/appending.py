@@ -36,9 +36,8 @@ def appended(program: Program, trigger: Trigger) -> tuple[str, ...]:
     return tuple(view for view in waiting if program.mentions[trigger.relation][view] == 1)
 
 
-def entered(program: Program, trigger: Trigger) -> tuple[str, ...]:
-    """The views whose deferred rows a trigger flushes before it begins."""
-    pending = with_pending(program)
+def entered(program: Program, trigger: Trigger, pending: frozenset[str]) -> tuple[str, ...]:
+    """The views whose deferred rows a trigger flushes before it begins; ``pending``: those of ``with_pending``."""
     own = appended(program, trigger)
     return tuple(view for view in touched(trigger.body) if view in pending and view not in own)
 

@@ -61,13 +61,15 @@ from freshviews.program.statements import (
 
 def begin(program: Program, module: Module, reserved: frozenset[str] = RESERVED, counted: bool = False) -> Context:
     """The context of a new function of a module."""
+    if module.deferred is None:
+        module.deferred = with_pending(program)
     return Context(
         program,
         Writer(module, reserved),
         write_body,
-        {view.name: view for view in program.stores},
+        program.by_name,
         frozenset(view.name for view in program.upkeep.scratch),
-        with_pending(program),
+        module.deferred,
         counted=counted,
     )
 

@@ -50,7 +50,7 @@ def write_trigger(
         begin(program, module, counted=counted),
         repeated=repeated,
         outlined=size(trigger.body, repeated) > LONG,
-        frozen=frozenset(view.name for view in program.views) - program.changed,
+        frozen=program.unchanged,
     )
     with context.writer.function(f"on_{number}", "state, batch, n"):
         context.writer.docstring(doc)
@@ -89,7 +89,7 @@ def write_trigger(
 
 def _write_flush(context: Context, trigger: Trigger) -> None:
     """Flush the deferred rows that the body would miss."""
-    for view in entered(context.program, trigger):
+    for view in entered(context.program, trigger, context.pending):
         table = context.table(view)
         with context.block(f"if load({table}, PENDING) != 0 and enter_pending({table}, status) < 0:"):
             context.line("return 0")

@@ -37,6 +37,7 @@ class Variables:
     def __init__(self, join: Join) -> None:
         self.join = join
         self._made: list[Variable] = []
+        self._orders: dict[str, dict[str, int]] = {}
         self._by_key: dict[tuple[object, ...], int] = {}
         for shared in join.shared:
             place = self._add(Variable(shared.members, _wish(next(iter(shared.members.values())))))
@@ -120,18 +121,21 @@ class Variables:
         self, source: Source, needed: Collection[str], extra: Mapping[str, tuple[Expr, ...]], optional: bool
     ) -> Atom:
         alias = source.alias
-        order = [source.column(column).name for column in source.columns]
+        order = self._orders.setdefault(alias, {})
+        if not order:
+            order.update((source.column(column).name, i) for i, column in enumerate(source.columns))
         given = self._given.get(alias, {})
         shared = {place for other in self._given.values() for place in other}
+        wanted = {_place(name) for name in needed if name.startswith(_NUMBER)}
         members = {
             place: variable.members[alias]
             for place, variable in enumerate(self._made)
-            if alias in variable.members and (len(variable.members) > 1 or place in shared or _id(place) in needed)
+            if alias in variable.members and (len(variable.members) > 1 or place in shared or place in wanted)
         } | given
 
         def first_column(place: int) -> int:
             names = (n.name for n in nodes_of(members[place]) if isinstance(n, Column))
-            return min((order.index(name) for name in names), default=len(order))
+            return min((order[name] for name in names), default=len(order))
 
         places = sorted(sorted(members), key=first_column)
         filters = (*self.join.filters[alias], *self._equal.get(alias, ()), *extra.get(alias, ()))
@@ -154,11 +158,15 @@ class Variables:
         for variable in self._made:
             homes.setdefault(variable.wish.lower(), set()).add(next(iter(variable.members)))
         names: dict[str, str] = {}
+        taken: set[str] = set()
         for place, variable in enumerate(self._made):
             name = variable.wish
             if len(homes[name.lower()]) > 1:
                 name = f"{_word(next(iter(variable.members)))}_{name}"
-            names[_id(place)] = free_name(name, names.values())
+            if name.lower() in taken:
+                name = free_name(name, taken)
+            names[_id(place)] = name
+            taken.add(name.lower())
         return lambda name: names.get(name, name)
 
 
