@@ -48,13 +48,17 @@ _MODULES = (
     sum_table,
     mem,
 )
-_HOMES = {
-    name: module
+_NAMES = [
+    (name, module, value)
     for module in reversed(_MODULES)
     for name, value in vars(module).items()
     if callable(value) or isinstance(value, int)
+]
+_HOMES = {name: module for name, module, _ in _NAMES} | {
+    name: module for name, module, value in _NAMES if getattr(value, "__module__", "") == module.__name__
 }
-"""The first module that has a kernel function or a header word of some name."""
+"""The module of a kernel function or a header word: the first that defines it, rather than one that imports another
+function of that name; else the first that has it."""
 _ALWAYS = ("jit", "load", "load32", "store")
 _TABLE_WORDS = ("INDEX_LIST", "JOURNAL", "JOURNALED", "LIVE", "ORDERED_LIST", "ROWS", "SCRATCH", "USED", "WIDTH")
 _BUILTINS = ("abs", "bool", "float", "int", "len", "max", "min", "range")

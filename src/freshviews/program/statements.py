@@ -325,6 +325,7 @@ class Places:
     ranks: bool = False
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Forget:
     """Runs the body for each place that has been reported of the row ``alias``, as if it had none of them any longer.
@@ -338,6 +339,7 @@ class Forget:
     body: tuple[Statement, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Renumber:
     """Runs the body for the places of rows that have not been reported, and for those that have been and are wrong.
@@ -356,6 +358,7 @@ class Renumber:
     body: tuple[Statement, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Beside:
     """Runs the body for the pairs of a row and the row ``shift`` places after it, of a group, that cease to be or come
@@ -376,6 +379,7 @@ class Beside:
     body: tuple[Statement, ...]
 
 
+@hashed_once
 @dataclass(frozen=True)
 class Cross:
     """Selects the rows of a group whose values are within a limit: below it, or, unless ``strict``, equal to it.
