@@ -440,8 +440,8 @@ def _written_aliases(items: Sequence[Node]) -> list[str]:
     return found
 
 
-def columns_read(select: exp.Select, from_too: bool) -> Read:
-    """The columns that a SELECT mentions, in FROM or only in its other clauses.
+def columns_read(select: exp.Select, from_too: bool, but: Node | None = None) -> Read:
+    """The columns that a SELECT mentions, in FROM or only in its other clauses; ``but`` is a part of it to leave out.
 
     ``*`` of a subquery, as in EXISTS (SELECT * ...), stands for columns of the subquery's own FROM.
     """
@@ -454,5 +454,6 @@ def columns_read(select: exp.Select, from_too: bool) -> Read:
     if any((join.method or "").upper() == "NATURAL" for join in joins):
         return None
     using = {("", name.name.lower()) for join in joins for name in join.args.get("using") or ()}
+    left_out = set() if but is None else {id(column) for column in but.find_all(exp.Column)}
     columns = (column for part in parts for column in part.find_all(exp.Column))
-    return using | {(column.table.lower(), column.name.lower()) for column in columns}
+    return using | {(one.table.lower(), one.name.lower()) for one in columns if id(one) not in left_out}

@@ -218,9 +218,9 @@ class SelectBinder:
             conjuncts += logic.conjuncts_of(binder.condition(term))
         if asking:
             known = frozenset[str]().union(*map(rejects_null, (*joined.conjuncts, *conjuncts)))
-            read = columns_read(self.node, True)
-            bound = replace(self._subqueries(joined), never_null=known, known=tuple(conjuncts), read=read)
+            bound = replace(self._subqueries(joined), never_null=known, known=tuple(conjuncts))
             for term in asking:
+                bound.read = columns_read(self.node, True, term)
                 bound.bind(term)
             joined, conjuncts = bound.joined, [one for one in conjuncts if one not in bound.applied]
         return replace(joined, conjuncts=(*joined.conjuncts, *conjuncts))

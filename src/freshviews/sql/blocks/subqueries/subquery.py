@@ -147,7 +147,7 @@ class SubqueryBinder:
     applied: tuple[Expr, ...] = ()
     """Those of the other terms that hold of all rows of a source that ``joined`` has now."""
     read: Read = None
-    """The columns that the SELECT mentions."""
+    """The columns that the SELECT mentions outside the term that is bound."""
     rows: Source | None = None
     """The rows that window functions are over; None where they may not stand."""
     around: tuple[Expr, ...] = ()
