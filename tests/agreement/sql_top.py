@@ -24,6 +24,8 @@ _SELECTS = (
     ("w, v", "SELECT r.w, t.w AS v FROM r JOIN t ON r.a = t.a"),
     ("w, n, d", "SELECT r.w, COUNT(*) AS n, MAX(s.d) AS d FROM r JOIN s ON r.a = s.a GROUP BY r.w"),
     ("n", "SELECT COUNT(*) AS n FROM s"),
+    ("w, a", "SELECT w, a FROM (SELECT DISTINCT ON (w) w, a FROM r ORDER BY w, a NULLS FIRST) AS q"),
+    ("b, n", "SELECT time_bucket(INTERVAL '3 days', d) AS b, COUNT(*) AS n FROM s GROUP BY 1"),
     ("w, a", "SELECT w, a FROM r UNION ALL SELECT w, a FROM t"),
     ("w, a", "SELECT w, a FROM r EXCEPT SELECT w, a FROM t"),
 )
