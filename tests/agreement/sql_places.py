@@ -245,9 +245,10 @@ class _Queries:
         over = choose.pick(("", partition, f"{partition} {order}", f"{partition} {order}", order))
         calls = ["COUNT(*)", f"SUM({of})", f"MAX({of})", f"COUNT({of})"]
         if "ORDER" in over:
-            calls += ["RANK()", "DENSE_RANK()", *(["ROW_NUMBER()", "ROW_NUMBER()"] if numbered else [])]
+            calls += ["RANK()", "DENSE_RANK()"]
+            calls += ["ROW_NUMBER()", f"LAG({of})", f"LEAD({of}, 2, 7)"] if numbered else []
         call = choose.pick(calls)
-        if call == "ROW_NUMBER()":
+        if call.startswith(("ROW_NUMBER", "LAG", "LEAD")):
             over += "".join(f", {one} ASC NULLS FIRST" for one in columns if one != at)
         return f"{call} OVER ({over})"
 

@@ -36,7 +36,7 @@ _DUCK_ORDERS = (" ASC NULLS FIRST", " DESC NULLS LAST", " ASC NULLS LAST", " DES
 def top_scenario(choose: Choices) -> Scenario:
     """One view or two, the second of the first, and some versions."""
     columns, select = choose.pick(_SELECTS)
-    first = _first_of_groups if choose.chance(40) else _ordered
+    first = choose.pick((_ordered, _ordered, _ordered, _first_of_groups, _first_of_groups, _beside))
     views = [NamedView("v1", first(choose, select, columns.split(", ")))]
     if choose.chance(60):
         x = columns.split(", ")[0]
@@ -70,6 +70,35 @@ def _first_of_groups(choose: Choices, select: str, columns: list[str]) -> Text:
     shown = choose.pick((", place", "", f", {columns[0]} AS c"))
     numbered = [f"SELECT *, {call}() OVER ({over}) AS place FROM ({select}) AS q" for over in overs]
     return Text(*(f"SELECT {', '.join(columns)}{shown} FROM ({one}) AS p WHERE place {test}" for one in numbered))
+
+
+def _beside(choose: Choices, select: str, columns: list[str]) -> Text:
+    """The rows of a query with a value of a row before or after, or of the first or last one, or with their numbers."""
+    by, of, how = choose.pick(("", *columns)), choose.pick(columns), choose.between(0, 3)
+    at = choose.pick([column for column in columns if column != by] or columns)
+    whole = " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+    call, frame = choose.pick(
+        (
+            (f"LAG({of})", ""),
+            (f"LEAD({of}, {choose.between(1, 3)})", ""),
+            (f"LAG({of}, 2, {of})", ""),
+            (f"FIRST_VALUE({of})", ""),
+            (f"LAST_VALUE({of})", whole),
+            (f"NTH_VALUE({of}, 2)", whole),
+            ("ROW_NUMBER()", ""),
+            (f"COUNT({of})", " ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING"),
+            (f"COUNT({of})", " RANGE UNBOUNDED PRECEDING"),
+            (f"MAX({of})", " RANGE UNBOUNDED PRECEDING"),
+        )
+    )
+    # Rows that are equal in ORDER BY have one value.
+    rest = [] if frame.startswith(" RANGE") and choose.chance(80) else [column for column in columns if column != at]
+    made = []
+    for orders in (_SPARK_ORDERS, _DUCK_ORDERS):
+        keys = ", ".join((at + orders[how], *(column + orders[0] for column in rest)))
+        over = f"{f'PARTITION BY {by} ' if by else ''}ORDER BY {keys}{frame}"
+        made.append(f"SELECT *, {call} OVER ({over}) AS value FROM ({select}) AS q")
+    return Text(*made)
 
 
 def _ordered(choose: Choices, select: str, columns: list[str]) -> Text:

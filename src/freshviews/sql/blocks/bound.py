@@ -21,6 +21,8 @@ _GROUP = "\x1dgroup"
 _AGGREGATE = "\x1daggregate"
 _SUBQUERY = "\x1dsubquery"
 _NUMBER = "\x1dnumber"
+_BESIDE = "\x1dbeside"
+_THERE = "\x1dthere"
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,9 @@ class Sort:
 class Limited:
     """ORDER BY ... LIMIT ... OFFSET of a bag over one source, of each of its groups.
 
-    ``numbers``: ``row_number`` or ``rank``; items then have that of a row by ``number_ref``. ``beside``: the row
-    so many places further on, of which items have expressions under ``beside_ref``, and ``there_ref``; with it all rows
-    are wanted.
+    ``numbers``: ``row_number`` or ``rank``; items then have that of a row by ``number_ref``. ``beside``: the
+    columns that are wanted of the row ``shift`` places further on; items then have these by ``beside_ref``, and whether
+    there is such a row by ``there_ref``. ``limit`` is EVERY then.
     """
 
     order: tuple[Sort, ...]
@@ -103,11 +105,12 @@ class Limited:
     offset: int
     groups: tuple[Expr, ...] = ()
     numbers: str = ""
-    beside: int = 0
+    shift: int = 0
+    beside: tuple[Column, ...] = ()
 
     @property
     def exprs(self) -> tuple[Expr, ...]:
-        return (*self.groups, *(one.expr for one in self.order))
+        return (*self.groups, *(one.expr for one in self.order), *self.beside)
 
 
 @dataclass(frozen=True)
@@ -214,6 +217,21 @@ def subquery_ref(index: int, of: SqlType) -> Column:
 def number_ref() -> Column:
     """A reference to the number, or rank, of a row."""
     return Column(_NUMBER, INT, False)
+
+
+def beside_ref(index: int, column: Column) -> Column:
+    """A reference to a column of the row beside a row; NULL where there is none."""
+    return replace(column, name=f"{_BESIDE}{index}", nullable=True)
+
+
+def there_ref() -> Column:
+    """A reference to 1 where there is a row beside a row, else 0."""
+    return Column(_THERE, INT, False)
+
+
+def is_of_place(expr: Expr) -> bool:
+    """True if the name refers to the number of a row, or to a row beside it."""
+    return isinstance(expr, Column) and expr.name.startswith((_NUMBER, _BESIDE, _THERE))
 
 
 def grouping_ref() -> Column:

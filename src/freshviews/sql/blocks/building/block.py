@@ -8,12 +8,12 @@ of the needed columns, and every expression is over its one source.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from freshviews.expr.nodes import Column, Expr, Literal
-from freshviews.query.block import BY, SCANNED, Block, DistinctAggregate, Limit, Output, Result, SortColumn
+from freshviews.query.block import BY, SCANNED, Block, DistinctAggregate, Limit, Neighbour, Output, Result, SortColumn
 from freshviews.query.grouping_sets import each
 from freshviews.query.query import Aggregate, Atom, Lift, Query
 from freshviews.sql.blocks.bound import (
@@ -25,8 +25,11 @@ from freshviews.sql.blocks.bound import (
     Select,
     Sort,
     aggregate_index,
+    beside_ref,
     group_index,
+    is_of_place,
     number_ref,
+    there_ref,
 )
 from freshviews.sql.blocks.building import lifts
 from freshviews.sql.blocks.building.join import Join, joined, localised
@@ -206,7 +209,7 @@ class _Builder:
         items = (Sort(item.expr, False, False) for item in self.select.items)
         for place, sort in enumerate((*limited.order, *items), -len(limited.order)):
             made = sort.expr
-            if made == number_ref():
+            if is_of_place(made):
                 exprs.append(made)
                 continue
             # Constants do not order rows; if there is nothing else, one constant is the row.
@@ -223,8 +226,13 @@ class _Builder:
         groups = list(dict.fromkeys(groups))
         self.free = [*groups, *order]
         number = number_ref().name if number_ref() in exprs else ""
-        ranks = limited.numbers == "rank"
-        return exprs, Limit(tuple(order.values()), limited.limit, limited.offset, tuple(groups), number, ranks)
+        made_limit = Limit(tuple(order.values()), limited.limit, limited.offset, tuple(groups), number)
+        if limited.shift:
+            columns = (
+                (self.variables.of(one).name, beside_ref(i, one).name) for i, one in enumerate(limited.beside)
+            )
+            made_limit = replace(made_limit, beside=Neighbour(limited.shift, there_ref().name, tuple(columns)))
+        return exprs, replace(made_limit, ranks=limited.numbers == "rank")
 
     def _groups(self) -> list[Expr]:
         """The groups over free variables.
@@ -388,8 +396,8 @@ def _named(block: Block, name: Callable[[str], str]) -> Block:
     """Apply final names to variables everywhere, and rename results that would hide a variable."""
     variables = {name(v) for one in (block.query, *(d.query for d in block.distinct)) for v in one.variables}
     results: dict[str, str] = {}
-    if block.limit is not None and block.limit.number:
-        results[block.limit.number] = free_name("rank" if block.limit.ranks else "row_number", variables)
+    if block.limit is not None:
+        results.update(_names_of_places(block.limit, name, variables))
     for result in block.results:
         results[result.name] = free_name(result.name, [*variables, *results.values()])
 
@@ -410,7 +418,25 @@ def _named(block: Block, name: Callable[[str], str]) -> Block:
 
 def _named_limit(limit: Limit, name: Callable[[str], str]) -> Limit:
     order = tuple(replace(one, variable=name(one.variable)) for one in limit.order)
-    return replace(limit, order=order, groups=tuple(map(name, limit.groups)), number=name(limit.number))
+    beside = limit.beside
+    if beside is not None:
+        columns = tuple((name(own), name(other)) for own, other in beside.columns)
+        beside = replace(beside, there=name(beside.there), columns=columns)
+    return replace(
+        limit, order=order, groups=tuple(map(name, limit.groups)), number=name(limit.number), beside=beside
+    )
+
+
+def _names_of_places(limit: Limit, name: Callable[[str], str], taken: Collection[str]) -> dict[str, str]:
+    """Names for the variables that a row has by its place."""
+    wishes = {limit.number: "rank" if limit.ranks else "row_number"} if limit.number else {}
+    if limit.beside is not None:
+        wishes[limit.beside.there] = "there"
+        wishes.update((other, f"{name(own)}_beside") for own, other in limit.beside.columns)
+    found: dict[str, str] = {}
+    for one, wish in wishes.items():
+        found[one] = free_name(wish, [*taken, *found.values()])
+    return found
 
 
 def _named_query(query: Query, name: Callable[[str], str]) -> Query:

@@ -22,35 +22,48 @@ from freshviews.catalog.definitions import ViewDef
 from freshviews.expr.nodes import Column, Expr, Literal
 from freshviews.query.block import EVERY
 from freshviews.sql.blocks.aggregates import Collector, is_aggregate
-from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Limited, Select, Sort, distinct_over, number_ref
+from freshviews.sql.blocks.bound import (
+    AggregateCall,
+    Bound,
+    Item,
+    Limited,
+    Select,
+    Sort,
+    beside_ref,
+    distinct_over,
+    number_ref,
+    there_ref,
+)
 from freshviews.sql.blocks.joins.tree import Joined, LeftJoin, free_alias
 from freshviews.sql.blocks.limit import Clause
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
-from freshviews.sql.expressions.build import Fault, call, integer, null, renamed
+from freshviews.sql.expressions.build import Fault, call, integer, nodes_of, null, renamed, replaced, retyped
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.expressions.nulls import with_nullability
 from freshviews.sql.names.scope import Source, alias_of, name_of
 from freshviews.sql.text.parse import Node, SqlText
-from freshviews.types import BIGINT, BOOLEAN, INT, SqlType
+from freshviews.types import BIGINT, BOOLEAN, INT, STRING, SqlType
 
 _RANKS = ("rank", "dense_rank", "row_number")
 _INSTEAD = (
-    "RANK, DENSE_RANK, ROW_NUMBER, LAG, LEAD, FIRST_VALUE and aggregates are accepted, these over the whole partition, "
-    "up to the current row, or over ROWS BETWEEN ... that contain it"
+    "RANK, DENSE_RANK, ROW_NUMBER, LAG, LEAD, FIRST_VALUE, LAST_VALUE, NTH_VALUE and aggregates are accepted, these "
+    "over the whole partition, up to the current row, or over ROWS BETWEEN ... that contain it"
 )
-_SHIFTS = {"lag": -1, "lead": 1, "first_value": 0}
+_SHIFTS = {"lag": -1, "lead": 1}
+_ENDS = ("first_value", "last_value", "nth_value")
+_WHOLE = "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
 @dataclass(frozen=True)
 class Window:
     """A window function.
 
-    ``rank``: one of RANK, DENSE_RANK and ROW_NUMBER; else ``value`` is an expression over references to ``calls``, or
-    of the row that is ``shift`` rows after the current one; of the first row, where ``shift`` is 0. ``order``: empty
-    where it is over the whole partition. ``frame``: the rows of ROWS BETWEEN, relative to the current one; None for no
+    ``rank``: one of RANK, DENSE_RANK and ROW_NUMBER; else ``value`` is an expression over references to ``calls``, or,
+    of the row ``shift`` rows after the current one, or of row number ``place`` of the partition. ``order``: empty where
+    it is over the whole partition. ``frame``: the rows of ROWS BETWEEN, relative to the current one; None for no
     bound.
     """
 
@@ -61,7 +74,8 @@ class Window:
     value: Expr
     calls: tuple[AggregateCall, ...]
     frame: tuple[int | None, int | None] | None = None
-    shift: int | None = None
+    shift: int = 0
+    place: int = 0
     default: Expr | None = None
 
     @property
@@ -81,6 +95,8 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
     name = inner.name.lower()
     if name in _SHIFTS and isinstance(node.this, exp.Anonymous):
         return _shifted(text, node, bind, partition, order)
+    if name in _ENDS and isinstance(node.this, exp.Anonymous):
+        return _at_place(text, node, bind, partition, order)
     whole, frame = _frame(text, spec, bool(order))
     if name in _RANKS and isinstance(node.this, exp.Anonymous):
         if inner.expressions:
@@ -100,18 +116,12 @@ def window_of(text: SqlText, node: exp.Window, bind: Callable[[Node], Expr]) -> 
 def _shifted(
     text: SqlText, node: exp.Window, bind: Callable[[Node], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
 ) -> Window:
-    """LAG, LEAD or FIRST_VALUE."""
-    name, arguments = node.this.name.lower(), node.this.expressions
-    most = 1 if name == "first_value" else 3
-    if not 1 <= len(arguments) <= most:
-        raise text.error(node, f"{name.upper()} takes {'1' if most == 1 else f'1 to {most}'} arguments")
-    if not order:
-        raise text.error(node, f"{name.upper()} is about an order of rows; write OVER (ORDER BY ...)")
+    """LAG or LEAD."""
+    name = node.this.name.lower()
+    arguments = _arguments(text, node, 1, 3)
     if _spec(text, node).args.get("spec") is not None:
         raise text.unsupported(node, f"a frame of {name.upper()}", "leave it out")
-    steps = bind(arguments[1]) if len(arguments) > 1 else Literal(1, INT)
-    if not isinstance(steps, Literal) or not isinstance(steps.value, int) or steps.value < 1:
-        raise text.error(arguments[1], f"the second argument of {name.upper()} is a number of rows, 1 or more")
+    steps = _number_of_rows(text, node, arguments[1], bind) if len(arguments) > 1 else 1
     value = bind(arguments[0])
     default: Expr = null(value.type)
     if len(arguments) > 2:
@@ -119,13 +129,49 @@ def _shifted(
             value, default, _ = logic.alike([value, bind(arguments[2])], name.upper())
         except Fault as fault:
             raise text.error(node, str(fault)) from None
-    return Window(node, partition, order, "", value, (), None, _SHIFTS[name] * int(steps.value), default)
+    return Window(node, partition, order, "", value, (), shift=_SHIFTS[name] * steps, default=default)
+
+
+def _at_place(
+    text: SqlText, node: exp.Window, bind: Callable[[Node], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+) -> Window:
+    """FIRST_VALUE, LAST_VALUE or NTH_VALUE: the value of one row of the partition, counted from its end for LAST_VALUE.
+    """
+    name = node.this.name.lower()
+    arguments = _arguments(text, node, *((2, 2) if name == "nth_value" else (1, 1)))
+    spec = _spec(text, node)
+    frame = spec.args.get("spec")
+    low, high = (_FIRST, 0) if frame is None else (_bound(frame, "start"), _bound(frame, "end"))
+    if low != _FIRST or high is None or high < 0 or (high != _LAST and name != "first_value"):
+        what = f"{name.upper()} over {'a frame that ends at the current row' if frame is None else text.of(frame)}"
+        raise text.unsupported(node, what, f"write ORDER BY ... {_WHOLE}")
+    place = _number_of_rows(text, node, arguments[1], bind) if name == "nth_value" else 1
+    value = bind(arguments[0])
+    made = Window(node, partition, order, "", value, (), place=place, default=null(value.type))
+    return replace(made, place=-1) if name == "last_value" else made
+
+
+def _arguments(text: SqlText, node: exp.Window, least: int, most: int) -> list[Node]:
+    """The arguments of a function about an order of rows."""
+    name, arguments = node.this.name.upper(), node.this.expressions
+    if not least <= len(arguments) <= most:
+        raise text.error(node, f"{name} takes {least if least == most else f'{least} to {most}'} arguments")
+    if _spec(text, node).args.get("order") is None:
+        raise text.error(node, f"{name} is about an order of rows; write OVER (ORDER BY ...)")
+    return list(arguments)
+
+
+def _number_of_rows(text: SqlText, node: exp.Window, argument: Node, bind: Callable[[Node], Expr]) -> int:
+    value = bind(argument)
+    if not isinstance(value, Literal) or not isinstance(value.value, int) or value.value < 1:
+        raise text.error(argument, f"the second argument of {node.this.name.upper()} is a number of rows, 1 or more")
+    return int(value.value)
 
 
 def is_numbered(node: exp.Window) -> bool:
     """True if a window function needs the numbers of rows, and so all columns, which tell rows apart."""
     by_rows = any(one.args.get("kind") == "ROWS" for one in node.find_all(exp.WindowSpec)) or node.args.get("alias")
-    return bool(by_rows) or node.this.name.lower() in ("row_number", *_SHIFTS)
+    return bool(by_rows) or node.this.name.lower() in ("row_number", *_SHIFTS, *_ENDS)
 
 
 def _unnamed(column: exp.Column) -> Expr:
@@ -165,6 +211,9 @@ def _frame(text: SqlText, spec: exp.Window, ordered: bool) -> tuple[bool, tuple[
         raise text.unsupported(spec, f"the frame {text.of(frame)}", _INSTEAD)
     return False, (None if low == _FIRST else low, None if high == _LAST else high)
 
+
+_BEYOND = 2**62
+"""Beyond the codes of all types but BIGINT, doubles and strings."""
 
 _LAST = 2**31
 _FIRST = -_LAST
@@ -222,8 +271,10 @@ class _Rows:
         order = tuple(replace(one, expr=over(one.expr)) for one in window.order)
         order = tuple(one for one in order if not isinstance(one.expr, Literal))
         calls = tuple(replace(one, args=tuple(map(over, one.args))) for one in window.calls)
-        if window.shift is not None:
+        if window.shift:
             return self._shifted(window, over, partition, order), self.joined
+        if window.place:
+            return self._at_place(window, over, partition, order), self.joined
         if window.frame is not None:
             return self._framed(window, calls, partition, order), self.joined
         if window.rank:
@@ -233,6 +284,7 @@ class _Rows:
     def _aggregated(
         self, window: Window, calls: tuple[AggregateCall, ...], partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> Expr:
+        order = tuple(map(_without_null, order))
         keys = (*partition, *(one.expr for one in order))
         item = Item("v", window.value)
         if not order:
@@ -247,13 +299,22 @@ class _Rows:
         return self._joined(_grouped(rows, columns, (item,), moved), keys)
 
     def _number(self, partition: tuple[Expr, ...], order: tuple[Sort, ...]) -> Expr:
-        """The numbers of the rows; those are now the rows of a view that has them."""
-        items = tuple(Item(column.name, self.base.column(column)) for column in self.base.columns)
-        view = self._by_places("row_number", self.base, items, partition, order)
-        numbered = replace(self.views.source_of(view), alias=self.base.alias)
-        sources = tuple(numbered if one.alias == self.base.alias else one for one in self.joined.sources)
-        self.joined, self.base = replace(self.joined, sources=sources), numbered
-        return numbered.column(numbered.columns[-1])
+        """The numbers of the rows. The rows are then those of a view that has them."""
+        limit = Limited(order, EVERY, 0, partition, "row_number")
+        self._replace((Item("row_number", number_ref()),), limit)
+        return self.base.column(self.base.columns[-1])
+
+    def _replace(self, items: tuple[Item, ...], limit: Limited) -> None:
+        """Replace the rows by those of a view that has further columns, by the places of rows in an order."""
+        select = Select("bag", (self.base,), (), (*self._all(), *items), limit=limit)
+        view = self.views.internal_view(uniquely_named(Bound((select,))))
+        made = replace(self.views.source_of(view), alias=self.base.alias)
+        sources = tuple(made if one.alias == made.alias else one for one in self.joined.sources)
+        self.joined, self.base = replace(self.joined, sources=sources), made
+
+    def _all(self) -> tuple[Item, ...]:
+        """All columns of the rows."""
+        return tuple(Item(column.name, self.base.column(column)) for column in self.base.columns)
 
     def _by_places(
         self, kind: str, rows: Source, items: tuple[Item, ...], partition: tuple[Expr, ...], order: tuple[Sort, ...]
@@ -278,14 +339,33 @@ class _Rows:
     def _shifted(
         self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
     ) -> Expr:
-        """The value of a row that is some rows before or after, or of the first row."""
-        assert window.shift is not None and window.default is not None
-        number: Expr = self._number(partition, order)
-        other = self._numbered("shifted")
-        number = call("add_int", (number, integer(window.shift)), BIGINT) if window.shift else integer(1)
+        """The value of a row that is some rows before or after. The rows are then those of a view that has, for each,
+        the columns of that row."""
+        assert window.default is not None
+        value = over(window.value)
+        own = {n.name: n for n in nodes_of(value) if isinstance(n, Column)}
+        limit = Limited(order, EVERY, 0, partition, shift=window.shift, beside=tuple(own.values()))
+        wanted = [Item(name_of(one.name), beside_ref(i, one)) for i, one in enumerate(own.values())]
+        self._replace((*wanted, Item("there", there_ref())), limit)
+        *others, there = map(self.base.column, self.base.columns[-len(wanted) - 1 :])
+        to = dict(zip(own, others, strict=True))
+        beside = replaced(value, lambda part: to.get(part.name) if isinstance(part, Column) else None)
+        known = logic.compare("=", there, integer(1))
+        return logic.choose([(known, beside)], over(window.default))
+
+    def _at_place(
+        self, window: Window, over: Callable[[Expr], Expr], partition: tuple[Expr, ...], order: tuple[Sort, ...]
+    ) -> Expr:
+        """The value of one row of the partition."""
+        assert window.default is not None
+        if window.place < 0:
+            rest = (Sort(self.base.column(column), False, False) for column in self.base.columns)
+            order = tuple(Sort(o.expr, not o.descending, not o.nulls_last) for o in (*order, *rest))
+        view = self._by_places("row_number", self.base, self._all(), partition, order)
+        other = replace(self.views.source_of(view), alias=self._alias("at_place"))
         own = other.column(other.columns[-1])
         same = [equality(self._over(one, other), one) for one in partition]
-        at = logic.compare("=", own, number)
+        at = logic.compare("=", own, integer(abs(window.place)))
         self.joined = replace(
             self.joined, left=(*self.joined.left, LeftJoin(Joined((other,)), (*same, *logic.conjuncts_of(at))))
         )
@@ -377,9 +457,22 @@ def _grouped(
     return replace(made, kind="groups" if keys else "global", items=(*made.items, *items), aggregates=calls)
 
 
+def _without_null(sort: Sort) -> Sort:
+    """The same order with a number in the place of NULL, where the codes of a type leave one free."""
+    expr = sort.expr
+    if not expr.nullable or expr.type == BIGINT or expr.type == STRING or expr.type.is_float:
+        return sort
+    # NULL first where the order rises, or last where it falls, is the least value of all.
+    beyond = integer(_BEYOND if sort.nulls_last != sort.descending else -_BEYOND)
+    return replace(sort, expr=logic.first_of((retyped(expr, BIGINT), beyond)))
+
+
 def _not_after(order: Sequence[Sort], places: Sequence[Expr], again: Callable[[Expr], Expr]) -> Expr:
     """True for a row that comes before a place, or at it."""
     moved = tuple(replace(one, expr=again(one.expr)) for one in order)
+    if len(order) == 1 and not order[0].expr.nullable:
+        # A range, which an ordered index answers.
+        return logic.compare(">=" if order[0].descending else "<=", moved[0].expr, places[0])
     equal = [logic.null_safe_equal(one.expr, place) for one, place in zip(moved, places, strict=True)]
     return logic.either(_before(moved, places), logic.all_of(equal))
 
