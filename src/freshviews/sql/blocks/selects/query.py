@@ -33,7 +33,7 @@ from freshviews.sql.blocks.selects.with_queries import Cte, query_of, renamed_vi
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, everything, set_operation, uniquely_named
 from freshviews.sql.blocks.subqueries.correlation import is_one_row
 from freshviews.sql.blocks.subqueries.dependent import as_bag, beside, depends, marked_columns
-from freshviews.sql.blocks.subqueries.windows import first_rows
+from freshviews.sql.blocks.windows.rows import first_rows
 from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.expression import Binder
 from freshviews.sql.names.scope import Entry, Scope, Source, name_of

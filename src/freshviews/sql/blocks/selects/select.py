@@ -42,7 +42,7 @@ from freshviews.sql.blocks.selects.rows_ask import rows_ask, windows_of
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
 from freshviews.sql.blocks.subqueries.dependent import as_bag, tied
 from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
-from freshviews.sql.blocks.subqueries.windows import Window, is_numbered
+from freshviews.sql.blocks.windows.binding import Window, is_numbered
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import key, rejects_null, renamed, replaced
 from freshviews.sql.expressions.expression import Binder

@@ -63,8 +63,9 @@ from freshviews.sql.blocks.subqueries.threshold import (
     threshold_of,
     weights_select,
 )
-from freshviews.sql.blocks.subqueries.windows import Window, joined_with, window_of
 from freshviews.sql.blocks.views import Views
+from freshviews.sql.blocks.windows.binding import Window, window_of
+from freshviews.sql.blocks.windows.rows import joined_with
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import (
     FALSE,

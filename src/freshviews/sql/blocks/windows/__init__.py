@@ -1,0 +1,23 @@
+"""Window functions: bound, and made columns of views.
+
+The rows are those of one source, here ``t(id, p, x)``. Each function is lowered by what an update may change::
+
+    SUM(x) OVER (PARTITION BY p)              JOIN (SELECT p, SUM(x) AS v FROM t GROUP BY p) q ON q.p <=> t.p
+    SUM(x) OVER (PARTITION BY p ORDER BY x)   JOIN (SELECT d.p, d.x, SUM(t.x) AS v
+                                                    FROM (SELECT DISTINCT p, x FROM t) d
+                                                    JOIN t ON t.p <=> d.p AND t.x <= d.x GROUP BY d.p, d.x) q
+                                                ON q.p <=> t.p AND q.x <=> t.x
+    RANK() OVER (PARTITION BY p ORDER BY x)   JOIN (the ranks of p, x in t) q ON q.p <=> t.p AND q.x <=> t.x
+    ROW_NUMBER() OVER (...)                   (t with its numbers) in the place of t
+    LAG(x) OVER (...)                         (t with the columns of the row before) in the place of t
+    FIRST_VALUE(x) OVER (...)                 LEFT JOIN (t with its numbers) q ON q.p <=> t.p AND q.row_number = 1
+
+The views in parentheses are blocks with a ``Limit``, which strategy ``top_k`` maintains. Where numbers are compared
+with constants alone, ``building.narrowing`` cuts them to the first places. ``QUALIFY ROW_NUMBER() OVER (PARTITION BY p
+ORDER BY x, id) <= 3`` is then::
+
+    v#1(id, p, x)    the first 3 rows of each p, in the order of x, id
+    v                reads v#1
+"""
+
+__all__ = ["binding", "rows"]
