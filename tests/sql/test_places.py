@@ -156,7 +156,7 @@ UNSUPPORTED = [
     ("SELECT §median(a) AS x FROM r", "aggregate function median"),
     ("SELECT §array_agg(a) AS x FROM r", "gathers all values of a group in one"),
     ("SELECT §window(d, '1 day') AS x FROM r", "GROUP BY window"),
-    ("SELECT §last_value(a) OVER (ORDER BY b) AS x FROM r", "LAST_VALUE OVER"),
+    ("SELECT §last_value(a) OVER (ORDER BY b) AS x FROM r", "LAST_VALUE over a frame that ends at the current row"),
     ("SELECT §ntile(4) OVER (ORDER BY b) AS x FROM r", "NTILE OVER is not supported; RANK, DENSE_RANK, ROW_NUMBER"),
     ("SELECT §count(DISTINCT a) OVER () AS x FROM r", "COUNT (DISTINCT ...) OVER"),
     ("SELECT §sum(a) OVER (ORDER BY b ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING) AS x FROM r", "the frame ROWS BETWEEN"),
