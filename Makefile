@@ -13,7 +13,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test test-all fuzz states without-spark kills lint clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo test test-all fuzz states soak without-spark kills lint clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
@@ -21,6 +21,7 @@ help:
 	@echo "make test-all   every test at full size, and the 20 slowest by name; half an hour"
 	@echo "make fuzz    random tests from a new seed; failures become files in tests/cases, which make test replays"
 	@echo "make states  100,000 states of random views beside DuckDB, counted by construct; half an hour on one core"
+	@echo "make soak    30 million rows with unique ids through a window of 100,000: memory stays flat; half an hour"
 	@echo "make without-spark   the package in an environment that has no pyspark"
 	@echo "make kills   a pipeline killed at every step, and at random moments"
 	@echo "make lint    ruff and mypy"
@@ -71,6 +72,9 @@ fuzz: $(READY)
 
 states: $(READY)
 	@$(RUN) -m tests.agreement.states --states $(STATES) $(if $(SEED),--seed $(SEED))
+
+soak: $(READY)
+	@$(RUN) -m tests.soak
 
 # In a venv of its own, as the package comes from pip without extras.
 without-spark: $(READY)

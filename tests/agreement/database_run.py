@@ -10,6 +10,7 @@ import pytest
 
 from freshviews import BatchError, Database
 from freshviews.engine.change import Change
+from tests.agreement.collecting import collecting
 from tests.agreement.duckdb_peer import exact
 from tests.agreement.evaluators import Rows, is_determined
 from tests.agreement.scenario import Row, Scenario, Version
@@ -29,7 +30,7 @@ def check_database(
     ``directory``: the database is kept there, and opened again after every version.
     """
     half = len(scenario.versions) // 2 if late and not any(t.trusted for t in scenario.tables) else 0
-    database = Database(directory)
+    database = collecting(Database(directory))
     database.execute("; ".join(table.text.spark for table in scenario.tables))
     sums: dict[str, Counter[Row]] = {}
     for i, (version, after) in enumerate(zip(scenario.versions, contents, strict=True)):
@@ -49,7 +50,7 @@ def check_database(
                 assert told == expected, f"changes of {view.name} add up to {told}, not to {expected}"
         if directory is not None:
             database.close()
-            database = Database(directory)
+            database = collecting(Database(directory))
             if i >= half:
                 _subscribe(database, scenario, sums)
     database.close()

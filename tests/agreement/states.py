@@ -32,6 +32,7 @@ from freshviews.engine.change import Change
 from freshviews.errors import PlanError, UnsupportedSql
 from freshviews.plan import STRATEGIES
 from tests.agreement.choices import Choices, seeded
+from tests.agreement.collecting import collecting
 from tests.agreement.constructs import NAMES, constructs
 from tests.agreement.duckdb_peer import PEER_FAILED, DuckDb, comparable, exact, restart
 from tests.agreement.long_streams import LongStream, Stored
@@ -124,7 +125,7 @@ class _Maintained:
         self._batches = 0
         self.created = False
         self.sums: dict[str, Counter[Row]] = {}
-        self.database = Database(directory)
+        self.database = collecting(Database(directory))
         self.database.execute("; ".join(table.text.spark for table in found.tables))
         if not course.late:
             self._create()
@@ -147,7 +148,7 @@ class _Maintained:
         self._commit(version)
         if self._directory is not None and self._batches % 7 == 0:
             database.close()
-            self.database = Database(self._directory)
+            self.database = collecting(Database(self._directory))
             if self.created:
                 self._subscribe()
 

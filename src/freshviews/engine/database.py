@@ -21,7 +21,9 @@ from freshviews.engine.change import Change
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.codes.inputs import accepted
+from freshviews.engine.codes.marks import held, mark_columns
 from freshviews.engine.commit.batch import Batch
+from freshviews.engine.commit.collection import Collection, deleted_rows
 from freshviews.engine.commit.commit import Broken, Log, MemoryRanOut, ViewChanges, commit, ran_out
 from freshviews.engine.commit.direct import FEW, SMALL, Direct, direct_of
 from freshviews.engine.commit.followed import Followed
@@ -80,6 +82,7 @@ class Database:
         self._versions = np.zeros(1, np.int64)
         self._direct: dict[str, Direct | None] = {}
         self._notices = Notices()
+        self._collection = Collection(self._dictionary)
         self._closed = False
         self._unusable: str | None = None
         self._directory: Directory | None = None
@@ -181,6 +184,7 @@ class Database:
             with Uninterrupted():
                 keep(draft.chosen)
                 self._relations = draft.finish()
+                self._collection.restart()
                 self._share_seconds()
                 self._direct.clear()
         except BaseException:
@@ -358,11 +362,13 @@ class Database:
     def _commit_noted(self, direct: Direct) -> int | None:
         """As ``_commit``, the direct way; None where the batch is refused."""
         log = None if self._directory is None else partial(self._log_batch, ((direct.table, Encoded(direct.batch())),))
+        if self._dictionary.mark is not None:
+            mark_columns(direct.batch(), direct.table.decoder.strings, self._dictionary)
         try:
             reported = direct.commit_noted(log)
         except MemoryRanOut as error:
             self._fill_after(direct, error)
-        return None if reported is None else self._announce(reported)
+        return None if reported is None else self._announce(reported, direct.deleted)
 
     def _fill_after(self, direct: Direct, error: MemoryRanOut) -> NoReturn:
         """After memory ran out on the direct way: fill the views again, and raise the error for the batch."""
@@ -388,7 +394,9 @@ class Database:
             rows = accepted(rows, name)
         with self._lock, Uninterrupted():
             table = self._table(name)
-            return table, table.encoder.whole().encode(rows, sign)
+            encoded = table.encoder.whole().encode(rows, sign)
+            held(encoded.batch, self._dictionary)
+            return table, encoded
 
     def _commit_parts(self, changes: Changes, make: MakeVersion = commit) -> int:
         with self._lock:
@@ -416,15 +424,19 @@ class Database:
         for move in moves:
             move()
         self._versions += 1
-        return self._announce(reported)
+        return self._announce(reported, deleted_rows(changes))
 
-    def _announce(self, reported: ViewChanges) -> int:
-        """After a version: note the changes for subscribers, write a snapshot if it is time. The version comes back."""
+    def _announce(self, reported: ViewChanges, deleted: int) -> int:
+        """After a version, which deleted so many rows: note the changes for subscribers, free strings, write a snapshot
+        if it is time. The version comes back."""
         version = self.version
         for view, batch in reported:
+            if view.decoder.strings:
+                held(batch, self._dictionary)
             change = Change(view.name, version, batch, view.decoder)
             for subscription in view.subscriptions:
                 self._notices.add(subscription, change)
+        self._collection.step(self._relations, deleted)
         if self._directory is not None:
             reach("version visible")
             if self._directory.snapshot_due:
@@ -522,7 +534,7 @@ class Database:
             self._share_seconds()
             return {
                 "version": self.version,
-                "strings": len(self._dictionary),
+                "strings": self._dictionary.strings(),
                 "tables": {t.name: t.stats() for t in self._relations.tables.values()},
                 "views": {
                     v.name: {**v.stats(), "replan": advised(v, self._relations)}

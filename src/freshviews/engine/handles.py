@@ -90,7 +90,7 @@ class Readable:
     def _read(self, rows: int) -> Iterator[CodeBatch]:
         state = self._state
         with self._guard(state) as lock:
-            return Reader(lambda: state.batches(rows), state.readers, lock)
+            return Reader(lambda: state.batches(rows), state.readers, lock, state.decoder.dictionary)
 
     def __repr__(self) -> str:
         columns = ", ".join(f"{c.name} {c.type}" for c in self._state.definition.columns)
@@ -144,7 +144,7 @@ class View(Readable):
     def _read(self, rows: int) -> Iterator[CodeBatch]:
         state = self._state
         with self._guard(state) as lock:
-            reader = Reader(lambda: state.ordered(rows), state.readers, lock)
+            reader = Reader(lambda: state.ordered(rows), state.readers, lock, state.decoder.dictionary)
             if state.ordered_from is not None:
                 state.ordered_from.readers.add(reader)
             return reader

@@ -15,15 +15,20 @@ from weakref import WeakSet
 import numpy as np
 
 from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.marks import held
 from freshviews.engine.codes.words import address
+from freshviews.types.dictionary import Dictionary
 
 
 class Reader:
     """Batches of one version of a relation, one after the other."""
 
-    def __init__(self, source: Callable[[], Iterator[CodeBatch]], readers: Readers, lock: RLock) -> None:
+    def __init__(
+        self, source: Callable[[], Iterator[CodeBatch]], readers: Readers, lock: RLock, dictionary: Dictionary
+    ) -> None:
         """``source`` starts the scan of the live state; it is called at once, with the lock held."""
         self._lock = lock
+        self._dictionary = dictionary
         self._drained: deque[CodeBatch] = deque()
         self._failure: Exception | None = None
         self._live: Iterator[CodeBatch] | None = source()
@@ -41,7 +46,7 @@ class Reader:
             if self._live is None:
                 raise StopIteration
             try:
-                return next(self._live)
+                return held(next(self._live), self._dictionary)
             except StopIteration:
                 self._live = None
                 raise
@@ -50,7 +55,7 @@ class Reader:
         """Take what is left into memory; called with the lock held. What fails is raised by the reader."""
         if self._live is not None:
             try:
-                self._drained.extend(self._live)
+                self._drained.extend(held(batch, self._dictionary) for batch in self._live)
             except Exception as error:
                 self._failure = error
             self._live = None

@@ -1,9 +1,9 @@
 """Evaluates expressions with host operations over whole columns of codes, before compiled code runs.
 
 A host operation is a Python function over values; it runs once per distinct arguments. Each operation of an expression
-has a memo from the codes of its arguments to that of its result, for the life of its evaluator. As in Spark, arguments
-of ``case``, ``coalesce``, ``and`` and ``or`` are evaluated only for the rows that need them, and an operation only for
-the rows that reach it.
+has a memo from the codes of its arguments to that of its result, until codes of the dictionary are freed. As in Spark,
+arguments of ``case``, ``coalesce``, ``and`` and ``or`` are evaluated only for the rows that need them, and an operation
+only for the rows that reach it.
 
 Host operations over many values are what takes long in a commit, and nothing has changed while they run: so they can be
 interrupted, see ``Interruption``.
@@ -27,7 +27,7 @@ from freshviews.kernel.memory.mem import allocate, load, release
 from freshviews.kernel.scalar import operations as scalar
 from freshviews.types.dictionary import Dictionary
 from freshviews.types.sqltype import NULL
-from freshviews.types.values import literal_code, literal_value
+from freshviews.types.values import constant_code, literal_code, literal_value
 
 Codes = npt.NDArray[np.int64]
 Evaluator = Callable[[Mapping[str, Codes]], Codes]
@@ -88,7 +88,10 @@ def evaluator_for(expr: Expr, dictionary: Dictionary) -> Evaluator:
     def run(columns: Mapping[str, Codes]) -> Codes:
         count = len(next(iter(columns.values()))) if columns else 0
         lists = {name: columns[name].tolist() for name in names}
-        return np.array(node(lists, range(count)), np.int64)
+        codes = np.array(node(lists, range(count)), np.int64)
+        if dictionary.mark is not None and expr.type.name == "STRING":
+            dictionary.mark(codes)
+        return codes
 
     return run
 
@@ -101,7 +104,7 @@ def _node(expr: Expr, dictionary: Dictionary) -> _Node:
     if isinstance(expr, Column):
         return _column(expr.name)
     if isinstance(expr, Literal):
-        code = literal_code(expr.type, expr.value, dictionary)
+        code = constant_code(expr.type, expr.value, dictionary)
         return lambda columns, rows: [code] * len(rows)
     args = [_node(arg, dictionary) for arg in expr.args]
     if expr.op == "case":
@@ -115,7 +118,7 @@ def _node(expr: Expr, dictionary: Dictionary) -> _Node:
         varying = [place for place, arg in enumerate(expr.args) if not isinstance(arg, Literal) or arg.value is None]
         if len(varying) == 1:
             return _of_one(expr, varying[0], args[varying[0]], op.host, dictionary)
-    return _strict(expr, args, _host(expr, op, dictionary) if op.host else _compiled(op))
+    return _strict(expr, args, _host(expr, op, dictionary) if op.host else _compiled(op), dictionary)
 
 
 def _column(name: str) -> _Node:
@@ -169,14 +172,17 @@ def _connective(left: _Node, right: _Node, decisive: int) -> _Node:
     return codes
 
 
-def _strict(call: Call, args: list[_Node], apply: Callable[..., int]) -> _Node:
+def _strict(call: Call, args: list[_Node], apply: Callable[..., int], dictionary: Dictionary) -> _Node:
     """An operation that evaluates all its arguments, with its memo."""
     memo: dict[tuple[int, ...], int] = {}
+    freed = 0
 
     def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
+        nonlocal freed
         keys = list(zip(*(arg(columns, rows) for arg in args), strict=True))
-        if len(memo) > LARGEST_MEMO:
+        if len(memo) > LARGEST_MEMO or freed != dictionary.freed:
             memo.clear()
+            freed = dictionary.freed
         for place, key in enumerate(keys):
             if key not in memo:
                 if INTERRUPTION.asked:
@@ -202,6 +208,7 @@ def _of_one(
     before, after = constants[:place], constants[place:]
     kind, result = call.args[place].type, call.type
     memo: dict[int, int] = {}
+    freed = 0
 
     def value_of(code: int) -> str | int | float | bool | None:
         return literal_value(kind, code, dictionary)
@@ -213,9 +220,11 @@ def _of_one(
     encode: Callable[[Any], int] = int if result.name == "BOOLEAN" else code_of
 
     def codes(columns: Mapping[str, list[int]], rows: Sequence[int]) -> list[int]:
+        nonlocal freed
         keys = arg(columns, rows)
-        if not memo or len(memo) > LARGEST_MEMO:
+        if not memo or len(memo) > LARGEST_MEMO or freed != dictionary.freed:
             memo.clear()
+            freed = dictionary.freed
             memo[NULL] = NULL
         for key in keys:
             if key not in memo:

@@ -17,6 +17,7 @@ __all__ = [
     "rewrite",
     "rule",
     "statements",
+    "string_keys",
     "structure",
     "traced",
     "upkeep",

@@ -1,7 +1,8 @@
 """Files of the strings of a dictionary. Each file has a range of codes, so no string is written twice.
 
-A file holds strings as the dictionary's heap does. Files are read in the order of their codes, each starting where the
-one before ended. When there are many, one file over all their codes can replace them.
+A file holds where each string begins and ends, all their bytes, and which codes are free. Files are read in the order
+of their codes, each starting where the one before ended. When there are many, one file over all their codes can replace
+them.
 """
 
 from __future__ import annotations
@@ -26,14 +27,21 @@ def write_strings(path: Path, dictionary: Dictionary, first: int, *, sync: bool 
     With ``sync``, they are on disk when this returns. Raises StoreError.
     """
     end = len(dictionary)
-    offsets, data = dictionary.heap()
-    starts = offsets[first : end + 1] - offsets[first]
-    texts = data[int(offsets[first]) : int(offsets[end])]
+    entries = dictionary.entries_since(first)
+    sizes = dictionary.free_sizes()
+    # A free code keeps its number of bytes, by which it is used again.
+    encoded = [b" " * sizes[code] if text is None else text.encode() for code, text in enumerate(entries, first)]
+    starts = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+    texts = b"".join(encoded)
+    free = np.array([i for i, text in enumerate(entries) if text is None], np.int64)
     arrays = [
         Array(len(starts), len(starts), lambda: iter([starts.data.cast("B")])),
-        Array(-(-len(texts) // 8), -(-len(texts) // 8), lambda: iter([texts.data, bytes(-len(texts) % 8)])),
+        Array(-(-len(texts) // 8), -(-len(texts) // 8), lambda: iter([texts, bytes(-len(texts) % 8)])),
     ]
     about = {"kind": KIND, "first": first, "end": end, "bytes": len(texts)}
+    if len(free):
+        about["free"] = len(free)
+        arrays.append(Array(len(free), len(free), lambda: iter([free.data.cast("B")])))
     write_arrays(path, about, arrays, sync)
     return end
 
@@ -53,12 +61,14 @@ def read_strings(path: Path, dictionary: Dictionary) -> None:
                 f"{path} goes on after {first} strings, and {len(dictionary)} are there: the files of strings are "
                 "read in the order of their codes, none left out"
             )
-        mapping = file.map(0, 2, verify=True)
+        holes = about.get("free", 0)
+        mapping = file.map(0, 3 if holes else 2, verify=True)
         try:
-            starts, texts = mapping.places
+            starts, texts, *rest = mapping.places
+            free = (ctypes.c_int64 * holes).from_address(rest[0]) if holes else ()
             offsets = np.frombuffer((ctypes.c_int64 * (end - first + 1)).from_address(starts), np.int64)
             data = np.frombuffer((ctypes.c_uint8 * size).from_address(texts), np.uint8)
-            dictionary.extend_flat(offsets, data)
+            dictionary.extend_flat(offsets, data, free)
         except ValueError as error:
             raise StoreError(f"{path} cannot be read: {error}; restore the file from a copy") from error
         finally:

@@ -371,10 +371,21 @@ def _decode_timestamp(code: int) -> dt.datetime | np.datetime64:
 
 def literal_code(kind: SqlType, value: str | int | float | bool | None, dictionary: Dictionary) -> int:
     """The code of a value of ``freshviews.expr.nodes.Literal`` (dates as days, and so on)."""
-    if value is None:
-        return NULL
     if isinstance(value, str):
         return dictionary.encode(value)
+    return _code_of_number(kind, value)
+
+
+def constant_code(kind: SqlType, value: str | int | float | bool | None, dictionary: Dictionary) -> int:
+    """As ``literal_code``, of a constant: its code keeps its meaning for the life of the dictionary."""
+    if isinstance(value, str):
+        return dictionary.pin(value)
+    return _code_of_number(kind, value)
+
+
+def _code_of_number(kind: SqlType, value: int | float | bool | None) -> int:
+    if value is None:
+        return NULL
     return _code_of_float(float(value)) if kind.is_float else int(value)
 
 

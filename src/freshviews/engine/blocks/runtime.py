@@ -69,7 +69,7 @@ class BlockState:
         self._defaults = [np.array(default_row(program.view(name)), np.int64) for name in default_views(program)]
         self._state = np.zeros(FIRST_TABLE + len(program.views) + scratch + 1 + len(self._defaults), np.int64)
         self.status = np.zeros(STATUS_WORDS, np.int64)
-        self._constants = np.array([dictionary.encode(text) for text in compiled.constants] or [0], np.int64)
+        self._constants = np.array([dictionary.pin(text) for text in compiled.constants] or [0], np.int64)
         self._scratch = np.zeros((max(scratch, 1), REAL_WORDS), np.int64)
         self._strings: tuple[Codes, NDArray[Any]] | None = None
         self.orders_strings = any(o.type.name == "STRING" for view in program.views for o in view.ordered)

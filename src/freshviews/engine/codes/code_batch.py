@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Codes = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CodeBatch:
     """Updates of one relation: ``columns[name]`` are codes, ``multiplicities`` signed, all of one length.
 

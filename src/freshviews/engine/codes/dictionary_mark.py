@@ -36,4 +36,4 @@ def check_mark(path: Path, what: str, about: dict[str, Any], dictionary: Diction
 def _checksum(dictionary: Dictionary, size: int) -> int:
     """A checksum of the last strings among the first ``size``."""
     last = islice(dictionary.entries_since(max(size - _MARKED, 0)), min(size, _MARKED))
-    return zlib.crc32("\0".join(last).encode())
+    return zlib.crc32("\0".join("" if text is None else text for text in last).encode())

@@ -18,7 +18,7 @@ import pyarrow as pa
 from freshviews.catalog.definitions import ColumnDef, TableDef
 from freshviews.engine.codes.arrow_plan import ArrowPlan, TextWish, Wish, plan_of
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
-from freshviews.engine.codes.string_codes import codes_of
+from freshviews.engine.codes.string_codes import codes_of, compile_removal
 from freshviews.engine.codes.text_columns import TextResults
 from freshviews.errors import BatchError, OutOfMemory, shown
 from freshviews.expr.texts import TextFunction
@@ -108,6 +108,8 @@ class TableEncoder:
         self._places = {column.name.lower(): i for i, column in enumerate(definition.columns)}
         self._multiplicity = encoder_for(BIGINT, False, dictionary)
         self._string_codes = codes_of(dictionary)
+        if any(column.type.name == "STRING" for column in definition.columns):
+            compile_removal()
         self._whole: TableEncoder | None = None
         self.want(frozenset(column.name for column in definition.columns))
 

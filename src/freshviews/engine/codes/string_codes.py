@@ -6,8 +6,10 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
-from freshviews.engine.codes.code_batch import address_of
+from freshviews.codegen.module import compile_ahead
+from freshviews.engine.codes.code_batch import Codes, address_of
 from freshviews.kernel.codes import string_slots as kernel
+from freshviews.kernel.hash.slots import empty_slot
 from freshviews.types.dictionary import Dictionary
 
 _FIRST_SLOTS = 64
@@ -25,23 +27,50 @@ class StringCodes:
         self._heap: object = None
         self.address = address_of(self._block)[0]
         self._point()
+        dictionary.heap()
+        self._enter(dictionary.live_codes())
+        dictionary.on_heap, dictionary.on_free = self._enter, self._remove
 
     def refresh(self) -> None:
         """Add the strings since the last call."""
+        self._name_heap()
+
+    def _name_heap(self) -> Codes:
+        """Write the addresses of the heap; its offsets come back."""
         dictionary = self._dictionary()
         assert dictionary is not None, "the encoder holds the dictionary"
-        size = len(dictionary)
-        if size == self._entered:
+        heap = dictionary.heap()
+        if heap is not self._heap:
+            self._heap = heap
+            self._block[kernel.OFFSETS] = address_of(heap[0])[0]
+            self._block[kernel.DATA] = heap[1].__array_interface__["data"][0]
+        return heap[0]
+
+    def _enter(self, codes: Codes) -> None:
+        """Add codes whose strings were written to the heap, in order."""
+        dictionary = self._dictionary()
+        if dictionary is None or len(codes) == 0:
             return
-        offsets, data = self._heap = dictionary.heap()
-        self._block[kernel.OFFSETS] = address_of(offsets)[0]
-        self._block[kernel.DATA] = data.__array_interface__["data"][0]
-        if 2 * size > len(self._slots):
-            self._slots = np.zeros(1 << (4 * size - 1).bit_length(), np.int64)
+        self._name_heap()
+        self._entered += len(codes)
+        if 2 * self._entered > len(self._slots):
+            self._slots = np.zeros(1 << (4 * self._entered - 1).bit_length(), np.int64)
             self._point()
-            self._entered = 0
-        kernel.enter_codes(self.address, self._entered, size)
-        self._entered = size
+            codes = dictionary.live_codes()
+        ends = np.flatnonzero(np.diff(codes) != 1) + 1
+        firsts = codes[np.concatenate([[0], ends])].tolist()
+        lasts = codes[np.concatenate([ends, [len(codes)]]) - 1].tolist()
+        for first, last in zip(firsts, lasts, strict=True):
+            kernel.enter_codes(self.address, first, last + 1)
+
+    def _remove(self, codes: list[int]) -> None:
+        """Remove codes before they are freed."""
+        offsets = self._name_heap()
+        data, slots, mask = (int(self._block[word]) for word in (kernel.DATA, kernel.SLOTS, kernel.MASK))
+        places = np.array(codes, np.int64)
+        for code, begin, end in zip(codes, offsets[places].tolist(), offsets[places + 1].tolist(), strict=True):
+            empty_slot(slots, mask, kernel.hash_text(data + begin, end - begin), code)
+        self._entered -= len(codes)
 
     def _point(self) -> None:
         self._block[kernel.SLOTS] = address_of(self._slots)[0]
@@ -57,3 +86,8 @@ def codes_of(dictionary: Dictionary) -> StringCodes:
     if found is None:
         found = _shared[dictionary] = StringCodes(dictionary)
     return found
+
+
+def compile_removal() -> None:
+    """Compile what removes strings, before a commit does so."""
+    compile_ahead(kernel.hash_text, empty_slot)

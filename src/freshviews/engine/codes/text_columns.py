@@ -45,6 +45,8 @@ def results_of(function: TextFunction, dictionary: Dictionary) -> Callable[[Mapp
         if unknown:
             for row in np.flatnonzero(found == UNKNOWN).tolist():
                 found[row] = dictionary.encode(str(function.of(dictionary.decode(int(codes[row])))))
+        if dictionary.mark is not None:
+            dictionary.mark(found)
         return found
 
     return evaluate

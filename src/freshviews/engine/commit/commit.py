@@ -16,6 +16,7 @@ import numpy as np
 from freshviews.engine.backfill import fill
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.codes.marks import mark_columns
 from freshviews.engine.failures import evaluation_error
 from freshviews.engine.relations import Relation, Relations
 from freshviews.engine.tables.constraints import Changes, add_to_base, settle_base, undo_base
@@ -71,8 +72,10 @@ def commit(changes: Changes, relations: Relations, write_log: Log | None, run: R
     EvaluationError, OutOfMemory; Broken where memory ran out and a trusted table feeds a view, as the rows to backfill
     it are not stored.
     """
-    for table, _ in changes:
+    for table, encoded in changes:
         table.readers.drain()
+        if table.decoder.dictionary.mark is not None:
+            mark_columns(encoded.batch, table.decoder.strings, table.decoder.dictionary)
     add_to_base(changes, relations.tables)
     views = relations.downstream[changes[0][0]] if len(changes) == 1 else _reached(changes, relations)
     applied: Applied = []
@@ -125,6 +128,7 @@ def run_view(
             raise _refusal_of_change(view, failed.failure) from None
         finally:
             INTERRUPTION.allowed = 0
+        mark_columns(change, view.decoder.strings, view.decoder.dictionary)
     view.seconds += time.perf_counter() - start
     return change
 

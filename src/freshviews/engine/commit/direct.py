@@ -178,6 +178,11 @@ class Direct:
             look(self._header[kernel.N])
         return reported
 
+    @property
+    def deleted(self) -> int:
+        """How many rows the batch that was put in deletes."""
+        return int(self._plan[kernel.N]) if self._plan[kernel.SIGN] < 0 else 0
+
     def batch(self) -> CodeBatch:
         """A copy of the batch that was put in."""
         rows, width = int(self._plan[kernel.N]), len(self._encoders)

@@ -12,6 +12,7 @@ import numpy as np
 
 from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
+from freshviews.engine.codes.marks import held, mark_columns
 from freshviews.engine.commit.commit import Applied, Log, ViewChanges, commit, refusal, run_view
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.constraints import Changes
@@ -61,6 +62,7 @@ class Followed:
             else:
                 change = run_view(view, batches, changes, relations, applied)
                 if view is self.view and change is not None:
+                    held(change, view.decoder.dictionary)
                     first = next((encoded.position(0) for encoded in given.values() if len(encoded.batch)), 0)
                     self.change, self.numbers = change, np.full(len(change), first, np.int64)
             if change is not None and len(change):
@@ -96,6 +98,7 @@ class Followed:
             raise PieceTooLarge(done if positions is None else int(positions[done])) from None
         except Failed as failed:
             raise refusal(view, failed.failure, name, batch, changes, relations) from None
+        held(self.change, view.decoder.dictionary)
         self.numbers = numbers if positions is None else positions[numbers]
         view.counted += len(batch)
         maintained.discard_change()
@@ -103,5 +106,6 @@ class Followed:
         if view.dependents or view.subscriptions:
             rows = np.column_stack([*self.change.columns.values(), self.change.multiplicities])
             change = maintained.batch_of(consolidate(rows))
+            mark_columns(change, view.decoder.strings, view.decoder.dictionary)
         view.seconds += time.perf_counter() - start
         return change

@@ -162,7 +162,7 @@ class TracedRule:
         constants = self._words(len(compiled.constants))
         for i, text in enumerate(compiled.constants):
             assert self._dictionary is not None, "strings need a dictionary"
-            constants[i] = self._dictionary.encode(text)
+            constants[i] = self._dictionary.pin(text)
         state = self._words(FIRST_TABLE)
         state[STATUS] = address(self._words(STATUS_WORDS))
         state[CONSTANTS] = address(constants)

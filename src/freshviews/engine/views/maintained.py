@@ -297,6 +297,14 @@ class MaintainedView:
         states = [block.state for block in self.blocks]
         self._upkeep.restore(read_image(path, self.view.name, states, self._dictionary, verify))
 
+    def stored_strings(self) -> Iterator[Codes]:
+        """The columns of strings of the rows that a recomputed view stores of its inputs."""
+        for name, rows in self._upkeep.stored_rows().items():
+            strings = {column.name for column in self._definitions[name].columns if column.type.name == "STRING"}
+            for i, column in enumerate(sorted(self.needed(name))):
+                if column in strings:
+                    yield rows[:, i]
+
     def sizes(self) -> dict[str, tuple[int, int]]:
         """Rows and bytes of each stored view of the programs."""
         self._upkeep.settle()

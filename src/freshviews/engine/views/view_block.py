@@ -28,7 +28,7 @@ from freshviews.program.results import Held
 from freshviews.program.upkeep import Evaluated, Recomputed
 from freshviews.query.block import Block
 from freshviews.types.dictionary import Dictionary
-from freshviews.types.values import literal_code
+from freshviews.types.values import constant_code
 
 _MESSAGES = {**ERRORS, **PAYLOAD_ERRORS}
 
@@ -124,7 +124,7 @@ class ViewBlocks:
     def __init__(self, view: ViewDef, blocks: Sequence[ViewBlock], signed: bool, dictionary: Dictionary) -> None:
         self.view = view
         codes = [
-            [*(literal_code(c.type, value, dictionary) for c, value in zip(view.columns, row, strict=True)), 1]
+            [*(constant_code(c.type, value, dictionary) for c, value in zip(view.columns, row, strict=True)), 1]
             for row in view.constants
         ]
         self._constants = np.array(codes, np.int64).reshape(-1, len(view.columns) + 1)

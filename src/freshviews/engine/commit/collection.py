@@ -1,0 +1,190 @@
+"""Strings that nothing names any more leave the dictionary, and their codes are used again.
+
+A collection marks the codes in use and frees the others. It begins when half as many strings were added, or rows
+deleted, as there are strings, and runs in steps after commits. The work of a step is in proportion to what the commits
+since the last one added and deleted, so a commit waits for a part of its own cost, and the collection ends before as
+many strings are added as began it.
+
+**What is marked.** All rows of stored tables and of the views of programs, in the columns that may hold strings
+(``program.string_keys``); rows that Python holds (windows of trusted tables, recomputed views); constants, which are
+pinned; and batches that are read or committed later (``engine.codes.marks.held``): open batches, what readers have
+returned or taken into memory, changes that a subscriber keeps. A payload holds no other code: MIN and MAX repeat a key
+of a stored row. Structures beside these compare codes as numbers, or follow the rows.
+
+**Why no code in use is freed.** While a collection runs, every batch that a table or a view takes is marked, deletes
+too, as is every string that a function returns. Let a row of some store hold a code when the marking ends. The code
+comes from a row of an input of the view, or from a string function of one. If that row came or went since the marking
+began, its batch was marked. Otherwise it was there all the time, and so was the stored row by which the program knows
+it: only updates with the same values change a row that stores an input, as the program needs it for every later update.
+That row was met: stores are scanned from their last row to their first, and what moves rows moves them to lower numbers
+(``kernel.hash.pending``, ``kernel.hash.renew``), except for the rows of a batch. The same holds until the last code is
+freed, as batches are marked until then. What is held was in a store, and thus marked, when it was read; what is held
+when a collection begins is marked first. Strings that functions compute for a reader are in no store: so a reader that
+may have some, not returned yet, takes its rows into memory before a collection begins.
+
+**What remembers codes.** Results of string functions are remembered by code, and forgotten when codes are freed
+(``Dictionary.freed``). The log has strings, no codes. An image has the dictionary with its free codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import numpy as np
+
+from freshviews.engine.codes.code_batch import Codes
+from freshviews.engine.codes.marks import Marks
+from freshviews.engine.relations import Relations
+from freshviews.engine.tables.constraints import Changes
+from freshviews.kernel.hash.table import USED
+from freshviews.kernel.memory.mem import load
+from freshviews.program.string_keys import string_keys
+from freshviews.types.dictionary import Dictionary
+
+LEAST = 4096
+"""Strings added, or rows deleted, before which no collection begins."""
+ROWS_PER_STRING = 16
+"""Stored rows for which one string more is awaited, as each row is marked."""
+SLICE = 4096
+"""Rows that are marked at a time."""
+SWEPT = 512
+"""Codes that are freed at a time, at most."""
+FREED = 16
+"""Rows that are marked in about the time in which a code is freed."""
+
+Scan = tuple[Callable[[], int], Sequence[int]]
+"""A table to mark: its handle, which may change, and the positions of its strings."""
+
+
+class Collection:
+    """The collections of one dictionary; ``step`` is to be called after each commit, with the lock held.
+
+    ``least``: as LEAST; for tests, which want small steps as well.
+    """
+
+    def __init__(self, dictionary: Dictionary, least: int = LEAST) -> None:
+        self._dictionary = dictionary
+        self._least = self._awaited = least
+        self._slice, self._swept = min(SLICE, least), min(SWEPT, least)
+        self._known = self._deleted = 0
+        self._due = self._rate = 0.0
+        self._work: Iterator[int] | None = None
+        self.ended = 0
+        """The number of collections that have ended."""
+
+    def restart(self) -> None:
+        """Begin again soon, as there are other tables and views."""
+        self._work = self._dictionary.mark = None
+        self._known = self._deleted = 0
+        self._awaited = self._least
+
+    def step(self, relations: Relations, deleted: int) -> None:
+        """Go on after a commit that deleted so many rows."""
+        self._deleted += deleted
+        dictionary = self._dictionary
+        activity = dictionary.strings() - self._known + self._deleted
+        if activity < self._awaited:
+            return
+        try:
+            if self._work is None:
+                self._begin(relations)
+            else:
+                self._go_on(activity)
+        except MemoryError:
+            self._end()
+
+    def _begin(self, relations: Relations) -> None:
+        """Begin a collection if enough strings are new for all that there is to mark."""
+        dictionary = self._dictionary
+        strings = dictionary.strings()
+        tables = list(_tables(relations))
+        rows = sum(load(handle(), USED) for handle, _ in tables)
+        awaited = max(self._least, strings // 2, rows // ROWS_PER_STRING)
+        # Deletes count for no more than the strings that may have gone with them.
+        self._deleted = min(self._deleted, strings)
+        if strings - self._known + self._deleted < awaited:
+            self._awaited = awaited
+            return
+        self._rate = 2 * (rows + FREED * len(dictionary)) / awaited + 1
+        self._awaited = max(int(self._slice / self._rate), 1)
+        self._due = 0.0
+        for view in relations.views.values():
+            if any(block.projection.host for block in view.maintained.blocks):
+                view.readers.drain()
+        self._work = self._collect(relations, tables)
+        self._go_on(0)
+
+    def _go_on(self, activity: int) -> None:
+        assert self._work is not None
+        self._due += activity * self._rate
+        while self._due >= 0:
+            done = next(self._work, 0)
+            if done == 0:
+                self._end()
+                self.ended += 1
+                break
+            self._due -= done
+        self._known, self._deleted = self._dictionary.strings(), 0
+
+    def _end(self) -> None:
+        self._work = self._dictionary.mark = None
+        self._known, self._deleted = self._dictionary.strings(), 0
+        self._awaited = max(self._least, self._known // 2)
+
+    def _collect(self, relations: Relations, tables: list[Scan]) -> Iterator[int]:
+        """One collection; it yields how much it has done since the last time, in rows marked."""
+        dictionary = self._dictionary
+        marks = Marks(dictionary)
+        dictionary.mark = marks.words
+        marks.words(np.array(list(dictionary.pinned), np.int64))
+        for batch in list(dictionary.held):
+            for column in batch.columns.values():
+                marks.words(column)
+        for column in _held_columns(relations):
+            marks.words(column)
+        yield 1
+        for handle, positions in tables:
+            end = load(handle(), USED)
+            while end > 0:
+                first = max(end - self._slice, 0)
+                marks.rows(handle(), first, min(end, load(handle(), USED)), positions)
+                yield end - first
+                end = first
+        for first in range(0, marks.size, self._swept):
+            unmarked = marks.unmarked(first, min(first + self._swept, marks.size))
+            yield 1 + self._swept // FREED + FREED * dictionary.free(unmarked)
+
+
+def _tables(relations: Relations) -> Iterator[Scan]:
+    """The tables of words whose rows have strings."""
+    for table in relations.tables.values():
+        if table.stored is not None:
+            places = [i for i, c in enumerate(table.definition.columns) if c.type.name == "STRING"]
+            if places:
+                yield partial(table.stored.handles.__getitem__, 0), places
+    for view in relations.views.values():
+        for block in view.maintained.blocks:
+            keys = string_keys(block.state.program)
+            for number, one in enumerate(block.state.program.views):
+                if keys[one.name]:
+                    yield partial(block.state.tables.__getitem__, number), keys[one.name]
+
+
+def _held_columns(relations: Relations) -> Iterator[Codes]:
+    """Columns of strings of rows that Python holds."""
+    for table in relations.tables.values():
+        if table.held is not None and table.stored is None:
+            for i, column in enumerate(table.definition.columns):
+                if column.type.name == "STRING":
+                    yield table.held.rows[:, i]
+    for view in relations.views.values():
+        yield from view.maintained.stored_strings()
+
+
+def deleted_rows(changes: Changes) -> int:
+    """How many rows a batch deletes."""
+    found = 0
+    for _, encoded in changes:
+        found += int(np.count_nonzero(encoded.batch.multiplicities < 0))
+    return found

@@ -1,0 +1,12 @@
+"""Collections of strings after nearly every commit, in the smallest steps: a code that is freed in use shows."""
+
+from __future__ import annotations
+
+from freshviews import Database
+from freshviews.engine.commit.collection import Collection
+
+
+def collecting(database: Database, least: int = 1) -> Database:
+    """The database, which begins a collection once ``least`` strings are new."""
+    database._collection = Collection(database._dictionary, least)
+    return database

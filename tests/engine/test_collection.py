@@ -1,0 +1,208 @@
+"""Strings that nothing names any more leave the dictionary, and none that something names does."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from freshviews import Database
+from freshviews.catalog.catalog import Catalog
+from freshviews.engine.change import Change
+from freshviews.engine.commit.collection import Collection
+from freshviews.sql.statements.script import parse_script
+
+pytestmark = pytest.mark.plain_python
+
+EVENTS = """CREATE TABLE events (id STRING PRIMARY KEY, kind STRING, n INT);
+CREATE MATERIALIZED VIEW loud AS SELECT id, UPPER(id) AS loud, kind || '!' AS kind FROM events;
+CREATE MATERIALIZED VIEW ends AS
+  SELECT kind, MIN(id) AS first, MAX(id) AS last, COUNT(*) AS n FROM events GROUP BY kind;
+CREATE MATERIALIZED VIEW above AS SELECT kind, first FROM ends WHERE n > 1"""
+
+
+def collecting(path: Path | None = None, script: str = EVENTS, least: int = 8) -> Database:
+    """A database that collects often."""
+    db = Database(path)
+    if not db.tables:
+        db.execute(script)
+    db._collection = Collection(db._dictionary, least)
+    return db
+
+
+def in_dictionary(db: Database) -> set[str]:
+    return {text for text in db._dictionary.entries_since(0) if text is not None}
+
+
+def window(db: Database, first: int, end: int, width: int, arrow: bool = False) -> None:
+    """Let a window of rows with unique ids move from one number to another."""
+    for i in range(first, end):
+        rows = [(f"id {i}", f"kind {i % 3}", i)]
+        gone = [(f"id {i - width}", f"kind {(i - width) % 3}", i - width)] if i >= width else []
+        if arrow:
+            names = ["id", "kind", "n"]
+            db.insert("events", pa.table([pa.array(c) for c in zip(*rows, strict=True)], names))
+            if gone:
+                db.delete("events", pa.table([pa.array(c) for c in zip(*gone, strict=True)], names))
+            continue
+        db.insert("events", rows)
+        if gone:
+            db.delete("events", gone)
+
+
+def check(db: Database, first: int, end: int) -> None:
+    live = range(first, end)
+    assert sorted(db.view("loud")) == sorted((f"id {i}", f"ID {i}", f"kind {i % 3}!") for i in live)
+    expected = []
+    for kind in range(3):
+        ids = sorted(f"id {i}" for i in live if i % 3 == kind)
+        expected.append((f"kind {kind}", ids[0], ids[-1], len(ids)))
+    assert sorted(db.view("ends")) == expected
+    assert sorted(db.view("above")) == [(kind, least) for kind, least, _, _ in expected]
+    assert db.view("loud").to_arrow().num_rows == len(live)
+
+
+@pytest.mark.parametrize("arrow", [False, True])
+def test_a_moving_window_leaves_no_strings_behind(arrow: bool) -> None:
+    with collecting() as db:
+        window(db, 0, 600, 20, arrow)
+        check(db, 580, 600)
+        assert db._collection.ended > 3
+        assert len(db._dictionary) < 500
+        assert db.stats()["strings"] < 500
+        assert db._dictionary.heap_bytes <= 3 << 16
+
+
+def test_a_durable_database_goes_on_with_the_strings_in_use(tmp_path: Path) -> None:
+    with collecting(tmp_path / "db") as db:
+        window(db, 0, 200, 20)
+        db.snapshot()
+        window(db, 200, 260, 20)
+        check(db, 240, 260)
+    with collecting(tmp_path / "db") as db:
+        check(db, 240, 260)
+        assert len(db._dictionary) < 500
+        window(db, 260, 600, 20)
+        check(db, 580, 600)
+        assert len(db._dictionary) < 500
+
+
+def test_an_image_has_the_free_codes(tmp_path: Path) -> None:
+    with collecting() as db:
+        window(db, 0, 300, 20)
+        statements = parse_script(EVENTS, Catalog())
+        db.write_image(tmp_path / "image")
+    with Database.from_image(tmp_path / "image", statements) as db:
+        db._collection = Collection(db._dictionary, 8)
+        check(db, 280, 300)
+        window(db, 300, 600, 20)
+        check(db, 580, 600)
+        assert len(db._dictionary) < 500
+
+
+def test_what_a_user_holds_keeps_its_strings() -> None:
+    with collecting() as db:
+        kept: list[Change] = []
+        subscription = db.view("loud").subscribe(kept.append)
+        window(db, 0, 40, 20)
+        subscription.unsubscribe()
+        readers = [iter(db.view(name).to_batches(3)) for name in ("loud", "ends")]
+        read: list[list[Any]] = [next(reader).to_pylist() for reader in readers]
+        with db.batch() as batch:
+            batch.insert("events", [("of a batch", "kind 0", 1)])
+            window(db, 40, 300, 20)
+        db.delete("events", [("of a batch", "kind 0", 1)])
+        window(db, 300, 400, 20)
+        assert db._collection.ended > 3
+        check(db, 380, 400)
+        for rows, reader in zip(read, readers, strict=True):
+            rows += [row for batch in reader for row in batch.to_pylist()]
+        assert sorted(row["loud"] for row in read[0]) == sorted(f"ID {i}" for i in range(20, 40))
+        assert sorted(row["kind"] for row in read[1]) == ["kind 0", "kind 1", "kind 2"]
+        assert [row[0] for change in kept for row, _ in change] == [
+            name for i in range(40) for name in ([f"id {i}"] if i < 20 else [f"id {i}", f"id {i - 20}"])
+        ]
+        kept.clear()
+        window(db, 400, 700, 20)
+        assert db.stats()["strings"] < 500
+
+
+def test_refused_batches_leave_no_strings_behind() -> None:
+    with collecting() as db:
+        window(db, 0, 20, 20)
+        for i in range(300):
+            with pytest.raises(Exception, match="not there"):
+                db.delete("events", [(f"never {i}", "kind 0", i)])
+        window(db, 20, 320, 20)
+        assert not any(text.startswith("never 1") for text in in_dictionary(db))
+        check(db, 300, 320)
+
+
+def test_constants_stay() -> None:
+    script = """CREATE TABLE r (a STRING, b STRING);
+    CREATE MATERIALIZED VIEW v AS SELECT a, CASE WHEN b = 'yes' THEN 'agreed' ELSE CONCAT(b, ', no') END AS c FROM r"""
+    with collecting(script=script) as db:
+        for i in range(200):
+            db.insert("r", [(str(i), "yes"), (str(i), f"maybe {i}")])
+            db.delete("r", [(str(i), "yes"), (str(i), f"maybe {i}")])
+        assert db._collection.ended > 3
+        db.insert("r", [("x", "yes"), ("x", "perhaps")])
+        assert sorted(db.view("v")) == [("x", "agreed"), ("x", "perhaps, no")]
+        assert {"yes", "agreed"} <= in_dictionary(db)
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_windows_free_what_leaves_them(trusted: bool) -> None:
+    properties = "'freshviews.window' = '20 rows'" + (", 'freshviews.trusted' = 'true'" if trusted else "")
+    script = f"""CREATE TABLE r (a STRING, b STRING) TBLPROPERTIES ({properties});
+    CREATE MATERIALIZED VIEW v AS SELECT LOWER(a) AS a, COUNT(*) AS n FROM r GROUP BY LOWER(a)"""
+    with collecting(script=script) as db:
+        for i in range(600):
+            db.insert("r", [(f"A{i}", f"B{i}")])
+        assert sorted(db.view("v")) == sorted((f"a{i}", 1) for i in range(580, 600))
+        assert db.stats()["strings"] < 500
+
+
+JOINS = {
+    "view_tree": "SELECT r.a, s.c, COUNT(*) AS n FROM r JOIN s ON r.b = s.b GROUP BY r.a, s.c",
+    "higher_order": "SELECT r.a, s.c, COUNT(*) AS n FROM r JOIN s ON r.b = s.b GROUP BY r.a, s.c",
+    "change_propagation": "SELECT r.a, s.c, COUNT(*) AS n FROM r JOIN s ON r.b = s.b GROUP BY r.a, s.c",
+    "first_order": "SELECT r.a, s.c, COUNT(*) AS n FROM r JOIN s ON r.b = s.b GROUP BY r.a, s.c",
+    "crown": "SELECT r.a, s.c FROM r JOIN s ON r.b = s.b",
+    "trie_join": "SELECT r.a, s.c FROM r JOIN s ON r.b = s.b",
+    "incremental_trie_join": "SELECT r.a, s.c FROM r JOIN s ON r.b = s.b",
+    "recompute": "SELECT r.a, s.c, COUNT(*) AS n FROM r JOIN s ON r.b = s.b GROUP BY r.a, s.c",
+}
+
+
+@pytest.mark.parametrize("strategy", JOINS)
+@pytest.mark.parametrize("trusted", [False, True])
+def test_every_strategy_keeps_the_strings_of_its_rows(strategy: str, trusted: bool) -> None:
+    trust = "TBLPROPERTIES ('freshviews.trusted' = 'true')" if trusted else ""
+    script = f"""CREATE TABLE r (a STRING, b STRING) {trust}; CREATE TABLE s (b STRING, c STRING) {trust};
+    CREATE MATERIALIZED VIEW v TBLPROPERTIES ('freshviews.strategy' = '{strategy}') AS {JOINS[strategy]}"""
+    rng = random.Random(strategy)
+    held: dict[str, list[tuple[str, str]]] = {"r": [], "s": []}
+    with collecting(script=script, least=4) as db:
+        for step in range(250):
+            table = rng.choice("rs")
+            rows = held[table]
+            if len(rows) > 12 or (rows and rng.random() < 0.3):
+                gone = [rows.pop(rng.randrange(len(rows))) for _ in range(rng.randrange(1, min(4, len(rows) + 1)))]
+                db.delete(table, gone)
+            else:
+                key = f"key {step // 20}.{rng.randrange(3)}"
+                new = [(f"a{step}", key) if table == "r" else (key, f"c{step}") for _ in range(rng.randrange(1, 3))]
+                rows += new
+                db.insert(table, new)
+            if step % 10 == 0:
+                joined = sorted((a, c) for a, b in held["r"] for other, c in held["s"] if b == other)
+                if strategy in ("crown", "trie_join", "incremental_trie_join"):
+                    assert sorted(db.view("v")) == joined
+                else:
+                    assert sorted(row[:2] for row in db.view("v")) == sorted(set(joined))
+        assert db._collection.ended > 3
+        assert db.stats()["strings"] < 150

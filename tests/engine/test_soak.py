@@ -1,0 +1,13 @@
+"""The short form of ``make soak``: strings of rows that have left a window leave memory."""
+
+from __future__ import annotations
+
+from tests.soak import moved
+
+
+def test_memory_is_flat_while_a_window_moves() -> None:
+    seen = list(moved(rows=120_000, live=10_000, batch=1000))
+    half = seen[len(seen) // 2 :]
+    assert max(held.codes for held in half) <= 2 * 10_000
+    assert half[-1].heap == half[0].heap
+    assert max(held.process for held in half) - half[0].process < 8 << 20
