@@ -232,19 +232,16 @@ v: c DOUBLE
     (
         "a comparison with a running sum selects the rows of a source",
         "SELECT sum(s.b) AS z FROM s WHERE 0.5 * (SELECT sum(b) FROM s) > (SELECT sum(t.b) FROM s AS t WHERE t.a > s.a)",
-        """v#1: v BIGINT
+        """v#1: limit BIGINT
   global v#1() = s(); sum_b:integer s[b]
   sum_b = sum(sum_b, count) BIGINT
-  -> v=sum_b
-v#2: limit BIGINT
-  bag v#2(limit) = subquery_1:v#1(limit=ceil_decimal(mul_int(5, v), 10))
-  -> limit
-v#3: a INT, b INT NOT NULL
-  bag v#3(a, b) = s(a, b) weights:s(a | is_not_null(a)) limits:v#2(limit); weight:integer weights[b]
-  -> a, b
+  -> limit=ceil_decimal(mul_int(5, sum_b), 10)
+v#2: b INT NOT NULL
+  bag v#2(b) = s(b, a) weights:s(a | is_not_null(a)) limits:v#1(limit); weight:integer weights[b]
+  -> b
   selected before or NULL of weights( | a desc nulls first) < limit
 v: z BIGINT
-  global v() = s:v#3(); sum_b:integer s[b]
+  global v() = s:v#2(); sum_b:integer s[b]
   sum_b = sum(sum_b, count) BIGINT
   -> z=sum_b""",
     ),
