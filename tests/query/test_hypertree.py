@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from fractions import Fraction
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.edge_cover import edge_cover_number
 from freshviews.query.hypergraph import Edge, Hypergraph, hypergraph
-from freshviews.query.hypertree import Bag, decomposition, fractional_width, least_width, width_of
+from freshviews.query.hypertree import Bag, decomposition, fractional_width, least_width, searches_all, width_of
 from tests.query.notation import query
 
 
@@ -78,6 +79,17 @@ def test_the_least_width_is_found(graph: Hypergraph, width: int) -> None:
     bags = decomposition(graph)
     assert_decomposes(graph, bags)
     assert width_of(graph, bags) == width
+
+
+def test_the_search_for_the_least_width_has_a_budget() -> None:
+    """A fact table with sixteen columns, its returns, and six dimensions: the shape of TPC-DS Q85."""
+    graph = of("abcdefghijklmnop", "bdqrst", "c", "quv", "suv", "rwxy", "a", "tz", free="efghijklmnopuvwxyz")
+    start = time.process_time()
+    bags = decomposition(graph)
+    assert time.process_time() - start < 3
+    assert not searches_all(graph)
+    assert_decomposes(graph, bags)
+    assert searches_all(cycle(10))
 
 
 def test_bags_are_joins_of_few_atoms() -> None:

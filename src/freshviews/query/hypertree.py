@@ -20,7 +20,8 @@ fractional width; each bag has just the variables of its atoms and, projected on
 an atom; bags that are joins, not products; fewest atoms.
 
 For up to ``EXACT_ATOMS`` atoms the least width is found exactly: widths are tried in ascending order, over elimination
-orders of the variables, component by component. For more atoms, the variable with the smallest bag is eliminated first.
+orders of the variables, component by component. For more atoms, or where more than ``MOST_BAGS`` bags would be weighed,
+the variable with the smallest bag is eliminated first.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache, reduce
-from itertools import combinations
+from functools import cache, lru_cache, reduce
+from itertools import combinations, repeat
 from operator import or_
 
 from freshviews.query.acyclic import is_acyclic
@@ -38,6 +39,8 @@ from freshviews.query.hypergraph import Edge, Hypergraph, components
 
 EXACT_ATOMS = 10
 """Up to this number of atoms the width is the least one."""
+MOST_BAGS = 20_000
+"""Bags that the search for the least width may weigh, some half a second."""
 
 _NEVER = 1 << 30
 
@@ -53,26 +56,52 @@ class Bag:
     guards: tuple[str, ...] = ()
 
 
+class _TooMany(Exception):
+    """The search weighed as many bags as it may."""
+
+
 def decomposition(graph: Hypergraph) -> tuple[Bag, ...]:
-    """The bags of a decomposition of least width, in the order of their first atoms."""
+    """The bags of a decomposition, in the order of their first atoms; of least width where ``searches_all``."""
+    return _decomposed(graph)[0]
+
+
+def searches_all(graph: Hypergraph) -> bool:
+    """Whether the decomposition is one of least width, and not a greedy choice."""
+    return _decomposed(graph)[1]
+
+
+@lru_cache(maxsize=64)
+def _decomposed(graph: Hypergraph) -> tuple[tuple[Bag, ...], bool]:
     if not graph.edges:
-        return ()
-    if len(graph.edges) > EXACT_ATOMS:
-        return _bags_of(graph, _greedy(graph))
-    width = least_width(graph)
+        return (), True
+    if len(graph.edges) <= EXACT_ATOMS:
+        try:
+            return _least(graph, iter(range(MOST_BAGS))), True
+        except _TooMany:
+            pass
+    return _bags_of(graph, _greedy(graph)), False
+
+
+def _least(graph: Hypergraph, budget: Iterator[int]) -> tuple[Bag, ...]:
+    width = _least_width(graph, budget)
     apart = _best_partition(graph, width)
     narrower = None if apart is None else fractional_width(graph, tuple(bag.variables for bag in apart))
     head = Edge(" head", graph.free)
     if apart is not None and is_acyclic((*(Edge(str(i), bag.variables) for i, bag in enumerate(apart)), head)):
-        return _narrowest(graph, width, True, narrower) or apart
-    found = _narrowest(graph, width, True) or _narrowest(graph, width, False, narrower) or apart
+        return _narrowest(graph, width, True, budget, narrower) or apart
+    found = _narrowest(graph, width, True, budget) or _narrowest(graph, width, False, budget, narrower) or apart
     assert found is not None  # the least width is that of some order
     return found
 
 
 def least_width(graph: Hypergraph) -> int:
     """The generalised hypertree width: 1 if the query is acyclic."""
-    return next(k for k in range(1, len(graph.edges) + 1) if _eliminated(graph, k, free_top=False) is not None)
+    return _least_width(graph, repeat(0))
+
+
+def _least_width(graph: Hypergraph, budget: Iterator[int]) -> int:
+    """``budget`` has an item for each bag that may be weighed. Raises _TooMany."""
+    return next(k for k in range(1, len(graph.edges) + 1) if _eliminated(graph, k, False, budget) is not None)
 
 
 def width_of(graph: Hypergraph, bags: tuple[Bag, ...]) -> int:
@@ -89,17 +118,17 @@ def fractional_width(graph: Hypergraph, bags: tuple[Variables, ...]) -> Fraction
 
 
 def _narrowest(
-    graph: Hypergraph, width: int, free_top: bool, narrower: Fraction | None = None
+    graph: Hypergraph, width: int, free_top: bool, budget: Iterator[int], narrower: Fraction | None = None
 ) -> tuple[Bag, ...] | None:
     """The bags of least fractional width among the orders of ``_eliminated``."""
     best: tuple[Variables, ...] | None = None
-    while (found := _eliminated(graph, width, free_top, narrower)) is not None:
+    while (found := _eliminated(graph, width, free_top, budget, narrower)) is not None:
         best, narrower = found, fractional_width(graph, found)
     return None if best is None else _bags_of(graph, best)
 
 
 def _eliminated(
-    graph: Hypergraph, width: int, free_top: bool, narrower: Fraction | None = None
+    graph: Hypergraph, width: int, free_top: bool, budget: Iterator[int], narrower: Fraction | None = None
 ) -> tuple[Variables, ...] | None:
     """The bags of an elimination order in which no bag is wider than ``width`` and each has an accepted fractional
     width.
@@ -115,6 +144,8 @@ def _eliminated(
         free = component & graph.free
         for root in graph.ordered(free if free_top and free else component):
             bag = around | {root}
+            if next(budget, None) is None:
+                raise _TooMany
             if _cover_number(bag, sides) > width or (narrower and edge_cover_number(bag, sides) >= narrower):
                 continue
             found = [bag]

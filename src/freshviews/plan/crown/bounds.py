@@ -34,6 +34,7 @@ def bounds_of(
         ("tree", str(tree)),
         *((("trees", f"greedy: one of a few, of more than {MOST_CHOICES:,} to compare"),) if greedy else ()),
         *((("bags", bags),) if bags else ()),
+        *((("bags", "greedy: not those of least width"),) if made.greedy else ()),
     )
 
 

@@ -25,7 +25,7 @@ from freshviews.plan.optional import with_given
 from freshviews.query.acyclic import is_acyclic
 from freshviews.query.free_connex import without_tree
 from freshviews.query.hypergraph import Hypergraph, hypergraph
-from freshviews.query.hypertree import Bag, decomposition
+from freshviews.query.hypertree import Bag, decomposition, searches_all
 from freshviews.query.join_trees import best_tree
 from freshviews.query.join_trees import cost as cost_of
 from freshviews.query.query import Aggregate, Atom, Lift, Query
@@ -55,18 +55,20 @@ class BagQuery:
 @dataclass(frozen=True)
 class Prepared:
     """The prepared query. ``query`` is acyclic; ``bags`` are the queries of its atoms that are bags, by name; ``free``
-    is the output."""
+    is the output; ``greedy``: the bags are not those of least width."""
 
     query: Query
     bags: Mapping[str, BagQuery]
     free: frozenset[str]
+    greedy: bool = False
 
 
 @lru_cache(maxsize=64)
 def prepared(query: Query) -> Prepared:
     """The query with filters at the leaves, bags if it is cyclic, and its output."""
     made, bags = with_bags(query)
-    return Prepared(made, bags, output_of(made))
+    greedy = bool(bags) and not searches_all(hypergraph(required(_filtered(query))))
+    return Prepared(made, bags, output_of(made), greedy)
 
 
 @lru_cache(maxsize=64)
