@@ -199,6 +199,11 @@ UNSUPPORTED = [
     ("§WITH RECURSIVE q AS (SELECT a FROM r) SELECT a FROM q", "WITH RECURSIVE"),
     ("SELECT a FROM r WHERE a = §:parameter", "parameter"),
     ("SELECT a FROM r §SORT BY a", "SORT BY"),
+    (
+        "SELECT p.a FROM r p WHERE p.a > (§SELECT sum(u.a) FROM r u LEFT JOIN r w ON u.b = w.b AND w.a < p.a "
+        "WHERE EXISTS (SELECT 1 FROM s WHERE s.a < u.a))",
+        "below an outer join whose ON names the enclosing query",
+    ),
 ]
 
 

@@ -70,8 +70,12 @@ def columns_kept(joined: Joined, read: Read, views: Views) -> frozenset[str]:
     return frozenset(work.kept)
 
 
+class NamesAround(Exception):
+    """The rows of a join depend on columns of an enclosing query."""
+
+
 def distinct_values(joined: Joined, columns: tuple[Expr, ...], views: Views) -> Select:
-    """The distinct values of some columns of a join."""
+    """The distinct values of some columns of a join. Raises NamesAround."""
     work = Lowering(views, sorted(joined.aliases | {one.source.alias for one in joined.absent}), None)
     work.read(joined)
     work.kept.update(name for column in columns for name in columns_of(column))
@@ -296,6 +300,8 @@ class Lowering:
         are not needed."""
         aliases = {alias_of(name) for name in columns}
         declared = {s.column(c).name: s.column(c) for s in flat.sources for c in s.columns}
+        if not declared.keys() >= columns.keys():
+            raise NamesAround
         exprs = [replace(declared[name], nullable=column.nullable) for name, column in columns.items()]
         items = tuple(Item(f"k{i}", expr) for i, expr in enumerate(exprs, 1))
         # The NULLs of an optional source are in the join, and not in the source.
