@@ -427,8 +427,8 @@ class Database:
         return self._announce(reported, deleted_rows(changes))
 
     def _announce(self, reported: ViewChanges, deleted: int) -> int:
-        """After a version, which deleted so many rows: note the changes for subscribers, free strings, write a snapshot
-        if it is time. The version comes back."""
+        """After a version: note the changes for subscribers, free strings, write a snapshot if it is time; returns the
+        version. ``deleted``: the number of rows that it deleted."""
         version = self.version
         for view, batch in reported:
             if view.decoder.strings:

@@ -58,7 +58,7 @@ Scan = tuple[Callable[[], int], Sequence[int]]
 
 
 class Collection:
-    """The collections of one dictionary; ``step`` is to be called after each commit, with the lock held.
+    """The collections of one dictionary. Call ``step`` after each commit, with the lock held.
 
     ``least``: as LEAST; for tests, which want small steps as well.
     """
@@ -80,7 +80,7 @@ class Collection:
         self._awaited = self._least
 
     def step(self, relations: Relations, deleted: int) -> None:
-        """Go on after a commit that deleted so many rows."""
+        """Go on after a commit. ``deleted``: the number of rows that it deleted."""
         self._deleted += deleted
         dictionary = self._dictionary
         activity = dictionary.strings() - self._known + self._deleted
