@@ -28,6 +28,9 @@ from tests.tiers import FUZZ, LONG, QUICK, SEED, examples, seeds
 # Many images, as cells of tests are small. Set before anything reads it; workers of Spark have it from its Java.
 os.environ.setdefault("FRESHVIEWS_SMALLEST_IMAGE", "20000")
 
+# Tests run compiled code, not what stands in for it; those that mean the other way start processes of their own.
+os.environ.setdefault("FRESHVIEWS_COMPILE", "ahead")
+
 # Whoever runs tests in the background may have had Ctrl-C ignored, and then all they start ignores it, too.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

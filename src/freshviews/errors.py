@@ -17,6 +17,11 @@ def shown(value: object) -> str:
         text = repr(value)
     except ValueError:  # Python writes no integer of more than 4,300 digits
         return f"a value of type {type(value).__name__} that is too long to show"
+    return short(text)
+
+
+def short(text: str) -> str:
+    """A piece of text as a message quotes it, cut off where it is long."""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
 
 

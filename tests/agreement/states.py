@@ -38,6 +38,7 @@ from tests.agreement.duckdb_peer import PEER_FAILED, DuckDb, comparable, exact, 
 from tests.agreement.long_streams import LongStream, Stored
 from tests.agreement.scenario import Row, Scenario, Version
 from tests.agreement.shrinking import is_allowed, shrunk
+from tests.agreement.sql_dependent import dependent_scenario
 from tests.agreement.sql_places import places_scenario, range_scenario
 from tests.agreement.sql_queries import scenario
 from tests.agreement.sql_sets import set_scenario
@@ -47,6 +48,7 @@ Generator = Callable[[Choices], Scenario]
 GENERATORS: tuple[Generator, ...] = (
     *(scenario,) * 4,
     *(places_scenario,) * 3,
+    dependent_scenario,
     range_scenario,
     set_scenario,
     top_scenario,
@@ -265,7 +267,7 @@ class _Beside:
             if not any(part in str(refusals[0]) for part in _SEVERAL):
                 raise refusals[0]
             totals.refused_batches += 1
-        # The batch must be taken back: what comes next is compared.
+            # The batch must be taken back: what comes next is compared.
             return None
         totals.batches += 1
         totals.updates += sum(len(updates) for _, updates in version)

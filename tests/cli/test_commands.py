@@ -111,6 +111,42 @@ def test_a_file_that_cannot_be_read_is_said_to_be_so(tmp_path: Path) -> None:
     binary = tmp_path / "binary.sql"
     binary.write_bytes(b"SELECT \xff")
     assert run("check", binary).stderr == f"{binary}: byte 7 is not UTF-8 text\n"
+    crlf = tmp_path / "crlf.sql"
+    crlf.write_bytes(b"CREATE TABLE t (\r\n  a INTT);")
+    assert run("check", crlf).stderr.startswith(f"{crlf}:2:5: ")
+    assert run("check", "").stderr.startswith("the name of the script is empty")
+
+
+def test_standard_input_is_read_as_a_file_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = CliRunner().invoke(app, ["check", "-"], input=b"SELECT \xff")
+    assert (result.exit_code, result.stderr) == (1, "<stdin>: byte 7 is not UTF-8 text\n")
+    with pytest.raises(planning.ReadError, match="standard input is closed"):
+        monkeypatch.setattr(sys, "stdin", None)
+        planning.read("-")
+
+
+def test_of_a_long_line_the_part_at_fault_is_shown(script: Path) -> None:
+    script.write_text(
+        "CREATE TABLE t (a INT); /* " + "x" * 9999 + "*/ CREATE VIEW v AS SELECT zz FROM t -- " + "y" * 9999
+    )
+    lines = run("check", script).stderr.splitlines()
+    assert [len(line) <= 500 for line in lines] == [True] * 3
+    assert lines[1][lines[2].index("^") :].startswith("zz FROM t -- ")
+
+
+@pytest.mark.parametrize("arguments", [("check",), ("explain",), ("version",)])
+def test_output_that_cannot_be_written_is_one_message(script: Path, arguments: tuple[str, ...]) -> None:
+    given = [*arguments, *([] if arguments == ("version",) else [str(script)])]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "freshviews.cli", *given],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "the output cannot be read or written: No space left on device\n"
 
 
 def test_an_error_inside_shows_no_traceback(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,6 +160,23 @@ def test_an_error_inside_shows_no_traceback(script: Path, monkeypatch: pytest.Mo
     assert "Traceback" not in result.output
     monkeypatch.setenv(commands.TRACEBACK, "1")
     assert isinstance(run("check", script).exception, ZeroDivisionError)
+
+
+def test_an_error_inside_is_one_line_also_where_it_has_no_text(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(Exception):
+        def __str__(self) -> str:
+            raise ConnectionRefusedError("Java has ended")
+
+    for error, line in ((Gone(), "Gone"), (ValueError("[CLASS] why\n\tat org.apache"), "ValueError: [CLASS] why")):
+
+        def fail(text: str, error: Exception = error) -> None:
+            raise error
+
+        monkeypatch.setattr(planning, "plan_script", fail)
+        result = run("check", script)
+        assert result.exit_code == 1
+        assert result.stderr.startswith(f"an error inside freshviews: {line}; ")
+        assert len(result.stderr.splitlines()) == 1
 
 
 def test_the_version_is_printed_both_ways() -> None:

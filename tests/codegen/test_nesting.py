@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -37,6 +38,44 @@ LOOP = "for x_{0} in range(1 + {0} % 2 - {0} // 8 * {0} % 2):"
 LOOPS = nested(18, ["total += x_17 + n", "seen = x_3"], ["total = total + 1"], LOOP)
 BRANCHES = nested(40, ["total = n"], ["else:", "    total = {0}", "    seen = n"], "if n > {0}:")
 STOPS = nested(18, ["if total == n:", "    return total + 5", "total += 1"], [], LOOP)
+
+
+LINES = """
+total = plus(total, times(load(row, 2), m), status)
+a, b = load(row, 0), load(row, 8) if a < 1.5e3 else -1
+for i in range(n):
+for a, (b, c) in zip(rows, [x.y for x in rows]):
+while at < end and not found:
+if a is None or b in (1, 2) and kind(a, of="b's c") != 0:
+elif load(status, ERROR) == 0 and a <= b == c:
+else:
+at += 1
+left //= right
+rows[at] = value
+asked = found = find(table, (b,))
+return a, 1, [b for b in c]
+return
+keep = lambda at: at + total
+slice_of(table, (a,))[1:2] = named(a, b=c)
+"""
+
+
+def test_names_are_found_without_a_parser_as_with_one() -> None:
+    lines = LINES.split("\n")[1:-1]
+    db = Database()
+    db.execute(SCRIPT)
+    for view in ("path", "ends", "triangles", "tries", "least", "kinds"):
+        for block in db.view(view).state.maintained.blocks:
+            written = re.sub(r'""".*?"""', "", block.state.compiled.source, flags=re.DOTALL).splitlines()
+            lines += [line.strip() for line in written if line.startswith(" ")]
+    known = 0
+    for line in lines:
+        found = nesting._plain_names(line)
+        if found is not None:
+            known += 1
+            read, assigned = nesting._parsed_names(line)
+            assert (sorted(found[0]), found[1]) == (sorted(read), assigned), line
+    assert known > 0.9 * len(lines)
 
 
 @pytest.mark.parametrize("source", [LOOPS, BRANCHES, STOPS], ids=["loops", "branches", "stops"])

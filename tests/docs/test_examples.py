@@ -19,6 +19,7 @@ def test_there_are_examples() -> None:
     assert DOCS / "trie-join.md" in PAGES
 
 
+@pytest.mark.long("each view of a page is compiled: a minute and more with others running")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_examples_give_what_they_show(page: Path) -> None:
     # The examples of a page share one session.

@@ -76,6 +76,21 @@ def test_a_moving_window_leaves_no_strings_behind(arrow: bool) -> None:
         assert db._dictionary.heap_bytes <= 3 << 16
 
 
+def test_stats_count_strings_and_rows_that_a_window_holds() -> None:
+    script = """CREATE TABLE t (name STRING, n BIGINT)
+        TBLPROPERTIES ('freshviews.trusted' = 'true', 'freshviews.window' = '100 rows');
+        CREATE MATERIALIZED VIEW v AS SELECT name, COUNT(*) AS n FROM t GROUP BY name"""
+    with collecting(script=script) as db:
+        db.insert("t", [("x", 0)])
+        before = db.stats()
+        db.insert("t", [(f"{i:0200}", i) for i in range(100)])
+        after = db.stats()
+        assert after["tables"]["t"]["bytes"] == db.bytes_of("t") == 100 * 2 * 8
+        assert after["string_bytes"] - before["string_bytes"] > 100 * 250
+        parts = [*after["tables"].values(), *after["views"].values()]
+        assert after["bytes"] == after["string_bytes"] + sum(one["bytes"] for one in parts)
+
+
 def test_a_durable_database_goes_on_with_the_strings_in_use(tmp_path: Path) -> None:
     with collecting(tmp_path / "db") as db:
         window(db, 0, 200, 20)

@@ -439,6 +439,38 @@ def test_a_closed_database_says_so(db: fv.Database) -> None:
             use()
 
 
+def test_what_is_no_name_no_text_and_no_function_is_said_to_be_so(db: fv.Database) -> None:
+    version = db.version
+    for wrong, message in (
+        (lambda: db.insert(None, [(1,)]), "a table is given by its name, not by NULL"),  # type: ignore[arg-type]
+        (lambda: db.view(5), "a view is given by its name, not by 5"),  # type: ignore[arg-type]
+        (lambda: db.execute(b"DROP TABLE t"), "a script of SQL is a str, not bytes"),  # type: ignore[arg-type]
+        (lambda: db.rule(None), "a text of rules is a str, not NoneType"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(fv.FreshviewsError, match=message):
+            wrong()
+    with pytest.raises(TypeError, match="a subscriber is a function of a change, not NoneType"):
+        db.view(db.views[0]).subscribe(None)  # type: ignore[arg-type]
+    assert db.version == version
+
+
+def test_a_long_value_is_cut_off_in_messages() -> None:
+    db = fv.Database()
+    db.execute(
+        "CREATE TABLE t (a STRING PRIMARY KEY, b INT); CREATE MATERIALIZED VIEW v AS SELECT a, 1 / b AS c FROM t"
+    )
+    long = "x" * 9999
+    db.insert("t", [(long, 1)])
+    for change in (
+        lambda: db.insert("t", [(long, 2)]),
+        lambda: db.insert("t", [(long + "y", 0)]),
+        lambda: db.delete("t", [(long + "y", 1)]),
+    ):
+        with pytest.raises(fv.FreshviewsError) as caught:
+            change()
+        assert "characters)" in str(caught.value) and len(str(caught.value)) < 700
+
+
 def test_unknown_names_say_what_is_meant(db: fv.Database) -> None:
     with pytest.raises(fv.CatalogError, match="did you mean items"):
         db.insert("item", [])
@@ -446,3 +478,13 @@ def test_unknown_names_say_what_is_meant(db: fv.Database) -> None:
         db.insert("by_part", [])
     with pytest.raises(fv.CatalogError, match="no group key"):
         db.view("bought")[1]
+
+
+def test_a_batch_that_a_view_refuses_does_not_count_as_its_updates() -> None:
+    with fv.Database() as db:
+        db.execute("CREATE TABLE t (x BIGINT); CREATE MATERIALIZED VIEW v AS SELECT SUM(10 / x) AS q FROM t")
+        db.insert("t", [(1,)])
+        with pytest.raises(fv.EvaluationError):
+            db.insert("t", [(i,) for i in range(50)])
+        db.insert("t", [(i,) for i in range(1, 31)])
+        assert db.stats()["views"]["v"]["updates"] == 31

@@ -22,12 +22,15 @@ pytestmark = pytest.mark.plain_python
 SCRIPT = """CREATE TABLE r (k BIGINT PRIMARY KEY, a INT NOT NULL, b SMALLINT);
 CREATE TABLE s (a INT NOT NULL, c DOUBLE);
 CREATE TABLE t (a INT NOT NULL, word STRING) TBLPROPERTIES ('freshviews.trusted' = 'true');
+CREATE TABLE w (unread STRING, a INT NOT NULL, other DOUBLE NOT NULL, b INT)
+TBLPROPERTIES ('freshviews.trusted' = 'true');
 CREATE MATERIALIZED VIEW groups AS SELECT a, COUNT(*) AS n, SUM(b) AS b FROM r GROUP BY a;
 CREATE MATERIALIZED VIEW joined AS SELECT r.k, s.c, t.word FROM r JOIN s ON r.a = s.a LEFT JOIN t ON t.a = s.a;
 CREATE MATERIALIZED VIEW edge AS SELECT MAX(c) AS c, COUNT(DISTINCT a) AS n FROM s;
 CREATE MATERIALIZED VIEW loops AS SELECT COUNT(*) AS n FROM s x JOIN s y ON x.a = y.a;
-CREATE MATERIALIZED VIEW narrow AS SELECT SUM(CAST(100 / (b - 7) AS INT)) AS v FROM r"""
-VIEWS = ("groups", "joined", "edge", "loops", "narrow")
+CREATE MATERIALIZED VIEW narrow AS SELECT SUM(CAST(100 / (b - 7) AS INT)) AS v FROM r;
+CREATE MATERIALIZED VIEW wide AS SELECT a, COUNT(*) AS n, SUM(b) AS b FROM w GROUP BY a"""
+VIEWS = ("groups", "joined", "edge", "loops", "narrow", "wide")
 
 
 def _general(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,7 +57,7 @@ def _contents(db: Database) -> list[Any]:
 
 def _step(random: random.Random) -> tuple[str, int, Any]:
     """A table, a sign and rows: good ones, and such as are refused for every reason."""
-    table = random.choice("rst")
+    table = random.choice("rstw")
     number = random.choice((0, 1, 1, 1, 2, 3, 20))
     rows: list[Any] = []
     for _ in range(number):
@@ -63,14 +66,18 @@ def _step(random: random.Random) -> tuple[str, int, Any]:
             rows.append((random.randrange(6), a, random.choice((None, 1, 2, 7 if random.random() < 0.1 else 3))))
         elif table == "s":
             rows.append((a, random.choice((None, 0.1, 1e300, -2.5))))
-        else:
+        elif table == "t":
             rows.append((a, random.choice((None, "x", "yy", "zß"))))
+        else:
+            other = random.choice((0.5, 2.0, None if random.random() < 0.1 else 1.0))
+            rows.append((random.choice((None, "x")), a, other, random.choice((None, 1, 2))))
     wrong = random.random()
     if rows and wrong < 0.05:
         rows[-1] = random.choice([(1,), ("a", "b"), {"a": 2**40}, None, [1, 2, 3], (None, None, None)])
     elif rows and wrong < 0.2 and all(isinstance(row, tuple) for row in rows):
-        names = {"r": ("k", "a", "b"), "s": ("a", "c"), "t": ("a", "word")}[table]
-        given = pa.RecordBatch.from_pylist([dict(zip(names, row, strict=True)) for row in rows])
+        names = {"r": ("k", "a", "b"), "s": ("a", "c"), "t": ("a", "word")}
+        names["w"] = ("unread", "a", "other", "b")
+        given = pa.RecordBatch.from_pylist([dict(zip(names[table], row, strict=True)) for row in rows])
         return table, random.choice((1, -1)), given
     return table, random.choice((1, 1, -1)), rows
 
@@ -130,6 +137,9 @@ def test_rows_of_python_and_record_batches_take_it(monkeypatch: pytest.MonkeyPat
         assert db.insert("r", batch) == 3
         assert db.delete("r", batch) == 4
         assert db.insert("t", [(1, "new")]) == 5
+        assert db.insert("w", [("not read", 1, 0.5, 2), (None, 1, 0.5, 3)]) == 6
+        assert db.insert("w", pa.RecordBatch.from_pylist([{"unread": "nor this", "a": 1, "other": 0.5, "b": 4}])) == 7
+        assert list(db.view("wide")) == [(1, 3, 9)]
         added = [row for change in changes for row, m in change if m > 0]
         assert added == [(2, 1, 3), (2, 9, 27), (2, 10, 30), (2, 9, 27)]
         with pytest.raises(AssertionError, match="the general way"):

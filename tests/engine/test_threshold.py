@@ -80,6 +80,7 @@ def apply(db: fv.Database, bids: Counter[Bid], batch: list[tuple[Bid, int]]) -> 
             del bids[bid]
 
 
+@pytest.mark.long("the first of the file compiles both views: a minute and more with others running")
 @pytest.mark.parametrize("size", [1, 7])
 def test_the_rows_and_their_changes_are_those_of_the_definition(size: int) -> None:
     bids, told = Counter[Bid](), Counter[tuple[Any, ...]]()

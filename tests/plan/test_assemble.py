@@ -10,9 +10,15 @@ import pytest
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from freshviews.plan.assemble import assemble, number_of
+from freshviews.plan.delta import first_order
+from freshviews.plan.delta.exclusion import exclusion
+from freshviews.program.printer import print_program
+from freshviews.program.program import Program
 from freshviews.program.reference.interpreter import State
 from freshviews.program.reference.scalars import rank
 from freshviews.program.results import Held
+from freshviews.program.statements import Add, Lookup
+from freshviews.program.structure import visit
 from freshviews.query.block import Block, DistinctAggregate, Result
 from freshviews.query.query import Query
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE
@@ -113,13 +119,59 @@ def test_groups_are_joined_by_themselves_where_more_is_read_of_them() -> None:
         assert len(assemble(block, STRATEGIES["first_order"].of_query).triggers) == 2 * joins
 
 
+EXCLUDED: dict[str, tuple[str, str, int]] = {
+    "by the value": ("Q(a) = R(a, k), S(k, x), !T(x)", "Q(a, x) = R(a, k), S(k, x), !T(x)", 1),
+    "by the group": ("Q(a) = R(a, k), S(k, x), !T(a)", "Q(a, x) = R(a, k), S(k, x), !T(a)", 1),
+    "by both": ("Q(a) = R(a, k), S(k, x), !T(a, x)", "Q(a, x) = R(a, k), S(k, x), !T(a, x)", 1),
+    "twice": ("Q(a) = R(a, k), S(k, x), !T(x), !U(a)", "Q(a, x) = R(a, k), S(k, x), !T(x), !U(a)", 2),
+    "by a value and by a key of the join": (
+        "Q(a) = R(a, k), S(k, x), !T(x), !U(k)",
+        "Q(a, x) = R(a, k), S(k, x), !T(x), !U(k)",
+        1,
+    ),
+    "one relation": ("Q(a) = R(a, x), !T(x)", "Q(a, x) = R(a, x), !T(x)", 1),
+    "one table": ("Q(a) = E(a, b), E(b, c), !E(a, c)", "Q(a, c) = E(a, b), E(b, c), !E(a, c)", 1),
+    "globally": ("Q() = R(a, x), !T(x)", "Q(x) = R(a, x), !T(x)", 1),
+}
+
+
+@pytest.mark.parametrize("in_z", [False, True])
+@pytest.mark.parametrize("case", EXCLUDED)
+def test_values_are_excluded_where_they_change(case: str, in_z: bool) -> None:
+    main, arguments, number = EXCLUDED[case]
+    both = [DistinctAggregate(f"{kind}_it", kind, count(arguments), BIGINT) for kind in ("count", "sum")]
+    block = Block("groups", count(main), (), read(*both), tuple(both))
+    program = assemble(block, first_order.plan, in_z, excluding=exclusion)
+    assert dict(program.bounds)["space"] == "O(N + |result without NOT EXISTS|)"
+    assert len(looked_up_late(program)) == number, print_program(program)
+    keep(program, block)
+
+
+def looked_up_late(program: Program) -> frozenset[str]:
+    """The views that must have no row where a value appears."""
+    adds = [s for t in program.triggers for s in visit(t.body) if isinstance(s, Add) and s.appear]
+    return frozenset(s.view for add in adds for s in visit(add.appear) if isinstance(s, Lookup) and not s.body)
+
+
+def test_values_that_an_aggregate_scans_are_excluded_in_the_join() -> None:
+    main, arguments, _ = EXCLUDED["by the value"]
+    one = DistinctAggregate("it", "min", count(arguments), BIGINT)
+    block = Block("groups", count(main), (), read(one), (one,))
+    assert assemble(block, first_order.plan, excluding=exclusion) == assemble(block, first_order.plan)
+
+
 def follow(block: Block, strategy: str) -> None:
     """Apply streams to the block's program, beside its definition."""
-    main, arguments = block.query, block.distinct[0].query
     try:
         program = assemble(block, STRATEGIES[strategy].of_query)
     except PlanError as refusal:
         pytest.skip(str(refusal))
+    keep(program, block)
+
+
+def keep(program: Program, block: Block) -> None:
+    """Apply streams to a program, beside the definition of its block."""
+    main, arguments = block.query, block.distinct[0].query
     wellformed.check(program)
     assert isinstance(program.result, Held)
     names = [c.name for c in program.view(program.result.view).components]

@@ -100,7 +100,7 @@ def choices(body) -> int:
 
 
 def test_the_choices_between_two_slices_are_limited():
-    corners = "abcdefgh"
+    corners = "abcdefg"
     edges = ", ".join(f"R{a}{b}({a}, {b})" for a in corners for b in corners if a < b)
     program = first_order.plan(query(f"Q() = {edges}"))
     assert max(choices(trigger.body) for trigger in program.triggers) == 4

@@ -17,6 +17,7 @@ from freshviews import Database
 from freshviews.errors import PlanError
 from freshviews.plan import STRATEGIES
 from freshviews.plan.crown import strategy as crown
+from freshviews.plan.delta import first_order
 from freshviews.plan.strategy import TooLarge
 from freshviews.query import join_trees
 from freshviews.query.hypergraph import Edge, Hypergraph
@@ -85,6 +86,29 @@ def test_cyclic_joins_are_planned_in_a_second(edges: list[tuple[int, int]], seco
     plan(tables, f"SELECT COUNT(*) AS n FROM {names} WHERE {equalities(edges)}", seconds)
 
 
+def test_nested_choices_have_a_budget_over_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    edges = grid(3, 3)
+    tables = [f"e{i}(s BIGINT, d BIGINT)" for i in range(len(edges))]
+    names = ", ".join(f"e{i}" for i in range(len(edges)))
+    select = f"SELECT COUNT(*) AS n FROM {names} WHERE {equalities(edges)}"
+    first_order._deltas.cache_clear()
+    assert "in at most 4 nested places" in plan(tables, select, 1)
+    for most, said in ((1000, "2 nested places; more would need more than 1,000"), (300, "1 place; more")):
+        monkeypatch.setattr(first_order, "MOST_STATEMENTS", most)
+        first_order._deltas.cache_clear()
+        assert f"chosen in at most {said}" in plan(tables, select, 1)
+    first_order._deltas.cache_clear()
+
+
+@pytest.mark.full
+def test_a_cyclic_join_of_60_tables_is_planned_in_seconds() -> None:
+    edges = grid(6, 6)
+    tables = [f"e{i}(s BIGINT, d BIGINT)" for i in range(len(edges))]
+    names = ", ".join(f"e{i}" for i in range(len(edges)))
+    explained = plan(tables, f"SELECT COUNT(*) AS n FROM {names} WHERE {equalities(edges)}", 3)
+    assert "in at most 1 place; more would need more than 8,000 statements" in explained
+
+
 def test_a_clique_over_one_table_is_planned_in_a_second() -> None:
     edges = list(combinations(range(6), 2))
     names = ", ".join(f"e AS e{i}" for i in range(len(edges)))
@@ -141,6 +165,19 @@ def test_a_script_of_many_tables_is_read_fast() -> None:
     with Counted(SECOND):
         db.execute(";".join(f"CREATE TABLE t{i} (a BIGINT, b STRING)" for i in range(1000)))
     assert len(db.tables) == 1000
+
+
+@pytest.mark.parametrize(
+    ("members", "seconds"),
+    [
+        pytest.param([str(i) for i in range(150_000)], 1, id="150,000 integers"),
+        pytest.param([f"'{i}'" for i in range(150_000)], 1, id="150,000 strings"),
+        pytest.param([("NULL", f"{i}", f"{i}.5")[i % 3] for i in range(20_000)], 0.1, id="integers, decimals, NULL"),
+    ],
+)
+def test_long_lists_of_constants_are_planned_fast(members: list[str], seconds: float) -> None:
+    kind = "STRING" if members[0].startswith("'") else "BIGINT"
+    plan([f"t(a {kind}, b BIGINT)"], f"SELECT b FROM t WHERE a IN ({', '.join(members)})", seconds)
 
 
 def star(count: int) -> Query:

@@ -22,7 +22,9 @@ import pytest
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
+from freshviews.errors import SqlError
 from freshviews.spark.reading.contents import latest
+from freshviews.spark.reading.select import select as evaluated
 from tests.spark.faults import Fault, descendants, environment, gone, kill
 from tests.spark.shop import Shop, delivered
 from tests.spark.test_java import fake
@@ -180,6 +182,12 @@ def test_a_log_line_per_version_and_sigterm_is_as_ctrl_c(tmp_path: Path) -> None
     assert "stopped at version 2; resume with: freshviews run shop.sql" in error
 
 
+@pytest.mark.parametrize(("sql", "word"), [("DROP TABLE v", "DROP"), ("", "an empty text"), ("-- a\n(use x", "USE")])
+def test_a_query_that_is_no_select_is_refused_before_spark_starts(tmp_path: Path, sql: str, word: str) -> None:
+    with pytest.raises(SqlError, match=f"a SELECT over the views is accepted, not {word}"):
+        evaluated(tmp_path, sql)
+
+
 def test_json_status_and_query_while_it_runs_and_after(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     shop.write()
@@ -223,7 +231,24 @@ def test_json_status_and_query_while_it_runs_and_after(tmp_path: Path) -> None:
     assert "files that wait: 1 of orders, 1 of items" in told
     asked = run(tmp_path, "query", "shop.sql", "SELECT * FROM by_prt")
     assert asked.returncode == 1 and "by_prt" in asked.stderr and len(asked.stderr.splitlines()) < 8
+    assert "The views are by_part" in asked.stderr and "at org.apache" not in asked.stderr
     assert "Traceback" not in asked.stderr
+
+
+def test_a_source_that_spark_does_not_know_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "bad.sql").write_text("CREATE STREAMING TABLE t (a INT)\n  USING cvs OPTIONS (path 'in');\n")
+    done = run(tmp_path, "run", "bad.sql", "--once")
+    assert done.returncode == 1
+    assert re.search(r"^Spark cannot run bad\.sql: .*cvs", done.stderr, re.MULTILINE)
+    assert "\tat " not in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_script_without_a_streaming_table_is_refused_before_it_leaves_a_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / "empty.sql").write_text("-- nothing\n")
+    done = run(tmp_path, "run", "empty.sql")
+    assert done.returncode == 1
+    assert done.stderr.startswith("empty.sql: there is no streaming table; CREATE STREAMING TABLE")
+    assert [path.name for path in tmp_path.iterdir()] == ["empty.sql"]
 
 
 def test_an_error_in_the_script_is_shown_at_its_place_before_spark_starts(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ CREATE MATERIALIZED VIEW w AS SELECT COUNT(*) AS n FROM v
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").touch()
     return tmp_path
 
 
@@ -53,6 +54,9 @@ def test_variables_of_the_environment_stand_in_options(folder: Path) -> None:
         (" PRIMARY KEY", "", "'upsert'", "need a PRIMARY KEY"),
         ("CREATE STREAMING TABLE", "DROP TABLE", "DROP TABLE", "DROP has no place here"),
         ("header 'true'", "PATH 'in'", "PATH", "given twice"),
+        ("changes 'upsert'", "chnges 'upsert'", "'upsert'", "unknown option chnges; did you mean changes?"),
+        ("output 'complete'", "ouput 'complete'", "'complete'", "unknown option ouput; did you mean output?"),
+        ("path 'in'", "path 'in/a.csv'", "'in/a.csv'", "a.csv is a file; a folder"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(folder: Path, old: str, new: str, at: str, message: str) -> None:
@@ -63,6 +67,41 @@ def test_what_is_wrong_is_told_with_its_place(folder: Path, old: str, new: str, 
     assert message in str(caught.value)
     line = text.splitlines()[caught.value.line - 1]
     assert line[caught.value.column - 1 :].startswith(at)
+
+
+SETTINGS = """-- of Spark; SET is no statement in here
+SET spark.sql.shuffle.partitions = 8;
+set spark.jars.packages=org.example:one_2.13:1.0-rc1,org.example:two:2;
+SET spark.app.name = 'the ${NAME:-shop}';
+"""
+
+
+def test_settings_stand_at_the_top(folder: Path) -> None:
+    assert read_script(SETTINGS + TEXT, folder, {}).settings == {
+        "spark.sql.shuffle.partitions": "8",
+        "spark.jars.packages": "org.example:one_2.13:1.0-rc1,org.example:two:2",
+        "spark.app.name": "the shop",
+    }
+    assert [one.view.name for one in plan_script(SETTINGS + TEXT).views] == ["v", "w"]
+    wrong = SETTINGS + TEXT.replace("SELECT a FROM t", "SELECT c FROM t")
+    with pytest.raises(SqlError, match="unknown column c") as caught:
+        read_script(wrong, folder, {})
+    assert wrong.splitlines()[caught.value.line - 1][caught.value.column - 1 :].startswith("c FROM")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SET spark.ui.enabled;", r"line 1, column 1: SET name = value is accepted"),
+        ("SET = 3;", r"line 1, column 1: SET name = value is accepted"),
+        ("SET a = 1;\nSET a = 1;", r"line 2, column 1: a is set twice"),
+        (TEXT.replace("\n", " ") + ";\nSET a = 1", r"line 2, column 1: SET stands before the first CREATE"),
+        ("SET a = '${NONE}';", r"NONE is not set"),
+    ],
+)
+def test_settings_that_cannot_be_read_are_refused(folder: Path, text: str, message: str) -> None:
+    with pytest.raises(SqlError, match=message):
+        read_script(text, folder, {})
 
 
 def test_a_table_without_a_source_is_refused(folder: Path) -> None:

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import freshviews as fv
+from freshviews.engine.durable import durability
 from freshviews.store import crash_points as steps
-from freshviews.store.record import HEADER_BYTES
+from freshviews.store.record import HEADER_BYTES, WORDS, Record
 from tests.engine.shop import SCHEMA, seen
 from tests.store.killing import killed_at, only
 
@@ -318,8 +319,13 @@ def test_what_is_no_database_or_of_another_format_is_not_touched(tmp_path: Path)
     (tmp_path / "letter.txt").write_text("dear")
     with pytest.raises(fv.StoreError, match=r"no meta\.json"):
         fv.Database(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
     with pytest.raises(fv.StoreError, match="not a directory"):
         fv.Database(tmp_path / "letter.txt")
+    with pytest.raises(fv.StoreError, match="the path of a database is empty"):
+        fv.Database("")
+    with pytest.raises(fv.StoreError, match="null byte"):
+        fv.Database(str(tmp_path / "a\0b"))
     other = tmp_path / "db"
     fv.Database(other).close()
     (other / "meta.json").write_text(json.dumps({"format": 99}))
@@ -330,7 +336,28 @@ def test_what_is_no_database_or_of_another_format_is_not_touched(tmp_path: Path)
         fv.Database(other)
 
 
-def test_every_type_comes_back_from_the_log_and_from_a_snapshot(tmp_path: Path) -> None:
+def test_a_directory_whose_files_cannot_be_written_is_one_message(tmp_path: Path) -> None:
+    with fv.Database(tmp_path / "db") as db:
+        db.execute("CREATE TABLE t (a INT)")
+    log = next((tmp_path / "db").glob("*.fvlog"))
+    kept = log.read_bytes()
+    log.unlink()
+    log.mkdir()
+    with pytest.raises(fv.StoreError, match=r"db cannot be opened: .*Is a directory.*; it needs free space, and files"):
+        fv.Database(tmp_path / "db")
+    log.rmdir()
+    log.write_bytes(kept)
+    with fv.Database(tmp_path / "db") as db:
+        assert db.tables == ("t",)
+    (tmp_path / "new" / "lock").mkdir(parents=True)
+    with pytest.raises(fv.StoreError, match="new cannot be opened"):
+        fv.Database(tmp_path / "new")
+
+
+@pytest.mark.parametrize("few", [0, durability.FEW], ids=["Arrow", "words"])
+def test_every_type_comes_back_from_the_log_and_from_a_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
     import datetime as dt
     from decimal import Decimal
 
@@ -347,6 +374,7 @@ def test_every_type_comes_back_from_the_log_and_from_a_snapshot(tmp_path: Path) 
         dt.date(1, 1, 1),
         dt.datetime(9999, 12, 31, 23, 59, 59, 999999),
     )
+    monkeypatch.setattr(durability, "FEW", few)
     with fv.Database(tmp_path) as db:
         db.execute(
             "CREATE TABLE t (a BOOLEAN, b TINYINT, c SMALLINT, d INT, e BIGINT, f FLOAT, g DOUBLE,"
@@ -359,3 +387,34 @@ def test_every_type_comes_back_from_the_log_and_from_a_snapshot(tmp_path: Path) 
             assert list(db.table("t")) == [row, (None,) * 11]
             assert db.table("t").schema == schema
             db.snapshot()
+
+
+@pytest.mark.parametrize("rows", [1, 2, durability.FEW, durability.FEW + 1])
+def test_batches_of_any_size_come_back_with_their_strings(tmp_path: Path, rows: int) -> None:
+    texts = [None, "", "ü\0'", "part", "\U0001f600 wide", "part"]
+    given = [(texts[i % 6], i, texts[i % 5], 1 + i % 3) for i in range(rows)]
+    with fv.Database(tmp_path) as db:
+        db.execute("CREATE TABLE t (s STRING, n INT, u STRING); CREATE TABLE gone (s STRING)")
+        db.apply("t", given)
+        db.delete("t", [row[:3] for row in given[:5]])
+        db.insert("gone", [("gone",)])
+        db.execute("DROP TABLE gone; CREATE TABLE gone (n INT, s STRING)")
+        db.insert("gone", [(1, "here")])
+        before = sorted(db.table("t"), key=str)
+        assert len(before) == sum(times for *_, times in given) - min(rows, 5)
+    with fv.Database(tmp_path) as db:
+        assert sorted(db.table("t"), key=str) == before and list(db.table("gone")) == [(1, "here")]
+
+
+def test_a_record_that_does_not_fit_its_table_is_an_error(tmp_path: Path) -> None:
+    with fv.Database(tmp_path) as db:
+        db.execute("CREATE TABLE t (a INT, s STRING)")
+        log = only(tmp_path, "log-*")
+        size = log.stat().st_size
+        db.insert("t", [(1, "one")])
+    data = log.read_bytes()
+    payload = data[size + HEADER_BYTES :]
+    for wrong in (payload[:12], payload[:20], payload[:-3] + b"\xff\xff\xff", payload[:12] + b"\1" + payload[13:]):
+        log.write_bytes(data[:size] + Record(WORDS, 2, 1, wrong).to_bytes())
+        with pytest.raises(fv.StoreError, match="record 2 of the log cannot be read back"):
+            fv.Database(tmp_path)

@@ -53,6 +53,7 @@ CALLS: dict[str, Callable[[fv.Database], Any]] = {
     "view": lambda db: db.view("v"),
     "batch": lambda db: db.batch(),
     "snapshot": lambda db: db.snapshot(),
+    "sync": lambda db: db.sync(),
     "stats": lambda db: db.stats(),
     "tables": lambda db: db.tables,
 }
@@ -141,7 +142,7 @@ def test_a_database_in_memory_goes_on_in_both(tmp_path: Path) -> None:
     assert list(db.view("v")) == []
 
 
-WRITES = {name: CALLS[name] for name in ("insert", "execute", "snapshot")}
+WRITES = {name: CALLS[name] for name in ("insert", "execute", "snapshot", "sync")}
 
 
 @pytest.mark.parametrize("write", WRITES)
@@ -191,8 +192,9 @@ def test_a_relative_path_is_the_same_directory_after_chdir(tmp_path: Path, monke
 def test_a_log_file_that_is_deleted_while_it_is_open_is_noticed(tmp_path: Path) -> None:
     with opened(tmp_path) as db:
         only(tmp_path, "log-*").unlink()
-        with pytest.raises(fv.StoreError, match=r"log-0+1\.fvlog was deleted while the database was open"):
-            db.insert("t", [(2,)])
+        for write in (WRITES["insert"], WRITES["sync"]):
+            with pytest.raises(fv.StoreError, match=r"log-0+1\.fvlog was deleted while the database was open"):
+                write(db)
         assert db.version == 1
 
 

@@ -63,3 +63,18 @@ def test_arrays_decode_the_same_whether_few_or_many() -> None:
     assert dictionary.decode_array(np.array([1000])).to_pylist() == ["later"]
     assert dictionary.decode_array(np.resize([1000, 0], 999)).to_pylist()[:2] == ["later", "0"]
     assert dictionary.decode_array(np.array([], np.int64)).type == pa.string()
+
+
+def test_the_bytes_of_a_dictionary_follow_its_strings() -> None:
+    known = Dictionary()
+    empty = known.bytes
+    known.encode_valid([f"{i:0100}" for i in range(1000)])
+    full = known.bytes
+    # A string takes its bytes and the header of an object; its code, its entry and its place in a dict take less.
+    assert 1000 * 149 <= full - empty <= 1000 * 400
+    room = known.heap_bytes
+    known.heap()
+    assert known.bytes >= full - room + 1000 * 100
+    before = known.bytes
+    known.free(list(range(500)))
+    assert known.bytes < before

@@ -97,8 +97,14 @@ class Catalog:
     @property
     def names(self) -> tuple[str, ...]:
         """Names that a user may write: all but internal views."""
+        return (*self.names_of("TABLE"), *self.names_of("VIEW"))
+
+    def names_of(self, kind: str) -> tuple[str, ...]:
+        """Names of the tables, or of the views that a user may write; ``kind``: TABLE or VIEW."""
+        if kind == "TABLE":
+            return tuple(table.name for table in self.tables.values())
         views = (view.name for view in self.views.values() if not view.internal)
-        return (*(table.name for table in self.tables.values()), *views, *(one.name for one in self.plain.values()))
+        return (*views, *(one.name for one in self.plain.values()))
 
     def users_of(self, name: str) -> tuple[str, ...]:
         """Views that read a relation or expand a plain view, and other tables whose foreign keys refer to it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator
@@ -97,6 +98,13 @@ PipelineScript = Annotated[str, typer.Argument(metavar="SCRIPT", help=_PIPELINE)
 Checkpoint = Annotated[
     str | None, typer.Option(metavar="FOLDER", help="Where the state is; shop.sql has shop.checkpoint beside it.")
 ]
+Packages = Annotated[
+    str | None, typer.Option(metavar="LIST", help="Packages of Maven that Spark loads: GROUP:NAME:VERSION,...")
+]
+Conf = Annotated[
+    list[str] | None,
+    typer.Option(metavar="NAME=VALUE", help="A setting of Spark; may be repeated. It comes before the script's SET."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, an object per line.")]
 
 
@@ -110,13 +118,15 @@ def run(
         int | None,
         typer.Option(metavar="N", min=1, help="Engines that share the rows, fixed at the first run; one per core."),
     ] = None,
+    packages: Packages = None,
+    conf: Conf = None,
     as_json: Json = False,
 ) -> None:
     """Maintain the views of a streaming script on Spark until it is stopped."""
     from freshviews.cli.pipeline import run_script
 
     with _errors_told():
-        raise typer.Exit(run_script(script, once, master, checkpoint, as_json, cells))
+        raise typer.Exit(run_script(script, once, master, checkpoint, as_json, cells, packages, conf or []))
 
 
 @app.command()
@@ -145,7 +155,8 @@ def query(
 @app.command()
 def version() -> None:
     """Print the version."""
-    print(_version())
+    with _errors_told():
+        print(_version())
 
 
 def _print_version(wanted: bool) -> None:
@@ -199,12 +210,26 @@ def _errors_told() -> Iterator[None]:
     """Print errors as messages. An unexpected error says how to see its traceback."""
     try:
         yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except FreshviewsError as error:
         _fail(str(error))
-    except (typer.Exit, OSError):
+    except typer.Exit:
         raise
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise  # the reader of the output has gone; typer ends quietly
+        _fail(f"{error.filename or 'the output'} cannot be read or written: {error.strerror or error}")
     except Exception as error:
         if os.environ.get(TRACEBACK):
             raise
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        what = ": ".join(part for part in (type(error).__name__, _first_line(error)) if part)
         _fail(f"an error inside freshviews: {what}; {TRACEBACK}=1 in the environment shows where")
+
+
+def _first_line(error: Exception) -> str:
+    """The first line of an error's text; those of Spark have the stack of Java below it."""
+    try:
+        return next((line for line in str(error).splitlines() if line.strip()), "")
+    except Exception:  # an error of Java asks Java for its text, which may have ended
+        return ""

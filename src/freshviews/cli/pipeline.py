@@ -7,9 +7,11 @@ import errno
 import importlib.util
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +29,7 @@ from freshviews.spark.definition import Definition, catalog_of, declared_rows
 from freshviews.spark.java import java_process
 from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.script import read_script
+from freshviews.spark.settings import packages_with, settings_of
 from freshviews.spark.state.checkpoint import checkpoint_path
 from freshviews.spark.state.manifest import Manifests
 from freshviews.sql.statements.streaming import plain
@@ -56,17 +59,30 @@ def checkpoint_of(name: str, given: str | None) -> Path:
 
 
 def run_script(
-    name: str, once: bool, master: str | None, checkpoint: str | None, as_json: bool, cells: int | None = None
+    name: str,
+    once: bool,
+    master: str | None,
+    checkpoint: str | None,
+    as_json: bool,
+    cells: int | None = None,
+    packages: str | None = None,
+    conf: Sequence[str] = (),
 ) -> int:
-    """Run a script until it is stopped, or, with ``once``, until all current input is taken. Returns the exit code."""
+    """Run a script until it is stopped, or, with ``once``, until all current input is taken. Returns the exit code.
+
+    ``packages`` and ``conf``: what Spark loads, and its settings, as the command line gives them.
+    """
     definition = definition_of(name)
+    settings = packages_with({**definition.settings, **settings_of(conf)}, packages)
+    if not definition.tables:
+        raise ReadError(f"{name}: there is no streaming table; CREATE STREAMING TABLE name (...) USING ... makes one")
     root = checkpoint_of(name, checkpoint)
     check_writable(root)
     need_spark()
     from freshviews.spark.pipeline import Pipeline
-    from freshviews.spark.session import start_session
+    from freshviews.spark.session import SPARK_ERRORS, reason, start_session
 
-    resume = _resume(name, once, master, checkpoint)
+    resume = _resume(name, once, master, checkpoint, packages, conf)
     progress = Progress(definition, as_json)
     spark = None
 
@@ -78,7 +94,7 @@ def run_script(
 
     with Stopping(at_once) as stopping, progress:
         try:
-            spark = start_session(master, quiet=True)
+            spark = start_session(master, settings, quiet=True)
             stopping.install()
             if stopping.asked:
                 return 0
@@ -89,10 +105,16 @@ def run_script(
             return _wait(query, progress, stopping, resume)
         except Exception as error:
             gone = _java_is_gone(0.5)
-            if not gone and not isinstance(error, (FreshviewsError, OSError)):
+            refused = isinstance(error, SPARK_ERRORS)
+            if not gone and not refused and not isinstance(error, (FreshviewsError, OSError)):
                 raise
             progress.close()
-            message = _java_ended(root, resume) if gone else _message(error, root, resume)
+            if gone:
+                message = _java_ended(root, resume)
+            elif refused:
+                message = f"Spark cannot run {name}: {reason(error)}"
+            else:
+                message = _message(error, root, resume)
             print(message, file=sys.stderr)
             return 1
         finally:
@@ -117,7 +139,7 @@ def explain_cells(name: str, cells: int) -> str:
     from freshviews.spark.explain import explain_cells as explained
     from freshviews.spark.session import start_session
 
-    spark = start_session("local[*]", quiet=True)
+    spark = start_session("local[*]", definition.settings, quiet=True)
     try:
         return explained(spark, definition, cells)
     finally:
@@ -191,11 +213,15 @@ def _message(error: Exception, root: Path, resume: str) -> str:
     return str(error)
 
 
-def _resume(name: str, once: bool, master: str | None, checkpoint: str | None) -> str:
+def _resume(
+    name: str, once: bool, master: str | None, checkpoint: str | None, packages: str | None, conf: Sequence[str]
+) -> str:
     words = ["freshviews run", name]
     words += ["--once"] if once else []
     words += [f"--master {master}"] if master else []
     words += [f"--checkpoint {checkpoint}"] if checkpoint else []
+    words += [f"--packages {packages}"] if packages else []
+    words += [f"--conf {shlex.quote(one)}" for one in conf]
     return " ".join(words)
 
 

@@ -8,6 +8,8 @@ from freshviews.cli.script import PlannedScript, PlannedView, ScriptError, Sourc
 from freshviews.plan.strategy import Plan
 
 BOUNDS = ("update", "delay", "space")
+_WIDEST = 400
+"""Most characters of the line at fault that are shown."""
 
 
 def error_text(source: Source, error: ScriptError) -> str:
@@ -19,8 +21,12 @@ def error_text(source: Source, error: ScriptError) -> str:
     if error.line > len(lines):
         return where
     line = lines[error.line - 1]
+    column = error.column - 1
+    if len(line) > _WIDEST:
+        first = max(0, column - _WIDEST // 2)
+        line, column = line[first : first + _WIDEST], column - first
     # A tab before the column stays a tab, so that the caret is right at any tab width.
-    before = "".join("\t" if char == "\t" else " " for char in line[: error.column - 1])
+    before = "".join("\t" if char == "\t" else " " for char in line[:column])
     return f"{where}\n    {line}\n    {before}^"
 
 

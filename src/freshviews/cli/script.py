@@ -55,18 +55,28 @@ class ScriptError(FreshviewsError):
 
 def read(name: str) -> Source:
     """The script in a file, or on standard input if ``name`` is ``-``. Raises ReadError."""
-    if name == STANDARD_INPUT:
-        return Source("<stdin>", sys.stdin.read())
+    if not name:
+        raise ReadError("the name of the script is empty; a file with SQL is accepted, or - for standard input")
+    shown = "<stdin>" if name == STANDARD_INPUT else name
     try:
-        return Source(name, Path(name).read_text(encoding="utf-8-sig"))
+        text = _bytes(name).decode("utf-8-sig")
+        return Source(shown, text.replace("\r\n", "\n").replace("\r", "\n"))
     except FileNotFoundError:
         raise ReadError(f"{name}: no such file") from None
     except IsADirectoryError:
         raise ReadError(f"{name}: a directory; a file with SQL is accepted") from None
     except UnicodeDecodeError as error:
-        raise ReadError(f"{name}: byte {error.start} is not UTF-8 text") from None
+        raise ReadError(f"{shown}: byte {error.start} is not UTF-8 text") from None
     except OSError as error:
-        raise ReadError(f"{name}: {error.strerror}") from None
+        raise ReadError(f"{shown}: cannot be read: {error.strerror}; a readable file with SQL is accepted") from None
+
+
+def _bytes(name: str) -> bytes:
+    if name != STANDARD_INPUT:
+        return Path(name).read_bytes()
+    if sys.stdin is None:  # the caller has closed it
+        raise ReadError("standard input is closed; name a file, or pipe the SQL in")
+    return sys.stdin.buffer.read()
 
 
 def plan_script(text: str) -> PlannedScript:

@@ -19,6 +19,7 @@ from freshviews.codegen.writer import Module, Writer
 from freshviews.expr.nodes import Expr, columns_of
 from freshviews.expr.ops import may_fail
 from freshviews.expr.printer import print_expression
+from freshviews.kernel.beside import compiled
 from freshviews.kernel.memory.mem import entry_of
 
 _RESERVED = frozenset({"state", "codes", "status", "constants"})
@@ -38,7 +39,8 @@ def compile_conditions(conditions: Sequence[Expr], order: tuple[str, ...]) -> Co
         return CompiledConditions((), ())
     source, constants = generate(conditions, order)
     names = [f"condition_{i}" for i in range(len(conditions))]
-    functions = build(source, dict.fromkeys(names, "int64(int64, int64)"))
+    with compiled():  # As their addresses are needed.
+        functions = build(source, dict.fromkeys(names, "int64(int64, int64)"))
     return CompiledConditions(tuple(entry_of(functions[name]) for name in names), constants)
 
 

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import gc
 import hashlib
-import importlib.util
 import os
 import re
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +18,8 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-from freshviews.kernel.cache import SYMBOL_PREFIX, cache_folder, symbols
+from freshviews.kernel.beside import machine_code
+from freshviews.kernel.cache import cache_folder, load_generated
 from freshviews.kernel.memory import mem
 
 Function = Callable[..., int]
@@ -52,22 +51,26 @@ def build(source: str, signatures: Mapping[str, str]) -> dict[str, Function]:
             for name, signature in signatures.items():
                 function: Any = functions[name]
                 if not function.signatures:
-                    function.compile(signature)
+                    machine_code(function, signature)
     return functions
 
 
-def compile_ahead(*functions: Callable[..., int | None]) -> None:
-    """Compile functions of words now, so that no commit compiles them: kernels, and functions that ``build`` loaded."""
+def compile_ahead(*functions: Callable[..., int | None]) -> bool:
+    """Compile functions of words now, so that no commit compiles them: kernels, and functions that ``build`` loaded.
+
+    False if some of them run as plain Python for a while (``kernel.beside``).
+    """
     if mem.PURE_PYTHON:
-        return
+        return True
+    ready = True
     with _no_collection():
         for function in functions:
-            compiled: Any = function
-            if not hasattr(compiled, "signatures"):
-                # A kernel that is called by name, see ``kernel.memory.outside``.
-                symbols[SYMBOL_PREFIX + compiled.__name__]()
-            elif not compiled.signatures:
-                compiled.compile(f"({'int64,' * compiled.py_func.__code__.co_argcount})")
+            # A kernel that is called by name has its dispatcher aside, see ``kernel.memory.outside``.
+            compiled: Any = getattr(function, "dispatcher", function)
+            if not compiled.signatures:
+                words = f"({'int64,' * compiled.py_func.__code__.co_argcount})"
+                ready = machine_code(compiled, words) is not None and ready
+    return ready
 
 
 def _renamed(source: str, names: list[str], digest: str) -> str:
@@ -97,9 +100,4 @@ def _load(source: str, digest: str) -> ModuleType:
         with os.fdopen(handle, "w") as file:
             file.write(source)
         os.replace(temporary, path)
-    spec = importlib.util.spec_from_file_location(f"freshviews_generated_{digest}", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_generated(digest)

@@ -21,11 +21,13 @@ Generated source has one statement per line, and four blanks per level.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import count
+from itertools import chain, count
+from keyword import iskeyword
 
 MOST_LOOPS = 20
 MOST_LEVELS = 95
@@ -33,6 +35,10 @@ MOST_LEVELS = 95
 _LOOPS = 12
 _LEVELS = 48
 """Loops and levels of a function after it is split."""
+
+
+_Names = tuple[list[str], frozenset[str]]
+"""Names that are read, as often as they are, and names that are assigned."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +58,9 @@ class _Line:
         return self.text.startswith(("elif ", "else:"))
 
     @property
-    def names(self) -> tuple[Counter[str], frozenset[str]]:
+    def names(self) -> _Names:
         """The names that the line itself reads, and those that it assigns."""
         return _names(self.text)
-
-    @cached_property
-    def reads(self) -> Counter[str]:
-        """How often the line, and all below it, read each name."""
-        found = self.names[0].copy()
-        for line in self.inside:
-            found.update(line.reads)
-        return found
 
     @cached_property
     def flow(self) -> _Flow:
@@ -78,20 +76,46 @@ class _Line:
             queue += line.inside
 
 
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_TARGETS = re.compile(r"(?:for )?([A-Za-z_]\w*(?:, [A-Za-z_]\w*)*) (?:in|=|([-+*/&|^]|//|<<|>>)=) ")
+_UNUSUAL = re.compile(r"[\"'{\[\\:]|\.[A-Za-z_]|[(, ]\w+=[^=]| = |\b(?:lambda|for|in|if)\b")
+"""What only a parser understands: strings, attributes, named arguments, second targets, and what binds names within an
+expression."""
+
+
 @lru_cache(maxsize=1 << 16)
-def _names(text: str) -> tuple[Counter[str], frozenset[str]]:
+def _names(text: str) -> _Names:
+    """The names that a line reads, and those that it assigns. Lines may have thousands of characters, of the kinds that
+    ``_plain_names`` knows nearly all."""
+    found = _plain_names(text)
+    return _parsed_names(text) if found is None else found
+
+
+def _plain_names(text: str) -> _Names | None:
+    """The names of a line, found without a parser; None where one is needed."""
+    target = _TARGETS.match(text)
+    assigned = _NAME.findall(target[1]) if target else []
+    words = text[target.end() :] if target else text
+    start = next((len(word) for word in ("if ", "elif ", "while ", "return ") if words.startswith(word)), 0)
+    if _UNUSUAL.search(words.removesuffix(":"), start) or (text.startswith("for ") and not target):
+        return None
+    read = [name for name in _NAME.findall(words) if not iskeyword(name)]
+    return read + assigned if target and target[2] else read, frozenset(assigned)
+
+
+def _parsed_names(text: str) -> _Names:
     if text.startswith(("elif ", "else:")):
         text = "if True:" if text == "else:" else text[2:]
-    read: Counter[str] = Counter()
+    read = []
     assigned = set()
     for node in ast.walk(ast.parse(f"{text} pass" if text.endswith(":") else text)):
         if isinstance(node, ast.Name):
             if isinstance(node.ctx, ast.Store):
                 assigned.add(node.id)
             else:
-                read[node.id] += 1
+                read.append(node.id)
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            read[node.target.id] += 1
+            read.append(node.target.id)
     return read, frozenset(assigned)
 
 
@@ -249,10 +273,8 @@ def _groups(body: _Body) -> Iterator[_Body]:
 
 
 def _reads(body: _Body) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for line in body:
-        found.update(line.reads)
-    return found
+    """How often the lines, and all below them, read each name."""
+    return Counter(chain.from_iterable(line.names[0] for one in body for line in one.lines()))
 
 
 _Flow = tuple[frozenset[str], _Known]
@@ -279,7 +301,7 @@ def _flow_of(group: _Body) -> _Flow:
     for line in group:
         read, assigned = line.names
         inner, end = line.flow
-        exposed |= read.keys() | (inner - assigned)
+        exposed.update(read, inner - assigned)
         if not line.is_loop and not _ends(line.inside):
             ends.append(end)
     whole = group[-1].text == "else:" and ends

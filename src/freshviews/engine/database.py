@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -30,51 +30,90 @@ from freshviews.engine.commit.followed import Followed
 from freshviews.engine.commit.in_order import CommitPiece, in_order, net_change
 from freshviews.engine.commit.interrupts import Uninterrupted
 from freshviews.engine.commit.notices import Notices
+from freshviews.engine.commit.threads import MANY, Threads
 from freshviews.engine.draft import Draft
 from freshviews.engine.durable.children import call_in_children
 from freshviews.engine.durable.database_image import read_database, write_database
 from freshviews.engine.durable.durability import batch_payload, snapshot_records, write_state
 from freshviews.engine.durable.recovery import Recovery, recover
 from freshviews.engine.handles import ROWS, Table, View
+from freshviews.engine.measured.replanning import (
+    STRATEGY_GAIN,
+    advised,
+    better_for,
+    cheaper_strategy,
+    naming,
+    statement_of,
+)
+from freshviews.engine.measured.samples import Measurements
 from freshviews.engine.relations import Relation, Relations
-from freshviews.engine.replanning import advised, better_for, statement_of
 from freshviews.engine.tables.constraints import Changes
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.tables.window import all_windowed
 from freshviews.engine.views.view_state import ViewState
-from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError
+from freshviews.errors import CatalogError, FreshviewsError, SqlError, StoreError, shown
+from freshviews.kernel.beside import LITTLE, Taken, take_in, work_for
 from freshviews.rules import script_of
 from freshviews.sql.statements.script import parse_script
 from freshviews.store.crash_points import reach
-from freshviews.store.directory import Directory
+from freshviews.store.directory import Directory, not_opened
 from freshviews.store.log import LogUncertain
-from freshviews.store.record import BATCH, SCRIPT
+from freshviews.store.record import SCRIPT
 from freshviews.types.dictionary import Dictionary
 
 _LOGGER = logging.getLogger("freshviews")
 
 SNAPSHOT_BYTES = 64 << 20
 
+SYNC_SECONDS = 1.0
+"""Seconds after which versions are synced where ``sync="interval"`` names none."""
+_LONGEST_INTERVAL = 3600.0
+
 MakeVersion = Callable[[Changes, Relations, Log | None], ViewChanges]
-"""Applies a batch everywhere; ``commit``, or the method of ``Followed``."""
+"""Applies a batch everywhere: ``commit``, or the method of ``Threads`` or of ``Followed``."""
 
 
 class Database:
     """Tables, and SQL views over them that every batch keeps exact.
 
     ``Database()`` lives in memory; ``Database(path)`` keeps a directory: a batch is in the log, synced, before
-    it counts, and opening the directory again gives exactly the committed versions. Every method may be
+    it counts, and opening the directory again gives exactly the committed versions. With ``sync="interval"`` it is
+    synced later: a killed process loses nothing, a lost machine the last versions. Every method may be
     called from any thread; one at a time runs. Ctrl-C takes effect before a commit or after it. A directory belongs to
     the process that opened it: every call in a forked child is refused.
 
     A batch is one version: it is in whole, for all tables and views, or refused with the state as before.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, snapshot_bytes: int = SNAPSHOT_BYTES) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        sync: Literal["commit", "interval"] = "commit",
+        sync_seconds: float | None = None,
+        snapshot_bytes: int = SNAPSHOT_BYTES,
+        threads: int | None = None,
+    ) -> None:
         """Open or make a database. ``snapshot_bytes``: growth of the log after which a snapshot is written.
 
-        Raises StoreError where the directory is open elsewhere, corrupt, incomplete, or of another format.
+        ``threads``: how many threads a commit uses at most, 1 or more; by default one for each core that the process
+        may use. Views that do not depend on each other take a large batch at the same time. Contents, changes, errors
+        and their order are those of one thread.
+
+        ``sync`` says what a durable database promises. ``"commit"``: a version is on the disk before it counts, so
+        nothing that was committed is lost. ``"interval"``: a version is handed to the operating system before it
+        counts, and is on the disk ``sync_seconds`` later (1 where not given; more than 0, at most 3600), and the time
+        that syncing takes; ``sync``, ``snapshot``, ``close`` and the end of the interpreter do not wait for that. A
+        process that is killed loses nothing. A machine that is lost loses at most the versions of its last
+        ``sync_seconds``, the last ones, each whole; subscribers and readers may have seen them. Where syncing fails,
+        ``sync``, ``close`` and the next commit raise StoreError, and nothing more is taken until the directory is
+        opened again, in both modes.
+
+        Raises StoreError where the directory is open elsewhere, corrupt, incomplete, or of another format; ValueError
+        for another ``sync``, ``sync_seconds`` or ``threads``.
         """
+        seconds = _sync_seconds(sync, sync_seconds)
+        self._threads = Threads(_thread_count(threads))
         self._lock = RLock()
         self._dictionary = Dictionary()
         self._relations = Relations()
@@ -83,15 +122,19 @@ class Database:
         self._direct: dict[str, Direct | None] = {}
         self._notices = Notices()
         self._collection = Collection(self._dictionary)
+        self._taken = Taken()
         self._closed = False
         self._unusable: str | None = None
         self._directory: Directory | None = None
         self.recovery: Recovery | None = None
         """What opening a durable database found; None in memory."""
         if path is not None:
-            directory = Directory(path, snapshot_bytes)
+            directory = Directory(path, snapshot_bytes, seconds)
             try:
                 found = recover(directory, self._dictionary)
+            except OSError as error:
+                directory.close()
+                raise not_opened(directory.path, error) from error
             except BaseException:
                 directory.close()
                 raise
@@ -99,6 +142,7 @@ class Database:
             call_in_children(self._leave_to_parent)
             self._relations, self._scripts = found.relations, found.scripts
             self._versions[0], self.recovery = found.report.version, found.report
+            self._taken.rows = LITTLE + 1 if found.report.version else 0
 
     # Definitions
 
@@ -108,6 +152,7 @@ class Database:
         A view over tables that have rows is backfilled before this returns. Raises SqlError with line
         and column, CatalogError, PlanError, and EvaluationError where a view cannot be computed.
         """
+        _check_text("a script of SQL", sql)
         with self._lock:
             self._check_usable()
             with Uninterrupted():
@@ -127,6 +172,7 @@ class Database:
         ``properties`` are those of each view, as ``{"freshviews.strategy": "trie_join"}``. All rules of a text are
         taken, or on an error none. Raises RuleError with line and column, CatalogError, PlanError, EvaluationError.
         """
+        _check_text("a text of rules", text)
         with self._lock:
             self._check_usable()
             script = script_of(text, self._relations.catalog, properties)
@@ -153,8 +199,12 @@ class Database:
                 catalog = catalog.after(statement)
             self._run(statements, lambda chosen: None, measured=False)
 
-    def replan(self, view: str) -> bool:
+    def replan(self, view: str, strategies: bool = False) -> bool:
         """Choose the join tree of a view again, by the updates that its tables have had; True if it is another one.
+
+        ``strategies``: choose among all strategies instead, the one with the fewest steps for an update, computed from
+        the rows of the tables (see docs/explain.md); True if it is another one. It becomes the property
+        ``'freshviews.strategy'``. Another strategy may have another bound for the worst update, and another space.
 
         The view is then backfilled before this returns; its readers and subscribers continue. The counts of updates
         become its property ``'freshviews.updates'``, also where the view named others. Returns False, with nothing
@@ -164,19 +214,33 @@ class Database:
         """
         with self._lock:
             state = self.view(view).state
+            if strategies:
+                return self._replan_strategy(state)
             updates = better_for(state.definition, self._relations, 1.0, state.maintained.sizes())
             if updates is not None:
                 self.execute(statement_of(state.name, updates))
             return updates is not None
 
+    def _replan_strategy(self, state: ViewState) -> bool:
+        measured = self._measurements(state)
+        comparisons = state.maintained.compare(measured.degrees, measured.rates)
+        cheaper = cheaper_strategy(state.maintained.plans, comparisons, STRATEGY_GAIN)
+        if cheaper is not None:
+            self.execute(naming(state.name, cheaper[0]))
+        return cheaper is not None
+
     def _advised(self, state: ViewState) -> str | None:
         return advised(state, self._relations)
+
+    def _measurements(self, state: ViewState) -> Measurements:
+        return Measurements(state.definition, self._relations, self._dictionary)
 
     def _run(
         self, statements: Iterable[Statement], keep: Callable[[Sequence[str]], None], measured: bool
     ) -> None:
         """Execute statements; ``keep`` is called when they are known to be good, just before they count, with those
         that say what was chosen by what was ``measured``."""
+        work_for(self._taken)
         everything = self._directory is not None
         draft = Draft(self._relations, self._dictionary, Uninterrupted, everything, measured)
         try:
@@ -215,8 +279,7 @@ class Database:
         """A view, to read and to subscribe to. CatalogError where there is none of that name."""
         with self._lock:
             self._check_usable()
-            if not isinstance(name, str):
-                raise CatalogError(f"a view is given by its name, not by {name!r}")
+            _check_name("view", name)
             state = self._relations.views.get(name.lower())
             if state is None or state.definition.internal:
                 if name.lower() in self._relations.tables:
@@ -227,7 +290,7 @@ class Database:
                         "VIEW, or read a materialised view that selects from it"
                     )
                 raise CatalogError(f"unknown view {name}{near(name, self.views)}")
-            return View(state, self._guard, partial(self._advised, state))
+            return View(state, self._guard, partial(self._advised, state), partial(self._measurements, state))
 
     def table(self, name: str) -> Table:
         """A stored base table, to read. CatalogError where it is unknown or trusted, thus not stored."""
@@ -319,11 +382,12 @@ class Database:
                 return version
         if type(rows) is not list:
             rows = accepted(rows, name)
-        with self._lock:
+        with self._lock, take_in(self._taken, len(rows)):
             with Uninterrupted():
                 table = self._table(name)
                 encoder = table.encoder.whole() if table.has_window else table.encoder
-                version = self._commit(((table, encoder.encode(rows, sign)),))
+                make = self._threads.commit if len(rows) > MANY else commit
+                version = self._commit(((table, encoder.encode(rows, sign)),), make)
             if self._notices.waiting:
                 self._notices.deliver()
             return version
@@ -349,6 +413,7 @@ class Database:
             else:
                 with Uninterrupted():
                     version = self._commit_noted(direct) if direct.put(rows, sign) else None
+            self._taken.rows += len(rows)
             if self._notices.waiting:
                 self._notices.deliver()
             return version
@@ -356,7 +421,13 @@ class Database:
     def _direct_way(self, name: str) -> Direct | None:
         """Find the direct way into a table, for this call and those after it."""
         if name not in self._direct:
-            self._direct[name] = direct_of(self._table(name), self._relations, self._versions)
+            work_for(self._taken)
+            # A signal that comes while a dict of Numba's is read is a KeyError there.
+            with Uninterrupted():
+                direct = direct_of(self._table(name), self._relations, self._versions)
+            if direct is not None and not direct.compiled:
+                return None  # It is asked for again.
+            self._direct[name] = direct
         return self._direct[name]
 
     def _commit_noted(self, direct: Direct) -> int | None:
@@ -392,24 +463,25 @@ class Database:
         """Encode rows with all their columns, as views may be created before they are committed."""
         if type(rows) is not list:
             rows = accepted(rows, name)
-        with self._lock, Uninterrupted():
+        with self._lock, take_in(self._taken, len(rows)), Uninterrupted():
             table = self._table(name)
             encoded = table.encoder.whole().encode(rows, sign)
             held(encoded.batch, self._dictionary)
             return table, encoded
 
-    def _commit_parts(self, changes: Changes, make: MakeVersion = commit) -> int:
-        with self._lock:
+    def _commit_parts(self, changes: Changes, make: MakeVersion | None = None) -> int:
+        rows = sum(len(encoded.batch) for _, encoded in changes)
+        with self._lock, take_in(self._taken, rows):
             with Uninterrupted():
                 self._check_usable()
                 for table, _ in changes:
                     if table.closed:
                         raise CatalogError(f"table {table.name} was dropped while the batch was open")
-                version = self._commit(changes, make)
+                version = self._commit(changes, make or (self._threads.commit if rows > MANY else commit))
             self._notices.deliver()
             return version
 
-    def _commit(self, changes: Changes, make: MakeVersion = commit) -> int:
+    def _commit(self, changes: Changes, make: MakeVersion) -> int:
         """Make a version of encoded changes. Runs uninterrupted, with the lock held."""
         moves: Sequence[Callable[[], None]] = ()
         for table, _ in changes:
@@ -445,7 +517,8 @@ class Database:
 
     def _log_batch(self, changes: Changes) -> None:
         reach("batch applied")
-        self._log(BATCH, self.version + 1, batch_payload(changes))
+        kind, payload = batch_payload(changes)
+        self._log(kind, self.version + 1, payload)
 
     @property
     def version(self) -> int:
@@ -469,6 +542,23 @@ class Database:
             with Uninterrupted():
                 self._write_snapshot(self._directory)
 
+    def sync(self) -> None:
+        """Bring all versions to the disk now; for a database with ``sync="interval"``, as others need no such call.
+
+        Commits of other threads go on meanwhile. Raises StoreError where syncing fails, as it may have since the last
+        call, or the database lives in memory.
+        """
+        with self._lock:
+            self._check_usable()
+            if self._directory is None:
+                raise StoreError("the database lives in memory; Database(path) makes one that is kept")
+        try:
+            with Uninterrupted():
+                self._directory.sync()
+        except LogUncertain as error:
+            self._unusable = str(error)
+            raise
+
     def write_image(self, folder: str | os.PathLike[str], *, sync: bool = True) -> None:
         """Write all of the database into a folder that is not there yet, whole or not at all.
 
@@ -482,7 +572,12 @@ class Database:
 
     @classmethod
     def from_image(
-        cls, folder: str | os.PathLike[str], statements: Sequence[Statement], *, verify: bool = False
+        cls,
+        folder: str | os.PathLike[str],
+        statements: Sequence[Statement],
+        *,
+        verify: bool = False,
+        threads: int | None = None,
     ) -> Database:
         """A database in memory that goes on from an image; ``statements`` are what would ``define`` it.
 
@@ -492,7 +587,8 @@ class Database:
         sums. The version is 0. Raises StoreError where a file is missing or
         damaged, a table is not what it was, or a view to be backfilled reads a trusted table that has had rows.
         """
-        made = cls()
+        made = cls(threads=threads)
+        made._taken.rows = LITTLE + 1
         made._relations = read_database(Path(folder), statements, made._dictionary, verify)
         return made
 
@@ -522,24 +618,30 @@ class Database:
     # State
 
     def stats(self) -> dict[str, Any]:
-        """What there is and what it cost: ``version``, ``strings``, and per table and view a dict.
+        """What there is and what it cost: ``version``, ``strings``, ``string_bytes``, ``bytes``, and per table and
+        view a dict.
 
-        ``rows`` (None where they are not stored; equal rows of a table count once, or as often as they came),
-        ``bytes``, ``updates`` (rows that came in), ``seconds``
-        (spent on them); of views also ``strategy`` and ``replan``: the ``'freshviews.updates'`` by which ``replan``
-        would at least halve the cost of updates, None where it would not or fewer than 10,000 updates have come.
+        ``bytes`` is the memory of all tables, views and strings, ``string_bytes`` that of the ``strings`` strings.
+        Per table and view: ``rows`` (None where they are not stored; equal rows of a table count once, or as often as
+        they came), ``bytes``, ``updates`` (rows that came in), ``seconds`` (spent on them); of views also ``strategy``
+        and ``replan``: the ``'freshviews.updates'`` by which ``replan`` would at least halve the cost of updates, None
+        where it would not or fewer than 10,000 updates have come.
         """
         with self._lock:
             self._check_usable()
             self._share_seconds()
+            tables = {t.name: t.stats() for t in self._relations.tables.values()}
+            views = {
+                v.name: {**v.stats(), "replan": advised(v, self._relations)} for v in self._relations.views.values()
+            }
+            strings = self._dictionary.bytes
             return {
                 "version": self.version,
                 "strings": self._dictionary.strings(),
-                "tables": {t.name: t.stats() for t in self._relations.tables.values()},
-                "views": {
-                    v.name: {**v.stats(), "replan": advised(v, self._relations)}
-                    for v in self._relations.views.values()
-                },
+                "string_bytes": strings,
+                "bytes": strings + sum(one["bytes"] for one in (*tables.values(), *views.values())),
+                "tables": tables,
+                "views": views,
             }
 
     @property
@@ -562,7 +664,7 @@ class Database:
             held = self._relations.views.items()
             views = sum(v.maintained.bytes() for key, v in held if key == wanted or key.startswith(f"{wanted}#"))
             table = self._relations.tables.get(wanted)
-            return views + (table.stored.bytes if table is not None and table.stored is not None else 0)
+            return views + (0 if table is None else table.bytes)
 
     def _leave_to_parent(self) -> None:
         """In a forked child: refuse every call from now on. Only the parent may write the directory."""
@@ -576,14 +678,21 @@ class Database:
         )
 
     def close(self) -> None:
-        """Give memory and files back. Readers that are open keep the rows of their version."""
-        with self._lock:
+        """Give memory and files back. Readers that are open keep the rows of their version.
+
+        Raises StoreError where the last versions could not be brought to the disk, if no call has said so.
+        """
+        with self._lock, Uninterrupted():
             if self._closed:
                 return
             self._closed = True
             self._relations.close()
             if self._directory is not None:
-                self._directory.close()
+                try:
+                    self._directory.close()
+                except LogUncertain:
+                    if self._unusable is None:
+                        raise
 
     def __enter__(self) -> Database:
         return self
@@ -607,8 +716,9 @@ class Database:
         """A table of an open database, by its name in any case. Raises CatalogError."""
         if self._closed or self._unusable is not None:
             self._check_usable()
-        table = self._relations.tables.get(name.lower())
+        table = self._relations.tables.get(name.lower()) if isinstance(name, str) else None
         if table is None:
+            _check_name("table", name)
             if name.lower() in self._relations.views or name.lower() in self._relations.plain:
                 raise CatalogError(f"{name} is a view; rows go into and come from base tables")
             raise CatalogError(f"unknown table {name}{near(name, self.tables)}")
@@ -620,4 +730,39 @@ class Database:
             self._check_usable()
             if state.closed:
                 raise CatalogError(f"{state.name} was dropped")
+            work_for(self._taken)
             yield self._lock
+
+
+def _sync_seconds(sync: str, seconds: float | None) -> float:
+    """The interval of syncing in seconds, 0 for none. Raises ValueError."""
+    if sync not in ("commit", "interval"):
+        raise ValueError(f"sync is 'commit' or 'interval', not {shown(sync)}")
+    if sync == "commit":
+        if seconds is not None:
+            raise ValueError("sync_seconds needs sync='interval': with sync='commit' every version is synced at once")
+        return 0.0
+    if seconds is None:
+        return SYNC_SECONDS
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= _LONGEST_INTERVAL:
+        raise ValueError(f"sync_seconds is more than 0 and at most {_LONGEST_INTERVAL:g}, not {shown(seconds)}")
+    return float(seconds)
+
+
+def _thread_count(threads: int | None) -> int:
+    """The number of threads, by default of the cores that the process may use. Raises ValueError."""
+    if threads is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
+        raise ValueError(f"threads is a whole number of 1 or more, not {shown(threads)}")
+    return threads
+
+
+def _check_name(kind: str, name: object) -> None:
+    if not isinstance(name, str):
+        raise CatalogError(f"a {kind} is given by its name, not by {shown(name)}")
+
+
+def _check_text(what: str, text: object) -> None:
+    if not isinstance(text, str):
+        raise SqlError(f"{what} is a str, not {type(text).__name__}")

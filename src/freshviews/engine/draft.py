@@ -17,8 +17,8 @@ from freshviews.catalog.nesting import TOO_DEEP, room
 from freshviews.engine.backfill import ROWS, fill
 from freshviews.engine.codes.decoding import Decoder
 from freshviews.engine.codes.encoding import TableEncoder
+from freshviews.engine.measured.replanning import better_for, statement_of
 from freshviews.engine.relations import Relation, Relations
-from freshviews.engine.replanning import better_for, statement_of
 from freshviews.engine.tables.base_table import BaseTable
 from freshviews.engine.tables.foreign_keys import links_of
 from freshviews.engine.tables.table_state import TableState

@@ -7,7 +7,7 @@ from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.relations import Relation
 from freshviews.engine.views.failure import Failure
 from freshviews.engine.views.view_state import ViewState
-from freshviews.errors import EvaluationError
+from freshviews.errors import EvaluationError, short
 
 
 def evaluation_error(
@@ -45,4 +45,4 @@ def row_text(relation: Relation, batch: CodeBatch, row: int) -> str:
         for column in relation.definition.columns
         if column.name in batch.columns
     ]
-    return f" for ({', '.join(texts)})"
+    return f" for {short('(' + ', '.join(texts) + ')')}"

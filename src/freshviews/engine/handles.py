@@ -15,6 +15,8 @@ from freshviews.engine.change import Change, Subscription
 from freshviews.engine.codes.code_batch import CodeBatch
 from freshviews.engine.codes.decoding import repeated
 from freshviews.engine.codes.key_codes import key_codes
+from freshviews.engine.measured.replanning import ADVISED_GAIN, cheaper_strategy
+from freshviews.engine.measured.samples import Measurements
 from freshviews.engine.reading import Reader
 from freshviews.engine.relations import Relation
 from freshviews.engine.tables.table_state import TableState
@@ -131,10 +133,14 @@ class View(Readable):
 
     _state: ViewState
 
-    def __init__(self, state: ViewState, guard: Guard, replan: Callable[[], str | None]) -> None:
-        """``replan``: the ``'freshviews.updates'`` by which replanning pays, None where it does not."""
+    def __init__(
+        self, state: ViewState, guard: Guard, replan: Callable[[], str | None], measure: Callable[[], Measurements]
+    ) -> None:
+        """``replan``: the ``'freshviews.updates'`` by which replanning pays, None where it does not. ``measure``: what
+        is measured of the view's inputs."""
         super().__init__(state, guard)
         self._replan = replan
+        self._measure = measure
 
     @property
     def state(self) -> ViewState:
@@ -199,8 +205,11 @@ class View(Readable):
         It is called after the commit, in the thread that committed, one change after the other. What it
         raises does not undo the batch: the other subscribers are still called, then SubscriberError is raised
         to the caller of the commit. A callback may insert; subscribers are called with that change afterwards.
+        Raises TypeError where it cannot be called.
         """
         state = self._state
+        if not callable(callback):
+            raise TypeError(f"view {state.name}: a subscriber is a function of a change, not {type(callback).__name__}")
 
         with self._guard(state) as lock:
 
@@ -216,10 +225,23 @@ class View(Readable):
         return subscription
 
     @room()
-    def explain(self) -> str:
-        """Class, reason, strategy, bounds, the program, what is stored and indexed, and whether replanning pays."""
+    def explain(self, strategies: bool = False) -> str:
+        """Class, reason, strategy, the cost of an update, bounds, the program, what is stored and indexed, and whether
+        replanning pays.
+
+        The cost is computed from a sample of the rows of what the view reads; where that has no rows, or does not store
+        them, from assumed degrees. ``strategies``: also plan the view by every strategy, which may take seconds, and
+        show the steps of an update under each; if one takes less than half of the steps, say how it is named.
+        """
         with self._guard(self._state):
-            text = self._state.maintained.explain()
+            maintained, measured = self._state.maintained, self._measure()
+            comparisons = maintained.compare(measured.degrees, measured.rates) if strategies else ()
+            text = maintained.explain(measured.degrees, comparisons)
+            cheaper = cheaper_strategy(maintained.plans, comparisons, ADVISED_GAIN)
+            if cheaper is not None:
+                best, steps, now = cheaper
+                text += f"\nsteps: {best} takes {steps:,.1f} steps for an update, this plan {now:,.1f}; "
+                text += f"db.replan('{self.name}', strategies=True) takes it\n"
             updates = self._replan()
             if updates is None:
                 return text

@@ -73,7 +73,7 @@ greatest_float least_float (a, b)                  NULLs are skipped; NaN is the
 sign_int (x), sign_float (x)                       -1, 0, 1 as the code of an int; as a DOUBLE
 lt_string le_string gt_string ge_string (a, b)     by UTF-8 bytes
 like ilike (s, pattern[, escape])                  escape is one character, backslash if absent
-in_list (x, list)                                  x is an integer or a string; list is a JSON text of constants
+in_list (x, list)                                  x is a string or an integer code; list is a JSON text of such
 rlike (s, pattern)                                 found anywhere; the pattern is Java's
 concat (s, ...), concat_ws (sep, s, ...)           concat_ws skips NULL strings
 length (s), ascii (s)                              INT; characters (code points), first code point or 0

@@ -9,10 +9,11 @@ reference-counted. The same functions run as plain Python over the same memory (
   leapfrog triejoin.
 - ``scalar``, ``codes``, ``output``: operations on codes, Arrow columns to codes, rows that a program returns.
 - ``direct`` makes a version of a small batch in one call.
-- ``image`` writes tables as arrays to files; ``cache`` stores compiled code.
+- ``image`` writes tables as arrays to files; ``cache`` stores compiled code; ``beside`` has another process make it.
 """
 
 __all__ = [
+    "beside",
     "btree",
     "cache",
     "codes",

@@ -10,14 +10,17 @@ change in a callee.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 import stat
 import sys
 import tempfile
+import threading
 import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numba
@@ -125,7 +128,41 @@ class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
         return super().rebuild(target_context, rest)
 
 
+class NotStored(Exception):
+    """A function is not in the cache, and was not to be compiled."""
+
+
+class _OnlyStored(threading.local):
+    """``now``: this thread loads functions, and compiles none."""
+
+    now = False
+
+
+only_stored = _OnlyStored()
+
+
 class VersionedCache(FunctionCache):  # type: ignore[misc]
     """Numba's cache of one function, in the folder of this version."""
 
     _impl_class = _Implementation
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The stored machine code of a signature, else None, or NotStored is raised if this thread compiles nothing."""
+        found = super().load_overload(sig, target_context)
+        if found is None and only_stored.now:
+            raise NotStored
+        return found
+
+
+GENERATED = "freshviews_generated_"
+"""What the names of generated modules begin with; the hash of their source follows."""
+
+
+def load_generated(digest: str) -> ModuleType:
+    """Load the generated module of a hash from the cache folder."""
+    spec = importlib.util.spec_from_file_location(GENERATED + digest, cache_folder() / f"p{digest}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module

@@ -5,4 +5,4 @@
 
 from freshviews.plan.registry import STRATEGIES
 
-__all__ = ["STRATEGIES", "crown", "delta", "explain", "passes", "planner", "strategy", "trie"]
+__all__ = ["STRATEGIES", "costs", "crown", "delta", "explain", "passes", "planner", "strategy", "trie"]

@@ -23,28 +23,32 @@ multiplicities may be negative, values may cancel out. Then each addition to ``D
                       Q[g] += (number: 1)
         vanishes: the same with -1
 
+Negated atoms of which ``D`` has all variables may be looked up where its rows change: see ``plan.delta.exclusion``.
+
 A block with several grouping sets has one ``D``, of the finest grouping: see ``plan.grouping_sets``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import prod
+from typing import Protocol
 
 from freshviews.expr.nodes import Call, Column, Expr
 from freshviews.plan.grouping_sets import Level, Store, below_of, by_sets, for_each, levels_of, stores_of
-from freshviews.plan.leaves import all_components
+from freshviews.plan.leaves import Carrier, all_components, product
 from freshviews.plan.naming import RESULT, Namer, chosen_names, names_in
 from freshviews.plan.strategy import Request
 from freshviews.program.payload import COUNT, Component, Monomial, Value
-from freshviews.program.program import Program
+from freshviews.program.program import Program, Trigger
 from freshviews.program.results import Held
 from freshviews.program.rewrite import Renaming, renamed, transform
 from freshviews.program.statements import Add, Balance, If, Scan, Statement
 from freshviews.program.upkeep import Evaluated, over, together
 from freshviews.program.views import Order, View
 from freshviews.query.block import FOLDED, SCANNED, Block, DistinctAggregate
-from freshviews.query.query import Query
+from freshviews.query.query import Atom, Query
 from freshviews.types import BIGINT, BOOLEAN
 
 _ENDS = ("min", "max")
@@ -52,6 +56,28 @@ _SHARED = (*_ENDS, *FOLDED)
 """Aggregates that can be answered from a prefix of the index key."""
 ROWS = "rows"
 """The component of a store that counts the rows of a finer store."""
+
+
+Change = Callable[[tuple[Carrier, ...]], tuple[Statement, ...]]
+"""Writes what a row of a store, given as the product of carriers, changes in its group."""
+
+
+class Exclusion(Protocol):
+    """Negated atoms of the query of a store, which the program of the store does not join."""
+
+    @property
+    def views(self) -> Sequence[View]:
+        """The rows of the atoms."""
+
+    def passing(self, key: Sequence[str], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        """The body, to run where no atom excludes the row with this key."""
+
+    def triggers(self, store: View, change: Change, indexes: dict[str, set[tuple[int, ...]]]) -> Sequence[Trigger]:
+        """The triggers of the atoms. The indexes of the store that they need are added to ``indexes``."""
+
+
+Excluding = Callable[[Query, Sequence[Atom], Namer], Exclusion]
+"""Makes the exclusion by some negated atoms of a query, all of whose variables are free."""
 
 
 def number_of(name: str) -> str:
@@ -73,11 +99,15 @@ class _Values:
 
 
 def assemble(
-    block: Block, plan: Callable[[Query], Program], in_z: bool = False, joins_groups: bool = False
+    block: Block,
+    plan: Callable[[Query], Program],
+    in_z: bool = False,
+    joins_groups: bool = False,
+    excluding: Excluding | None = None,
 ) -> Program:
     """The program of a block whose result is held in a view. ``plan`` makes the program of a query. ``in_z``:
     multiplicities may be negative. ``joins_groups``: the main query is joined even where its groups could come and go
-    with their values."""
+    with their values. ``excluding``: how negated atoms are looked up where values change, if they can be."""
     values = _values(block, joins_groups)
     if any(one.brings for one in values):
         groups = View(RESULT, block.query.free, all_components(block.query), journal=True, definition="the result")
@@ -98,7 +128,11 @@ def assemble(
     for one in values:
         shared = not in_z and all(d.kind in _SHARED for d in one.aggregates)
         store = stores_of(levels_of(block), len(block.query.free), not shared)
-        part = _attached(one, plan(one.query), result, store, in_z, taken)
+        late = () if excluding is None else _late(one)
+        rest = replace(one.query, negated=tuple(atom for atom in one.query.negated if atom not in late))
+        part = _attached(one, plan(rest), result, store, in_z, taken, excluding if late else None, late)
+        if late:
+            part = replace(part, bounds=_bounds(plan(one.query)))
         taken.update(names_in(part))
         views[:0] = part.views
         triggers.extend(part.triggers)
@@ -123,12 +157,16 @@ def assembled(plan: Callable[[Query], Program]) -> Callable[[Request], Program]:
 
 def _values(block: Block, joins_groups: bool) -> list[_Values]:
     """The distinct aggregates, grouped by the values that they read: MIN(x) and COUNT(DISTINCT x) share ``D``. The
-    values that bring the groups come first; none does where ``joins_groups``."""
+    values that bring the groups come first; none does where ``joins_groups``, or where the groups have components of
+    their own. ``block.results`` name what is read of a group."""
     groups: dict[Query, list[DistinctAggregate]] = {}
     for aggregate in block.distinct:
         groups.setdefault(replace(aggregate.query, name=""), []).append(aggregate)
     found = [_Values(tuple(group), group[0].query) for group in groups.values()]
-    bringing = [] if joins_groups else [one for one in (_bringing(block, one) for one in found) if one is not None]
+    read = {component for result in block.results for component in result.components}
+    if joins_groups or block.sets or not read or not read.issubset(d.name for d in block.distinct):
+        return found
+    bringing = [one for one in (_bringing(block, one) for one in found) if one is not None]
     if not bringing:
         return found
     first = min(bringing, key=lambda one: one.nullable)
@@ -136,12 +174,8 @@ def _values(block: Block, joins_groups: bool) -> list[_Values]:
 
 
 def _bringing(block: Block, values: _Values) -> _Values | None:
-    """The values as those that bring the groups; None where a derivation may have no value, or where the groups have
-    components of their own. ``block.results`` name what is read of a group."""
+    """The values as those that bring the groups; None where a derivation may have no value."""
     main, of_values = block.query, values.query
-    read = {component for result in block.results for component in result.components}
-    if block.sets or not read or not read.issubset(d.name for d in block.distinct):
-        return None
     if (main.conditions, main.negated) != (of_values.conditions, of_values.negated):
         return None
     if [atom.name for atom in main.atoms] != [atom.name for atom in of_values.atoms]:
@@ -178,6 +212,20 @@ def _is_not_null(condition: Expr, columns: list[Expr]) -> bool:
     return isinstance(condition, Call) and condition.op == "is_not_null" and condition.args[0] in columns
 
 
+def _late(values: _Values) -> tuple[Atom, ...]:
+    """The negated atoms that can be looked up where values change. Aggregates that scan the values of a group must meet
+    none that is excluded."""
+    if not values.brings or any(d.kind in SCANNED for d in values.aggregates):
+        return ()
+    return tuple(atom for atom in values.query.negated if set(atom.variables).issubset(values.query.free))
+
+
+def _bounds(joined: Program) -> tuple[tuple[str, str], ...]:
+    """The bounds of a program, if negated atoms are looked up later than where they are joined in ``joined``: an update
+    of one meets no more values than it would meet rows."""
+    return tuple((what, "O(N + |result without NOT EXISTS|)" if what == "space" else o) for what, o in joined.bounds)
+
+
 def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
     number = Component(number_of(distinct.name), "integer")
     if distinct.kind == "count":
@@ -186,10 +234,18 @@ def _components(distinct: DistinctAggregate) -> tuple[Component, ...]:
 
 
 def _attached(
-    values: _Values, program: Program, result: View, store: Store, in_z: bool, taken: Iterable[str]
+    values: _Values,
+    program: Program,
+    result: View,
+    store: Store,
+    in_z: bool,
+    taken: Iterable[str],
+    excluding: Excluding | None,
+    late: tuple[Atom, ...],
 ) -> Program:
     """The program of distinct aggregates over the same values, whose result is changed where a row of the root appears
-    or vanishes. No new name is one of ``taken``."""
+    or vanishes. No new name is one of ``taken``. ``late``: negated atoms that the program does not join, but looks up
+    by ``excluding``."""
     assert isinstance(program.result, Held)
     root, alike = program.result.view, values.aggregates
     free = len(store.group)
@@ -204,7 +260,11 @@ def _attached(
         names = {view.name: namer.view(f"{first}_{view.name}") for view in program.stores}
         tries = {t.name: names.get(t.name) or namer.fresh(f"{first}_{t.name}") for t in program.upkeep.tries}
         traces = {one.derivations: f"{one.derivations}_{first}" for one in program.upkeep.joins}
+    excluded = None if excluding is None else excluding(values.query, late, namer)
     stores = {one: namer.view(f"{names[root]}_{i}") for i, one in enumerate(below_of(store), 2)} | {store: names[root]}
+
+    def passing(key: tuple[str, ...], body: tuple[Statement, ...]) -> tuple[Statement, ...]:
+        return body if excluded is None else excluded.passing(key, body)
 
     def effects(store: Store, key: tuple[str, ...], sign: int) -> tuple[Statement, ...]:
         def of_level(level: Level, group: tuple[str, ...]) -> Iterator[Statement]:
@@ -225,7 +285,7 @@ def _attached(
         # A store that counts rows of a finer one only gains rows where they appear, and only loses rows where they
         # vanish. With both branches in each, the code would double with every store of a chain.
         row = (*(key[i] for i in store.group), *key[free:])
-        appear, vanish = (effects(store, key, sign) if sign in signs else () for sign in (1, -1))
+        appear, vanish = (passing(key, effects(store, key, sign)) if sign in signs else () for sign in (1, -1))
         return replace(made, view=stores[store], key=row, appear=appear, vanish=vanish)
 
     to = Renaming(views=names, tries=tries)
@@ -238,14 +298,30 @@ def _attached(
                 if not (values.brings and in_z):
                     return adds
                 derivations = statement.payload[statement.components.index(COUNT)]
-                return (*adds, Add(result.name, key[:free], (COUNT,), (derivations,)))
+                return (*adds, *passing(key, (Add(result.name, key[:free], (COUNT,), (derivations,)),)))
             case Balance():
                 # The parts belong to the main program. Its stores have these names.
                 return (statement,)
             case _:
                 return (renamed(statement, to),)
 
+    def of_row(carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
+        key = values.query.free
+        body = effects(store, key, prod(carrier.sign for carrier in carriers))
+        if not in_z:
+            return body
+        (derivations,) = product((Component(COUNT, "integer"),), carriers)
+        return (*body, Add(result.name, key[:free], (COUNT,), (derivations,)))
+
+    triggers = [
+        replace(t, relation=traces.get(t.relation, t.relation), body=transform(t.body, change))
+        for t in program.triggers
+    ]
     views: list[View] = []
+    indexes: dict[str, set[tuple[int, ...]]] = {}
+    if excluded is not None:
+        triggers += excluded.triggers(replace(program.view(root), name=names[root]), of_row, indexes)
+        views += excluded.views
     for view in program.views:
         if view.name == root:
             what = f"values of {', '.join(d.name for d in alike)} by group"
@@ -254,16 +330,13 @@ def _attached(
                 key = (*(view.key[i] for i in one.group), *view.key[free:])
                 coarser = View(stores[one], key, (number,), definition=f"{what}, of fewer variables")
                 views.append(_in_order(coarser, one, alike))
-            view = _in_order(replace(view, journal=False, definition=what), store, alike)
+            held = replace(view, journal=False, definition=what, indexes=tuple(sorted(indexes.get(names[root], ()))))
+            view = _in_order(held, store, alike)
         views.append(replace(view, name=names[view.name]))
-    triggers = tuple(
-        replace(t, relation=traces.get(t.relation, t.relation), body=transform(t.body, change))
-        for t in program.triggers
-    )
     upkeep = over(program.upkeep, {**names, **traces}, tries)
     if isinstance(upkeep, Evaluated):
         upkeep = replace(upkeep, statements=transform(upkeep.statements, change))
-    return replace(program, views=tuple(views), triggers=triggers, upkeep=upkeep)
+    return replace(program, views=tuple(views), triggers=tuple(triggers), upkeep=upkeep)
 
 
 def _of_group(

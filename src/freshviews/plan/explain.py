@@ -1,4 +1,4 @@
-"""EXPLAIN: the strategy and why it was chosen, the bounds, the program, and what is stored."""
+"""EXPLAIN: the strategy and why it was chosen, the cost of an update, the bounds, the program, and what is stored."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ from dataclasses import dataclass
 
 from freshviews.catalog.definitions import ReadOrder, SetOperation, SetTerm, SortPlace, ViewDef
 from freshviews.expr.nodes import Column, Expr, substitute
+from freshviews.plan.costs.comparison import Comparison, DegreesOf
+from freshviews.plan.costs.cost import costs_of
+from freshviews.plan.costs.degrees import Assumed, Degrees
 from freshviews.plan.strategy import Plan
 from freshviews.program.printer import print_program
+from freshviews.program.program import Program
 from freshviews.program.results import Held
 from freshviews.program.views import Order
 from freshviews.query.block import SET, Block, Selection
@@ -40,24 +44,32 @@ class BalanceSize:
     parts: tuple[PartSize, ...]
 
 
+def nothing_measured(program: Program) -> Degrees | None:
+    """The measured degrees of a program where there is no data: none."""
+    return None
+
+
 def explain(
     view: ViewDef,
     plans: Iterable[Plan],
     sizes: Mapping[str, tuple[int, int]],
     balances: Iterable[BalanceSize] = (),
     traces: Iterable[str] = (),
+    degrees_of: DegreesOf = nothing_measured,
+    comparisons: Iterable[Comparison] = (),
 ) -> str:
     """The text of EXPLAIN. ``sizes`` are rows and bytes by stored view, empty before anything is stored. ``traces`` are
-    texts about the traces."""
+    texts about the traces. ``degrees_of`` gives the measured degrees of a program. ``comparisons``, one per block, show
+    the strategies that a user may name."""
     lines = [f"view {view.name}({', '.join(f'{c.name} {c.type}' for c in view.columns)})"]
     lines.append(f"reads {', '.join(view.inputs)}" if view.blocks else f"rows  constants: {len(view.constants):,}")
     if view.order is not None and view.order.places is not None:
         lines.append(f"sorted when read, by {', '.join(_sorted_by(view, view.order, view.order.places))}")
-    chosen = list(plans)
+    chosen, compared = list(plans), list(comparisons)
     for i, (plan, block) in enumerate(zip(chosen, view.blocks, strict=True)):
         if len(chosen) > 1:
             lines += ["", f"block {i + 1} of {len(chosen)}{' (UNION ALL)' if view.combined is None else ''}"]
-        lines += ["", *_block(plan, block)]
+        lines += ["", *_block(plan, block, [*_costs(plan, degrees_of), *map(_compared, compared[i : i + 1])])]
     if view.combined is not None:
         lines += ["", *_combined(view.combined, chosen)]
     if sizes:
@@ -108,8 +120,31 @@ def _balance(balance: BalanceSize) -> Iterator[str]:
         )
 
 
-def _block(plan: Plan, block: Block) -> list[str]:
+def _costs(plan: Plan, degrees_of: DegreesOf) -> Iterator[str]:
+    """The cost of an update, a line per relation."""
+    degrees = degrees_of(plan.program)
+    costs = costs_of(plan.program, degrees or Assumed(plan.program, plan.keys))
+    basis = "assumed" if degrees is None else "measured"
+    for name, cost in (costs or {}).items():
+        yield (
+            f"cost      {_number(cost.lookups)} lookups, {_number(cost.walked)} rows walked, "
+            f"{_number(cost.writes)} writes per row of {name} ({basis})"
+        )
+
+
+def _number(mean: float) -> str:
+    return f"{mean:,.1f}" if mean < 100 else f"{mean:,.0f}"
+
+
+def _compared(comparison: Comparison) -> str:
+    """The steps of an update under each strategy."""
+    steps = ", ".join(f"{name} {_number(number)}" for name, number in comparison.steps.items())
+    return f"steps     {steps} per update ({'measured' if comparison.measured else 'assumed'})"
+
+
+def _block(plan: Plan, block: Block, costs: list[str]) -> list[str]:
     lines = [f"query     {_query(block)}", f"class     {plan.kind}", f"strategy  {plan.strategy}: {plan.reason}"]
+    lines += costs
     for name, bound in plan.program.bounds:
         first, *rest = bound.splitlines() or [""]
         lines.append(f"{name:<9} {first}")

@@ -35,7 +35,7 @@ def plan_block(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | View
     # The strategies that a note names join ordinary atoms alone.
     note = choice.note(request.query) if choice.note is not None and not request.kinds else ()
     program = replace(program, bounds=(*program.bounds, *note, *choice.passed))
-    return Plan(program, request.kind, choice.strategy, choice.reason)
+    return Plan(program, request.kind, choice.strategy, choice.reason, checked_keys(inputs))
 
 
 def strategy_of(view: ViewDef, block: Block, inputs: Mapping[str, TableDef | ViewDef]) -> Strategy:

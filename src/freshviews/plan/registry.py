@@ -6,10 +6,9 @@ preference as well.
 
 from __future__ import annotations
 
-from freshviews.plan import recompute
 from freshviews.plan.crown import strategy as crown
 from freshviews.plan.crown.query import prepared
-from freshviews.plan.delta import change_propagation, first_order, higher_order, view_tree
+from freshviews.plan.delta import change_propagation, first_order, higher_order, recompute, view_tree
 from freshviews.plan.eps import strategy as eps
 from freshviews.plan.ordered import threshold, top_k
 from freshviews.plan.strategy import Necessity, Preference, Strategy

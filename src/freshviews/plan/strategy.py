@@ -175,12 +175,14 @@ class Necessity:
 
 @dataclass(frozen=True)
 class Plan:
-    """A block's program, the strategy that made it, and why this one."""
+    """A block's program, the strategy that made it, and why this one. ``keys``: the checked keys of the inputs, by
+    name."""
 
     program: Program
     kind: QueryClass
     by: Strategy
     reason: str
+    keys: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
 
     @property
     def strategy(self) -> str:

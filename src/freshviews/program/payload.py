@@ -23,8 +23,8 @@ def hashed_once(node: type[T]) -> type[T]:
         return found
 
     def state(self: T) -> dict[str, object]:
-        # Hashes of strings differ between processes.
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+        # What an object keeps of what was computed begins with _. Hashes of strings differ between processes.
+        return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
     for name, method in (("__hash__", kept), ("__getstate__", state)):
         setattr(node, name, method)

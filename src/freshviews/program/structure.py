@@ -101,7 +101,15 @@ def bodies(statement: Statement) -> tuple[Body, ...]:
 
 
 def uses(statement: Statement) -> Uses:
-    """What a statement reads, binds and changes."""
+    """What a statement reads, binds and changes. The statement keeps it: nested bodies are walked many times."""
+    found: Uses | None = statement.__dict__.get("_uses")
+    if found is None:
+        found = _uses(statement)
+        object.__setattr__(statement, "_uses", found)
+    return found
+
+
+def _uses(statement: Statement) -> Uses:
     match statement:
         case Let(variable, expr):
             return Uses(_variables(columns_of(expr)), defines=(variable,))

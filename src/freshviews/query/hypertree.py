@@ -30,7 +30,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache, reduce
-from itertools import combinations, repeat
+from itertools import repeat
 from operator import or_
 
 from freshviews.query.acyclic import is_acyclic
@@ -399,9 +399,16 @@ def _union(group: tuple[Edge, ...]) -> Variables:
 @cache
 def _cover_number(variables: Variables, sides: tuple[Variables, ...]) -> int:
     """The fewest sets that cover the variables; larger than any query's atoms if they do not."""
-    parts = {side & variables for side in sides} - {frozenset()}
+    parts = {side & variables for side in sides}
     largest = [part for part in parts if not any(part < other for other in parts)]
-    for size in range(len(largest) + 1):
-        if any(variables <= frozenset[str]().union(*chosen) for chosen in combinations(largest, size)):
-            return size
-    return _NEVER
+    if frozenset[str]().union(*largest) != variables:
+        return _NEVER
+    return next(size for size in range(len(largest) + 1) if _is_covered(variables, largest, size))
+
+
+def _is_covered(variables: Variables, parts: list[Variables], size: int) -> bool:
+    """Whether this many parts cover the variables. One of them has the variable that the fewest have."""
+    if not variables or size == 0:
+        return not variables
+    having = min(([part for part in parts if v in part] for v in variables), key=len)
+    return any(_is_covered(variables - part, parts, size - 1) for part in having)

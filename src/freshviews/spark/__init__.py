@@ -35,6 +35,7 @@ __all__ = [
     "running_query",
     "script",
     "session",
+    "settings",
     "start_session",
     "state",
 ]

@@ -49,10 +49,11 @@ class ViewSpec:
 
 @dataclass(frozen=True)
 class Definition:
-    """Tables and views of a pipeline, in order of creation."""
+    """Tables and views of a pipeline, in order of creation, and settings of Spark that its script asks for."""
 
     tables: tuple[TableSpec, ...] = ()
     views: tuple[ViewSpec, ...] = ()
+    settings: dict[str, str] = field(default_factory=dict)
 
     @property
     def script(self) -> str:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from freshviews.catalog.definitions import TableDef, ViewDef
@@ -16,6 +17,8 @@ from freshviews.sql.statements.streaming import Option, Split, Using, split_stre
 from freshviews.stream.formats import FormatError, check_format
 
 _FORM_OPTIONS = ("order", "timestamps", "decimals", "column")
+_OWN_OPTIONS = (*_FORM_OPTIONS[1:3], "changes", "bad_rows", "output")
+"""Options with names of our own: no source of Spark has one that differs from them by a letter."""
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _CREATE_VIEW = re.compile(r"CREATE\s+(OR\s+REPLACE\s+)?VIEW\s+(IF\s+NOT\s+EXISTS\s+)?", re.IGNORECASE)
 _FILES = ("csv", "json", "parquet", "orc", "text", "avro", "delta")
@@ -29,7 +32,7 @@ def read_script(text: str, folder: Path, environment: Mapping[str, str] = os.env
     """
     streaming = split_streaming(text)
     catalog = catalog_of(streaming.sql)
-    definition = Definition()
+    definition = Definition(settings={name: _expanded(one, environment) for name, one in streaming.settings.items()})
     for one in streaming.statements:
         options = _options(one.using, environment) if one.using is not None else {}
         if one.kind == "table":
@@ -64,6 +67,11 @@ def _plain_views(view: ViewDef, catalog: Catalog) -> list[str]:
 
 
 def _options(using: Using, environment: Mapping[str, str]) -> dict[str, str]:
+    for name, option in using.options.items():
+        meant = get_close_matches(name.lower(), _OWN_OPTIONS, n=1, cutoff=0.8)
+        if meant and meant[0] != name.lower():
+            message = f"unknown option {name}; did you mean {meant[0]}?"
+            raise SqlError(message, option.line, option.column)
     return {name: _expanded(option, environment) for name, option in using.options.items()}
 
 
@@ -95,6 +103,9 @@ def _table(one: Split, name: str, using: Using, options: dict[str, str], folder:
         plain = "://" not in options[key] and not any(char in options[key] for char in "*?[{")
         if plain and not Path(options[key]).exists():
             message = f"table {name}: there is no folder {options[key]}; make it, empty or with files"
+            raise SqlError(message, using.options[key].line, using.options[key].column)
+        if plain and changes != "snapshot" and not Path(options[key]).is_dir():
+            message = f"table {name}: {options[key]} is a file; a folder, to which files come, is accepted"
             raise SqlError(message, using.options[key].line, using.options[key].column)
     return TableSpec(
         name,

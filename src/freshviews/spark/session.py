@@ -13,28 +13,23 @@ from pathlib import Path
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 import freshviews
 from freshviews.errors import FreshviewsError
 from freshviews.kernel.cache import cache_folder
 from freshviews.spark.java import java_home
-
-SETTINGS = {
-    # Timestamps have no zone here; Spark would shift zoned timestamps under any other session zone.
-    "spark.sql.session.timeZone": "UTC",
-    # Partitions beyond the cores cost 5 ms each per micro-batch without benefit.
-    "spark.sql.shuffle.partitions": "2",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    # Large Arrow batches: each costs a call into the engine.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-}
+from freshviews.spark.settings import defaults_of, together
 
 _NOTES = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
 
 _MASTER = re.compile(r"(local(\[.+\])?|local-cluster\[.+\]|yarn|spark://.+|k8s://.+)$")
+
+
+SPARK_ERRORS = (PySparkException, Py4JError)
+"""What Spark raises: errors that it has a class for, and others of Java."""
 
 
 class SessionError(FreshviewsError):
@@ -53,10 +48,12 @@ appender.console.layout.type = PatternLayout
 def start_session(
     master: str | None = None, settings: Mapping[str, str] | None = None, *, quiet: bool = False
 ) -> SparkSession:
-    """The running session, or a new one; local mode with all cores if ``master`` is None.
+    """The running session, or a new one; with the master of ``spark-defaults.conf``, else local mode with all cores, if
+    ``master`` is None.
 
+    ``settings`` come before those of ``spark-defaults.conf``, and these before ours (``freshviews.spark.settings``).
     Workers run this Python, whatever PATH says. ``quiet``: Spark logs nothing. Raises JavaError if there is no suitable
-    Java, SessionError if Spark does not start.
+    Java, SettingError if a setting cannot be taken, SessionError if Spark does not start.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -66,27 +63,33 @@ def start_session(
             f"Spark does not start with the master {master}: it is local, local[N], local-cluster[...], "
             "spark://HOST:PORT, yarn or k8s://..."
         )
+    defaults = defaults_of(os.environ, Path(pyspark.__file__).parent)
+    chosen = together(settings or {}, defaults)
     home = java_home(os.environ)
     if home is not None:
         os.environ["JAVA_HOME"] = home
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.Builder().appName("freshviews")
-    if master is not None or "MASTER" not in os.environ:
+    if master is not None or ("MASTER" not in os.environ and "spark.master" not in {**defaults, **chosen}):
         builder = builder.master(master or "local[*]")
     if quiet:
         log = cache_folder() / "log4j2.properties"
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(_QUIET)
-        builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={log.as_uri()}")
+        name = "spark.driver.extraJavaOptions"
+        own = chosen.get(name, defaults.get(name, ""))
+        chosen[name] = f"{own} -Dlog4j2.configurationFile={log.as_uri()}".strip()
         logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    for name, value in {**SETTINGS, **_notes(), **executor_settings(os.environ), **(settings or {})}.items():
+        # It prints the stack of Java for an error that is raised as well.
+        PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+    for name, value in {**_notes(), **executor_settings(os.environ), **chosen}.items():
         builder = builder.config(name, value)
     try:
         session = builder.getOrCreate()
-    except (PySparkException, Py4JError) as error:
+    except SPARK_ERRORS as error:
         where = f" with the master {master}" if master is not None else ""
-        raise SessionError(f"Spark does not start{where}: {_reason(error)}") from error
+        raise SessionError(f"Spark does not start{where}: {reason(error)}") from error
     session.sparkContext.setLogLevel("OFF" if quiet else "ERROR")
     return session
 
@@ -98,10 +101,13 @@ def _notes() -> dict[str, str]:
     return {"spark.sql.streaming.checkpointFileManagerClass": _NOTES} if known else {}
 
 
-def _reason(error: Exception) -> str:
-    """Spark's message, in one line."""
+def reason(error: Exception) -> str:
+    """Spark's message, in one line; the type of the error if Java, which has the message, has ended."""
     java = getattr(error, "java_exception", None)
-    text = str(error) if java is None else str(java.getMessage())
+    try:
+        text = str(error) if java is None else str(java.getMessage())
+    except (Py4JError, OSError):
+        return type(error).__name__
     if text.startswith("Cannot call methods on a stopped SparkContext"):
         return "nobody answers there as a master of Spark"
     return " ".join(text.split()) or type(error).__name__

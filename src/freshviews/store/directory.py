@@ -33,41 +33,59 @@ _META = "meta.json"
 _LOCK = "lock"
 
 
+def not_opened(path: Path, error: OSError) -> StoreError:
+    """The error for a directory of which a file cannot be read or written."""
+    return StoreError(f"{path} cannot be opened: {error}; it needs free space, and files that this user may write")
+
+
 class Directory:
     """An open directory. The caller reads ``records`` to the end first; then it may append.
 
-    Raises StoreError if the directory is locked, is no database, or is of another format.
+    ``sync_seconds``: see ``Log``. Raises StoreError if the directory is locked, is no database, is of another format,
+    or cannot be written. A directory with other files stays as it is.
     """
 
-    def __init__(self, path: str | os.PathLike[str], snapshot_bytes: int) -> None:
+    def __init__(self, path: str | os.PathLike[str], snapshot_bytes: int, sync_seconds: float = 0.0) -> None:
+        if not os.fspath(path):
+            raise StoreError("the path of a database is empty; name a directory, or leave it out for one in memory")
         self.path = Path(path).absolute()
         self._snapshot_bytes = snapshot_bytes
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise StoreError(f"{self.path}: not a directory, and none can be made: {error}") from error
-        self._lock: BinaryIO | None = lock(self.path / _LOCK)
+        self._lock: BinaryIO | None = None
         try:
+            self._check_ours()
+            self._lock = lock(self.path / _LOCK)
             recorded = self._check_format()
             for leftover in self.path.glob(f"*{TEMPORARY}"):
                 leftover.unlink()
             self.snapshot = snapshots.latest(self.path)
             snapshots.delete_states(self.path, self.snapshot)
-            self.log = Log(self.path)
+            self.log = Log(self.path, sync_seconds)
             self._check_complete(recorded)
+        except OSError as error:
+            self.close()
+            raise not_opened(self.path, error) from error
         except BaseException:
             self.close()
             raise
         self._since_snapshot = 0
         self._snapshot_size = 0 if self.snapshot is None else self.snapshot.bytes
 
+    def _check_ours(self) -> None:
+        """Raise StoreError if the directory has files and is no database."""
+        if (self.path / _META).exists():
+            return
+        if any(p.name != _LOCK and p.suffix != TEMPORARY for p in self.path.iterdir()):
+            raise StoreError(f"{self.path} is not empty and has no {_META}: it is no freshviews database")
+
     def _check_format(self) -> int:
         """The newest segment of the log by meta.json, 0 where it names none."""
         meta = self.path / _META
+        self._check_ours()
         if not meta.exists():
-            others = [p.name for p in self.path.iterdir() if p.name != _LOCK and p.suffix != TEMPORARY]
-            if others:
-                raise StoreError(f"{self.path} is not empty and has no {_META}: it is no freshviews database")
             write_whole(meta, json.dumps({"format": FORMAT}).encode())
             return 0
         try:
@@ -106,12 +124,18 @@ class Directory:
             _LOGGER.warning(self.log.dropped)
 
     def append(self, kind: int, version: int, payload: bytes) -> None:
-        """Make a record durable; errors as ``Log.append``."""
+        """Add a record to the log; errors as ``Log.append``."""
         self._check_there()
         if self.log.last_segment is None:
             self._begin_segment(self.log.sequence + 1)
-        self.log.append(Record(kind, self.log.sequence + 1, version, payload))
+        self.log.append(Record(kind, self.log.sequence + 1, version, payload, self.log.late))
         self._since_snapshot += len(payload)
+
+    def sync(self) -> None:
+        """Bring the log to the disk; errors as ``Log.sync``, and StoreError where the files are gone."""
+        self._check_there()
+        self.log.check_there()
+        self.log.sync()
 
     def _check_there(self) -> None:
         """Raise StoreError if the files are no longer where the directory was opened."""
@@ -152,6 +176,9 @@ class Directory:
         ``write_state`` writes the images of the views into a folder. Raises StoreError.
         """
         self._check_there()
+        # The snapshot must not be on the disk before the log that it follows: were the machine lost then, the log
+        # would end too early.
+        self.log.sync()
         sequence = self.log.sequence
         state = snapshots.state_folder(self.path, sequence)
         made = (Record(kind, sequence, version, payload) for kind, payload in records)
@@ -174,15 +201,22 @@ class Directory:
         reach("segments deleted")
 
     def close(self) -> None:
-        """Close the files and unlock the directory."""
-        if self._lock is not None:
-            unlock(self._lock)
-        self.leave()
+        """Sync and close the log, and unlock the directory, also where syncing fails. Raises LogUncertain."""
+        try:
+            if getattr(self, "log", None) is not None:
+                self.log.close()
+        finally:
+            if self._lock is not None:
+                unlock(self._lock)
+            self._close_lock()
 
     def leave(self) -> None:
         """Close the files in a forked child; the directory stays locked by the parent."""
         if getattr(self, "log", None) is not None:
-            self.log.close()
+            self.log.leave()
+        self._close_lock()
+
+    def _close_lock(self) -> None:
         if self._lock is not None:
             self._lock.close()
             self._lock = None

@@ -1,32 +1,58 @@
-"""The log: records in segment files, appended and synced one commit at a time.
+"""The log: records in segment files, appended one commit at a time, and synced with each or after an interval.
 
 A segment ``log-<sequence>.fvlog`` is named after its first record. Unreadable records at the end of the last segment
-are a torn tail, left by a process that was killed while writing: they are cut off, and ``dropped`` says so. Anything
-unreadable before a valid record is corruption and raises StoreError. ``store.record`` has the bytes of a record.
+are a torn tail, left by a process that was killed while writing, or by a machine that was lost before a sync: they are
+cut off with the late records after them, and ``dropped`` says so. Anything unreadable before another valid record is
+corruption and raises StoreError. ``store.record`` has the bytes of a record.
 """
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock, Timer
+from weakref import WeakSet
 
 from freshviews.errors import StoreError
 from freshviews.store.crash_points import reach
 from freshviews.store.files import sync_directory
-from freshviews.store.record import Record, read_record, valid_after
+from freshviews.store.record import Record, read_record, synced_before
+
+_LOGGER = logging.getLogger("freshviews.store")
 
 
 class LogUncertain(StoreError):
-    """A record could neither be written nor be cut off: reopening shows whether it is in the log."""
+    """What the disk has of the log is not known: a sync failed, or a record could neither be written nor be cut off.
+
+    Reopening shows what is in the log. A second sync would not: after a failure the system may count lost pages as
+    written.
+    """
 
 
 class Log:
     """The segments of one directory. The caller reads ``records`` to its end, and begins a first segment where there is
-    none, before it appends."""
+    none, before it appends. One thread at a time appends; any may sync meanwhile.
 
-    def __init__(self, directory: Path) -> None:
+    ``sync_seconds``: a thread syncs a record so long after it was written, at the latest; 0: ``append`` syncs it.
+    """
+
+    def __init__(self, directory: Path, sync_seconds: float = 0.0) -> None:
         self._directory = directory
+        self._sync_seconds = sync_seconds
+        self._syncing = Lock()
+        """Held while the file is synced, closed or replaced."""
+        self._synced = 0
+        """Sequence number of the last record that is known to be on the disk."""
+        self._timer: Timer | None = None
+        """Waits to sync what has been written since the last sync; None where nothing has."""
+        self._failed: str | None = None
+        """Why nothing more is taken."""
+        self._process = os.getpid()
+        if sync_seconds:
+            _SYNCED_LATE.add(self)
         self._segments = sorted(directory.glob("log-*.fvlog"))
         self._file: int | None = None
         self._size = 0
@@ -71,20 +97,28 @@ class Log:
             if path != self._segments[-1] and expected != _sequence_of(self._following(path)):
                 raise StoreError(f"{path}, offset {size}: record {expected} is missing at the end")
         self.sequence = max(expected - 1, 0)
+        if self._segments:
+            # A process that was killed may have left records that the disk does not have yet.
+            try:
+                with self._segments[-1].open("rb") as file:
+                    os.fsync(file.fileno())
+            except OSError as error:
+                raise StoreError(f"{self._segments[-1]} could not be synced: {error}") from error
+        self._synced = self.sequence
 
     def _following(self, path: Path) -> Path:
         return self._segments[self._segments.index(path) + 1]
 
     def _cut_tail(self, path: Path, offset: int, size: int) -> None:
         later = self._segments[self._segments.index(path) + 1 :]
-        if valid_after(path, offset + 1) or any(one.stat().st_size for one in later):
+        if synced_before(path, offset + 1) or any(one.stat().st_size for one in later):
             raise StoreError(
                 f"{path}, offset {offset}: the record is corrupt, and valid ones follow; restore the file from a copy"
             )
         self.dropped_bytes = size - offset
         self.dropped = (
             f"{path}: {size - offset} bytes from offset {offset} on were no whole record and were dropped: "
-            "the last commit did not finish"
+            "the last commit did not finish, or had not reached the disk"
         )
         number = os.open(path, os.O_WRONLY)
         try:
@@ -93,16 +127,22 @@ class Log:
         finally:
             os.close(number)
 
-    def append(self, record: Record) -> None:
-        """Write and sync a record.
+    @property
+    def late(self) -> bool:
+        """Whether the next record is late: others are written, and not known to be on the disk."""
+        return self._synced < self.sequence
 
-        After StoreError the log does not contain it; after LogUncertain that is unknown.
+    def append(self, record: Record) -> None:
+        """Write a record, and sync it, now or by the interval.
+
+        After StoreError the log does not contain it; after LogUncertain that is unknown, and nothing more is taken.
         """
+        if self._failed is not None:
+            raise LogUncertain(self._failed)
         if self._file is None:
             self._open_last()
         assert self._file is not None
-        if os.fstat(self._file).st_nlink == 0:
-            raise StoreError(f"{self._segments[-1]} was deleted while the database was open, so nothing is written")
+        self.check_there()
         data = memoryview(record.to_bytes())
         half = len(data) // 2
         try:
@@ -110,13 +150,21 @@ class Log:
             reach("record half written")
             _write(self._file, data[half:])
             reach("record written")
-            os.fsync(self._file)
         except OSError as error:
             self._cut_off(error)
             raise StoreError(f"{self._segments[-1]}: the batch could not be written: {error}") from error
         self._size += len(data)
         self.sequence = record.sequence
+        if self._sync_seconds:
+            self._sync_soon()
+        else:
+            self.sync()
         reach("record synced")
+
+    def check_there(self) -> None:
+        """Raise StoreError if the file that is written was deleted."""
+        if self._file is not None and os.fstat(self._file).st_nlink == 0:
+            raise StoreError(f"{self._segments[-1]} was deleted while the database was open, so nothing is written")
 
     def _cut_off(self, cause: OSError) -> None:
         assert self._file is not None
@@ -124,10 +172,54 @@ class Log:
             os.ftruncate(self._file, self._size)
             os.fsync(self._file)
         except OSError as error:
-            raise LogUncertain(
+            self._failed = (
                 f"{self._segments[-1]}: the batch could not be written ({cause}) nor cut off ({error}); "
                 "open the database again to see whether it is in"
-            ) from error
+            )
+            raise LogUncertain(self._failed) from error
+
+    def sync(self) -> None:
+        """Bring all records to the disk. After LogUncertain it is not known what is there; nothing more is taken."""
+        with self._syncing:
+            self._sync_file()
+
+    def _sync_file(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        # An append from here on starts a new timer: this sync may miss its record.
+        self._timer = None
+        if self._file is None:
+            return
+        if self._failed is not None:
+            raise LogUncertain(self._failed)
+        written = self.sequence
+        if self._synced == written:
+            return
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            self._failed = (
+                f"{self._segments[-1]} could not be synced: {error}; the disk may lack the records from "
+                f"{self._synced + 1} on, so nothing more is written; open the database again to see what is in"
+            )
+            raise LogUncertain(self._failed) from error
+        self._synced = written
+
+    def _sync_soon(self) -> None:
+        if self._timer is not None:
+            return
+        self._timer = Timer(self._sync_seconds, self._sync_late)
+        self._timer.daemon = True
+        try:
+            self._timer.start()
+        except RuntimeError:  # No thread can be started, as where the interpreter ends.
+            self.sync()
+
+    def _sync_late(self) -> None:
+        try:
+            self.sync()
+        except LogUncertain as error:
+            _LOGGER.error("%s", error)
 
     def _open_last(self) -> None:
         """Open the last segment for appending."""
@@ -142,8 +234,12 @@ class Log:
         path = self._directory / segment_name(sequence)
         # A segment without records has the same name.
         number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        sync_directory(self._directory)
-        self.close()
+        try:
+            sync_directory(self._directory)
+            self.close()
+        except BaseException:
+            os.close(number)
+            raise
         self._file, self._size = number, os.fstat(number).st_size
         if path not in self._segments:
             self._segments.append(path)
@@ -155,9 +251,37 @@ class Log:
         sync_directory(self._directory)
 
     def close(self) -> None:
+        """Sync what is not, and close the file, also where syncing fails. Raises LogUncertain."""
+        with self._syncing:
+            try:
+                self._sync_file()
+            finally:
+                self._close_file()
+
+    def leave(self) -> None:
+        """Close the file in a forked child, which has no thread to sync it, and leaves that to the parent."""
+        self._syncing = Lock()
+        self._timer = None
+        self._close_file()
+
+    def _close_file(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
+
+
+_SYNCED_LATE: WeakSet[Log] = WeakSet()
+"""The logs with an interval."""
+
+
+def _sync_all() -> None:
+    """Where the process ends, and takes the threads with it: sync the logs that it did not close."""
+    for log in list(_SYNCED_LATE):
+        if log._process == os.getpid():
+            log._sync_late()
+
+
+atexit.register(_sync_all)
 
 
 def segment_name(sequence: int) -> str:

@@ -2,10 +2,12 @@
 
 A record is a header of 40 bytes and a payload::
 
-    magic 4 | kind 1 | zero 1 | format 2 | length 8 | sequence 8 | version 8 | crc32 of the payload 4 |
+    magic 4 | kind 1 | late 1 | format 2 | length 8 | sequence 8 | version 8 | crc32 of the payload 4 |
     crc32 of the header so far 4
 
 ``sequence`` counts the records of a database, so a missing one is noticed; ``version`` is the version after the record.
+``late`` is 1 if records before it were not known to be on the disk when it was written: the file system may lose these
+and keep it. Before any other record, all that the log had was on the disk.
 """
 
 from __future__ import annotations
@@ -31,21 +33,24 @@ SCRIPT = 2  # SQL text that was executed
 TABLE = 3  # in a snapshot: contents of a table, in one or several records
 END = 4  # in a snapshot: the last record
 IMAGES = 5  # in a snapshot: which files hold the views
+WORDS = 6  # changes of one table, of few rows
 
 
 @dataclass(frozen=True)
 class Record:
-    """A record: its kind, sequence number, version, and payload."""
+    """A record: its kind, sequence number, version, payload, and whether it is late."""
+
     kind: int
     sequence: int
     version: int
     payload: bytes
+    late: bool = False
 
     def to_bytes(self) -> bytes:
         head = _HEADER.pack(
             MAGIC,
             self.kind,
-            0,
+            self.late,
             FORMAT,
             len(self.payload),
             self.sequence,
@@ -65,7 +70,7 @@ def read_record(file: BinaryIO, size: int) -> Record | None:
         return None
     if _CHECK.unpack(head[_HEADER.size :])[0] != zlib.crc32(head[: _HEADER.size]):
         return None
-    _, kind, _, written_as, length, sequence, version, crc = _HEADER.unpack(head[: _HEADER.size])
+    _, kind, late, written_as, length, sequence, version, crc = _HEADER.unpack(head[: _HEADER.size])
     if written_as != FORMAT:
         raise StoreError(f"{file.name} has records of format {written_as}; this freshviews reads {FORMAT}")
     if length > size - file.tell():
@@ -73,16 +78,17 @@ def read_record(file: BinaryIO, size: int) -> Record | None:
     payload = file.read(length)
     if zlib.crc32(payload) != crc:
         return None
-    return Record(kind, sequence, version, payload)
+    return Record(kind, sequence, version, payload, bool(late))
 
 
-def valid_after(path: Path, offset: int) -> bool:
-    """Whether a valid record begins at or after an offset of a file."""
+def synced_before(path: Path, offset: int) -> bool:
+    """Whether what a file has before an offset was on the disk once: a valid record that is not late follows."""
     size = path.stat().st_size
     with path.open("rb") as file:
         for place in _magics(file, offset):
             file.seek(place)
-            if read_record(file, size) is not None:
+            record = read_record(file, size)
+            if record is not None and not record.late:
                 return True
     return False
 

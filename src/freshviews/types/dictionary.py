@@ -9,6 +9,7 @@ at a time may add strings; others may decode meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from sys import getsizeof
 from typing import Any, TypeVar
 from weakref import WeakSet
 
@@ -196,6 +197,22 @@ class Dictionary:
         offsets[self._in_heap + 1 : size + 1] = start + ends
         self._in_heap = size
         self._heap = (offsets, data)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that the strings take, as Python objects and in the heap; looks at every string."""
+        codes = self._codes
+        rounded = 8 * len(codes)  # blocks are multiples of 16 bytes
+        texts = sum(map(getsizeof, codes)) + rounded
+        numbers = 32 * (len(codes) + len(codes.sizes))
+        containers = (codes, codes.entries, codes.sizes, codes.free, *codes.free.values(), codes.reused)
+        return (
+            texts
+            + numbers
+            + sum(map(getsizeof, containers))
+            + sum(array.nbytes for array in self._heap)
+            + int(self._arrow.nbytes)
+        )
 
     @property
     def heap_bytes(self) -> int:

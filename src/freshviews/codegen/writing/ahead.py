@@ -178,12 +178,14 @@ def _changed(context: Context, trigger: Trigger) -> list[RowPlace]:
 
 
 def _always(body: Body) -> Iterator[Statement]:
-    """Statements that most updates reach: those that are not under a condition."""
-    for statement in body:
+    """Statements that most updates reach, outer ones first: those that are not under a condition."""
+    queue = list(body[::-1])
+    while queue:
+        statement = queue.pop()
         yield statement
         if not isinstance(statement, If):
-            for nested in bodies(statement):
-                yield from _always(nested)
+            for nested in reversed(bodies(statement)):
+                queue += nested[::-1]
 
 
 def _of(statement: Statement) -> Iterator[RowPlace]:

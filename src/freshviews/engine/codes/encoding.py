@@ -86,7 +86,7 @@ class _Planned:
     columns: tuple[tuple[str, int], ...]
     multiplicity: int
     in_order: bool
-    """Whether the codes have a row per column of the table, in its order."""
+    """Whether the codes have a row per wanted column of the table, in its order, before any other."""
 
 
 def _encoder(column: ColumnDef, dictionary: Dictionary) -> Encoder:
@@ -131,7 +131,8 @@ class TableEncoder:
         self.encoders: list[Encoder] = [
             _encoder(column, dictionary) for column, dictionary in zip(self._columns, self._dictionaries, strict=True)
         ]
-        self._kept = [(i, column.name) for i, column in enumerate(self._columns) if column.name in names]
+        # The wanted columns: the place of each in a row, and its name.
+        self.kept = [(i, column.name) for i, column in enumerate(self._columns) if column.name in names]
 
     def whole(self) -> TableEncoder:
         """An encoder of the table that makes codes of every column."""
@@ -167,7 +168,7 @@ class TableEncoder:
                 self._refuse(0, len(codes), value, error)
         kept = np.array(codes, np.int64)
         columns = {}
-        for i, name in self._kept:
+        for i, name in self.kept:
             columns[name] = kept[i : i + 1]
         for i, name, encode in self._results:
             columns[name] = self._column(i, encode, (row[i],))
@@ -264,9 +265,9 @@ class TableEncoder:
             return None
         rows = {places[number]: row for number, row in plan.targets.items()}
         made = {name: len(rows) + number for number, (_, name, _) in enumerate(given)}
-        kept = tuple((name, rows.get(place, -1)) for place, name in self._kept)
+        kept = tuple((name, rows.get(place, -1)) for place, name in self.kept)
         kept += tuple((name, made.get(name, -1)) for _, name, _ in self._texts)
-        in_order = [rows.get(i) for i in range(len(self._columns))] == list(range(len(self._columns)))
+        in_order = [rows.get(place) for place, _ in self.kept] == list(range(len(self.kept)))
         return _Planned(plan, kept, rows.get(-1, -1), in_order)
 
     def _compiled(self, planned: _Planned, rows: pa.Table | pa.RecordBatch, sign: int) -> Encoded | None:
@@ -281,10 +282,10 @@ class TableEncoder:
         return self._present(columns, codes[planned.multiplicity])
 
     def codes_of(self, rows: pa.RecordBatch) -> Codes | None:
-        """Codes of all columns, in their order, shape (columns or more, rows); None where one compiled pass over the
-        record batch does not make them."""
+        """Codes of the wanted columns, in their order, shape (columns or more, rows); None where one compiled pass over
+        the record batch does not make them, or text functions are wanted."""
         planned = self._planned(rows.schema, False)
-        if planned is None or not planned.in_order or len(self.wanted) != len(self._columns):
+        if planned is None or not planned.in_order or self._texts:
             return None
         return planned.plan.read((rows,), self._string_codes, self._dictionary)
 
@@ -339,7 +340,7 @@ class TableEncoder:
             self._refuse(None, place, str(given.type), error)
 
     def _encoded(self, codes: list[Codes], multiplicities: Codes) -> Encoded:
-        columns = {name: codes[i] for i, name in self._kept}
+        columns = {name: codes[i] for i, name in self.kept}
         columns |= {name: codes[len(self._columns) + i] for i, (_, name, _) in enumerate(self._texts)}
         return self._present(columns, multiplicities)
 

@@ -1,3 +1,3 @@
 """A batch becomes a version, or nothing has happened; errors, interrupts and subscribers."""
 
-__all__ = ["batch", "collection", "commit", "direct", "followed", "in_order", "interrupts", "notices"]
+__all__ = ["batch", "collection", "commit", "direct", "followed", "in_order", "interrupts", "notices", "threads"]

@@ -51,10 +51,7 @@ class MemoryRanOut(Exception):
 
 def run_views(views: Sequence[ViewState], changes: Changes, relations: Relations, applied: Applied) -> ViewChanges:
     """Run views over the net effect of a batch."""
-    batches: dict[str, CodeBatch] = {}
-    for table, encoded in changes:
-        net = None if table.stored is None else table.stored.net()
-        batches[encoded.batch.relation] = encoded.batch if net is None else net
+    batches = batches_of(changes)
     reported: ViewChanges = []
     for view in views:
         change = run_view(view, batches, changes, relations, applied)
@@ -63,6 +60,15 @@ def run_views(views: Sequence[ViewState], changes: Changes, relations: Relations
             if view.subscriptions:
                 reported.append((view, change))
     return reported
+
+
+def batches_of(changes: Changes) -> dict[str, CodeBatch]:
+    """The net effect of a batch, by table."""
+    batches: dict[str, CodeBatch] = {}
+    for table, encoded in changes:
+        net = None if table.stored is None else table.stored.net()
+        batches[encoded.batch.relation] = encoded.batch if net is None else net
+    return batches
 
 
 def commit(changes: Changes, relations: Relations, write_log: Log | None, run: RunViews = run_views) -> ViewChanges:
@@ -91,6 +97,8 @@ def commit(changes: Changes, relations: Relations, write_log: Log | None, run: R
         _take_back(applied, views, relations)
         raise
     settle_base(changes)
+    for view, batch in applied:
+        view.counted += len(batch)
     return reported
 
 
@@ -118,7 +126,6 @@ def run_view(
             INTERRUPTION.allowed = 0
         if failure is not None:
             raise refusal(view, failure, name, batch, changes, relations)
-        view.counted += len(batch)
     change = None
     if view.wants_change:
         INTERRUPTION.allowed = get_ident()
@@ -169,7 +176,6 @@ def _take_back(applied: Applied, views: Sequence[ViewState], relations: Relation
             failure = view.maintained.apply(batch.negated())
             if failure is not None and failure.kind == "memory":
                 raise MemoryRanOut
-            view.counted -= len(batch)
         for view in dict.fromkeys(view for view, _ in applied):
             view.maintained.discard_change()
     except Exception:

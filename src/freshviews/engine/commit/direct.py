@@ -38,23 +38,33 @@ SMALL = 4096
 
 _AT = 8 * kernel.DATA
 
+_KERNELS = (kernel.commit_rows, kernel.apply_rows, kernel.settle_rows, kernel.take_back)
+
 
 class Direct:
-    """The direct way into one table. ``version``: the word that counts versions."""
+    """The direct way into one table. ``version``: the word that counts versions. ``compiled``: False if machine code is
+    missing, so that it cannot be gone yet."""
 
     def __init__(self, table: TableState, views: Sequence[ViewState], version: Codes) -> None:
         self.table = table
         self.views = views
         self.seconds = 0.0
         self._encoders = table.encoder.encoders
-        width = len(self._encoders)
+        self._kept = [place for place, _ in table.encoder.kept]
+        self._names = [name for _, name in table.encoder.kept]
+        width = len(self._kept)
         self._formats = [Struct(f"{5 + rows * width}q").pack_into for rows in range(FEW + 1)]
         self._put = self._formats[0]
         self._codes: Codes | None = None
-        self.one_call = not PURE_PYTHON and all(c.type.name != "STRING" for c in table.definition.columns)
+        types = [table.definition.columns[place].type.name for place in self._kept]
+        self.one_call = not PURE_PYTHON and "STRING" not in types
         """Whether one call of compiled code is all that changes anything: strings enter the dictionary before it."""
         blocks = [block for view in views for block in view.maintained.blocks if table.name in block.needed]
         self._states = [block.state for block in blocks]
+        calls = [call.run for state in self._states for call in state.calls_of(table.name)]
+        self.compiled = compile_ahead(*_KERNELS, *calls)
+        if not self.compiled:
+            return
         self._looks = [state.look for state in self._states if state.chooses]
         self._plan = self._words(width, version)
         self._memory = memoryview(self._plan.data).cast("B")
@@ -62,12 +72,11 @@ class Direct:
         self._address = address(self._plan)
         self._room = self._address + 8 * kernel.HEADER
         self._version = memoryview(version.data)
-        compile_ahead(kernel.commit_rows, kernel.apply_rows, kernel.settle_rows, kernel.take_back)
 
     def _words(self, width: int, version: Codes) -> Codes:
         """The plan; see ``kernel.direct``."""
         table = self.table
-        places = {column.name: i for i, column in enumerate(table.definition.columns)}
+        places = {name: i for i, name in enumerate(self._names)}
         relations: list[Relation] = [table, *self.views]
         watched = [one.readers.word for one in relations]
         columns: list[tuple[int, int]] = []
@@ -98,14 +107,19 @@ class Direct:
         """Encode rows as the next batch. False where the general way must take them."""
         if type(rows) is not list:
             return self._put_arrow(rows, sign)
-        encoders = self._encoders
-        words = [self._room, 1, len(encoders), sign, len(rows)]
+        encoders, kept = self._encoders, self._kept
+        whole = len(kept) == len(encoders)
+        words = [self._room, 1, len(kept), sign, len(rows)]
         try:
             for row in rows:
                 if type(row) is not tuple:
                     return False
-                for encode, value in zip(encoders, row, strict=True):
-                    words.append(encode(value))
+                if whole:
+                    for encode, value in zip(encoders, row, strict=True):
+                        words.append(encode(value))
+                else:
+                    codes = [encode(value) for encode, value in zip(encoders, row, strict=True)]
+                    words += [codes[place] for place in kept]
         except (TypeError, ValueError, OverflowError):
             return False
         self._codes = None
@@ -119,7 +133,7 @@ class Direct:
             codes = None
         if codes is None:
             return False
-        self._codes = codes[: len(self._encoders)]
+        self._codes = codes[: len(self._kept)]
         self._put(self._memory, _AT, address_of(codes)[0], codes.shape[1], 1, sign, codes.shape[1])
         return True
 
@@ -184,12 +198,12 @@ class Direct:
         return int(self._plan[kernel.N]) if self._plan[kernel.SIGN] < 0 else 0
 
     def batch(self) -> CodeBatch:
-        """A copy of the batch that was put in."""
-        rows, width = int(self._plan[kernel.N]), len(self._encoders)
+        """A copy of the batch that was put in, with the columns that are wanted."""
+        rows, width = int(self._plan[kernel.N]), len(self._kept)
         codes = self._codes
         if codes is None:
             codes = self._plan[kernel.HEADER : kernel.HEADER + rows * width].reshape(rows, width).T.copy()
-        columns = {column.name: codes[i] for i, column in enumerate(self.table.definition.columns)}
+        columns = {name: codes[i] for i, name in enumerate(self._names)}
         return CodeBatch(self.table.name, columns, np.full(rows, self._plan[kernel.SIGN]))
 
     def _refused(self, result: int) -> None:

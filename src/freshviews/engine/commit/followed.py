@@ -100,7 +100,6 @@ class Followed:
             raise refusal(view, failed.failure, name, batch, changes, relations) from None
         held(self.change, view.decoder.dictionary)
         self.numbers = numbers if positions is None else positions[numbers]
-        view.counted += len(batch)
         maintained.discard_change()
         change = None
         if view.dependents or view.subscriptions:

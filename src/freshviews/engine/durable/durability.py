@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import struct
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.code_batch import CodeBatch, Codes
 from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.constraints import Changes
@@ -18,9 +19,10 @@ from freshviews.engine.tables.window import held_of
 from freshviews.errors import FreshviewsError, StoreError
 from freshviews.store.crash_points import reach
 from freshviews.store.payload import PayloadPart, parts_of, parts_to_bytes
-from freshviews.store.record import IMAGES, SCRIPT, TABLE, Record
+from freshviews.store.record import BATCH, IMAGES, SCRIPT, TABLE, WORDS, Record
 from freshviews.store.strings import write_strings
 from freshviews.types.dictionary import Dictionary
+from freshviews.types.sqltype import NULL
 
 ROWS = 1 << 16
 """Rows of a table in one record of a snapshot."""
@@ -28,15 +30,58 @@ ROWS = 1 << 16
 STRINGS = "strings"
 """Name of the file of strings beside the images."""
 
+FEW = 128
+"""Most rows of a batch that are logged as words: to begin a stream of Arrow costs as much as some 300 rows of words."""
+_WORDS = struct.Struct("<QII")
 
-def batch_payload(changes: Changes) -> bytes:
-    """The payload of the record of a batch. Every column must have been encoded."""
+
+def batch_payload(changes: Changes) -> tuple[int, bytes]:
+    """The kind and the payload of the record of a batch. Every column must have been encoded."""
+    if len(changes) == 1 and 0 < len(changes[0][1].batch) <= FEW:
+        return WORDS, _words_payload(*changes[0])
     parts = [
         PayloadPart(table.number, table.name, table.decoder.change(encoded.batch))
         for table, encoded in changes
         if len(encoded.batch)
     ]
-    return parts_to_bytes(parts)
+    return BATCH, parts_to_bytes(parts)
+
+
+def _words_payload(table: TableState, encoded: Encoded) -> bytes:
+    """The table's number, the rows and the columns; then the codes of each column and the multiplicities, in
+    little-endian byte order, lengths in bytes in place of the codes of strings; then these strings as UTF-8."""
+    batch, columns = encoded.batch, table.definition.columns
+    words = np.array([*[batch.columns[column.name] for column in columns], batch.multiplicities], "<i8")
+    decode = table.decoder.dictionary.decode
+    texts: list[bytes] = []
+    for i, column in enumerate(columns):
+        if column.type.name == "STRING":
+            found = [None if code == NULL else decode(code).encode() for code in words[i].tolist()]
+            words[i] = [NULL if text is None else len(text) for text in found]
+            texts += [text for text in found if text is not None]
+    return b"".join((_WORDS.pack(table.number, len(batch), len(columns)), words.tobytes(), *texts))
+
+
+def _words_of(payload: bytes, tables: Mapping[int, TableState]) -> list[tuple[TableState, Encoded]]:
+    """The changes in a payload of words. ValueError where they do not fit the table."""
+    number, rows, width = _WORDS.unpack_from(payload)
+    table = tables.get(number)
+    if table is None:
+        return []
+    columns = table.definition.columns
+    if len(columns) != width:
+        raise ValueError(f"table {table.name} has {len(columns)} columns, and the record {width}")
+    at = _WORDS.size + 8 * rows * (width + 1)
+    words = np.frombuffer(payload[_WORDS.size : at], "<i8").reshape(width + 1, rows).astype(np.int64)
+    found: dict[str, Codes] = {}
+    for column, codes in zip(columns, words, strict=False):
+        if column.type.name == "STRING":
+            for row, length in enumerate(codes.tolist()):
+                if length != NULL:
+                    codes[row] = table.decoder.dictionary.encode(payload[at : at + length].decode())
+                    at += length
+        found[column.name] = codes
+    return [(table, Encoded(CodeBatch(table.name, found, words[width])))]
 
 
 def snapshot_records(scripts: list[str], relations: Relations) -> Iterator[tuple[int, bytes]]:
@@ -86,12 +131,14 @@ def changes_of(record: Record, relations: Relations) -> list[tuple[TableState, E
     by_number = {table.number: table for table in relations.tables.values()}
     changes: list[tuple[TableState, Encoded]] = []
     try:
+        if record.kind == WORDS:
+            return _words_of(record.payload, by_number)
         for part in parts_of(record.payload):
             table = by_number.get(part.number)
             if table is None:
                 continue
             rows = pa.Table.from_batches([part.rows])
             changes.append((table, table.encoder.encode(rows, 0)))
-    except (FreshviewsError, pa.ArrowException, ValueError) as error:
+    except (FreshviewsError, pa.ArrowException, ValueError, struct.error) as error:
         raise StoreError(f"record {record.sequence} of the log cannot be read back: {error}") from error
     return changes

@@ -14,7 +14,7 @@ from freshviews.engine.codes.encoding import Encoded
 from freshviews.engine.tables.base_table import Stopped
 from freshviews.engine.tables.foreign_keys import Link
 from freshviews.engine.tables.table_state import TableState
-from freshviews.errors import BatchError, OutOfMemory
+from freshviews.errors import BatchError, OutOfMemory, shown
 
 Changes = Sequence[tuple[TableState, Encoded]]
 """A batch: each table once, and its rows."""
@@ -75,7 +75,7 @@ def _missing(table: TableState, encoded: Encoded, codes: tuple[int, ...]) -> Bat
     row = encoded.row_with(dict(zip(table.stored.columns, codes, strict=True)), -1)
     value = table.decoder.row(codes)
     rule = "a deleted row is there"
-    return _refusal(table, row, None, value, rule, f"delete of a row that is not there: {value!r}")
+    return _refusal(table, row, None, value, rule, f"delete of a row that is not there: {shown(value)}")
 
 
 def _duplicate(table: TableState, encoded: Encoded, number: int, values: tuple[int, ...]) -> BatchError:
@@ -88,7 +88,7 @@ def _duplicate(table: TableState, encoded: Encoded, number: int, values: tuple[i
     value = _values(table, side.columns, values)
     both = []
     for found in stored.rows_with(side, values):
-        both.append(repr(table.decoder.row(found)))
+        both.append(shown(table.decoder.row(found)))
         if len(both) == 2:
             break
     rows = f"rows {both[0]} and {both[1]}" if len(both) == 2 else f"row {both[0]} twice"
@@ -108,11 +108,12 @@ def _check_link(link: Link, batches: Mapping[str, Encoded], tables: Mapping[str,
         if child.name in batches:
             row = batches[child.name].row_with(dict(zip(columns, values, strict=True)), 1)
             if row is not None:
-                raise _refusal(child, row, ", ".join(columns), value, rule, f"{rule}: there is no row for {value!r}")
+                message = f"{rule}: there is no row for {shown(value)}"
+                raise _refusal(child, row, ", ".join(columns), value, rule, message)
         row = None
         if parent.name in batches:
             row = batches[parent.name].row_with(dict(zip(referenced, values, strict=True)), -1)
-        message = f"{rule} of {child.name}: rows of {child.name} still refer to {value!r}"
+        message = f"{rule} of {child.name}: rows of {child.name} still refer to {shown(value)}"
         raise _refusal(parent, row, ", ".join(referenced), value, rule, message)
 
 

@@ -75,11 +75,17 @@ class TableState:
         assert self.stored is not None
         return self.stored.batches(rows)
 
+    @property
+    def bytes(self) -> int:
+        """Bytes of the stored rows, and of those that a window holds."""
+        stored = 0 if self.stored is None else self.stored.bytes
+        return stored + (0 if self.held is None else self.held.rows.nbytes)
+
     def stats(self) -> dict[str, Any]:
         stored = self.stored
         return {
             "rows": None if stored is None else stored.rows,
-            "bytes": 0 if stored is None else stored.bytes,
+            "bytes": self.bytes,
             "updates": self.updates,
             "seconds": self.seconds,
         }

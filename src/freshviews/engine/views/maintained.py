@@ -21,7 +21,8 @@ from freshviews.engine.views.view_block import ViewBlocks, blocks_of
 from freshviews.expr.nodes import Column
 from freshviews.expr.ops import may_fail
 from freshviews.expr.texts import TextFunction
-from freshviews.plan.explain import explain
+from freshviews.plan.costs.comparison import Comparison, DegreesOf, compare
+from freshviews.plan.explain import explain, nothing_measured
 from freshviews.plan.planner import may_be_negative
 from freshviews.plan.strategy import Plan
 from freshviews.types import SqlType
@@ -128,7 +129,18 @@ class MaintainedView:
         exprs = [e for b in self.view.blocks for e in (*(o.expr for o in b.outputs), b.having) if e is not None]
         return any(r.may_fail for b in self.view.blocks for r in b.results) or any(map(may_fail, exprs))
 
+    @property
+    def has_host_output(self) -> bool:
+        """Whether output expressions have string functions, which need the dictionary."""
+        return any(block.projection.host for block in self.blocks)
+
     # Batches
+
+    def prepare_batch(self, batch: CodeBatch) -> None:
+        """Do the part of ``apply`` that needs the dictionary, so that this is only read then. Raises Failed,
+        KeyboardInterrupt."""
+        if len(batch):
+            self.blocks.prepare(batch)
 
     def apply(self, batch: CodeBatch, more: bool = False) -> Failure | None:
         """Take a batch of an input in; why it cannot stand, None where it can. It is taken back by its negation.
@@ -315,11 +327,17 @@ class MaintainedView:
         return found
 
     def bytes(self) -> int:
-        """Bytes of all stored views."""
-        return sum(size for _, size in self.sizes().values())
+        """Bytes of all stored views, and of the rows of its inputs that a recomputed view stores."""
+        held = sum(rows.nbytes for rows in self._upkeep.stored_rows().values())
+        return held + sum(size for _, size in self.sizes().values())
 
-    def explain(self) -> str:
-        """Class, reason, strategy, bounds, program, and what is stored."""
+    def compare(self, degrees_of: DegreesOf, rates: Mapping[str, float]) -> tuple[Comparison, ...]:
+        """The steps of an update under each strategy, for each block. ``rates``: updates by input."""
+        blocks = zip(self.view.blocks, self.plans, strict=True)
+        return tuple(compare(self.view, block, self._definitions, plan, degrees_of, rates) for block, plan in blocks)
+
+    def explain(self, degrees_of: DegreesOf = nothing_measured, comparisons: Sequence[Comparison] = ()) -> str:
+        """Class, reason, strategy, cost, bounds, program, and what is stored. Arguments as in ``plan.explain``."""
         balances = [size for block in self.blocks if (size := block.state.balance_size()) is not None]
         traces = [line for block in self.blocks for line in block.state.traces()]
-        return explain(self.view, list(self.plans), self.sizes(), balances, traces)
+        return explain(self.view, list(self.plans), self.sizes(), balances, traces, degrees_of, comparisons)

@@ -123,6 +123,7 @@ class ViewBlocks:
 
     def __init__(self, view: ViewDef, blocks: Sequence[ViewBlock], signed: bool, dictionary: Dictionary) -> None:
         self.view = view
+        self._dictionary = dictionary
         codes = [
             [*(constant_code(c.type, value, dictionary) for c, value in zip(view.columns, row, strict=True)), 1]
             for row in view.constants
@@ -149,6 +150,13 @@ class ViewBlocks:
         for block in self.blocks:
             upkeep = block.plan.program.upkeep
             block.compile_change(isinstance(upkeep, Evaluated | Recomputed), self.view.combined is not None)
+
+    def prepare(self, batch: CodeBatch) -> None:
+        """Compute what ``run`` needs of the dictionary. Raises Failed."""
+        for block in self.blocks:
+            block.columns(batch)
+            if block.state.orders_strings:
+                self._dictionary.heap()
 
     def run(self, batch: CodeBatch) -> None:
         """Run the triggers of a batch's relation in all blocks; in none of them if Failed is raised."""

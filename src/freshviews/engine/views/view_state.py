@@ -39,6 +39,8 @@ class ViewState:
     counted: Codes = field(default_factory=lambda: np.zeros(1, np.int64))
     """One word: the updates that came in."""
     seconds: float = 0.0
+    pace: float = 0.0
+    """Seconds that the last version of many rows took, by row of the version; see ``engine.commit.threads``."""
     closed: bool = False
     changes_of: ClassVar[str] = "change of view"
 

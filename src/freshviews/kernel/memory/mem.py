@@ -16,6 +16,7 @@ import ctypes.util
 import os
 import struct
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 import numba
@@ -24,6 +25,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
 
+from freshviews.kernel.beside import called_first
 from freshviews.kernel.cache import VersionedCache
 
 PURE_PYTHON = os.environ.get("FRESHVIEWS_PURE_PYTHON") == "1"
@@ -65,6 +67,7 @@ def compiled(function: F, *, forceinline: bool, no_cfunc_wrapper: bool = True) -
         nogil=True, error_model="numpy", no_cfunc_wrapper=no_cfunc_wrapper, forceinline=forceinline
     )(function)
     made._cache = VersionedCache(function)
+    made._compile_for_args = partial(called_first, made, made._compile_for_args)
     return made
 
 

@@ -52,6 +52,7 @@ def outside(function: F) -> F:
         return made(*arguments, **named)
 
     update_wrapper(call, function)
+    call.dispatcher = made  # type: ignore[attr-defined]
 
     def lower(builder: Any, *arguments: Any) -> Any:
         enter()

@@ -11,6 +11,7 @@ __all__ = [
     "nest",
     "products",
     "ranges",
+    "recompute",
     "view_tree",
     "visits",
 ]

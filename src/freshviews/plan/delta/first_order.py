@@ -28,11 +28,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 from freshviews.expr.nodes import Call, Column, Expr, substitute
 from freshviews.plan.assemble import assemble, joined_queries
+from freshviews.plan.delta.exclusion import exclusion
 from freshviews.plan.delta.nest import CHOICES, Indexes, Join, Pending, Step, nest
 from freshviews.plan.leaves import (
     Carrier,
@@ -67,6 +68,9 @@ Keys = tuple[frozenset[int], ...]
 MOST_TOGETHER = 6
 """Most atoms that share a store and take an update together, in a term for each set of them. More atoms take it one
 after the other, in a term each. For that the store is held twice: before and after the update."""
+
+MOST_STATEMENTS = 8_000
+"""Most statements of all terms, beyond which the smaller of two slices is chosen in fewer places."""
 
 _ALL_LOOPS = 8
 """Most nested loops of which the fewest that determine all rows are found exactly; of more, greedily."""
@@ -104,25 +108,25 @@ class Store:
 
 def plan(query: Query, dependencies: tuple[FD, ...] = ()) -> Program:
     """The first-order program of a query. ``dependencies`` are keys of its atoms."""
-    names = Namer(query)
-    stores = stores_of(query, dependencies, names)
-    indexes: Indexes = {}
-    triggers = tuple(_trigger(query, store, stores, indexes, names) for store in stores)
+    deltas = _deltas(query, dependencies)
+    stores, triggers, indexes = deltas.stores, deltas.triggers, deltas.indexes
     result = View(RESULT, query.free, all_components(query), journal=True, definition="the result")
     stored = [] if len(stores) == 1 == len(query.atoms) else [view for store in stores for view in store.views]
     views = (*(replace(v, indexes=tuple(sorted(indexes.get(v.name, ())))) for v in stored), result)
     worst = max(update_exponents(query, dependencies).values())
     update = "O(1)" if worst == 0 else "O(N)" if worst == 1 else f"O(N^{worst})"
-    bounds = (("update", update), ("delay", "O(1)"), ("space", "O(N + |result|)"), *_limits(stores, triggers))
+    bounds = (("update", update), ("delay", "O(1)"), ("space", "O(N + |result|)"), *_limits(deltas))
     return Program(query.name, query.free, views, triggers, Held(RESULT), strategy="first_order", bounds=bounds)
 
 
-def _limits(stores: tuple[Store, ...], triggers: tuple[Trigger, ...]) -> tuple[tuple[str, str], ...]:
+def _limits(deltas: _Deltas) -> tuple[tuple[str, str], ...]:
     """What EXPLAIN says where limits of planning matter."""
     found = []
-    if any(_choices(trigger.body) == CHOICES for trigger in triggers):
-        found.append(("loops", f"greedy: the smaller of two slices is chosen in at most {CHOICES} nested places"))
-    for store in stores:
+    if any(_choices(trigger.body) == deltas.choices for trigger in deltas.triggers):
+        most, places = deltas.choices, "nested places" if deltas.choices > 1 else "place"
+        why = f"; more would need more than {MOST_STATEMENTS:,} statements" if most < CHOICES else ""
+        found.append(("loops", f"greedy: the smaller of two slices is chosen in at most {most} {places}{why}"))
+    for store in deltas.stores:
         if store.after is not None:
             many = f"{len(store.atoms)} occurrences of {store.view.name}"
             found.append(("deltas", f"{many} take an update one after the other; it is held twice"))
@@ -178,7 +182,8 @@ def holds_rows_once(request: Request) -> str | None:
 
     Then a view tree sums nothing. Beside the rows of a relation it would hold those that NOT EXISTS lets through;
     deltas hold the rows once, and look up what NOT EXISTS asks for the rows that they meet. With COUNT(DISTINCT x)
-    alone, the values of x are not summed away: the query that is joined has them in its groups.
+    alone, the values of x are not summed away: the query that is joined has them in its groups. What excludes values is
+    looked up where these change (``plan.delta.exclusion``).
     """
     if not all(map(_sums_none, joined_queries(request.block))):
         return None
@@ -206,11 +211,51 @@ def update_exponents(query: Query, dependencies: tuple[FD, ...] = ()) -> dict[st
 
 @lru_cache(maxsize=16)
 def _update_exponents(query: Query, dependencies: tuple[FD, ...]) -> dict[str, int]:
-    names = Namer(query)
+    deltas = _deltas(query, dependencies)
+    unique = {view.name: store.unique for store in deltas.stores for view in store.rows}
+    return {
+        atom.name: _rows(trigger.body, unique, _Nest())
+        for store, trigger in zip(deltas.stores, deltas.triggers, strict=True)
+        for atom in store.atoms
+    }
+
+
+@dataclass
+class Terms:
+    """What the terms of a program share while they are written. ``indexes``: those that their loops need, by view;
+    ``choices``: the most nested choices between two slices in a term."""
+
+    indexes: Indexes
+    choices: int = CHOICES
+
+
+@dataclass(frozen=True)
+class _Deltas:
+    """The stores of a query, the trigger of each, the indexes that the triggers need, and the most nested choices
+    between two slices that a term may have."""
+
+    stores: tuple[Store, ...]
+    triggers: tuple[Trigger, ...]
+    indexes: Indexes
+    choices: int
+
+
+@lru_cache(maxsize=16)
+def _deltas(query: Query, dependencies: tuple[FD, ...]) -> _Deltas:
+    """The triggers, with as many nested choices as ``MOST_STATEMENTS`` allows, one at least. Each more doubles the
+    statements at most."""
+    found = _deltas_with(1, query, dependencies)
+    written = [trigger.body for trigger in found.triggers]
+    statements = sum(1 for body in written for _ in visit(body))
+    choices = min(CHOICES, (MOST_STATEMENTS // statements).bit_length())
+    return found if choices <= 1 or not any(map(_choices, written)) else _deltas_with(choices, query, dependencies)
+
+
+def _deltas_with(choices: int, query: Query, dependencies: tuple[FD, ...]) -> _Deltas:
+    names, terms = Namer(query), Terms({}, choices)
     stores = stores_of(query, dependencies, names)
-    unique = {view.name: store.unique for store in stores for view in store.rows}
-    triggers = [(store, _trigger(query, store, stores, {}, names)) for store in stores]
-    return {atom.name: _rows(trigger.body, unique) for store, trigger in triggers for atom in store.atoms}
+    triggers = tuple(_trigger(query, store, stores, terms, names) for store in stores)
+    return _Deltas(stores, triggers, terms.indexes, choices)
 
 
 def stores_of(query: Query, dependencies: tuple[FD, ...], names: Namer) -> tuple[Store, ...]:
@@ -245,7 +290,7 @@ def _unique(atom: Atom, dependencies: tuple[FD, ...]) -> Keys:
     return tuple(frozenset(atom.variables.index(v) for v in key) for key in keys)
 
 
-def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Indexes, namer: Namer) -> Trigger:
+def _trigger(query: Query, store: Store, stores: tuple[Store, ...], terms: Terms, namer: Namer) -> Trigger:
     first = store.atoms[0]
     shared = len(store.atoms) > 1
     parameters = parameters_of(query, first)
@@ -253,14 +298,14 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Ind
         parameters = namer.columns(parameters)
     names = tuple(p.name for p in parameters)
     if store.optional is not None or store.negated:
-        return Trigger(first.relation, parameters, first.filters, _alone(query, store, stores, indexes, namer))
-    terms: dict[tuple[Statement, ...], int] = {}
+        return Trigger(first.relation, parameters, first.filters, _alone(query, store, stores, terms, namer))
+    counts: dict[tuple[Statement, ...], int] = {}
     for updated in non_empty_subsets(store.atoms) if store.after is None else ((atom,) for atom in store.atoms):
-        body = term(query, updated, names, stores, indexes, namer)
+        body = term(query, updated, names, stores, terms, namer)
         if shared:
             body = canonical(body, frozenset(names), namer)
-        terms[body] = terms.get(body, 0) + 1
-    body = tuple(s for term, times in terms.items() for s in scale(term, times))
+        counts[body] = counts.get(body, 0) + 1
+    body = tuple(s for one, times in counts.items() for s in scale(one, times))
     if len(stores) > 1 or len(query.atoms) > 1:
         key = names[: len(first.variables)]
         components = store.view.components
@@ -271,14 +316,14 @@ def _trigger(query: Query, store: Store, stores: tuple[Store, ...], indexes: Ind
 
 
 def _alone(
-    query: Query, store: Store, stores: tuple[Store, ...], indexes: Indexes, namer: Namer
+    query: Query, store: Store, stores: tuple[Store, ...], terms: Terms, namer: Namer
 ) -> tuple[Statement, ...]:
     """The trigger of an optional or negated atom."""
     (atom,) = store.atoms
     update = (update_carrier(query, atom),)
 
     def delta(carriers: tuple[Carrier, ...]) -> tuple[Statement, ...]:
-        return term(query, (atom,), atom.variables, stores, indexes, namer, carriers)
+        return term(query, (atom,), atom.variables, stores, terms, namer, carriers)
 
     if store.optional is None:
         return update_negated(store.view, update, delta)
@@ -295,12 +340,12 @@ def term(
     updated: tuple[Atom, ...],
     names: tuple[str, ...],
     stores: tuple[Store, ...],
-    indexes: Indexes,
+    terms: Terms,
     namer: Namer,
     carriers: tuple[Carrier, ...] = (),
 ) -> tuple[Statement, ...]:
     """The delta term in which the atoms of ``updated`` take the update, whose variables are ``names``. The indexes that
-    loops need are added to ``indexes``. ``carriers``: the change, where it is another one than the update."""
+    loops need are added to ``terms``. ``carriers``: the change, where it is another one than the update."""
     mapping: dict[str, str] = {}
     equalities: list[Expr] = []
     for atom in updated:
@@ -336,7 +381,7 @@ def term(
     keys = [(tuple(mapping.get(v, v) for v in a.variables), held[a.name].unique) for a in query.atoms]
     rules = tuple(FD(tuple(key[i] for i in sorted(one)), key) for key, unique in keys for one in unique)
     ordered = tuple(sorted(steps, key=lambda s: (s.view, tuple(v if v in bound else "~" for v in s.key))))
-    join = Join(bound, (*change, *again), ordered, Pending(conditions, lifts), rules)
+    join = Join(bound, (*change, *again), ordered, Pending(conditions, lifts), rules, terms.choices)
     components = all_components(query)
     component_names = tuple(c.name for c in components)
     loops = any(not bound.issuperset(step.key) for step in steps)
@@ -349,7 +394,7 @@ def term(
             return (Into(total, payload),)
         return (Add(RESULT, free, component_names, payload),)
 
-    body = nest(join, finish, indexes)
+    body = nest(join, finish, terms.indexes)
     if summed:
         parts = tuple(Monomial((ComponentOf(total, c.name),)) for c in components)
         body = (Sum(total, components, body, (Add(RESULT, free, component_names, parts),)),)
@@ -373,32 +418,45 @@ def canonical(body: tuple[Statement, ...], bound: frozenset[str], namer: Namer) 
     return rename(body, names, aliases)
 
 
-def _rows(body: tuple[Statement, ...], unique: Mapping[str, Keys], loops: tuple[Loop, ...] = ()) -> int:
+@dataclass(frozen=True)
+class _Nest:
+    """Loops within each other, the outermost first: their keys, the variables of these, those that a loop binds, and
+    the dependencies that hold in the rows of each."""
+
+    keys: tuple[tuple[str, ...], ...] = ()
+    variables: frozenset[str] = frozenset()
+    free: frozenset[str] = frozenset()
+    rules: tuple[FD, ...] = ()
+
+    def within(self, loop: Loop, unique: Mapping[str, Keys]) -> _Nest:
+        """These loops with another inside."""
+        free = self.free.union(v for i, v in enumerate(loop.key) if i not in loop.bound)
+        own = (FD(tuple(loop.key[i] for i in sorted(positions)), loop.key) for positions in unique[loop.view])
+        rules = tuple(rule for rule in dict.fromkeys(own) if rule not in self.rules)
+        return _Nest((*self.keys, loop.key), self.variables.union(loop.key), free, (*self.rules, *rules))
+
+    @cached_property
+    def cover(self) -> int:
+        """The number of loops whose rows, with the update, determine those of all loops: the least, or that of the
+        loops that determine most, one after the other."""
+        return _cover_number(self.keys, self.free, self.variables - self.free, self.rules)
+
+
+def _rows(body: tuple[Statement, ...], unique: Mapping[str, Keys], around: _Nest) -> int:
     """The exponent of the number of times that the innermost statement runs at most: the worst over all nests of
     loops."""
     worst = 0
     for statement in body:
         match statement:
             case Loop(body=inner):
-                nested = (*loops, statement)
-                worst = max(worst, _cover(nested, unique), _rows(inner, unique, nested))
+                nested = around.within(statement, unique)
+                worst = max(worst, nested.cover, _rows(inner, unique, nested))
             case Smaller(left=left, right=right):
                 # The smaller slice is at most as long as either slice.
-                worst = max(worst, min(_rows((side,), unique, loops) for side in (left, right)))
+                worst = max(worst, min(_rows((side,), unique, around) for side in (left, right)))
             case If() | Sum() | Lookup() | Add():
-                worst = max(worst, *(_rows(inner, unique, loops) for inner in bodies(statement)))
+                worst = max([worst, *(_rows(inner, unique, around) for inner in bodies(statement) if inner)])
     return worst
-
-
-def _cover(loops: tuple[Loop, ...], unique: Mapping[str, Keys]) -> int:
-    """The number of loops whose rows, with the update, determine those of all loops: the least, or that of the loops
-    that determine most, one after the other."""
-    free = {loop.key[i] for loop in loops for i in range(len(loop.key)) if i not in loop.bound}
-    given = {v for loop in loops for v in loop.key} - free
-    rules = dict.fromkeys(
-        FD(tuple(loop.key[i] for i in sorted(positions)), loop.key) for loop in loops for positions in unique[loop.view]
-    )
-    return _cover_number(tuple(loop.key for loop in loops), frozenset(free), frozenset(given), tuple(rules))
 
 
 @lru_cache(maxsize=4096)
@@ -429,7 +487,12 @@ def _greedy_cover(
 
 
 def _plan(request: Request) -> Program:
-    return assemble(request.block, lambda query: plan(query, request.keys_of(query)), bool(request.negative))
+    return assemble(
+        request.block,
+        lambda query: plan(query, request.keys_of(query)),
+        bool(request.negative),
+        excluding=exclusion,
+    )
 
 
 STRATEGY = Strategy(

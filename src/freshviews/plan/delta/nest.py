@@ -4,8 +4,8 @@ Every strategy joins stored views with bound variables. ``nest`` orders the view
 looked up at once. Else the next loop is over a view of which a declared key is bound, so that at most one row matches.
 Else it is over a view that touches a bound variable: the one whose rows determine most variables by keys, then the one
 with the fewest unbound variables. If two views would bind the same variables, the program loops over the smaller slice
-and looks the other view up; it decides that at run time, in up to ``CHOICES`` nested places. Conditions and lifts
-across atoms are applied as soon as their variables are bound.
+and looks the other view up; it decides that at run time, in up to ``CHOICES`` nested places, or fewer where the caller
+says so. Conditions and lifts across atoms are applied as soon as their variables are bound.
 """
 
 from __future__ import annotations
@@ -93,14 +93,14 @@ class Pending:
 @dataclass(frozen=True)
 class Join:
     """The state of a nest: bound variables, carriers so far, views left to join, pending expressions. ``rules`` are the
-    keys of all joined views, as dependencies. ``choices``: the choices between two slices around the nest."""
+    keys of all joined views, as dependencies. ``choices``: the most nested choices between two slices from here on."""
 
     bound: frozenset[str]
     carriers: tuple[Carrier, ...]
     steps: tuple[Step, ...]
     pending: Pending = field(default_factory=Pending)
     rules: tuple[FD, ...] = ()
-    choices: int = 0
+    choices: int = CHOICES
 
 
 Finish = Callable[[Join], tuple[Statement, ...]]
@@ -128,9 +128,9 @@ def nest(join: Join, finish: Finish, indexes: Indexes, smaller: bool = True) -> 
                 return (Lookup(step.view, step.key, step.alias, (), body),)
             return (Lookup(step.view, step.key, step.alias, body, optional=step.is_optional(join.bound)),)
     step, twin = _choose(join)
-    if twin is None or not smaller or join.choices == CHOICES:
+    if twin is None or not smaller or not join.choices:
         return (_loop(join, step, finish, indexes, smaller),)
-    join = replace(join, choices=join.choices + 1)
+    join = replace(join, choices=join.choices - 1)
     return (Smaller(*(_loop(join, one, finish, indexes, smaller) for one in (step, twin))),)
 
 

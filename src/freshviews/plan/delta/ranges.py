@@ -149,6 +149,9 @@ class _Pass:
 
     def _by_sums(self, rows: Slice) -> Body | None:
         """The sum of the rows, or of each group of them, and what the body does with a row."""
+        if not rows.terms and not any(isinstance(s, Let) for s in visit(rows.body)):
+            # No condition is a range and no lift is taken apart.
+            return None
         kept = kept_by(rows.body, rows.opened)
         parted = split(rows.terms, rows.opened - kept)
         if parted is None or (kept and not self._pays(rows, kept, parted)):

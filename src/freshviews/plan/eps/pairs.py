@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from freshviews.expr.nodes import Call, Column, Expr, columns_of, substitute
-from freshviews.plan.delta.first_order import Store, canonical, non_empty_subsets, term
+from freshviews.plan.delta.first_order import Store, Terms, canonical, non_empty_subsets, term
 from freshviews.plan.delta.nest import Indexes, Join, Pending, Step, nest
 from freshviews.plan.eps.cycle import Cycle, Role, after, cycle_of, is_aware, stores_of
 from freshviews.plan.eps.statements import COUNTED, Body, add_count, add_product, add_sum
@@ -314,7 +314,7 @@ class _Writer:
             if len(updated) == 1 and is_aware(self.query, self.cycle, role):
                 body = rename(self._sum(role), dict(zip(role.atom.variables, key, strict=True)), {})
             else:
-                body = term(self.query, updated, names, self.stores, self.indexes, self.namer)
+                body = term(self.query, updated, names, self.stores, Terms(self.indexes), self.namer)
             if len(store.atoms) > 1:
                 body = canonical(body, frozenset(names), self.namer)
             terms[body] = terms.get(body, 0) + 1

@@ -34,6 +34,7 @@ import pyarrow as pa
 from freshviews.catalog.definitions import TableDef
 from freshviews.engine.codes.encoding import MULTIPLICITY
 from freshviews.engine.database import Database
+from freshviews.kernel.beside import wait_always
 from freshviews.spark.state.arrow_files import ArrowWriter, read_all
 from freshviews.spark.state.cell_image import Entry, begun, is_given_up, settled
 from freshviews.sql import Statement
@@ -90,12 +91,14 @@ def loaded(root: Path, number: str, entry: Entry, statements: tuple[Statement, .
 
 def load_cell(root: Path, entry: Entry, statements: tuple[Statement, ...]) -> Cell:
     """Load the cell at the version that an entry names. Costs the length of its log if the statements are unchanged."""
+    wait_always()
     entry = settled(root, entry)
     if entry["image"] is None:
-        database = Database()
+        # The other cores have other cells.
+        database = Database(threads=1)
         database.define(statements)
     else:
-        database = Database.from_image(root / entry["image"]["folder"], statements)
+        database = Database.from_image(root / entry["image"]["folder"], statements, threads=1)
     cell = Cell(database, entry["token"], statements)
     _apply(root, cell, entry["log"])
     return cell

@@ -8,6 +8,7 @@ it concerns.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import isinf
@@ -19,7 +20,7 @@ from freshviews.expr.nodes import Expr, Literal
 from freshviews.sql.expressions import arithmetic, logic
 from freshviews.sql.expressions.arithmetic import Interval
 from freshviews.sql.expressions.attempts import try_cast
-from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, null, text
+from freshviews.sql.expressions.build import FALSE, TRUE, VOID, Fault, Refusal, call, null, retyped, text
 from freshviews.sql.expressions.cast import cast, literal_decimal
 from freshviews.sql.expressions.functions import (
     WITH_INTERVALS,
@@ -32,10 +33,10 @@ from freshviews.sql.expressions.functions import (
     trimmed,
 )
 from freshviews.sql.expressions.times import seconds_between
-from freshviews.sql.text.parse import Node, SqlText
+from freshviews.sql.text.parse import Constants, Node, SqlText, string_of
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS
 from freshviews.sql.text.typenames import type_of
-from freshviews.types import BIGINT, BOOLEAN, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType
+from freshviews.types import BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT, INT, STRING, TIMESTAMP, SqlType
 
 Bound = Expr | Interval
 
@@ -336,13 +337,16 @@ class Binder:
                 raise Fault("(a, b) IN takes rows of as many values, as in (a, b) IN ((1, 2), (3, 4))")
             return logic.any_of([self._rows_compared(node, row) for row in rows])
         value = self.bind(node.this)
-        members = [self.bind(member) for member in node.expressions]
-        to = logic.common_type([value, *members], "IN")
-        value = cast(value, to)
-        listed = _listed(members, to) if len(members) > _LONG_LIST else None
-        if listed is not None:
-            return call("in_list", (value, listed), BOOLEAN)
-        return logic.any_of([logic.compare("=", value, cast(member, to)) for member in members])
+        first = node.expressions[0]
+        if isinstance(first, Constants):
+            members = _constants(first)
+        else:
+            members = [self.bind(member) for member in node.expressions]
+        to = logic.common_type([value, *{member.type: member for member in members}.values()], "IN")
+        value, members = cast(value, to), [cast(member, to) for member in members]
+        if len(members) <= _LONG_LIST:
+            return logic.any_of([logic.compare("=", value, member) for member in members])
+        return _in_list(value, members, to)
 
     def _like(self, node: Node) -> Expr:
         escape = None
@@ -419,21 +423,48 @@ def _check_float(node: exp.Literal) -> None:
         raise Fault(f"{node.name}F is more than a FLOAT holds; CAST('Infinity' AS FLOAT) is infinity")
 
 
-def _listed(members: list[Expr], to: SqlType) -> Literal | None:
-    """The members of an IN as one JSON text; None where they are other than constants, integers or strings."""
-    values = []
+def _in_list(value: Expr, members: list[Expr], to: SqlType) -> Expr:
+    """A long IN: strings, and constants of types whose codes are equal where the values are, are data, a JSON text of
+    the codes. Other members are compared one by one."""
+    codes: dict[Any, None] = {}
+    others: dict[Expr, None] = {}
+    coded = to == STRING or to.is_integer or to.is_decimal or to in (DATE, TIMESTAMP)
     for member in members:
-        alike = member.type == to == STRING or (to.is_integer and member.type.is_integer)
-        if not alike or not isinstance(member, Literal) or member.value is None:
-            return None
-        values.append(member.value)
-    return Literal(json.dumps(values), STRING)
+        if coded and isinstance(member, Literal) and member.value is not None:
+            codes[member.value] = None
+        else:
+            others[member] = None
+    compared = [logic.compare("=", value, member) for member in others]
+    if not codes:
+        return logic.any_of(compared)
+    listed = Literal(json.dumps([*codes]), STRING)
+    found = call("in_list", (value if to == STRING else retyped(value, BIGINT), listed), BOOLEAN)
+    return logic.any_of([found, *compared])
+
+
+_CONSTANT = re.compile(r"('(?:[^'\\]|\\.)*+')|(-?)([0-9.]+(?:E[+-]?[0-9]+)?)|NULL", re.IGNORECASE | re.DOTALL)
+
+
+def _constants(node: Constants) -> list[Expr]:
+    """The members of a long list."""
+    found: list[Expr] = []
+    for constant in _CONSTANT.finditer(node.this):
+        string, sign, digits = constant.groups()
+        if string is not None:
+            found.append(text(string_of(string)))
+        elif digits is None:
+            found.append(null(VOID))
+        else:
+            number = _number(digits)
+            found.append(arithmetic.negative(number) if sign else number)
+    return found
 
 
 def _literal(node: exp.Literal) -> Expr:
-    digits = str(node.this)
-    if node.is_string:
-        return text(digits)
+    return text(str(node.this)) if node.is_string else _number(str(node.this))
+
+
+def _number(digits: str) -> Expr:
     if "e" in digits.lower():
         value = float(digits)
         if isinf(value):

@@ -26,6 +26,7 @@ from freshviews.catalog.catalog import (
 )
 from freshviews.catalog.definitions import ColumnDef, PlainView, TableDef, ViewDef
 from freshviews.catalog.nesting import TOO_DEEP, room
+from freshviews.errors import short
 from freshviews.sql.blocks.bound import Bound
 from freshviews.sql.blocks.building.block import with_query_names
 from freshviews.sql.blocks.building.narrowing import narrowed
@@ -83,7 +84,7 @@ def _statements(text: SqlText, node: Node, catalog: Catalog) -> tuple[Statement,
         raise text.unsupported(node, what, "rows come and go by insert, delete and apply of the Database")
     if isinstance(node, (exp.Select, exp.SetOperation, exp.Subquery)):
         raise text.unsupported(node, "a query by itself", "CREATE MATERIALIZED VIEW name AS SELECT ... is accepted")
-    words = " ".join(text.of(node).split()[:2])
+    words = short(" ".join(text.of(node).split()[:2]))
     raise text.unsupported(node, f"the statement {words}", _ACCEPTED)
 
 
@@ -213,7 +214,7 @@ def _alter(text: SqlText, node: exp.Alter, catalog: Catalog) -> AlterView:
         raise text.error(node.this, message)
     view = catalog.view(node.this.name)
     if view is None or view.internal:
-        raise NameProblem(unknown("view", node.this.name, catalog.names), *text.at(node.this))
+        raise NameProblem(unknown("view", node.this.name, catalog.names_of("VIEW")), *text.at(node.this))
     given = properties_in(text, clauses[0].expressions, VIEW_PROPERTIES)
     apart = view.blocks[0].limit is not None or (view.order is not None and view.order.relation)
     if apart and any(name.startswith("freshviews.") for name in given):
@@ -237,7 +238,7 @@ def _drop(text: SqlText, node: exp.Drop, catalog: Catalog) -> tuple[Statement, .
     if known is None or (isinstance(known, ViewDef) and known.internal):
         if node.args.get("exists"):
             return ()
-        raise NameProblem(unknown(kind.lower(), target.name, catalog.names), *text.at(target))
+        raise NameProblem(unknown(kind.lower(), target.name, catalog.names_of(kind)), *text.at(target))
     if isinstance(known, PlainView) and node.args.get("materialized"):
         raise NameProblem(f"{known.name} is no materialized view; write DROP VIEW", *text.at(target))
     if isinstance(known, TableDef) != (kind == "TABLE") and node.args.get("exists"):

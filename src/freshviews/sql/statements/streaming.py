@@ -2,11 +2,12 @@
 
 ::
 
+    SET spark.sql.shuffle.partitions = 8;
     CREATE STREAMING TABLE t (a INT) USING csv OPTIONS (path 'in/t', changes 'op');
     CREATE MATERIALIZED VIEW v USING parquet OPTIONS (path 'out/v') AS SELECT a, COUNT(*) AS n FROM t GROUP BY a
 
-becomes plain SQL and a ``Using`` per table and view that has one. Removed characters become blanks, so that errors keep
-their places.
+becomes plain SQL, a ``Using`` per table and view that has one, and the settings. Removed characters become blanks, so
+that errors keep their places.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from freshviews.errors import SqlError
 from freshviews.sql.text.parse import SqlText, parse
 
 _STREAMING = re.compile(r"\bCREATE\s+STREAMING\s+TABLE\b", re.IGNORECASE)
+_SETTING = re.compile(r"SET\s+([\w.\-]+)\s*=\s*(\S.*)", re.IGNORECASE)
 _ACCEPTED = (
-    "CREATE STREAMING TABLE and CREATE [MATERIALIZED] VIEW are accepted; to drop one, take it out of the file"
+    "SET, CREATE STREAMING TABLE and CREATE [MATERIALIZED] VIEW are accepted; to drop one, take it out of the file"
 )
 
 
@@ -65,10 +67,12 @@ class Split:
 
 @dataclass(frozen=True)
 class Streaming:
-    """A script without its sources and sinks. ``sql`` is as long as the original text, and places are the same."""
+    """A script without its sources and sinks. ``sql`` is as long as the original text, and places are the same.
+    ``settings``: those of Spark, by name."""
 
     sql: str
     statements: tuple[Split, ...] = field(default=())
+    settings: dict[str, Option] = field(default_factory=dict)
 
 
 def split_streaming(text: str) -> Streaming:
@@ -81,13 +85,36 @@ def split_streaming(text: str) -> Streaming:
         raise
     plain = list(text)
     statements: list[Split] = []
+    settings: dict[str, Option] = {}
     for tokens_of_one in _statements(tokens):
+        if tokens_of_one[0].text.upper() == "SET":
+            start, end = tokens_of_one[0].start, tokens_of_one[-1].end + 1
+            setting, value = _setting(sql, tokens_of_one[0], text[start:end])
+            if statements or setting in settings:
+                told = f"{setting} is set twice" if setting in settings else "SET stands before the first CREATE"
+                raise SqlError(told, *_at(sql, tokens_of_one[0]))
+            settings[setting] = value
+            semicolon = text.find(";", end)
+            end = end if semicolon < 0 else semicolon + 1
+            plain[start:end] = [char if char == "\n" else " " for char in plain[start:end]]
+            continue
         kind, name, using, blanks = _statement(sql, tokens_of_one)
         for start, end in blanks:
             plain[start:end] = [char if char == "\n" else " " for char in plain[start:end]]
         start, end = tokens_of_one[0].start, tokens_of_one[-1].end + 1
         statements.append(Split(kind, name, "".join(plain[start:end]).strip(), using, *sql.place(start)))
-    return Streaming("".join(plain), tuple(statements))
+    return Streaming("".join(plain), tuple(statements), settings)
+
+
+def _setting(sql: SqlText, token: Any, text: str) -> tuple[str, Option]:
+    """The name and the value that ``SET name = value`` gives; quotes around the value are left out."""
+    found = _SETTING.fullmatch(text)
+    if found is None:
+        raise SqlError("SET name = value is accepted, as in SET spark.sql.shuffle.partitions = 8", *_at(sql, token))
+    value = found[2]
+    if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+        value = value[1:-1]
+    return found[1], Option(value, *sql.place(token.start + found.start(2)))
 
 
 def plain(text: str) -> str:

@@ -13,9 +13,10 @@ from __future__ import annotations
 import functools
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from sqlglot import Token, TokenType, exp
@@ -26,6 +27,7 @@ from sqlglot.parsers.spark import SparkParser
 from freshviews.catalog.nesting import DEPTH, TOO_DEEP
 from freshviews.errors import SqlError, UnsupportedSql
 from freshviews.sql.text.dialects import Misuse, as_spark, tokens_of
+from freshviews.sql.text.spelling import NO_STATEMENT, misspelt, plain_message
 
 Node = exp.Expr
 
@@ -36,12 +38,33 @@ _SPAN = "freshviews_span"
 _LONG_LIST = 1000
 """Fewest constants of an IN that are read at once."""
 
+_CONSTANT = r"(?:-?[0-9]{1,18}(?:\.[0-9]{1,9})?(?:E[+-]?[0-9]{1,2})?|'(?:[^'\\]|\\.)*+'|NULL)"
+_BLANK = r"[ \t\r\n]*+"
+_CONSTANTS = re.compile(
+    rf"\bIN{_BLANK}(\(){_BLANK}({_CONSTANT}(?:{_BLANK},{_BLANK}{_CONSTANT}){{{_LONG_LIST - 1},}}+){_BLANK}\)",
+    re.IGNORECASE | re.DOTALL,
+)
+
 _OWN_SYNTAX = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "POSITION", "SUBSTRING", "SUBSTR")
 _QUANTIFIERS = {"EXISTS": exp.Exists, "ANY": exp.Any, "SOME": exp.Any, "ALL": exp.All}
 
 
+class Constants(exp.Literal):
+    """The constants of a long IN, in one node: ``this`` is their text, with the commas between them. A constant is a
+    number, perhaps with a sign, a string or NULL."""
+
+
+def string_of(quoted: str) -> str:
+    """The value of a string as it is written, with its quotes."""
+    return str(Spark().tokenize(quoted)[0].text) if "\\" in quoted else quoted[1:-1]
+
+
 class _Parser(SparkParser):
-    """The Spark parser, extended: it stores spans and keeps function calls as written."""
+    """The Spark parser, extended: it stores spans and keeps function calls as written.
+
+    ``lists``: by the offset of its parenthesis, the constants of an IN that the tokens leave out; ``taken``: the
+    offsets of those that it has come to.
+    """
 
     FUNCTIONS = {}  # noqa: RUF012
     FUNCTION_PARSERS = {  # noqa: RUF012
@@ -54,6 +77,8 @@ class _Parser(SparkParser):
     FUNCTION_PARSERS["FLOOR"] = lambda self: self._parse_floor()
 
     failed_at: int | None = None
+    lists: Mapping[int, str] = MappingProxyType({})
+    taken: frozenset[int] = frozenset()
 
     def _parse_floor(self) -> Any:
         """FLOOR(x), and FLOOR(t TO HOUR), which is date_trunc('HOUR', t)."""
@@ -67,7 +92,40 @@ class _Parser(SparkParser):
     def raise_error(self, message: str, *args: Any, **options: Any) -> None:
         token = args[0] if args else options.get("token") or self._curr or self._prev
         self.failed_at = token.start if token else None
-        super().raise_error(message, *args, **options)
+        super().raise_error(plain_message(message), *args, **options)
+
+    def validate_expression(self, expression: Any, args: Any = None) -> Any:
+        """Refuse a node without one of its parts, at the word beside which the part is missing.
+
+        The message of sqlglot names its own classes, and stands at the token that comes next.
+        """
+        messages = expression.error_messages(args)
+        if not messages:
+            return expression
+        if not messages[0].startswith("Required keyword"):
+            self.raise_error(messages[0])
+        right = expression.args.get("expression")
+        if not expression.args.get("this") and isinstance(right, Node) and _SPAN in right.meta:
+            begin = right.meta[_SPAN][0]
+            sign = next(token for token in reversed(self._tokens[: self._index]) if token.start < begin)
+            self.raise_error(f"something is missing before {sign.text}", sign)
+        self.raise_error(f"something is missing after {self._prev.text}" if self._prev else NO_STATEMENT, self._prev)
+        return expression
+
+    def _parse_join(self, *args: Any, **options: Any) -> Any:
+        """Refuse a comma, ON and USING that nothing follows; sqlglot passes over them."""
+        comma = self._curr if self._curr and self._curr.token_type == TokenType.COMMA else None
+        made = super()._parse_join(*args, **options)
+        if made is None and comma is not None:
+            self.raise_error("a table is missing after ,", comma)
+        if made is not None and self._prev.token_type == TokenType.ON:
+            self.raise_error("ON needs a condition, as in ON a.x = b.x", self._prev)
+        if made is not None and made.args.get("using") == []:
+            self.raise_error("USING needs columns in parentheses, as in USING (x)", self._prev)
+        return made
+
+    def _warn_unsupported(self) -> None:
+        """Log nothing: a statement that sqlglot does not know is refused by its first words."""
 
     def _parse_select(self, nested: bool = False, table: bool = False, *args: Any, **options: Any) -> Any:
         """A query of VALUES, outside FROM, is a SELECT over them, so that it may stand and be ordered as one."""
@@ -107,31 +165,14 @@ class _Parser(SparkParser):
         return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
 
     def _parse_in(self, this: Any, *args: Any, **options: Any) -> Any:
-        """Read a long list of constants without descending through the grammar for each."""
-        members = self._constants()
-        if len(members) < _LONG_LIST:
+        """A long list of constants is one node."""
+        start = self._curr.start if self._curr else -1
+        if start not in self.lists:
             return super()._parse_in(this, *args, **options)
-        self._advance(2 * len(members) + 1)
-        return self.expression(exp.In(this=this, expressions=members))
-
-    def _constants(self) -> list[Node]:
-        """The numbers and strings of a list in parentheses that begins here; none where it has anything else."""
-        tokens, at = self._tokens, self._index
-        if at + 2 * _LONG_LIST > len(tokens) or tokens[at].token_type != TokenType.L_PAREN:
-            return []
-        found: list[Node] = []
-        for place in range(at + 1, len(tokens) - 1, 2):
-            token, after = tokens[place], tokens[place + 1].token_type
-            if token.token_type not in (TokenType.NUMBER, TokenType.STRING):
-                return []
-            literal = exp.Literal(this=token.text, is_string=token.token_type == TokenType.STRING)
-            literal.meta[_SPAN] = (token.start, token.end)
-            found.append(literal)
-            if after == TokenType.R_PAREN:
-                return found
-            if after != TokenType.COMMA:
-                return []
-        return []
+        self.taken |= {start}
+        self._advance(2)
+        members = Constants(this=self.lists[start], is_string=False)
+        return self.expression(exp.In(this=this, expressions=[members]))
 
     def _parse_as_command(self, start: Any) -> Any:
         """Raise an error where sqlglot would keep unparsed text as an opaque command."""
@@ -221,10 +262,46 @@ def parse(sql: SqlText) -> list[Node]:
 
     Raises SqlError, with line and column, where the text is not SQL.
     """
-    dialect = Spark()
-    parser = _Parser(dialect=dialect, error_level=ErrorLevel.IMMEDIATE)
+    found = _without_lists(sql)
+    if found is None:
+        found = _parsed(sql, sql.text, _Parser(dialect=Spark(), error_level=ErrorLevel.IMMEDIATE))
+    for tree in found:
+        _check_depth(sql, tree)
+        try:
+            as_spark(tree)
+        except Misuse as misuse:
+            raise sql.error(misuse.node, str(misuse)) from None
+    return found
+
+
+def _without_lists(sql: SqlText) -> list[Node] | None:
+    """The statements of a script with long lists of constants, of which no tokens are made: blanks stand for them, so
+    that all other places stay. None where there is no such list, or where one is no list of an IN, but part of a string
+    or a comment, or where there is an error."""
+    if len(sql.text) < 2 * _LONG_LIST:
+        return None
+    lists: dict[int, str] = {}
+    kept: list[str] = []
+    end = 0
+    for found in _CONSTANTS.finditer(sql.text):
+        lists[found.start(1)] = found[2]
+        kept += [sql.text[end : found.start(2)], " " * len(found[2])]
+        end = found.end(2)
+    if not lists:
+        return None
+    parser = _Parser(dialect=Spark(), error_level=ErrorLevel.IMMEDIATE)
+    parser.lists = lists
     try:
-        tokens = dialect.tokenize(sql.text)
+        trees = _parsed(sql, "".join([*kept, sql.text[end:]]), parser)
+    except SqlError:
+        return None
+    return trees if parser.taken == lists.keys() else None
+
+
+def _parsed(sql: SqlText, text: str, parser: _Parser) -> list[Node]:
+    """The statements of a text whose places are those of the script."""
+    try:
+        tokens = Spark().tokenize(text)
         for token in tokens:
             if token.token_type == TokenType.NUMBER and len(token.text) > LONGEST_NUMBER:
                 raise SqlError(
@@ -241,15 +318,9 @@ def parse(sql: SqlText) -> list[Node]:
         message = error.errors[0]["description"] if error.errors else str(error)
         place = sql.place(parser.failed_at) if parser.failed_at is not None else (0, 0)
         near = _word(sql.text, parser.failed_at)
-        raise SqlError(f"{message}, at {near!r}" if near else str(message), *place) from None
-    found = [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
-    for tree in found:
-        _check_depth(sql, tree)
-        try:
-            as_spark(tree)
-        except Misuse as misuse:
-            raise sql.error(misuse.node, str(misuse)) from None
-    return found
+        advice = misspelt(tokens, parser.failed_at)
+        raise SqlError((f"{message}, at {near!r}" if near else str(message)) + advice, *place) from None
+    return [tree for tree in trees if tree is not None and not isinstance(tree, exp.Semicolon)]
 
 
 _OPENING = (TokenType.L_PAREN, TokenType.CASE)
@@ -281,6 +352,9 @@ def _check_depth(sql: SqlText, tree: Node) -> None:
 def _token_error(sql: SqlText, message: str) -> SqlError:
     """Place the error at the opening quote: sqlglot reports ``Missing ' from line:offset``."""
     found = re.search(r"(Missing \S+) from \d+:(\d+)", message)
+    comment = sql.text.rfind("/*")
+    if found is None and comment > sql.text.rfind("*/"):
+        return SqlError("Missing */ to close what begins here", *sql.place(comment))
     if found is None:
         return SqlError(message, *sql.place(max(len(sql.text) - 1, 0)))
     return SqlError(f"{found.group(1)} to close what begins here", *sql.place(int(found.group(2))))

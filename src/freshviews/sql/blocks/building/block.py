@@ -34,7 +34,7 @@ from freshviews.sql.blocks.bound import (
 from freshviews.sql.blocks.building import lifts
 from freshviews.sql.blocks.building.join import Join, joined, localised
 from freshviews.sql.blocks.building.lifts import AcrossWithHost, Lifts
-from freshviews.sql.blocks.building.variables import Variables, at_leaf, free_name
+from freshviews.sql.blocks.building.variables import Names, Variables, at_leaf
 from freshviews.sql.blocks.grouping_sets import in_sets
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions.build import (
@@ -89,12 +89,13 @@ def _over_inner(select: Select, views: Views) -> Select:
         # Use the relation's type: a reference may read the code under a wider one.
         columns.setdefault(column.name, replace(own[column.name], nullable=column.nullable))
     items: dict[object, Item] = {}
+    taken = Names()
     place: dict[str, int] = {}
     for name, column in columns.items():
         found = scratch.find(column)
         same = found.name if found is not None else name
         if same not in items:
-            items[same] = Item(free_name(name_of(name), [item.name for item in items.values()]), column)
+            items[same] = Item(taken.take(name_of(name)), column)
         place[name] = list(items).index(same)
     inner = Select("bag", select.sources, kept, tuple(items.values()), optional=select.optional)
     view = views.internal_view(Bound((inner,)))
@@ -128,6 +129,8 @@ class _Builder:
     distinct: dict[object, DistinctAggregate] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
     values: list[Expr] = field(default_factory=list)
+    named_results: Names = field(default_factory=Names)
+    named_values: Names = field(default_factory=Names)
 
     def __post_init__(self) -> None:
         self.join = joined(self.select.sources, self.select.conjuncts, self.select.optional)
@@ -321,7 +324,7 @@ class _Builder:
         return reduce(lambda a, b: call("add_int", (a, b), BIGINT), counts) if counts else integer(0)
 
     def _result(self, call_: AggregateCall, components: tuple[str, ...]) -> Column:
-        name = free_name(call_.label, [result.name for result in self.results])
+        name = self.named_results.take(call_.label)
         argument = call_.args[0].type if call_.args else BIGINT
         nullable = call_.nullable and (self.select.kind == "global" or any(arg.nullable for arg in call_.args))
         self.results.append(Result(name, call_.function, components, argument, call_.type, nullable))
@@ -331,8 +334,7 @@ class _Builder:
         identity = (ring, made.identity)
         known = self.components.get(identity)
         if known is None:
-            name = free_name(wish, [one.name for one in self.components.values()])
-            known = self.components[identity] = Aggregate(name, ring, made.lifts)
+            known = self.components[identity] = Aggregate(self.named_values.take(wish), ring, made.lifts)
         return known.name
 
     def _distinct(self, kind: str, call_: AggregateCall) -> str:
@@ -354,8 +356,7 @@ class _Builder:
             if variable.name in self.free or variable.name in chosen:
                 variable = self.variables.again(arg, f"{kind}_argument")
             chosen.append(variable.name)
-        taken = [*(d.name for d in self.distinct.values()), *(c.name for c in self.components.values())]
-        name = free_name(_label(kind if kind in SCANNED else f"{kind}_distinct", call_), taken)
+        name = self.named_values.take(_label(kind if kind in SCANNED else f"{kind}_distinct", call_))
         kind_type = BIGINT if kind == "count" else call_.args[0].type if kind in SCANNED else call_.type
         if kind == "sum" and call_.function == "avg":
             kind_type = DOUBLE if real else args[0].type
@@ -398,8 +399,9 @@ def _named(block: Block, name: Callable[[str], str]) -> Block:
     results: dict[str, str] = {}
     if block.limit is not None:
         results.update(_names_of_places(block.limit, name, variables))
+    taken = Names([*variables, *results.values()])
     for result in block.results:
-        results[result.name] = free_name(result.name, [*variables, *results.values()])
+        results[result.name] = taken.take(result.name)
 
     def final(column: str) -> str:
         return results.get(column, name(column))
@@ -433,10 +435,8 @@ def _names_of_places(limit: Limit, name: Callable[[str], str], taken: Collection
     if limit.beside is not None:
         wishes[limit.beside.there] = "there"
         wishes.update((other, f"{name(own)}_beside") for own, other in limit.beside.columns)
-    found: dict[str, str] = {}
-    for one, wish in wishes.items():
-        found[one] = free_name(wish, [*taken, *found.values()])
-    return found
+    names = Names(taken)
+    return {one: names.take(wish) for one, wish in wishes.items()}
 
 
 def _named_query(query: Query, name: Callable[[str], str]) -> Query:

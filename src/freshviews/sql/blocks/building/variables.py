@@ -8,7 +8,7 @@ if no other variable has that name.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal
@@ -127,11 +127,12 @@ class Variables:
         given = self._given.get(alias, {})
         shared = {place for other in self._given.values() for place in other}
         wanted = {_place(name) for name in needed if name.startswith(_NUMBER)}
-        members = {
-            place: variable.members[alias]
-            for place, variable in enumerate(self._made)
-            if alias in variable.members and (len(variable.members) > 1 or place in shared or place in wanted)
-        } | given
+        own = {
+            place: self._made[place].members[alias]
+            for place in {*range(len(self.join.shared)), *shared, *wanted}
+            if alias in self._made[place].members
+        }
+        members = own | given
 
         def first_column(place: int) -> int:
             names = (n.name for n in nodes_of(members[place]) if isinstance(n, Column))
@@ -158,25 +159,33 @@ class Variables:
         for variable in self._made:
             homes.setdefault(variable.wish.lower(), set()).add(next(iter(variable.members)))
         names: dict[str, str] = {}
-        taken: set[str] = set()
+        taken = Names()
         for place, variable in enumerate(self._made):
             name = variable.wish
             if len(homes[name.lower()]) > 1:
                 name = f"{_word(next(iter(variable.members)))}_{name}"
-            if name.lower() in taken:
-                name = free_name(name, taken)
-            names[_id(place)] = name
-            taken.add(name.lower())
+            names[_id(place)] = taken.take(name)
         return lambda name: names.get(name, name)
 
 
-def free_name(wish: str, taken: Collection[str]) -> str:
+class Names:
+    """Names that are taken, in upper or lower case."""
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(map(str.lower, taken))
+
+    def take(self, wish: str) -> str:
+        """The wish, with a number appended if it is taken. It is taken then."""
+        name, number = wish, 2
+        while name.lower() in self._taken:
+            name, number = f"{wish}_{number}", number + 1
+        self._taken.add(name.lower())
+        return name
+
+
+def free_name(wish: str, taken: Iterable[str]) -> str:
     """Return the wish, with a number appended if it is taken."""
-    used = {name.lower() for name in taken}
-    name, number = wish, 2
-    while name.lower() in used:
-        name, number = f"{wish}_{number}", number + 1
-    return name
+    return Names(taken).take(wish)
 
 
 def at_leaf(expr: Expr) -> Expr:

@@ -1,3 +1,5 @@
-"""FROM clauses: the tree of joins, and its outer, semi and anti joins as sources with a key."""
+"""FROM clauses: the tree of joins, its outer, semi and anti joins as sources with a key, and what depends on queries
+around.
+"""
 
-__all__ = ["from_clause", "lowering", "tree"]
+__all__ = ["dependent", "from_clause", "lowering", "tree"]

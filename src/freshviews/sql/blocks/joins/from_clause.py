@@ -16,7 +16,8 @@ from freshviews.catalog.catalog import near, same
 from freshviews.expr.nodes import Column, Expr, columns_of
 from freshviews.sql.blocks.bound import Select
 from freshviews.sql.blocks.enclosing import Names
-from freshviews.sql.blocks.joins.lowering import Read, anti_join, as_source, distinct_values, semi_join
+from freshviews.sql.blocks.joins.dependent import as_source, tied_by_on, values_of
+from freshviews.sql.blocks.joins.lowering import Read, anti_join, semi_join
 from freshviews.sql.blocks.joins.tree import FullJoin, Joined, LeftJoin, free_alias, is_plain, loosened
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.views import Views
@@ -150,6 +151,8 @@ class FromBinder:
             case "full":
                 return Joined(full=(FullJoin(left, right, on),), scope=scope)
             case "semi" | "anti":
+                if self.around is not None:
+                    left, right, on = tied_by_on(left, right, on, self.around, self.views)
                 made = (semi_join if kind == "semi" else anti_join)(left, right, on, self.views, self._taken)
                 return replace(made, scope=scope)
             case _:
@@ -159,7 +162,7 @@ class FromBinder:
         """A side of an outer join that may have no partner: an internal view where it computes values of NULLs."""
         if is_plain(joined.scope):
             return joined
-        return as_source(joined, self.views, self.read, self._taken)
+        return as_source(joined, self.around, self.views, self.read, self._taken)
 
     def _condition(self, join: exp.Join, left: Scope, right: Scope) -> tuple[tuple[Expr, ...], tuple[str, ...]]:
         """The predicates of ON, USING or NATURAL, and the names of the columns that the last two join by."""
@@ -199,9 +202,10 @@ class FromBinder:
         columns = list(dict.fromkeys(name for entry in entries for name in columns_of(entry.expr)))
         nodes = {n.name: n for entry in entries for n in nodes_of(entry.expr) if isinstance(n, Column)}
         if not columns:
-            return replace(self.where(optional, asked), scope=optional.scope), ()
+            within = replace(optional, scope=self._within(optional.scope))
+            return replace(self.where(within, asked), scope=optional.scope), ()
         own = tuple(nodes[name] for name in columns)
-        source = self.views.domain_source(distinct_values(row, own, self.views))
+        source = self.views.domain_source(values_of(row, own, self.around, self.views))
         source = replace(source, alias=free_alias("keys", self._taken))
         keys = [source.column(column) for column in source.columns]
         to = dict(zip(columns, keys, strict=True))
@@ -233,7 +237,7 @@ class FromBinder:
         name = free_alias("matches", [entry.name for entry in (*scope.entries, *scope.visible)])
         read = None if self.read is None else {*self.read, ("", name)}
         whole = replace(made, scope=replace(scope, entries=(*scope.entries, Entry("", name, value))))
-        stored = as_source(whole, self.views, read, self._taken)
+        stored = as_source(whole, self.around, self.views, read, self._taken)
         *entries, last = stored.scope.entries
         return replace(stored, scope=replace(stored.scope, entries=tuple(entries))), last.expr
 
@@ -315,9 +319,8 @@ class FromBinder:
             )
         if not isinstance(node.this, exp.Subquery):
             raise self.text.unsupported(node, f"LATERAL {self.text.of(node.this)}", "LATERAL (SELECT ...) is accepted")
-        names = Names(
-            self.text, self._within(left.scope), lambda columns: distinct_values(left, columns, self.views)
-        )
+        scope = self._within(left.scope)
+        names = Names(self.text, scope, lambda columns: values_of(left, columns, self.around, self.views))
         on = join.args.get("on")
         always = kind == "left" and not join.args.get("using") and (on is None or _is_true(on))
         made = self._named(node, self.subquery(node.this, names, "always" if always else kind), node.alias)

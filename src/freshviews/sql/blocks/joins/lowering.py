@@ -33,7 +33,8 @@ Read = Collection[tuple[str, str]] | None
 Internal views have no others."""
 
 
-def _is_read(entry: Entry, read: Read) -> bool:
+def is_read(entry: Entry, read: Read) -> bool:
+    """True if a SELECT that mentions some columns mentions this one."""
     name = entry.name.lower()
     return read is None or ("", name) in read or (entry.alias.lower(), name) in read
 
@@ -47,22 +48,6 @@ def lowered(joined: Joined, views: Views, read: Read) -> Joined:
     return work.finished(work.flat(simplified(joined)), joined.scope)
 
 
-def as_source(joined: Joined, views: Views, read: Read, taken: list[str]) -> Joined:
-    """The join as one internal view. Its columns are those of the scope, so they are plain."""
-    flat = lowered(joined, views, read)
-    work = Lowering(views, taken, read)
-    entries = dict.fromkeys((*flat.scope.entries, *flat.scope.visible))
-    items = {entry: Item(entry.name, entry.expr) for entry in entries if _is_read(entry, read)}
-    chosen = tuple(items.values()) or (_ONE,)
-    source = work.source(Bound((_select(flat, chosen),)), "_".join(flat.scope.tables[:2]) or "q")
-    columns = {e: source.column(c) for e, c in zip(items, source.columns, strict=False)}
-
-    def now(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
-        return tuple(replace(e, expr=columns[e]) for e in entries if e in columns)
-
-    return Joined((source,), (), Scope(now(flat.scope.entries), now(flat.scope.visible)))
-
-
 def columns_kept(joined: Joined, read: Read, views: Views) -> frozenset[str]:
     """The keys of the columns that the join reads, and of those that the SELECT reads."""
     work = Lowering(views, [], read)
@@ -70,12 +55,8 @@ def columns_kept(joined: Joined, read: Read, views: Views) -> frozenset[str]:
     return frozenset(work.kept)
 
 
-class NamesAround(Exception):
-    """The rows of a join depend on columns of an enclosing query."""
-
-
 def distinct_values(joined: Joined, columns: tuple[Expr, ...], views: Views) -> Select:
-    """The distinct values of some columns of a join. Raises NamesAround."""
+    """The distinct values of some columns of a join whose outer joins name no column of an enclosing query."""
     work = Lowering(views, sorted(joined.aliases | {one.source.alias for one in joined.absent}), None)
     work.read(joined)
     work.kept.update(name for column in columns for name in columns_of(column))
@@ -112,7 +93,8 @@ def _partner(
     return work.partner(row, source, terms, distinct)
 
 
-_ONE = Item("one", Literal(1, INT))
+ONE = Item("one", Literal(1, INT))
+"""The list of a view of which no column is read."""
 _KEY = "keys"
 
 
@@ -137,7 +119,7 @@ class Lowering:
     def read(self, joined: Joined) -> None:
         """Keep the columns that the join reads, and those of its scope that the SELECT reads."""
         entries = joined.scope.entries + joined.scope.visible
-        exprs = [entry.expr for entry in entries if _is_read(entry, self.columns)]
+        exprs = [entry.expr for entry in entries if is_read(entry, self.columns)]
         self.kept.update(name for expr in (*exprs, *_exprs(joined)) for name in columns_of(expr))
 
     def now(self, expr: Expr) -> Expr:
@@ -211,8 +193,10 @@ class Lowering:
         flat = self._current(flat)
         own = tuple(one for one in flat.conjuncts if aliases_in(one) <= flat.aliases)
         absent = tuple(a for a in flat.absent if all(aliases_in(other) <= flat.aliases for _, other in a.pairs))
-        items = [item for source in flat.sources for item in self._items(source, flat)]
-        select = _select(replace(flat, conjuncts=own, absent=absent), tuple(items) or (_ONE,))
+        # What stays outside does not keep NULLs out of the view.
+        inside = replace(flat, conjuncts=own, absent=absent)
+        items = [item for source in flat.sources for item in self._items(source, inside)]
+        select = _select(inside, tuple(items) or (ONE,))
         source = self.source(Bound((select,)), "_".join(s.alias for s in flat.sources[:2]))
         self._move(items, source, 0)
         return Joined(
@@ -300,8 +284,6 @@ class Lowering:
         are not needed."""
         aliases = {alias_of(name) for name in columns}
         declared = {s.column(c).name: s.column(c) for s in flat.sources for c in s.columns}
-        if not declared.keys() >= columns.keys():
-            raise NamesAround
         exprs = [replace(declared[name], nullable=column.nullable) for name, column in columns.items()]
         items = tuple(Item(f"k{i}", expr) for i, expr in enumerate(exprs, 1))
         # The NULLs of an optional source are in the join, and not in the source.
@@ -322,13 +304,13 @@ class Lowering:
         around = (*on, *right.conjuncts)
         if keyed(around, second.alias) is not None:
             optional = (OptionalSource(second.alias, around),)
-            both = (*own, *_nullable(other)) or (_ONE,)
+            both = (*own, *_nullable(other)) or (ONE,)
             selects = [Select("bag", (first, second), left.conjuncts, both, optional=optional)]
         else:
-            pairs = Select("bag", (first, second), (*left.conjuncts, *around), (*own, *other) or (_ONE,))
-            alone = Select("bag", (first,), left.conjuncts, (*own, *_nulls(other)) or (_ONE,))
+            pairs = Select("bag", (first, second), (*left.conjuncts, *around), (*own, *other) or (ONE,))
+            alone = Select("bag", (first,), left.conjuncts, (*own, *_nulls(other)) or (ONE,))
             selects = [pairs, replace(alone, absent=(self.partner(left, second, around, False),))]
-        rest = Select("bag", (second,), right.conjuncts, (*_nulls(own), *other) or (_ONE,))
+        rest = Select("bag", (second,), right.conjuncts, (*_nulls(own), *other) or (ONE,))
         selects.append(replace(rest, absent=(self.partner(right, first, (*on, *left.conjuncts), False),)))
         source = self.source(Bound(tuple(selects)), f"{first.alias}_{second.alias}")
         self._move([*own, *other], source, 0)

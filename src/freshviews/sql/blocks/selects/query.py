@@ -27,13 +27,12 @@ from freshviews.sql.blocks.bound import Bound, Item, Select, Sort
 from freshviews.sql.blocks.building.block import with_query_names
 from freshviews.sql.blocks.constants import constant_rows
 from freshviews.sql.blocks.enclosing import Names
-from freshviews.sql.blocks.joins.lowering import NamesAround
+from freshviews.sql.blocks.joins.dependent import as_bag, beside, depends, marked_columns
 from freshviews.sql.blocks.limit import Clause, check_operand, clause_of, limited, places_of
 from freshviews.sql.blocks.selects.select import SelectBinder
 from freshviews.sql.blocks.selects.with_queries import Cte, query_of, renamed_view
 from freshviews.sql.blocks.set_operation import ALL, blocks_of, everything, set_operation, uniquely_named
 from freshviews.sql.blocks.subqueries.correlation import is_one_row
-from freshviews.sql.blocks.subqueries.dependent import as_bag, beside, depends, marked_columns
 from freshviews.sql.blocks.windows.rows import first_rows
 from freshviews.sql.expressions.build import VOID, Fault
 from freshviews.sql.expressions.expression import Binder
@@ -102,14 +101,7 @@ class ViewBinder:
         if isinstance(node, exp.Select):
             check_select(self.text, node)
             clause = clause_of(self.text, node)
-            try:
-                select, places, columns = SelectBinder(self, node, ctes, around).bind(clause)
-            except NamesAround:
-                raise self.text.unsupported(
-                    node,
-                    "a subquery that compares by <, <>, ... below an outer join whose ON names the enclosing query",
-                    "compare by = there, or name the enclosing query in WHERE and not in ON",
-                ) from None
+            select, places, columns = SelectBinder(self, node, ctes, around).bind(clause)
             bound = Bound((select,))
             if clause is not None and clause.limit is None:
                 return self._in_order(bound, places, columns, node, around)

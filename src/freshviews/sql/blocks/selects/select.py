@@ -33,14 +33,14 @@ from freshviews.sql.blocks.grouping_sets import (
     grouping_sets,
     written,
 )
+from freshviews.sql.blocks.joins.dependent import as_source, tied, values_of
 from freshviews.sql.blocks.joins.from_clause import FromBinder, columns_read
-from freshviews.sql.blocks.joins.lowering import Read, as_source, distinct_values, lowered
-from freshviews.sql.blocks.joins.tree import Joined
+from freshviews.sql.blocks.joins.lowering import Read, lowered
+from freshviews.sql.blocks.joins.tree import Joined, all_aliases
 from freshviews.sql.blocks.limit import Clause, places_of
 from freshviews.sql.blocks.selects.groups import over_groups_of, refuse_ungrouped
 from freshviews.sql.blocks.selects.rows_ask import rows_ask, windows_of
 from freshviews.sql.blocks.selects.with_queries import Cte, Queries
-from freshviews.sql.blocks.subqueries.dependent import as_bag, tied
 from freshviews.sql.blocks.subqueries.subquery import Asked, SubqueryBinder
 from freshviews.sql.blocks.windows.binding import Window, is_numbered
 from freshviews.sql.expressions import logic
@@ -233,7 +233,7 @@ class SelectBinder:
 
     def _subqueries(self, joined: Joined) -> SubqueryBinder:
         names = Names(
-            self.views.text, joined.scope, lambda columns: distinct_values(joined, columns, self.views)
+            self.views.text, joined.scope, lambda columns: values_of(joined, columns, self.around, self.views)
         )
         return SubqueryBinder(self.views.text, self.views, lambda q, n: self.views.bind(q, self.ctes, n), names, joined)
 
@@ -249,21 +249,8 @@ class SelectBinder:
         apart = joined.conjuncts or joined.left or joined.full or joined.absent or joined.optional
         if len(joined.sources) == 1 and not apart and all(isinstance(one.expr, Column) for one in entries):
             return replace(joined, scope=replace(joined.scope, outer=self.around))
-        exprs = [*joined.conjuncts, *(e.expr for e in (*joined.scope.entries, *joined.scope.visible))]
-        exprs += [side for one in joined.absent for pair in one.pairs for side in pair]
-        if self.around is None or not any(map(is_marked, exprs)):
-            made = as_source(joined, self.views, read, sorted(joined.aliases))
-            return replace(made, scope=replace(made.scope, outer=self.around))
-        flat = lowered(joined, self.views, read)
-        entries = tuple(dict.fromkeys((*flat.scope.entries, *flat.scope.visible)))
-        items = tuple(Item(entry.name, entry.expr) for entry in entries)
-        bag = Select("bag", flat.sources, flat.conjuncts, items, absent=flat.absent, optional=flat.optional)
-        rows = as_bag(Bound((bag,)), self.around, self.views)
-        to = {entry: item.expr for entry, item in zip(entries, rows.items, strict=True)}
-        now = [
-            tuple(replace(entry, expr=to[entry]) for entry in some) for some in (flat.scope.entries, flat.scope.visible)
-        ]
-        return Joined(rows.sources, rows.conjuncts, Scope(now[0], now[1], outer=self.around))
+        made = as_source(joined, self.around, self.views, read, all_aliases(joined))
+        return replace(made, scope=replace(made.scope, outer=self.around))
 
     def _with_values(self, joined: Joined) -> Joined:
         """The join with the sources of subqueries that are values of its rows. The scope has these values, under names
@@ -414,12 +401,6 @@ class SelectBinder:
         return bound
 
 
-
-
-
-
-
-
 def _keys_around(conjuncts: Sequence[Expr]) -> tuple[Expr, ...]:
     """The columns that are tied to enclosing queries."""
     return tuple(one.args[0] for one in conjuncts if isinstance(one, Call) and is_marked(one))
@@ -454,5 +435,3 @@ def _no_sets(text: SqlText) -> Callable[[Node], Expr]:
 def _own_name(text: SqlText, node: Node) -> str:
     """The name of a column without AS: the column's own name, or the text of the expression."""
     return node.name if isinstance(node, exp.Column) else text.of(node)
-
-

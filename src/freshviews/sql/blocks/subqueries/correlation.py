@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from freshviews.expr.nodes import Call, Column, Expr, Literal, columns_of
 from freshviews.sql.blocks.bound import AggregateCall, Bound, Item, Select, aggregate_index, group_ref, over_groups
+from freshviews.sql.blocks.joins.dependent import depends
 from freshviews.sql.blocks.optional import EQUALITIES
-from freshviews.sql.blocks.subqueries.dependent import depends
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions.build import call, integer, key, null, renamed, replaced
 from freshviews.sql.expressions.nulls import where_null

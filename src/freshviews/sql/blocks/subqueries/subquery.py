@@ -33,7 +33,8 @@ from freshviews.expr.nodes import Column, Expr, Literal, columns_of
 from freshviews.expr.ops import may_fail
 from freshviews.sql.blocks.bound import Absent, AggregateCall, Bound, Item, Select, aggregate_ref, distinct_over
 from freshviews.sql.blocks.enclosing import Names
-from freshviews.sql.blocks.joins.lowering import Read, columns_kept, distinct_values, lowered
+from freshviews.sql.blocks.joins.dependent import as_bag, domain_of, marked_columns, values_of
+from freshviews.sql.blocks.joins.lowering import Read, columns_kept, lowered
 from freshviews.sql.blocks.joins.tree import Joined, LeftJoin, all_aliases, free_alias
 from freshviews.sql.blocks.optional import equality
 from freshviews.sql.blocks.set_operation import uniquely_named
@@ -51,7 +52,6 @@ from freshviews.sql.blocks.subqueries.correlation import (
     tested,
     with_aliases,
 )
-from freshviews.sql.blocks.subqueries.dependent import as_bag, domain_of, marked_columns
 from freshviews.sql.blocks.subqueries.quantified import OPPOSITE, LookUp, any_of_rows, unknown_member
 from freshviews.sql.blocks.subqueries.threshold import (
     VALUE,
@@ -112,7 +112,6 @@ class Asked:
     @property
     def type(self) -> SqlType:
         return BOOLEAN if self.sign or isinstance(self.node, exp.Exists) else self.bound.columns[0].type
-
 
 
 def _limit_of_aggregates(found: Threshold, values: Mapping[str, Asked]) -> Select | None:
@@ -555,7 +554,7 @@ class SubqueryBinder:
 
     def _domain(self, columns: tuple[Expr, ...]) -> Select:
         """The distinct values of columns in the rows of the enclosing query."""
-        return distinct_values(self.joined, tuple(map(self.over, columns)), self.views)
+        return values_of(self.joined, tuple(map(self.over, columns)), self.names.around, self.views)
 
     def _apart(self, select: Select, kept: bool = False) -> tuple[Select, tuple[Pair, ...]]:
         """The subquery without names of the enclosing query, and the equalities that tie it to a row of that.

@@ -28,14 +28,15 @@ from freshviews.sql.blocks.bound import (
     group_ref,
 )
 from freshviews.sql.blocks.enclosing import Names
-from freshviews.sql.blocks.joins.tree import FullJoin, Joined, LeftJoin, free_alias
-from freshviews.sql.blocks.optional import EQUALITIES, equality
+from freshviews.sql.blocks.joins.lowering import ONE, Read, distinct_values, is_read, lowered
+from freshviews.sql.blocks.joins.tree import FullJoin, Joined, LeftJoin, all_aliases, free_alias
+from freshviews.sql.blocks.optional import EQUALITIES, equality, keyed
 from freshviews.sql.blocks.set_operation import uniquely_named
 from freshviews.sql.blocks.views import Views
 from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import call, integer, key, nodes_of, replaced
 from freshviews.sql.names.marks import OUTER, is_marked, marks, unmarked
-from freshviews.sql.names.scope import Source
+from freshviews.sql.names.scope import Entry, Scope, Source
 from freshviews.types import BOOLEAN
 
 
@@ -60,10 +61,16 @@ class Domain:
         """The expression over the domain's columns instead of marked ones."""
         return replaced(expr, lambda part: self.to.get(part.name) if isinstance(part, Column) else None)
 
+    def beside(self, joined: Joined, columns: Mapping[str, Column]) -> Joined:
+        """A join beside the values that the marked columns have in the row of the enclosing query."""
+        equal = (equality(self.to[name], column) for name, column in columns.items())
+        return replace(joined, sources=(*joined.sources, *self.sources), conjuncts=(*joined.conjuncts, *equal))
 
-def domain_of(columns: Mapping[str, Column], names: Names, views: Views, taken: Iterable[str]) -> Domain:
-    """The domain of marked columns: a source for each of the enclosing queries that they are of."""
-    around: Names | None = names
+
+def domain_of(columns: Mapping[str, Column], names: Names | None, views: Views, taken: list[str]) -> Domain:
+    """The domain of marked columns: a source for each of the enclosing queries that they are of. ``taken``: the aliases
+    in use; those of these sources then are, too."""
+    around = names
     left = dict(columns)
     sources: list[Source] = []
     to: dict[str, Column] = {}
@@ -74,21 +81,22 @@ def domain_of(columns: Mapping[str, Column], names: Names, views: Views, taken: 
         if here:
             own = tuple(_freed(left.pop(name), depth) for name in here)
             made = views.domain_source(around.domain(own))
-            source = replace(made, alias=free_alias("around", [*taken, *(s.alias for s in sources)]))
+            source = replace(made, alias=free_alias("around", taken))
             sources.append(source)
             to.update((name, source.column(c)) for name, c in zip(here, source.columns, strict=True))
         around, depth = around.around, depth + 1
     return Domain(tuple(sources), to)
 
 
-def as_bag(bound: Bound, names: Names, views: Views, forced: bool = False) -> Select:
-    """The rows of a query that depends on others, as those of one internal view with predicates that tie it to a row of
-    each.
+def as_bag(bound: Bound, names: Names | None, views: Views, forced: bool = False, alias: str = "") -> Select:
+    """The rows of a query that may depend on others, as those of one internal view with predicates that tie it to a row
+    of each.
 
-    ``forced``: columns of the list are computed inside the view.
+    ``forced``: columns of the list are computed inside the view. ``alias``: that of the view.
     """
     keys, made = _independent(bound, names, views, forced)
     source = views.source_of(views.internal_view(uniquely_named(made)))
+    source = replace(source, alias=alias or source.alias)
     own = [source.column(column) for column in source.columns]
     conjuncts = tuple(replace(one, args=(column, one.args[1])) for one, column in zip(keys, own, strict=False))
     listed = zip(bound.columns, own[len(keys) :], strict=True)
@@ -110,7 +118,7 @@ def beside(bound: Bound, names: Names, views: Views) -> Select | None:
     return Select("bag", (source,), having, items, optional=(OptionalSource(source.alias, on),))
 
 
-def _independent(bound: Bound, names: Names, views: Views, forced: bool) -> tuple[list[Call], Bound]:
+def _independent(bound: Bound, names: Names | None, views: Views, forced: bool) -> tuple[list[Call], Bound]:
     """The query with key columns in front, and for each of them an equality with the marked expression that it has the
     value of."""
     select = bound.selects[0]
@@ -130,7 +138,7 @@ def _independent(bound: Bound, names: Names, views: Views, forced: bool) -> tupl
     taken = [s.alias for one in bound.selects for s in (*one.sources, *(absent.source for absent in one.absent))]
     domain = domain_of(columns, names, views, taken)
     selects = tuple(_over_domain(one, domain, views) for one in bound.selects)
-    return [equality(domain.to[name], columns[name]) for name in columns], replace(bound, selects=selects)
+    return [equality(own, columns[name]) for name, own in domain.to.items()], replace(bound, selects=selects)
 
 
 def _key(conjunct: Expr) -> Call | None:
@@ -223,53 +231,105 @@ def _freed(column: Column, depth: int) -> Expr:
     return made
 
 
-def _freed_sides(joined: Joined, names: Names, views: Views) -> Joined:
+def tied(joined: Joined, names: Names, views: Views) -> Joined:
+    """The join where no outer join names columns of enclosing queries: a domain beside the other sources has these."""
+    return _tied(joined, names, views, all_aliases(joined))
+
+
+def values_of(joined: Joined, columns: tuple[Expr, ...], around: Names | None, views: Views) -> Select:
+    """The distinct values that columns of a join have in its rows for any row of the queries ``around`` it, or more."""
+    free = joined if around is None else tied(joined, around, views)
+    return distinct_values(free, columns, views)
+
+
+def as_source(joined: Joined, around: Names | None, views: Views, read: Read, taken: list[str]) -> Joined:
+    """The join as one internal view, with predicates that tie it to a row of the queries ``around`` it. Its columns are
+    those of the scope that are ``read``, so they are plain."""
+    flat = lowered(joined if around is None else tied(joined, around, views), views, read)
+    scope = flat.scope
+    entries = [entry for entry in dict.fromkeys((*scope.entries, *scope.visible)) if is_read(entry, read)]
+    items = tuple(Item(entry.name, entry.expr) for entry in entries) or (ONE,)
+    bag = Select("bag", flat.sources, flat.conjuncts, items, absent=flat.absent, optional=flat.optional)
+    alias = free_alias("_".join(scope.tables[:2]) or "q", taken)
+    rows = as_bag(Bound((bag,)), around, views, alias=alias)
+    to = {entry: item.expr for entry, item in zip(entries, rows.items, strict=False)}
+
+    def now(some: tuple[Entry, ...]) -> tuple[Entry, ...]:
+        return tuple(replace(entry, expr=to[entry]) for entry in some if entry in to)
+
+    return Joined(rows.sources, rows.conjuncts, Scope(now(scope.entries), now(scope.visible)))
+
+
+def tied_by_on(
+    row: Joined, right: Joined, on: tuple[Expr, ...], names: Names, views: Views
+) -> tuple[Joined, Joined, tuple[Expr, ...]]:
+    """A row, the side where it may have a partner, and ON, such that ON names columns of enclosing queries in
+    equalities with that side at most: a domain beside the row has the others."""
+    taken = [*all_aliases(row), *all_aliases(right)]
+    row, right = _tied(row, names, views, taken), _side(right, names, views, taken)
+    on, right = (*on, *filter(is_marked, right.conjuncts)), _without_marks(right)
+    columns = marked_columns(on)
+    looked_up = len(right.sources) == 1 and not (right.left or right.full)
+    if not columns or (looked_up and keyed(on, right.sources[0].alias, row.aliases - row.required) is not None):
+        return row, right, on
+    domain = domain_of(columns, names, views, taken)
+    return domain.beside(row, columns), right, tuple(map(domain.over, on))
+
+
+def _tied(joined: Joined, names: Names, views: Views, taken: list[str]) -> Joined:
+    freed = _freed_full(_freed_sides(joined, names, views, taken), names, views, taken)
+    columns = marked_columns(expr for one in freed.left for expr in one.on)
+    if not columns:
+        return freed
+    domain = domain_of(columns, names, views, taken)
+    left = tuple(replace(one, on=tuple(map(domain.over, one.on))) for one in freed.left)
+    return domain.beside(replace(freed, left=left), columns)
+
+
+def _side(joined: Joined, names: Names, views: Views, taken: list[str]) -> Joined:
+    """A side of a join that names columns of enclosing queries in its conjuncts only."""
+    made = _tied(joined, names, views, taken)
+    columns = marked_columns(other for one in made.absent for _, other in one.pairs)
+    if not columns:
+        return made
+    domain = domain_of(columns, names, views, taken)
+    absent = tuple(
+        replace(one, pairs=tuple((own, domain.over(other)) for own, other in one.pairs)) for one in made.absent
+    )
+    return domain.beside(replace(made, absent=absent), columns)
+
+
+def _without_marks(joined: Joined) -> Joined:
+    return replace(joined, conjuncts=tuple(one for one in joined.conjuncts if not is_marked(one)))
+
+
+def _freed_sides(joined: Joined, names: Names, views: Views, taken: list[str]) -> Joined:
     """The join whose outer joins name columns of enclosing queries in ON only."""
     left: list[LeftJoin] = []
     for one in joined.left:
-        right = tied(one.right, names, views)
-        around = tuple(term for term in right.conjuncts if is_marked(term))
-        own = tuple(term for term in right.conjuncts if not is_marked(term))
-        left.append(LeftJoin(replace(right, conjuncts=own), (*one.on, *around)))
+        right = _side(one.right, names, views, taken)
+        left.append(LeftJoin(_without_marks(right), (*one.on, *filter(is_marked, right.conjuncts))))
     return replace(joined, left=tuple(left))
 
 
-def _freed_full(joined: Joined, names: Names, views: Views) -> Joined:
+def _freed_full(joined: Joined, names: Names, views: Views, taken: list[str]) -> Joined:
     """The join whose FULL JOINs name no columns of enclosing queries: each side has a domain of its own, and the values
     of the side that is there tie a row to the enclosing query."""
     full: list[FullJoin] = []
     ties: list[Expr] = []
-    taken = sorted(joined.aliases)
     for one in joined.full:
-        left, right = (tied(side, names, views) for side in (one.left, one.right))
-        taken += sorted(left.aliases | right.aliases)
+        left, right = (_side(side, names, views, taken) for side in (one.left, one.right))
         columns = marked_columns((*one.on, *left.conjuncts, *right.conjuncts))
-        own = domain_of(columns, names, views, taken)
-        other = domain_of(columns, names, views, [*taken, *(source.alias for source in own.sources)])
-        taken += [source.alias for source in (*own.sources, *other.sources)]
-        left, right = _beside_domain(left, own), _beside_domain(right, other)
+        own, other = (domain_of(columns, names, views, taken) for _ in "lr")
         both = tuple(equality(own.to[name], other.to[name]) for name in columns)
-        full.append(FullJoin(left, right, (*map(own.over, one.on), *both)))
+        full.append(FullJoin(_over(left, own), _over(right, other), (*map(own.over, one.on), *both)))
         for name, column in columns.items():
             there = logic.first_of([replace(domain.to[name], nullable=True) for domain in (own, other)])
             ties.append(equality(there, column))
     return replace(joined, full=tuple(full), conjuncts=(*joined.conjuncts, *ties))
 
 
-def _beside_domain(side: Joined, domain: Domain) -> Joined:
+def _over(side: Joined, domain: Domain) -> Joined:
+    """A side of a join beside each value of the domain that its conjuncts name."""
     conjuncts = tuple(map(domain.over, side.conjuncts))
     return replace(side, sources=(*side.sources, *domain.sources), conjuncts=conjuncts)
-
-
-def tied(joined: Joined, names: Names, views: Views) -> Joined:
-    """The join where no outer join names columns of enclosing queries: a domain beside the other sources has these."""
-    freed = _freed_full(_freed_sides(joined, names, views), names, views)
-    columns = marked_columns(expr for one in freed.left for expr in one.on)
-    if not columns:
-        return freed
-    domain = domain_of(columns, names, views, sorted(freed.aliases))
-    equal = tuple(equality(domain.to[name], column) for name, column in columns.items())
-    left = tuple(replace(one, on=tuple(map(domain.over, one.on))) for one in freed.left)
-    return replace(
-        freed, sources=(*freed.sources, *domain.sources), conjuncts=(*freed.conjuncts, *equal), left=left
-    )

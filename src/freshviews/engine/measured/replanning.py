@@ -1,24 +1,29 @@
-"""Which join tree would be cheaper for a view, by the updates that its tables have had.
+"""Which join tree would be cheaper for a view, by the updates that its tables have had, and which strategy, by steps.
 
-Only views under ``crown`` over stored tables that declare no updates are considered.
+Join trees are weighed for views under ``crown`` over stored tables that declare no updates.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from freshviews.catalog.definitions import ViewDef
 from freshviews.engine.relations import Relations
 from freshviews.engine.tables.table_state import TableState
 from freshviews.engine.views.view_state import ViewState
+from freshviews.plan.costs.comparison import Comparison
 from freshviews.plan.crown.tree_choice import NAMED, better_updates, may_be_measured
 from freshviews.plan.planner import strategy_of
+from freshviews.plan.strategy import Plan
 
 ADVISED_FROM = 10_000
 """Updates of a view's tables from which on ``advice`` says whether to replan."""
 
 ADVISED_GAIN = 2.0
 """Least ratio of the costs of updates, before and after replanning, that is advised."""
+
+STRATEGY_GAIN = 1.1
+"""Least ratio of steps for which replanning takes another strategy. Computed steps are not exact."""
 
 
 def better_for(
@@ -50,6 +55,27 @@ def advised(view: ViewState, relations: Relations) -> str | None:
     if sum(table.updates for table in _tables_of(view.definition, relations).values()) < ADVISED_FROM:
         return None
     return better_for(view.definition, relations, ADVISED_GAIN, view.maintained.sizes())
+
+
+def cheaper_strategy(
+    plans: Sequence[Plan], comparisons: Sequence[Comparison], gain: float
+) -> tuple[str, float, float] | None:
+    """The strategy with the fewest steps for an update, by measured degrees, its steps and those of the plan now.
+
+    None where it takes no less than ``1 / gain`` of the steps of the plan, where steps are not measured, and for a view
+    of several blocks.
+    """
+    if len(plans) != 1 or len(comparisons) != 1 or not comparisons[0].measured:
+        return None
+    steps = comparisons[0].steps
+    now = steps.get(plans[0].strategy, 0.0)
+    best = next(iter(steps), "")
+    return (best, steps[best], now) if best and now > gain * steps[best] else None
+
+
+def naming(view: str, strategy: str) -> str:
+    """The statement that names the strategy of a view."""
+    return f"ALTER VIEW `{view}` SET TBLPROPERTIES ('freshviews.strategy' = '{strategy}');"
 
 
 def statement_of(view: str, updates: str) -> str:

@@ -1,0 +1,248 @@
+"""Views of a version that do not depend on each other run at the same time, each in a thread.
+
+Compiled triggers run without Python's lock. They write only the memory of their own view: tables, buffers, the status
+block; the allocator is that of C. So a thread applies the batch to a view that triggers alone maintain, and reads its
+change. The thread of the commit does all that views share: the dictionary of strings (host functions, marks), readers,
+subscribers, the log. Before a thread takes a batch, its host columns are in ``CodeBatch.computed``, and the heap of
+strings, which ordered indexes read, is up to date.
+
+A version runs so if it has more than a few rows, and if the views took so long for the last such version that threads
+save more than they cost. They are started for each group of views and end with it: no thread outlives a commit, so
+neither a forked child nor a closed database has one. The thread of the commit works as well.
+
+If a view fails, the version is taken back when all threads have ended, and goes the way of one thread, which has the
+error. So errors are those of one thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from threading import get_ident
+
+from freshviews.engine.codes.code_batch import CodeBatch
+from freshviews.engine.codes.marks import mark_columns
+from freshviews.engine.commit.commit import (
+    Applied,
+    Log,
+    MemoryRanOut,
+    ViewChanges,
+    batches_of,
+    commit,
+    run_view,
+    run_views,
+)
+from freshviews.engine.relations import Relations
+from freshviews.engine.tables.constraints import Changes
+from freshviews.engine.views.failure import Failed, Failure
+from freshviews.engine.views.view_state import ViewState
+from freshviews.errors import EvaluationError
+from freshviews.expr.host_evaluation import INTERRUPTION
+from freshviews.kernel.beside import FEW_ROWS
+from freshviews.kernel.memory.mem import PURE_PYTHON
+
+MANY = FEW_ROWS
+"""Rows of a version above which it may run in threads: then nothing runs as plain Python."""
+
+LEAST = 0.001
+"""Seconds that threads must save. Starting one and waiting for its end takes 0.1 to 0.2 ms."""
+
+
+class Refused(Exception):
+    """A view cannot take the version."""
+
+
+class Threads:
+    """Commits versions with at most ``count`` threads, that of the commit included."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def commit(self, changes: Changes, relations: Relations, write_log: Log | None) -> ViewChanges:
+        """As ``commit``, of a batch of many rows."""
+        if self._count == 1 or PURE_PYTHON:
+            return commit(changes, relations, write_log)
+        try:
+            return commit(changes, relations, write_log, self._run_views)
+        except Refused:
+            pass
+        return commit(changes, relations, write_log)
+
+    def _run_views(
+        self, views: Sequence[ViewState], changes: Changes, relations: Relations, applied: Applied
+    ) -> ViewChanges:
+        """As ``run_views``, and note how long each view takes. Raises Refused where one fails in a thread."""
+        rows = _rows_of(changes)
+        before = [view.seconds for view in views]
+        groups = list(_groups(views))
+        if any(self._saved(group, rows) > LEAST for group in groups):
+            reported = self._run_groups(groups, views, changes, relations, applied)
+        else:
+            reported = run_views(views, changes, relations, applied)
+        for view, seconds in zip(views, before, strict=True):
+            view.pace = (view.seconds - seconds) / rows
+        return reported
+
+    def _saved(self, group: Sequence[ViewState], rows: int) -> float:
+        """The seconds that threads save for a group of views, by the last version."""
+        seconds = [view.pace * rows for view in group if view.maintained.by_triggers]
+        return sum(seconds) - max(*seconds, sum(seconds) / self._count) if len(seconds) > 1 else 0.0
+
+    def _run_groups(
+        self,
+        groups: Sequence[Sequence[ViewState]],
+        views: Sequence[ViewState],
+        changes: Changes,
+        relations: Relations,
+        applied: Applied,
+    ) -> ViewChanges:
+        """Run groups of views, one after the other."""
+        batches = batches_of(changes)
+        rows = _rows_of(changes)
+        found: dict[ViewState, CodeBatch] = {}
+        for group in groups:
+            runs = []
+            if self._saved(group, rows) > LEAST:
+                runs = [_Run(view, batches) for view in group if view.maintained.by_triggers]
+                self._run(runs, applied)
+            beside = {run.view: run for run in runs}
+            for view in group:
+                if view in beside:
+                    change = beside[view].taken_change()
+                else:
+                    try:
+                        change = run_view(view, batches, changes, relations, applied)
+                    except EvaluationError:
+                        # Perhaps not the first error in the order of the views.
+                        raise Refused from None
+                if change is not None and len(change):
+                    found[view] = change
+            for view, change in found.items():
+                batches[view.name] = change
+        return [(view, found[view]) for view in views if view in found and view.subscriptions]
+
+    def _run(self, runs: Sequence[_Run], applied: Applied) -> None:
+        """Run views in threads until all have ended. Raises what one raised, else Refused where one fails."""
+        for run in runs:
+            run.prepare()
+        # The longest first, so that all threads end at about the same time.
+        waiting = deque(sorted(runs, key=lambda run: -run.view.pace))
+        threads: list[threading.Thread] = []
+        try:
+            for _ in range(min(self._count, len(runs)) - 1):
+                thread = threading.Thread(target=_work, args=(waiting,), name="freshviews")
+                try:
+                    thread.start()
+                except RuntimeError:  # No thread can be started, as where the interpreter ends.
+                    break
+                threads.append(thread)
+            _work(waiting)
+        finally:
+            for thread in threads:
+                thread.join()
+            for run in runs:
+                applied += run.applied
+        for run in runs:
+            if run.error is not None:
+                raise run.error
+        failures = [run.failure for run in runs if run.failure is not None]
+        if any(failure.kind == "memory" for failure in failures):
+            raise MemoryRanOut
+        if failures:
+            raise Refused
+
+
+class _Run:
+    """A view that takes its batches of a version in a thread.
+
+    Then ``applied`` has those that it took. ``failure`` says why it cannot stand; ``error`` is what was raised.
+    """
+
+    def __init__(self, view: ViewState, batches: dict[str, CodeBatch]) -> None:
+        self.view = view
+        self.applied: Applied = []
+        self.failure: Failure | None = None
+        self.error: BaseException | None = None
+        self._batches = list(filter(None, map(batches.get, view.maintained.inputs)))
+        self._change: CodeBatch | None = None
+
+    def prepare(self) -> None:
+        """Do what must not be done in another thread. Raises Refused."""
+        start = time.perf_counter()
+        self.view.readers.drain()
+        INTERRUPTION.allowed = get_ident()
+        try:
+            for batch in self._batches:
+                self.view.maintained.prepare_batch(batch)
+        except Failed:
+            raise Refused from None
+        finally:
+            INTERRUPTION.allowed = 0
+        self.view.seconds += time.perf_counter() - start
+
+    def run(self) -> None:
+        """Take the batches, and the change if it is wanted. Raises nothing."""
+        start = time.perf_counter()
+        maintained = self.view.maintained
+        try:
+            for number, batch in enumerate(self._batches, 1):
+                self.applied.append((self.view, batch))
+                self.failure = maintained.apply(batch, number < len(self._batches))
+                if self.failure is not None:
+                    return
+            if self.view.wants_change and not maintained.has_host_output:
+                self._change = maintained.take_change()
+        except Failed as failed:
+            self.failure = failed.failure
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.view.seconds += time.perf_counter() - start
+
+    def taken_change(self) -> CodeBatch | None:
+        """The change of the view, None where nobody wants it; not in a thread. Raises Refused, MemoryRanOut."""
+        view = self.view
+        if not view.wants_change:
+            return None
+        change = self._change
+        if change is None:
+            start = time.perf_counter()
+            INTERRUPTION.allowed = get_ident()
+            try:
+                change = view.maintained.take_change()
+            except Failed as failed:
+                raise (MemoryRanOut if failed.failure.kind == "memory" else Refused) from None
+            finally:
+                INTERRUPTION.allowed = 0
+            view.seconds += time.perf_counter() - start
+        mark_columns(change, view.decoder.strings, view.decoder.dictionary)
+        return change
+
+
+def _work(waiting: deque[_Run]) -> None:
+    """Run what waits until nothing does."""
+    while True:
+        try:
+            run = waiting.popleft()
+        except IndexError:
+            return
+        run.run()
+
+
+def _groups(views: Sequence[ViewState]) -> list[list[ViewState]]:
+    """Views in groups: each reads only views of groups before its own."""
+    groups: list[list[ViewState]] = []
+    group_of: dict[str, int] = {}
+    for view in views:
+        number = 1 + max((group_of.get(name, -1) for name in view.maintained.inputs), default=-1)
+        group_of[view.name] = number
+        if number == len(groups):
+            groups.append([])
+        groups[number].append(view)
+    return groups
+
+
+def _rows_of(changes: Changes) -> int:
+    return sum(len(encoded.batch) for _, encoded in changes)

@@ -1,0 +1,82 @@
+"""Settings of Spark: ours, and those of the user, which come first.
+
+From the last to the first that counts: ours, ``spark-defaults.conf``, ``SET`` at the top of a script, the command line
+or the caller. One is fixed: timestamps have no zone here, and Spark would shift zoned ones under any zone but UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from freshviews.errors import FreshviewsError
+
+FIXED = {"spark.sql.session.timeZone": "UTC"}
+
+OURS = {
+    # Partitions beyond the cores cost 5 ms each per micro-batch without benefit.
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # Large Arrow batches: each costs a call into the engine.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+}
+
+_PACKAGE = re.compile(r"[^:\s]+:[^:\s]+:[^:\s]+")
+_LINE = re.compile(r"\s*([^\s=:#!]+)(?:\s*[=:]\s*|\s+|$)(.*)")
+
+
+class SettingError(FreshviewsError):
+    """A setting of Spark cannot be read or taken; the message names it."""
+
+
+def settings_of(words: Iterable[str]) -> dict[str, str]:
+    """The settings that ``--conf NAME=VALUE`` gives, each of a word. Raises SettingError."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name.strip() or " " in name.strip():
+            raise SettingError(f"--conf {word}: NAME=VALUE is accepted, as in --conf spark.sql.shuffle.partitions=8")
+        if found.setdefault(name.strip(), value.strip()) != value.strip():
+            raise SettingError(f"--conf gives {name.strip()} two values, {found[name.strip()]} and {value.strip()}")
+    return found
+
+
+def together(given: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
+    """The settings to start Spark with. ``given``: those of the script and of the caller; ``defaults``: those that
+    Spark reads itself. Raises SettingError where a fixed one is given another value."""
+    for name, value in FIXED.items():
+        if given.get(name, value).upper() != value:
+            raise SettingError(f"{name} is {given[name]}; it has to be {value}: timestamps have no zone in freshviews")
+    return {name: value for name, value in OURS.items() if name not in defaults} | dict(given) | FIXED
+
+
+def defaults_of(environment: Mapping[str, str], spark_home: Path) -> dict[str, str]:
+    """The settings of ``spark-defaults.conf``, which Spark reads itself where nothing else is said. Raises SettingError
+    where the file cannot be read."""
+    home = Path(environment.get("SPARK_HOME") or spark_home)
+    file = Path(environment.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    found = (_LINE.match(line) for line in text.splitlines() if not line.lstrip().startswith(("#", "!")))
+    return {one[1]: one[2].strip() for one in found if one is not None}
+
+
+def packages_with(settings: Mapping[str, str], packages: str | None) -> dict[str, str]:
+    """The settings with packages of Maven added to those that they name."""
+    if not packages:
+        return dict(settings)
+    named = [one.strip() for one in packages.split(",")]
+    for one in named:
+        if not _PACKAGE.fullmatch(one):
+            raise SettingError(
+                f"--packages {one or 'with nothing between commas'}: GROUP:NAME:VERSION is accepted, several with "
+                "commas between them, as in org.apache.spark:spark-avro_2.13:4.1.0"
+            )
+    known = [settings["spark.jars.packages"]] if settings.get("spark.jars.packages") else []
+    return {**settings, "spark.jars.packages": ",".join([*known, *named])}

@@ -1,0 +1,48 @@
+"""Messages for text that is no SQL: sqlglot's words without its classes, and keywords that are perhaps misspelt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from sqlglot import Token, TokenType
+
+NO_STATEMENT = "a statement is missing"
+
+# The keywords of the statements that are accepted, and the types; a name that is none of these may be one misspelt.
+_WORDS = """
+    ALL ALTER AND AS ASC BETWEEN BY CASE CREATE CROSS CUBE CURRENT DESC DISTINCT DROP ELSE END ESCAPE EXCEPT EXISTS
+    FETCH FILTER FIRST FOLLOWING FOREIGN FROM FULL GROUP GROUPING HAVING IN INNER INTERSECT INTERVAL INTO IS JOIN
+    KEY LAST LATERAL LEFT LIKE LIMIT MATERIALIZED NATURAL NOT NULL NULLS OFFSET ON OPTIONS ORDER OUTER OVER
+    PARTITION PRECEDING PRIMARY QUALIFY RANGE RECURSIVE REFERENCES REPLACE RIGHT ROLLUP ROWS SELECT SEMI SETS
+    STREAMING TABLE TBLPROPERTIES THEN UNBOUNDED UNION UNIQUE USING VALUES VIEW WHEN WHERE WINDOW WITH BIGINT
+    BOOLEAN DATE DECIMAL DOUBLE FLOAT INT INTEGER SMALLINT STRING TIMESTAMP TINYINT VARCHAR
+"""
+_KEYWORDS = tuple(_WORDS.split())
+_ALIKE = 0.75
+_BESIDE = (0, -1, 1, -2, 2)
+"""Where a misspelt keyword is, counted from the token that the parser refuses; the likeliest place comes first."""
+
+
+def misspelt(tokens: Sequence[Token], failed_at: int | None) -> str:
+    """``; did you mean SELECT where SELCT stands?`` if a word beside the offset of an error is nearly a keyword."""
+    at = next((i for i, token in enumerate(tokens) if token.start == failed_at), None)
+    if at is None:
+        return ""
+    for place in (at + step for step in _BESIDE):
+        if not 0 <= place < len(tokens) or tokens[place].token_type != TokenType.VAR:
+            continue
+        word = tokens[place].text
+        if sum(token.text == word for token in tokens) > 1:
+            continue  # a name: it has a definition and a use
+        close = get_close_matches(word.upper(), _KEYWORDS, n=1, cutoff=_ALIKE)
+        if close and close[0] != word.upper():
+            return f"; did you mean {close[0]} where {word} stands?"
+    return ""
+
+
+def plain_message(message: str) -> str:
+    """A message of sqlglot's parser without its tokens and classes."""
+    if message.startswith("Expected table name but got"):
+        return "the name of a table or view is missing; a keyword as a name stands in backquotes"
+    return message.replace("Invalid expression / Unexpected token", "Unexpected token")

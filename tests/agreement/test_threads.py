@@ -1,0 +1,51 @@
+"""Agreement of databases that run independent views in threads, with kernels and generated code as plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from freshviews.engine.commit import threads
+from freshviews.errors import UnsupportedSql
+from tests.agreement.agreement import check
+from tests.agreement.choices import seeded
+from tests.agreement.sql_places import places_scenario, range_scenario
+from tests.agreement.sql_queries import scenario
+from tests.agreement.sql_sets import set_scenario
+from tests.agreement.sql_top import top_scenario
+from tests.agreement.views_of_script import definitions_of
+from tests.in_threads import in_threads
+
+pytestmark = pytest.mark.plain_python(only=True)
+
+_GENERATORS = (scenario, places_scenario, scenario, set_scenario, scenario, top_scenario, scenario, range_scenario)
+
+
+@pytest.fixture(autouse=True)
+def threads_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with in_threads(monkeypatch, 3):
+        yield
+
+
+@pytest.mark.seeds(40)
+def test_random_views_in_threads_agree_with_the_oracle(seed: int) -> None:
+    found = _GENERATORS[seed % len(_GENERATORS)](seeded(seed))
+    try:
+        definitions_of(found)
+    except UnsupportedSql:
+        return
+    check(found, (None,), database="durable" if seed % 5 == 4 else "live")
+
+
+def test_random_scenarios_have_views_that_run_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, sizes = threads.Threads._run, []
+
+    def noted(self: threads.Threads, runs: list[object], applied: object) -> None:
+        sizes.append(len(runs))
+        run(self, runs, applied)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(threads.Threads, "_run", noted)
+    for seed in (0, 2, 4, 6, 8, 10):
+        check(scenario(seeded(seed)), (None,), database="live")
+    assert max(sizes) > 1

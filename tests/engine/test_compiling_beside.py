@@ -1,0 +1,162 @@
+"""A first view answers at once, by plain Python, while another process compiles; then by compiled code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PREPARE = """
+import os, random, signal, sys, threading, time
+import freshviews
+from freshviews.kernel import beside
+
+VIEWS = '''
+CREATE TABLE r (a BIGINT, x BIGINT, s STRING);
+CREATE TABLE d (a BIGINT PRIMARY KEY, g BIGINT);
+CREATE MATERIALIZED VIEW v AS
+    SELECT g, COUNT(*) AS n, SUM(x) AS x, MAX(x) AS most FROM r JOIN d ON r.a = d.a GROUP BY g;
+'''
+drawn = random.Random(3)
+rows, groups = [], {a: a % 7 for a in range(20)}
+
+def check():
+    by_group = {}
+    for a, x, s in rows:
+        by_group.setdefault(groups[a], []).append(x)
+    assert sorted(db.view("v")) == sorted((g, len(xs), sum(xs), max(xs)) for g, xs in by_group.items())
+    for g, xs in by_group.items():
+        assert db.view("v")[g] == (g, len(xs), sum(xs), max(xs))
+
+def update(count):
+    values = drawn.choices([1, 2, 3, 2**56, -(2**56)], k=count)
+    new = [(drawn.randrange(20), x, str(drawn.random())) for x in values]
+    db.insert("r", new)
+    rows.extend(new)
+    if len(rows) > 40:
+        old = [rows.pop(drawn.randrange(len(rows))) for _ in range(drawn.randrange(1, 20))]
+        db.delete("r", old)
+
+def machine_code():
+    return [bool(call.run.overloads) for block in db.view("v").state.maintained.blocks for call in block.state._calls]
+
+db = freshviews.Database()
+db.execute(VIEWS)
+"""
+
+ANSWER = """
+db.insert("d", list(groups.items()))
+db.view("v").subscribe(lambda change: None)
+update(10)
+check()
+print("plain" if not any(machine_code()) else "compiled", flush=True)
+start = time.monotonic()
+while not all(machine_code()) or beside._compiler._ordered:
+    update(drawn.randrange(1, 20))
+    check()
+    assert time.monotonic() - start < 500, "nothing was compiled"
+for _ in range(50):
+    update(drawn.randrange(1, 20))
+    check()
+print("compiled" if all(machine_code()) else "plain")
+"""
+
+MANY_ROWS = """
+db.insert("d", list(groups.items()))
+rows += [(drawn.randrange(20), drawn.randrange(9), "") for _ in range(2000)]
+db.insert("r", rows)
+print("compiled" if any(machine_code()) else "plain")
+check()
+"""
+
+NO_PROCESS = """
+db.insert("d", list(groups.items()))
+update(10)
+check()
+beside._compiler.finish()  # The process has ended.
+update(10)
+check()
+print("compiled" if all(machine_code()) else "plain")
+"""
+
+INTERRUPTED = """
+db.insert("d", list(groups.items()))
+threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+start = time.monotonic()
+try:
+    while time.monotonic() - start < 60:
+        update(15)
+except KeyboardInterrupt:
+    print("interrupted")
+rows = [row for row in db.table("r")]
+check()
+"""
+
+FORKED = """
+db.insert("d", list(groups.items()))
+assert beside._compiler._ordered
+child = os.fork()
+if child == 0:
+    rows = []
+    db = freshviews.Database()
+    db.execute(VIEWS)
+    db.insert("d", list(groups.items()))
+    for _ in range(5):
+        update(7)
+        check()
+    print("child", flush=True)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+for _ in range(5):
+    update(7)
+    check()
+print("parent")
+"""
+
+
+def _run(program: str, cache: Path, **settings: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "FRESHVIEWS_PURE_PYTHON"}
+    environment |= {"FRESHVIEWS_CACHE_DIR": str(cache), "FRESHVIEWS_COMPILE": "beside", **settings}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
+
+
+@pytest.mark.full
+@pytest.mark.long("compiles all functions of a view, once with nothing in the cache")
+def test_a_first_view_answers_before_it_is_compiled(tmp_path: Path) -> None:
+    assert _run(PREPARE + ANSWER, tmp_path) == "plain\ncompiled\n"
+    # From now on the functions are in the cache, and are loaded when the view is made.
+    assert _run(PREPARE + ANSWER, tmp_path).startswith("compiled\n")
+
+
+@pytest.mark.full
+@pytest.mark.long("compiles all functions of a view")
+def test_many_rows_wait_for_the_compiler(tmp_path: Path) -> None:
+    assert _run(PREPARE + MANY_ROWS, tmp_path) == "compiled\n"
+
+
+@pytest.mark.full
+@pytest.mark.long("compiles all functions of a view twice")
+def test_without_another_process_functions_are_compiled_in_this_one(tmp_path: Path) -> None:
+    """The process that compiles cannot start, or ends before it has compiled anything."""
+    for instead in ("/does/not/exist", "/bin/false"):
+        program = f"import sys; sys.executable = {instead!r}\n{PREPARE}" + NO_PROCESS
+        assert _run(program, tmp_path / str(len(instead))) == "compiled\n"
+
+
+def test_ctrl_c_leaves_whole_rows(tmp_path: Path) -> None:
+    assert _run(PREPARE + INTERRUPTED, tmp_path) == "interrupted\n"
+
+
+@pytest.mark.full
+@pytest.mark.long("compiles all functions of a view")
+def test_the_setting_ahead_compiles_first(tmp_path: Path) -> None:
+    found = _run(PREPARE + "print(all(machine_code()))", tmp_path, FRESHVIEWS_COMPILE="ahead")
+    assert found == "True\n"
+
+
+def test_a_forked_child_has_a_process_of_its_own(tmp_path: Path) -> None:
+    assert _run(PREPARE + FORKED, tmp_path) == "child\nparent\n"

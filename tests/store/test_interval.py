@@ -1,0 +1,395 @@
+"""A database with ``sync="interval"``: what a killed process and a lost machine leave, and what a failed sync does."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import freshviews as fv
+from freshviews.store import crash_points as steps
+from tests.store.killing import killed_at, only
+from tests.store.lost_machine import Disk
+from tests.store.test_outside import in_child
+
+pytestmark = pytest.mark.plain_python(only=True)
+
+SCHEMA = "CREATE TABLE t (a INT); CREATE MATERIALIZED VIEW v AS SELECT COUNT(*) AS n, SUM(a) AS s FROM t"
+NEVER = 3600.0
+BROKEN = OSError(errno.EIO, "Input/output error")
+
+
+def opened(path: Path, seconds: float = NEVER, **options: Any) -> fv.Database:
+    db = fv.Database(path, sync="interval", sync_seconds=seconds, **options)
+    if not db.tables:
+        db.execute(SCHEMA)
+    return db
+
+
+def check(db: fv.Database, version: int | None = None) -> int:
+    """That version n has the rows 1 to n, and so has the view; the version."""
+    n = db.version
+    assert version is None or n == version
+    assert sorted(db.table("t")) == [(i,) for i in range(1, n + 1)]
+    assert list(db.view("v")) == [(n, n * (n + 1) // 2 if n else None)]
+    return n
+
+
+def put(db: fv.Database, rows: int) -> None:
+    for _ in range(rows):
+        db.insert("t", [(db.version + 1,)])
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize("seconds", [NEVER, 0.001])
+@pytest.mark.parametrize("seed", range(2))
+def test_a_process_killed_at_any_moment_loses_no_version(tmp_path: Path, seconds: float, seed: int) -> None:
+    last = 0
+    for _ in range(3):
+        ours, theirs = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                with opened(tmp_path, seconds, snapshot_bytes=20_000) as db:
+                    while True:
+                        put(db, 1)
+                        os.write(theirs, db.version.to_bytes(8, "little"))
+            finally:
+                os._exit(1)
+        os.close(theirs)
+        told = os.read(ours, 8)
+        time.sleep(random.Random(f"{seed} {last}").random() / 10)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        with os.fdopen(ours, "rb") as pipe:
+            told += pipe.read()
+        with fv.Database(tmp_path) as db:
+            found = check(db)
+            assert found - int.from_bytes(told[-8:], "little") in (0, 1)
+            assert found > last
+            last = found
+
+
+@pytest.mark.parametrize("step", steps.COMMIT)
+def test_killed_at_any_step_of_a_commit(tmp_path: Path, step: str) -> None:
+    opened(tmp_path).close()
+    assert killed_at(step, 3, lambda: put(opened(tmp_path), 5))
+    with fv.Database(tmp_path) as db:
+        written = step in ("record written", "record synced", "version visible")
+        check(db, 3 if written else 2)
+        assert (db.recovery.dropped is not None) == (step == "record half written")
+
+
+def test_a_lost_machine_loses_what_was_not_synced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(monkeypatch)
+    seen: list[int] = []
+    with opened(tmp_path / "db") as db:
+        db.view("v").subscribe(lambda change: seen.append(change.version))
+        put(db, 5)
+        db.sync()
+        put(db, 4)
+        # Applied, readable and reported at once.
+        check(db, 9)
+        assert seen == list(range(1, 10))
+        with fv.Database(disk.lose_machine(tmp_path / "db", tmp_path / "after")) as lost:
+            check(lost, 5)
+            put(lost, 1)
+    with fv.Database(tmp_path / "db") as db:
+        check(db, 9)
+    with fv.Database(disk.lose_machine(tmp_path / "db", tmp_path / "closed")) as db:
+        check(db, 9)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_blocks_reach_the_disk_in_any_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """The file system may keep a record and lose those before it, back to the last sync."""
+    disk, order = Disk(monkeypatch), random.Random(seed)
+    with opened(tmp_path / "db") as db:
+        for turn in range(6):
+            put(db, order.randrange(1, 6))
+            if turn % 2:
+                db.sync()
+                synced = db.version
+                put(db, order.randrange(6))
+                copy = disk.lose_machine(tmp_path / "db", tmp_path / f"copy {turn}", order)
+                with fv.Database(copy) as lost:
+                    assert synced <= check(lost) <= db.version
+                    put(lost, 2)
+                with fv.Database(copy) as again:
+                    check(again, lost.version)
+
+
+def test_damage_before_the_last_sync_is_corruption(tmp_path: Path) -> None:
+    with opened(tmp_path) as db:
+        log = only(tmp_path, "log-*")
+        put(db, 3)
+        start = log.stat().st_size
+        put(db, 3)
+        end = log.stat().st_size
+        db.sync()
+        put(db, 2)
+    data = log.read_bytes()
+    for place in range(start, end, 7):
+        broken = bytearray(data)
+        broken[place] ^= 1
+        log.write_bytes(broken)
+        with pytest.raises(fv.StoreError, match=r"offset \d+: the record is corrupt, and valid ones follow"):
+            fv.Database(tmp_path)
+    log.write_bytes(data)
+    with fv.Database(tmp_path) as db:
+        check(db, 8)
+
+
+def test_the_disk_is_never_more_than_the_interval_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(monkeypatch)
+    with opened(tmp_path / "db", 0.2) as db:
+        log = only(tmp_path / "db", "log-*")
+        put(db, 3)
+        wait_until(lambda: disk.size(log) == log.stat().st_size)
+        # A thread waits for the next sync only if there is something to sync.
+        assert not [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+        began, committed = time.monotonic(), dict[int, float]()
+        while time.monotonic() < began + 1:
+            put(db, 1)
+            committed[db.version] = time.monotonic()
+            time.sleep(0.01)
+        assert len([thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]) <= 1
+        now = time.monotonic()
+        copy = disk.lose_machine(tmp_path / "db", tmp_path / "after")
+        with fv.Database(copy) as lost:
+            # A second for a busy machine.
+            assert check(lost) >= max((v for v, at in committed.items() if at < now - 1.2), default=3)
+
+
+@pytest.mark.parametrize("step", steps.SNAPSHOT)
+def test_the_machine_is_lost_at_any_step_of_a_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    disk = Disk(monkeypatch)
+    copies: list[Path] = []
+
+    def lose(name: str) -> None:
+        if name == step and not copies:
+            copies.append(disk.lose_machine(tmp_path / "db", tmp_path / "after"))
+
+    with opened(tmp_path / "db") as db:
+        put(db, 4)
+        monkeypatch.setattr(steps, "hook", lose)
+        db.snapshot()
+        put(db, 2)
+        monkeypatch.setattr(steps, "hook", None)
+        with fv.Database(copies[0]) as lost:
+            check(lost, 4)
+            put(lost, 1)
+        with fv.Database(disk.lose_machine(tmp_path / "db", tmp_path / "later")) as lost:
+            check(lost, 4)
+    with fv.Database(tmp_path / "db") as db:
+        check(db, 6)
+
+
+def test_what_a_killed_process_left_is_synced_when_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert killed_at("version visible", 5, lambda: put(opened(tmp_path / "db"), 5))
+    disk = Disk(monkeypatch)
+    with fv.Database(tmp_path / "db") as db:
+        check(db, 5)
+        with fv.Database(disk.lose_machine(tmp_path / "db", tmp_path / "after")) as lost:
+            check(lost, 5)
+
+
+def test_after_a_sync_that_failed_the_next_commit_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = Disk(monkeypatch)
+    with opened(tmp_path, 0.01) as db:
+        put(db, 3)
+        db.sync()
+        disk.fails = BROKEN
+        put(db, 1)
+        with caplog.at_level(logging.ERROR):
+            wait_until(lambda: "Input/output error" in caplog.text)
+        disk.fails = None
+        # What is in memory can be read until then.
+        check(db, 4)
+        with pytest.raises(fv.StoreError, match=r"log-\d+\.fvlog could not be synced: .*Input/output error.*record"):
+            put(db, 1)
+        for call in (lambda: put(db, 1), lambda: db.execute("DROP MATERIALIZED VIEW v"), db.sync, db.snapshot):
+            with pytest.raises(fv.FreshviewsError, match="open the database again to see what is in"):
+                call()
+    with opened(tmp_path) as db:
+        check(db, 4)
+        put(db, 1)
+        check(db, 5)
+
+
+@pytest.mark.parametrize("call", ["sync", "snapshot", "close"])
+def test_a_sync_that_failed_is_told_by_the_next_call_that_syncs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    disk = Disk(monkeypatch)
+    db = opened(tmp_path)
+    put(db, 2)
+    disk.fails = BROKEN
+    with pytest.raises(fv.StoreError, match=r"could not be synced: .*Input/output error"):
+        getattr(db, call)()
+    disk.fails = None
+    if call != "close":
+        with pytest.raises(fv.FreshviewsError, match="could not be synced"):
+            put(db, 1)
+        db.close()
+    db.close()
+    with fv.Database(tmp_path) as db:
+        check(db, 2)
+
+
+def test_with_a_sync_for_each_commit_nothing_is_taken_after_one_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(monkeypatch)
+    with fv.Database(tmp_path) as db:
+        db.execute(SCHEMA)
+        put(db, 2)
+        disk.fails = BROKEN
+        with pytest.raises(fv.StoreError, match=r"could not be synced: .*Input/output error"):
+            put(db, 1)
+        disk.fails = None
+        assert db.version == 2
+        with pytest.raises(fv.FreshviewsError, match="could not be synced"):
+            put(db, 1)
+    with fv.Database(tmp_path) as db:
+        # Whole, or not in.
+        assert check(db) in (2, 3)
+
+
+def test_a_disk_that_is_full_refuses_the_batch_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(name: str) -> None:
+        if name == "record half written":
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with opened(tmp_path) as db:
+        put(db, 2)
+        monkeypatch.setattr(steps, "hook", full)
+        with pytest.raises(fv.StoreError, match="No space left"):
+            put(db, 1)
+        monkeypatch.setattr(steps, "hook", None)
+        check(db, 2)
+        put(db, 1)
+    with fv.Database(tmp_path) as db:
+        check(db, 3)
+        assert db.recovery.dropped is None
+
+
+def test_a_forked_child_leaves_the_sync_to_the_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(tmp_path / "db", 0.05) as db:
+        put(db, 2)
+        assert "a child forked from it" in in_child(db.sync)
+        assert "a child forked from it" in in_child(lambda: put(db, 1))
+        assert in_child(db.close) == "None"
+        disk = Disk(monkeypatch)
+        put(db, 1)
+        log = only(tmp_path / "db", "log-*")
+        wait_until(lambda: disk.size(log) == log.stat().st_size)
+    with fv.Database(tmp_path / "db") as db:
+        check(db, 3)
+
+
+def test_the_end_of_the_interpreter_syncs_what_was_not_closed(tmp_path: Path) -> None:
+    script = f"""
+import os, freshviews as fv
+db = fv.Database({str(tmp_path)!r}, sync="interval", sync_seconds=3600)
+db.execute({SCHEMA!r})
+db.insert("t", [(1,)])
+sync = os.fsync
+os.fsync = lambda file: (sync(file), print("synced", flush=True))
+print("end", flush=True)
+"""
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["end", "synced"] and done.stderr == ""
+    assert time.monotonic() - began < 600
+    with fv.Database(tmp_path) as db:
+        check(db, 1)
+
+
+@pytest.mark.parametrize("call", ["sync", "close"])
+def test_an_interrupt_comes_after_the_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    db = opened(tmp_path)
+    put(db, 2)
+    disk = Disk(monkeypatch)
+    log = only(tmp_path, "log-*")
+    sync = disk.sync
+
+    def interrupted(file: int) -> None:
+        signal.raise_signal(signal.SIGINT)
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        getattr(db, call)()
+    monkeypatch.setattr(os, "fsync", sync)
+    assert disk.size(log) == log.stat().st_size
+    db.close()
+    with fv.Database(tmp_path) as db:
+        check(db, 2)
+
+
+def test_threads_commit_and_sync(tmp_path: Path) -> None:
+    with opened(tmp_path, 0.002, snapshot_bytes=5_000) as db:
+
+        def work() -> None:
+            for i in range(50):
+                db.insert("t", [(1,)])
+                if i % 10 == 0:
+                    db.sync()
+                if i % 20 == 19:
+                    db.snapshot()
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert list(db.view("v")) == [(200, 200)]
+    with fv.Database(tmp_path) as db:
+        assert list(db.view("v")) == [(200, 200)] and db.version == 200
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sync": "intervall"}, "sync is 'commit' or 'interval', not 'intervall'"),
+        ({"sync": "INTERVAL"}, "not 'INTERVAL'"),
+        ({"sync": None}, "not NULL"),
+        ({"sync": 0.5}, r"not 0\.5"),
+        ({"sync_seconds": 0.5}, "sync_seconds needs sync='interval'"),
+        *(({"sync": "interval", "sync_seconds": bad}, "more than 0 and at most 3600") for bad in
+          (0, -1, 3601, float("nan"), float("inf"), True, "1")),
+    ],
+)  # fmt: skip
+def test_an_option_that_is_wrong_is_refused_before_anything_is_made(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        fv.Database(tmp_path / "db", **options)
+    assert not (tmp_path / "db").exists()
+
+
+def test_a_database_in_memory_has_nothing_to_sync() -> None:
+    with fv.Database(sync="interval") as db, pytest.raises(fv.StoreError, match="lives in memory"):
+        db.sync()
