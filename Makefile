@@ -94,9 +94,10 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # What the benchmarks need, and the peers with environments of their own; one that cannot be installed is told as missing.
+# The crates take many minutes to build: python -m benchmarks install differential dbsp.
 bench-ready: $(READY)
 	@$(RUN) -m pip install --quiet --disable-pip-version-check --requirement benchmarks/requirements.txt
-	@$(RUN) -m benchmarks install || true
+	@$(RUN) -m benchmarks install pathway flink cpp || true
 
 bench: bench-ready
 	@$(RUN) -m benchmarks quick $(BENCH)

@@ -13,3 +13,8 @@ The packages, each of which may import those before it:
 - ``running``: runs of many measurements, their results, and the guard;
 - ``reporting``: pages and charts.
 """
+
+import os
+
+# Speed is measured of compiled code, not of what stands in for it; ``timing.first_use`` says otherwise.
+os.environ.setdefault("FRESHVIEWS_COMPILE", "ahead")

@@ -8,6 +8,8 @@ import os
 
 from benchmarks.measuring.environments import NAMES, install, versions
 from benchmarks.measuring.machine import machine
+from benchmarks.measuring.programs import BUILT, build
+from benchmarks.measuring.programs import versions as versions_built
 from benchmarks.reporting.pages import write_pages
 from benchmarks.reporting.tables import states, table
 from benchmarks.reporting.verdicts import ahead
@@ -16,6 +18,9 @@ from benchmarks.running.results import FOLDER, UNFINISHED, Unfinished
 from benchmarks.running.run import Limits, all_measured, measure
 from benchmarks.running.schedule import Entry, merged
 
+INSTALLED = (*NAMES, *BUILT)
+"""The names that ``install`` takes."""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
@@ -23,20 +28,29 @@ def main() -> None:
     for name, about in (("quick", "small sizes, a few minutes"), ("full", "everything, for the pages of docs/")):
         _options(commands.add_parser(name, help=about), name)
     commands.add_parser("page", help="generate the pages of docs/ and the table of README.md from the latest results")
-    installing = commands.add_parser("install", help="make the environments of peers that need their own packages")
-    installing.add_argument("names", nargs="*", help=f"of {', '.join(NAMES)} (all)")
+    installing = commands.add_parser("install", help="make the environments of peers, build those that are compiled")
+    installing.add_argument("names", nargs="*", help=f"of {', '.join(INSTALLED)} (all)")
     about = "fail where a ratio or a count of steps falls behind benchmarks/floor.json"
     checking = commands.add_parser("check", help=about)
     checking.add_argument("--write", action="store_true", help="write the floor from this run")
     options = parser.parse_args()
     if options.command == "install":
-        raise SystemExit(0 if install(tuple(options.names) or NAMES) else 1)
+        raise SystemExit(0 if _installed(tuple(options.names) or INSTALLED) else 1)
     if options.command == "check":
         raise SystemExit(check.run(write=options.write))
     if options.command == "page":
         write_pages()
         return
     run(options)
+
+
+def _installed(names: tuple[str, ...]) -> bool:
+    """Install peers by name; True if all could be installed. Exits for a name that is not known."""
+    for name in names:
+        if name not in INSTALLED:
+            raise SystemExit(f"there is no {name} to install; there are {', '.join(INSTALLED)}")
+    done = [build(name) if name in BUILT else install((name,)) for name in names]
+    return all(done)
 
 
 def _options(parser: argparse.ArgumentParser, name: str) -> None:
@@ -59,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
     os.environ["BENCHMARK_SCALE"] = str(options.scale)
     entries = chosen(options)
     about = {**machine(), "date": dt.date.today().isoformat(), "repetitions": options.repetitions}
-    about |= {"mode": options.command, "limit": options.limit, **versions()}
+    about |= {"mode": options.command, "limit": options.limit, **versions(), **versions_built()}
     kept = Unfinished(UNFINISHED / f"unfinished-{options.command}.jsonl", about, go_on=options.go_on)
     # A quick run does not repeat what takes long.
     once = float("inf") if options.command == "full" else 10.0

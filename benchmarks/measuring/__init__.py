@@ -2,8 +2,9 @@
 
 ``stream`` is what a workload yields. ``course`` times a strategy over it, ``answers`` compares views, ``ours`` runs
 freshviews. ``strategies`` lists our strategies and the peers by name, ``catalogue`` the workloads. ``processes`` starts
-and ends a measurement; ``worker`` is its other side. ``environments`` installs peers that need their own packages.
-``machine`` has statistics, memory in use and the description of the machine.
+and ends a measurement; ``worker`` is its other side. ``environments`` installs peers that need their own packages,
+``programs`` builds those that are compiled. ``machine`` has statistics, memory in use and the description of the
+machine.
 """
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "machine",
     "ours",
     "processes",
+    "programs",
     "strategies",
     "stream",
     "worker",

@@ -9,8 +9,8 @@ WORKLOADS = {
     **{
         name: f"workloads.{name}"
         for name in (
-            "eps", "flights", "graph", "kept_listing", "large_book", "orderbook", "oumv", "snb", "star", "tpch",
-            "triangle",
+            "compiled", "eps", "flights", "graph", "kept_listing", "large_book", "orderbook", "oumv", "snb", "star",
+            "tpch", "triangle",
         )
     },
     **{

@@ -112,6 +112,18 @@ class Course:
         """Record rows of changes that were emitted."""
         self._delta_rows += rows
 
+    def replay(self, taken: Sequence[float], cpu: float) -> None:
+        """Take over the times of another process: wall seconds of each step it took, CPU seconds of those that count.
+
+        If it took fewer steps than the stream has, it was cut off.
+        """
+        for i, step in enumerate(self.stream.steps[: len(taken)]):
+            if i >= self.stream.before:
+                self._rows += len(step.rows)
+                self._taken.append(float(taken[i]))
+        self._steps, self._cpu, self._wall = len(taken), cpu, sum(self._taken)
+        self._over = self._steps < len(self.stream.steps)
+
     def _so_far(self) -> dict[str, Any]:
         return {"steps_done": self._steps, "rows": self._rows, "wall_seconds": self._wall}
 

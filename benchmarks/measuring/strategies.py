@@ -33,6 +33,9 @@ PEERS = {
     "Flink": Peer("flink_sql", environment="flink"),
     "Spark": Peer("spark_sql", "recompute"),
     "Spark, stream joins": Peer("spark_sql", "join_streams"),
+    "C++": Peer("programs", "cpp"),
+    "differential dataflow": Peer("programs", "differential"),
+    "DBSP": Peer("programs", "dbsp"),
 }
 BESIDE = ("shuffle through Python", "SQLite")
 """Peers that a workload runs by itself."""

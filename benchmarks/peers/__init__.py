@@ -1,3 +1,3 @@
 """The peers, one per file; ``benchmarks.measuring.strategies`` lists them by name."""
 
-__all__ = ["duckdb_sql", "flink_sql", "pathway_sql", "plain_order_book", "plain_python", "spark_sql"]
+__all__ = ["duckdb_sql", "flink_sql", "pathway_sql", "plain_order_book", "plain_python", "programs", "spark_sql"]

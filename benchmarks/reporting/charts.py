@@ -51,8 +51,11 @@ class Mark:
     hollow: bool = False
 
 
-_COLOURS = ("#E69F00", "#0A84D0", "#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#A0785A", "#8C8C8C", "#5B5EA6")
-_MARKERS = "osD^vXPph"
+_COLOURS = (
+    "#E69F00", "#0A84D0", "#56B4E9", "#009E73", "#CC79A7", "#D55E00", "#A0785A", "#222222", "#B22222",
+    "#117733", "#8C8C8C", "#5B5EA6",
+)  # fmt: skip
+_MARKERS = "osD^vXP*d>ph"
 MARKS = {
     PLANNED: Mark("#0A84D0", "o"),
     **{

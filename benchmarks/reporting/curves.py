@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from benchmarks.counting.eps_steps import SHAPES, slope
@@ -50,14 +51,14 @@ Charts = list[tuple[str, str, list[Panel]]]
 """Name of the file, title, panels."""
 
 
-def _batches(measured: Sequence[Measured]) -> Charts:
+def _by_size(name: str, measured: Sequence[Measured]) -> Charts:
     sized = [(one, found) for one in measured if "rows_per_second" in one and (found := SIZE.match(one["case"]))]
     panels = []
     for case in dict.fromkeys(found[1] for _, found in sized):
         here = [{**one, "size": int(found[2])} for one, found in sized if found[1] == case]
         points = points_of(here, strategy, lambda one: one["size"], lambda one: one["rows_per_second"])
         panels.append(Panel(case, "rows of a batch", "updates per second", points))
-    return [("batches.svg", "Updates per second by the size of a batch", panels)]
+    return [(name, "Updates per second by the size of a batch", panels)]
 
 
 def _windows(measured: Sequence[Measured]) -> Charts:
@@ -133,4 +134,9 @@ def _most_telling(points: Points) -> Points:
 
 
 _TELLING = ("ivm_eps, eps = 0", "ivm_eps, eps = 1/2", "ivm_eps, eps = 1")
-_CHARTS: dict[str, Callable[[Sequence[Measured]], Charts]] = {"batches": _batches, "windows": _windows, "eps": _eps}
+_CHARTS: dict[str, Callable[[Sequence[Measured]], Charts]] = {
+    "batches": partial(_by_size, "batches.svg"),
+    "compiled": partial(_by_size, "compiled.svg"),
+    "windows": _windows,
+    "eps": _eps,
+}

@@ -12,6 +12,7 @@ from typing import Any
 
 from benchmarks.measuring.environments import NAMES
 from benchmarks.measuring.machine import ROOT
+from benchmarks.measuring.programs import BUILT
 from benchmarks.reporting.comparison import draw_overview, draw_part, middle, summary_of
 from benchmarks.reporting.curves import draw_curves
 from benchmarks.reporting.figures import cases_of, number
@@ -24,7 +25,7 @@ from benchmarks.running.schedule import APART, GROUPS
 MARK = "<!-- measured, {}: {} -->"
 BESIDE_OWN = ("eps", "windows", "trie")
 """Parts whose chart shows the strategies of freshviews beside the peers."""
-BY_SIZE = ("batches",)
+BY_SIZE = ("batches", "compiled")
 """Parts whose chart has lines over a size instead of dots."""
 OVERVIEW = "overview.svg"
 
@@ -131,7 +132,7 @@ def _parts_text(titled: dict[str, tuple[str, list[Measured]]]) -> str:
 
 def describe(machine: dict[str, Any]) -> str:
     """The machine, the versions and the repetitions, in one paragraph."""
-    names = ("python", "freshviews", "numba", "numpy", "pyarrow", "duckdb", "pyspark", *NAMES)
+    names = ("python", "freshviews", "numba", "numpy", "pyarrow", "duckdb", "pyspark", *NAMES, *BUILT)
     versions = ", ".join(f"{name} {machine[name]}" for name in names if name in machine)
     load = " ".join(f"{x:g}" for x in machine["load"])
     return (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchmarks.measuring.catalogue import module_of
 from benchmarks.measuring.strategies import IN_PROCESS, NAMED, OURS, PEERS, PLANNED
-from benchmarks.workloads import flights, graph, large_book, orderbook, snb, tpch_queries
+from benchmarks.workloads import compiled, flights, graph, large_book, orderbook, snb, tpch_queries
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Entry:
 GROUPS = {
     "graph": "Patterns in graphs",
     "batches": "Sizes of batches",
+    "compiled": "Compiled programs",
     "tables": "Joins of tables",
     "engine": "The engine",
     "eps": "Heavy and light values",
@@ -32,10 +33,11 @@ GROUPS = {
     "pipeline": "The pipeline on Spark",
 }
 """Parts of the pages, in order."""
-APART = ("eps", "windows", "trie", "subqueries", "pipeline")
+APART = ("compiled", "eps", "windows", "trie", "subqueries", "pipeline")
 """Parts that run by themselves, with results of their own."""
 
 PLAIN = "plain Python"
+COMPILED = ("C++", "differential dataflow", "DBSP")
 BIG = ("Pathway", "Flink", "Spark", "Spark, stream joins")
 SQL = ("DuckDB", "DuckDB, delta SQL")
 FEW = (PLANNED, "first_order", PLAIN, "DuckDB, delta SQL")
@@ -63,6 +65,8 @@ def quick() -> Iterator[Entry]:
         yield Entry("graph", "graph", f"{pattern}, skew 3.0 tenth", (PLANNED, *BIG))
     for size in (10, 100, 1_000):
         yield Entry("batches", "graph", f"triangle, skew 2.5 tenth, batches of {size}", (PLANNED, PLAIN, SQL[1]))
+    for view in ("2-hop", "triangle"):
+        yield Entry("compiled", "compiled", f"{view}, small, batches of 100", (PLANNED, *COMPILED))
     for query in ("q1", "q3", "q4", "q6", "q12"):
         yield Entry("tables", "tpch", f"{query}, small", (PLANNED, *SQL))
     yield Entry("tables", "star", "shuffled", (PLANNED, *SQL))
@@ -133,6 +137,8 @@ def _tables() -> Iterator[Entry]:
 
 def apart() -> Iterator[Entry]:
     """The parts that take long and run if named: ``--only pipeline_star``, ``--only windows``."""
+    for case in compiled.CASES:
+        yield Entry("compiled", "compiled", case, (PLANNED, *COMPILED))
     yield from _of_modules("eps", EPS)
     yield from _of_modules("windows", WINDOWS)
     yield from _of_modules("trie", TRIE)

@@ -1,7 +1,7 @@
 """Seconds from CREATE to the first answer of a view over three relations, with an empty cache and in the next process.
 
-With an empty cache of compiled code, freshviews has never run on the machine. The time to import the package is shown
-apart.
+With an empty cache of compiled code, freshviews has never run on the machine: the first answer comes from plain Python,
+while another process compiles (``freshviews.kernel.beside``). The time to import the package is shown apart.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TITLE = "first use"
 CASES = ("first process", "second process")
 STRATEGIES = ("freshviews",)
 UNIT = "s"
-TARGETS = {"first process": 3.0, "second process": 0.5}
+TARGETS = {"first process": 1.0, "second process": 0.5}
 
 SCRIPT = """
     CREATE TABLE customer (c_id BIGINT PRIMARY KEY, segment STRING);
@@ -36,7 +36,7 @@ def measure(case: str, strategy: str) -> dict[str, Any]:
     if case == "once":
         return _once()
     with tempfile.TemporaryDirectory() as folder:
-        caches = {"FRESHVIEWS_CACHE_DIR": folder}
+        caches = {"FRESHVIEWS_CACHE_DIR": folder, "FRESHVIEWS_COMPILE": "beside"}
         found = in_own_process("first_use", "once", strategy, caches)
         if case == "second process":
             found = in_own_process("first_use", "once", strategy, caches)

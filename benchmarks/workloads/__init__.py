@@ -1,11 +1,12 @@
 """Streams of changes: each module lists its cases and makes the stream of a case.
 
 ``graph``, ``triangle``, ``eps`` and ``kept_listing`` are patterns in graphs, drawn or read by ``graphs``. ``tpch``,
-``star``, ``snb``, ``orderbook`` and ``flights`` join tables; ``large_book`` has subqueries over many orders. ``oumv``
-and ``hard`` are streams on which every algorithm is slow.
+``star``, ``snb``, ``orderbook`` and ``flights`` join tables; ``large_book`` has subqueries over many orders.
+``compiled`` is for peers that are programs. ``oumv`` and ``hard`` are streams on which every algorithm is slow.
 """
 
 __all__ = [
+    "compiled",
     "eps",
     "flights",
     "graph",
