@@ -13,12 +13,13 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help setup demo test test-all fuzz states soak without-spark kills lint clean bench bench-full bench-check bench-ready
+.PHONY: help setup demo test test-change test-all fuzz states soak without-spark kills lint clean bench bench-full bench-check bench-ready
 
 help:
 	@echo "make demo    views over a year of flights stay fresh on Spark; ends with a check against DuckDB"
 	@echo "make test    the tests to run after each change: every room, every strategy, fixed seeds; 8 minutes on two cores"
-	@echo "make test-all   every test at full size, and the 20 slowest by name; half an hour"
+	@echo "make test-change   every test, a part of the large tables of cases compiled; what .ci/run has; half an hour"
+	@echo "make test-all   every test at full size, and the 20 slowest by name; an hour, less where code is compiled already"
 	@echo "make fuzz    random tests from a new seed; failures become files in tests/cases, which make test replays"
 	@echo "make states  100,000 states of random views beside DuckDB, counted by construct; half an hour on one core"
 	@echo "make soak    30 million rows with unique ids through a window of 100,000: memory stays flat; half an hour"
@@ -63,6 +64,9 @@ demo: $(READY)
 
 test: $(READY)
 	@$(RUN) -m tests quick -n $(JOBS) --dist worksteal
+
+test-change: $(READY)
+	@$(RUN) -m tests change -n $(JOBS) --dist worksteal --durations 20 --durations-min 1
 
 test-all: $(READY)
 	@$(RUN) -m tests full -n $(JOBS) --dist worksteal --durations 20 --durations-min 1

@@ -4,8 +4,9 @@ What runs is decided here, from the tier (tests/tiers.py) and the marks of tests
 
 - Without FRESHVIEWS_PURE_PYTHON=1 all tests run that need compiled code or do not care. With it, those with the mark
   ``plain_python`` run, as a job of their own; ``python -m tests`` runs both jobs.
-- The quick tier leaves out ``full`` tests and most cases of tests with ``sample`` or ``diagonal``. It runs a file with
-  the mark ``compiled(n)`` as plain Python, and every n-th test of it with compiled code; none where n is 0.
+- The quick tier leaves out ``full`` tests and most cases of tests with ``sample`` or ``diagonal``, the change tier most
+  cases of tests with ``large``. Both run a file with the mark ``compiled(n)`` as plain Python, and few tests of it with
+  compiled code, too.
 - Hypothesis draws the same examples in every run, except in the fuzz tier, whose failures are stored (tests/found.py).
 """
 
@@ -23,7 +24,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.found import Found, cases_of
-from tests.tiers import FUZZ, LONG, QUICK, SEED, examples, seeds
+from tests.tiers import CHANGE, FUZZ, LONG, QUICK, SEED, compiled, examples, seeds
 
 # Many images, as cells of tests are small. Set before anything reads it; workers of Spark have it from its Java.
 os.environ.setdefault("FRESHVIEWS_SMALLEST_IMAGE", "20000")
@@ -77,7 +78,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     kept = [item for item in items if _belongs(item)]
-    if QUICK:
+    if QUICK or CHANGE:
         kept = _few(kept)
     # One worker of xdist has the first half of the list: all tests of the one Spark session.
     kept.sort(key=lambda item: "spark" not in getattr(item, "fixturenames", ()))
@@ -92,7 +93,7 @@ def _belongs(item: pytest.Item) -> bool:
         return _is_random(item)
     mark = item.get_closest_marker("plain_python")
     if PLAIN_PYTHON:
-        return mark is not None or (QUICK and item.get_closest_marker("compiled") is not None)
+        return mark is not None or ((QUICK or CHANGE) and item.get_closest_marker("compiled") is not None)
     return mark is None or not mark.kwargs.get("only", False)
 
 
@@ -101,7 +102,7 @@ def _is_random(item: pytest.Item) -> bool:
 
 
 def _few(items: list[pytest.Item]) -> list[pytest.Item]:
-    """What the quick tier runs of them; tests with stored cases always run."""
+    """What the quick tier or the change tier runs of them; tests with stored cases always run."""
     by_test: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         by_test[item.nodeid.partition("[")[0]].append(item)
@@ -109,9 +110,9 @@ def _few(items: list[pytest.Item]) -> list[pytest.Item]:
     kept: list[pytest.Item] = []
     for cases in by_test.values():
         for item in _sampled(cases):
-            if item.get_closest_marker("full") is None or any(cases_of(item.nodeid)):
-                compiled = item.get_closest_marker("compiled")
-                share = 1 if PLAIN_PYTHON or compiled is None else compiled.args[0]
+            if CHANGE or item.get_closest_marker("full") is None or any(cases_of(item.nodeid)):
+                mark = item.get_closest_marker("compiled")
+                share = 1 if PLAIN_PYTHON or mark is None else compiled(mark.args[0])
                 if share and files[item.path] % share == 0:
                     kept.append(item)
                 files[item.path] += 1
@@ -119,7 +120,12 @@ def _few(items: list[pytest.Item]) -> list[pytest.Item]:
 
 
 def _sampled(cases: list[pytest.Item]) -> list[pytest.Item]:
-    """Of the cases of one test: every n-th with ``sample(n)``, a diagonal with ``diagonal``, else all."""
+    """Of the cases of one test, by its marks ``sample(n)``, ``large(n)`` and ``diagonal``: all without one."""
+    if CHANGE:
+        mark = cases[0].get_closest_marker("large")
+        # Those that the quick tier runs, and of the others every n-th.
+        rest = [case for case in cases if case.get_closest_marker("full") is not None]
+        return cases if mark is None else [case for case in cases if case not in rest] + rest[:: mark.args[0]]
     if cases[0].get_closest_marker("diagonal") is not None:
         return _diagonal(cases)
     mark = cases[0].get_closest_marker("sample")

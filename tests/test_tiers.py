@@ -30,9 +30,13 @@ def test_full(): pass
 @pytest.mark.plain_python(only=True)
 def test_plain(): pass
 
-@pytest.mark.compiled(2)
-@pytest.mark.parametrize("x", range(4))
+@pytest.mark.compiled(8)
+@pytest.mark.parametrize("x", range(8))
 def test_compiled(x): pass
+
+@pytest.mark.large(3)
+@pytest.mark.parametrize("x", [0, *(pytest.param(i, marks=[pytest.mark.full]) for i in range(1, 7))])
+def test_large(x): pass
 
 @pytest.mark.seeds(10)
 def test_of_a_seed(seed): assert seed != 5 * 2**16 + 3
@@ -73,11 +77,15 @@ def run(tmp_path: Path) -> Callable[..., tuple[dict[str, int], str]]:
 def test_each_tier_runs_its_share(run: Callable[..., tuple[dict[str, int], str]]) -> None:
     seeded = {"of_a_seed": 10, "drawn": 1}
     full, _ = run()
-    assert full == {"grid": 15, "sampled": 8, "full": 1, "compiled": 4, **seeded}
+    assert full == {"grid": 15, "sampled": 8, "full": 1, "compiled": 8, "large": 7, **seeded}
+    change, _ = run(FRESHVIEWS_TESTS="change")
+    assert change == full | {"compiled": 4, "large": 3}
+    plain, _ = run(FRESHVIEWS_TESTS="change", FRESHVIEWS_PURE_PYTHON="1")
+    assert plain == {"plain": 1, "compiled": 8}
     quick, _ = run(FRESHVIEWS_TESTS="quick")
-    assert quick == {"grid": 5, "sampled": 2, "compiled": 2, "of_a_seed": 1, "drawn": 1}
+    assert quick == {"grid": 5, "sampled": 2, "compiled": 1, "large": 1, "of_a_seed": 1, "drawn": 1}
     plain, _ = run(FRESHVIEWS_TESTS="quick", FRESHVIEWS_PURE_PYTHON="1")
-    assert plain == {"plain": 1, "compiled": 4}
+    assert plain == {"plain": 1, "compiled": 8}
     plain, _ = run(FRESHVIEWS_PURE_PYTHON="1")
     assert plain == {"plain": 1}
 

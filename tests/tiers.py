@@ -1,8 +1,9 @@
-"""The three tiers of tests, and the sizes of a run.
+"""The four tiers of tests, and the sizes of a run.
 
 ``FRESHVIEWS_TESTS`` names the tier:
 
 - ``quick`` is ``make test``: every room, with few random examples and a diagonal of the tables of cases.
+- ``change`` is ``make test-change``, which .ci/run has: every test at full size, but not every case of it compiled.
 - ``full`` is ``make test-all`` and pytest without the variable: every test at full size.
 - ``fuzz`` is ``make fuzz``: the random tests alone, from a seed that no run had before.
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 import os
 
 TIER = os.environ.get("FRESHVIEWS_TESTS", "full")
-QUICK, FUZZ = TIER == "quick", TIER == "fuzz"
+QUICK, CHANGE, FUZZ = TIER == "quick", TIER == "change", TIER == "fuzz"
 SEED = int(os.environ.get("FRESHVIEWS_SEED", "0"))
 _SHARE = int(os.environ.get("FRESHVIEWS_FUZZ_SHARE", "1"))
 
@@ -24,13 +25,23 @@ LONG = 60
 _QUICK_SHARE = 10
 """``make test`` draws a tenth of the random examples."""
 
-if TIER not in ("quick", "full", "fuzz"):
-    raise ValueError(f"FRESHVIEWS_TESTS is {TIER!r}; quick, full and fuzz are the tiers")
+
+
+def compiled(every: int) -> int:
+    """One of how many tests of a file with the mark ``compiled(every)`` the tier compiles; 0: none.
+
+    ``change`` compiles four times as many as ``quick``, and one in twelve where that compiles none.
+    """
+    return {"quick": every, "change": every // 4 or 1 if every else 12}.get(TIER, 1)
+
+
+if TIER not in ("quick", "change", "full", "fuzz"):
+    raise ValueError(f"FRESHVIEWS_TESTS is {TIER!r}; quick, change, full and fuzz are the tiers")
 
 
 def examples(full: int) -> int:
     """Random examples of a test that draws ``full`` of them in the full tier."""
-    share = {"quick": _QUICK_SHARE, "full": 1, "fuzz": _SHARE}[TIER]
+    share = {"quick": _QUICK_SHARE, "change": 1, "full": 1, "fuzz": _SHARE}[TIER]
     return max(1, full // share)
 
 

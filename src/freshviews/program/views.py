@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from freshviews.program.payload import Component, hashed_once
 from freshviews.types import SqlType
@@ -93,8 +94,12 @@ class View:
         """The key before the columns that are ordered."""
         return self.key[: len(self.key) - len(self.ordered)]
 
+    @cached_property
+    def _by_name(self) -> dict[str, Component]:
+        return {component.name: component for component in self.components}
+
     def component(self, name: str) -> Component:
-        return next(c for c in self.components if c.name == name)
+        return self._by_name[name]
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 rho*(S) is the least total weight of edges such that, for every variable in S, the weights of its edges add up to at
 least 1. Over relations of N rows, the join projected on S has at most N^rho*(S) rows (Atserias, Grohe, Marx): 3/2 for
 the triangle R(a, b), S(b, c), T(c, a). The linear program is small. Its dual (weights on variables, at most 1 on each
-edge) starts feasible and is solved by the simplex method with Bland's rule over fractions, so rounding never decides a
+edge) starts feasible and is solved by the simplex method with Bland's rule over integers, so rounding never decides a
 plan.
 """
 
@@ -53,30 +53,38 @@ def _maximal(edges: frozenset[frozenset[str]]) -> frozenset[frozenset[str]]:
 
 
 def _largest_packing(edges: list[list[str]]) -> Fraction:
-    """max sum(y) with sum(y[v] for v in edge) <= 1 per edge and y >= 0: the dual, of the same value."""
+    """max sum(y) with sum(y[v] for v in edge) <= 1 per edge and y >= 0: the dual, of the same value.
+
+    All rows have one denominator, the last pivot, so their entries stay integers (Edmonds; Bareiss).
+    """
     variables = sorted({v for edge in edges for v in edge})
     width = len(variables) + len(edges)
-    rows = []
-    for i, edge in enumerate(edges):
-        row = [Fraction(v in edge) for v in variables] + [Fraction(i == j) for j in range(len(edges))]
-        rows.append([*row, Fraction(1)])
-    objective = [Fraction(-1)] * len(variables) + [Fraction(0)] * (len(edges) + 1)
+    rows = [
+        [int(v in edge) for v in variables] + [int(i == j) for j in range(len(edges))] + [1]
+        for i, edge in enumerate(edges)
+    ]
+    objective = [-1] * len(variables) + [0] * (len(edges) + 1)
     basis = [len(variables) + i for i in range(len(edges))]
+    denominator = 1
     while True:
         entering = next((j for j in range(width) if objective[j] < 0), None)
         if entering is None:
-            return objective[-1]
+            return Fraction(objective[-1], denominator)
         # Every variable is in an edge, so the program is bounded and some row limits it.
-        limits = [(row[-1] / row[entering], basis[i], i) for i, row in enumerate(rows) if row[entering] > 0]
+        limits = [(Fraction(row[-1], row[entering]), basis[i], i) for i, row in enumerate(rows) if row[entering] > 0]
         leaving = min(limits)[2]
-        pivot = rows[leaving][entering]
-        rows[leaving] = [value / pivot for value in rows[leaving]]
+        pivotal = rows[leaving]
+        pivot = pivotal[entering]
         for i, row in enumerate(rows):
-            if i != leaving and row[entering]:
-                rows[i] = _minus(row, row[entering], rows[leaving])
-        objective = _minus(objective, objective[entering], rows[leaving])
+            if i != leaving:
+                rows[i] = _reduced(row, row[entering], pivotal, pivot, denominator)
+        objective = _reduced(objective, objective[entering], pivotal, pivot, denominator)
+        denominator = pivot
         basis[leaving] = entering
 
 
-def _minus(row: list[Fraction], factor: Fraction, other: list[Fraction]) -> list[Fraction]:
-    return [value - factor * subtrahend for value, subtrahend in zip(row, other, strict=True)]
+def _reduced(row: list[int], factor: int, pivotal: list[int], pivot: int, denominator: int) -> list[int]:
+    """A row over the new denominator, without the entering variable; each division has no rest."""
+    if not factor:
+        return row if pivot == denominator else [value * pivot // denominator for value in row]
+    return [(value * pivot - factor * other) // denominator for value, other in zip(row, pivotal, strict=True)]

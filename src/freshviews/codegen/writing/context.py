@@ -18,12 +18,13 @@ from typing import Any
 
 from freshviews.codegen.layout import balance_word, default_word, table_word
 from freshviews.codegen.writer import Writer, tuple_of
-from freshviews.program.payload import MULTIPLICITY
+from freshviews.program.payload import MULTIPLICITY, ComponentOf, Value
 from freshviews.program.program import Program
 from freshviews.program.statements import Body, Loop, Sum
 from freshviews.program.views import View
 
 Key = tuple[str, ...]
+Factors = tuple[ComponentOf | Value, ...]
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,9 @@ class Context:
     has the variable of each row that was. ``appends`` has, by view that the trigger may append to, the variable that
     says whether it does. ``ahead`` are slices whose first rows earlier updates have prefetched. ``likely`` has, by
     view and key of a lookup, the slice and the position in it where the row most likely is. ``memos`` has the memo of
-    each Sum that is remembered. ``enough`` is a variable that is not zero once the loops of the innermost Sum may end.
+    each Sum that is remembered. ``changing`` are the views that the function itself changes, None where that
+    is not known; ``products`` has the variable of each product of values and of rows of other views that is known.
+    ``enough`` is a variable that is not zero once the loops of the innermost Sum may end.
     """
 
     program: Program
@@ -68,6 +71,8 @@ class Context:
     ahead: frozenset[RowPlace] = frozenset()
     likely: Mapping[tuple[str, Key], str] = field(default_factory=dict)
     memos: Mapping[Sum, str] = field(default_factory=dict)
+    changing: frozenset[str] | None = None
+    products: Mapping[Factors, str] = field(default_factory=dict)
     enough: str = ""
 
     # Lines of the function
@@ -116,7 +121,17 @@ class Context:
     # What is bound in it
 
     def with_alias(self, alias: str, holder: View | Sum) -> Context:
-        return replace(self, aliases={**self.aliases, alias: holder})
+        known = self.products
+        if known and alias in self.aliases:
+            known = {f: v for f, v in known.items() if not any(getattr(one, "alias", "") == alias for one in f)}
+        return replace(self, aliases={**self.aliases, alias: holder}, products=known)
+
+    def with_variable(self, name: str) -> Context:
+        """After a variable got a value: products of the one that it had before are no longer known."""
+        if not self.products:
+            return self
+        known = {f: v for f, v in self.products.items() if not any(getattr(one, "name", "") == name for one in f)}
+        return replace(self, products=known)
 
     def view_of(self, alias: str) -> View:
         """The view that the row known by an alias is of."""

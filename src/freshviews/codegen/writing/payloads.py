@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import takewhile
 
 from freshviews.codegen.layout import row_layout
 from freshviews.codegen.writing.context import Context
@@ -29,11 +32,37 @@ def word(context: Context, factor: ComponentOf | Value) -> str:
 
 
 def product(context: Context, factors: Sequence[ComponentOf | Value], coefficient: int) -> str:
-    """Source of the product of integer factors and a coefficient."""
-    words = [word(context, factor) for factor in factors]
+    """Source of the product of integer factors and a coefficient. The longest product of the first factors that is
+    known is not computed again."""
+    first = next((i for i in range(len(factors), 1, -1) if tuple(factors[:i]) in context.products), 0)
+    known = [context.products[tuple(factors[:first])]] if first else []
+    words = known + [word(context, factor) for factor in factors[first:]]
     if coefficient != 1 or not words:
         words.append(str(coefficient))
     return times(context, words[0], words[1:])
+
+
+def with_products(context: Context, payload: Sequence[Monomial]) -> Context:
+    """Compute the products that the monomials of a payload begin with, for them and for all that is nested below: a
+    chain of n joins multiplies n factors in each of n additions. They end before the first factor that may change: all
+    but values and rows of views that the function does not change."""
+    for monomial in payload:
+        factors = tuple(takewhile(partial(_is_steady, context), monomial.factors))
+        if len(factors) > 1 and factors not in context.products:
+            source, name = product(context, factors, 1), context.fresh("product")
+            context.line(f"{name} = {source}")
+            context = replace(context, products={**context.products, factors: name})
+    return context
+
+
+def _is_steady(context: Context, factor: ComponentOf | Value) -> bool:
+    """Whether an integer factor has the same value until another row has its alias, or the variable another value."""
+    if ring_of(context, factor) == "real":
+        return False
+    if isinstance(factor, Value):
+        return True
+    holder = context.aliases[factor.alias]
+    return isinstance(holder, View) and context.changing is not None and holder.name not in context.changing
 
 
 def times(context: Context, source: str, words: Sequence[str]) -> str:

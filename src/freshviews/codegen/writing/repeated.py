@@ -57,6 +57,13 @@ class Name:
     component: str = ""
 
 
+def changing(program: Program, body: Body) -> frozenset[str] | None:
+    """The views that a function with this body changes. Procedures of partitions change views, too: None."""
+    if program.balancing is not None:
+        return None
+    return frozenset(view for statement in visit(body) for view in uses(statement).changes)
+
+
 def size(body: Body, repeated: frozenset[Body]) -> int:
     """Lookups, loops and additions that are written where the body is, and not in functions of repeated bodies."""
     return sum(isinstance(s, Lookup | Loop | RangeLoop | RangeSum | Add) for s in _written(body, repeated))
@@ -113,6 +120,7 @@ def _write(caller: Context, body: Body, names: tuple[Name, ...], function: str) 
         outlined=size(body, caller.repeated) > LONG,
         repeated=caller.repeated - {body},
         aliases=caller.aliases,
+        changing=changing(caller.program, body),
     )
     with context.writer.function(function, _arguments(context, names), "outside"):
         write_prologue(context, body, emits=True)

@@ -21,7 +21,7 @@ from freshviews.codegen.writing.ordered import (
     write_scan,
     write_top,
 )
-from freshviews.codegen.writing.payloads import write_emit, write_into
+from freshviews.codegen.writing.payloads import with_products, write_emit, write_into
 from freshviews.codegen.writing.rebalancing import write_balance, write_perform
 from freshviews.codegen.writing.repeated import after_lets, write_call
 from freshviews.codegen.writing.subsets import write_enter, write_leave, write_tally
@@ -79,7 +79,10 @@ def write_body(body: Body, context: Context) -> None:
     work = after_lets(body) if context.repeated else ()
     called = work in context.repeated
     before: Statement | None = None
+    last = body[-1] if body else None
     for statement in body[: len(body) - len(work)] if called else body:
+        if context.changing is not None and isinstance(statement, Add) and statement is not last:
+            context = with_products(context, statement.payload)
         context = write_statement(statement, context, before)
         before = statement
     if called:
@@ -106,6 +109,7 @@ def write_statement(statement: Statement, context: Context, before: Statement | 
         case Let(variable, expr):
             code = write_expression(context.writer, expr, context.variable)
             context.line(f"{context.variable(variable)} = {code}")
+            return context.with_variable(variable)
         case If():
             _write_if(context, statement)
         case Changed(body):

@@ -20,7 +20,7 @@ from freshviews.codegen.writing.appending import appended, entered, touched
 from freshviews.codegen.writing.context import Context
 from freshviews.codegen.writing.prologue import write_prologue, write_steps
 from freshviews.codegen.writing.rebalancing import write_expecting, write_settling
-from freshviews.codegen.writing.repeated import LONG, size
+from freshviews.codegen.writing.repeated import LONG, changing, size
 from freshviews.codegen.writing.statements import begin
 from freshviews.expr.nodes import columns_of
 from freshviews.kernel.output.buffer import COUNT as BUFFER_COUNT
@@ -51,6 +51,7 @@ def write_trigger(
         repeated=repeated,
         outlined=size(trigger.body, repeated) > LONG,
         frozen=program.unchanged,
+        changing=changing(program, trigger.body),
     )
     with context.writer.function(f"on_{number}", "state, batch, n"):
         context.writer.docstring(doc)

@@ -30,6 +30,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
+from math import inf
 
 from freshviews.expr.nodes import Call, Column, Expr, substitute
 from freshviews.plan.assemble import assemble, joined_queries
@@ -431,8 +432,7 @@ class _Nest:
     def within(self, loop: Loop, unique: Mapping[str, Keys]) -> _Nest:
         """These loops with another inside."""
         free = self.free.union(v for i, v in enumerate(loop.key) if i not in loop.bound)
-        own = (FD(tuple(loop.key[i] for i in sorted(positions)), loop.key) for positions in unique[loop.view])
-        rules = tuple(rule for rule in dict.fromkeys(own) if rule not in self.rules)
+        rules = tuple(rule for rule in _dependencies(loop.key, unique[loop.view]) if rule not in self.rules)
         return _Nest((*self.keys, loop.key), self.variables.union(loop.key), free, (*self.rules, *rules))
 
     @cached_property
@@ -442,20 +442,33 @@ class _Nest:
         return _cover_number(self.keys, self.free, self.variables - self.free, self.rules)
 
 
-def _rows(body: tuple[Statement, ...], unique: Mapping[str, Keys], around: _Nest) -> int:
+@lru_cache(maxsize=4096)
+def _dependencies(key: tuple[str, ...], unique: Keys) -> tuple[FD, ...]:
+    """What the variables at unique positions of a row determine."""
+    return tuple(dict.fromkeys(FD(tuple(key[i] for i in sorted(positions)), key) for positions in unique))
+
+
+def _rows(
+    body: tuple[Statement, ...], unique: Mapping[str, Keys], around: _Nest, least: int = 0, most: float = inf
+) -> int:
     """The exponent of the number of times that the innermost statement runs at most: the worst over all nests of
-    loops."""
-    worst = 0
+    loops. ``least`` where it is less than that, and a number from ``most`` on where it is more: the search ends there.
+    """
+    worst = least
     for statement in body:
+        if worst >= most:
+            return worst
         match statement:
             case Loop(body=inner):
                 nested = around.within(statement, unique)
-                worst = max(worst, nested.cover, _rows(inner, unique, nested))
+                worst = _rows(inner, unique, nested, max(worst, nested.cover), most)
             case Smaller(left=left, right=right):
                 # The smaller slice is at most as long as either slice.
-                worst = max(worst, min(_rows((side,), unique, around) for side in (left, right)))
+                one = _rows((left,), unique, around, worst, most)
+                worst = one if one == worst else min(one, _rows((right,), unique, around, worst, min(one, most)))
             case If() | Sum() | Lookup() | Add():
-                worst = max([worst, *(_rows(inner, unique, around) for inner in bodies(statement) if inner)])
+                for inner in bodies(statement):
+                    worst = _rows(inner, unique, around, worst, most)
     return worst
 
 
