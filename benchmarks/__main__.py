@@ -87,7 +87,9 @@ def run(options: argparse.Namespace) -> None:
         raise SystemExit(1)
     whole = options.command == "full" and not (options.only or options.cases or options.strategies)
     groups = {entry.group for entry in entries}
-    apart = groups.pop() if len(groups) == 1 and groups <= set(schedule.APART) else None
+    # A part has results of its own where it ran alone and whole.
+    part = options.command == "full" and options.only == [*groups] and not (options.cases or options.strategies)
+    apart = groups.pop() if part else None
     date = str(kept.about["date"])
     if options.scale != 1 or not (whole or apart):
         path = kept.finish(UNFINISHED / f"{date}-{options.command}.json")

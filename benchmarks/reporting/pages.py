@@ -32,13 +32,15 @@ OVERVIEW = "overview.svg"
 
 def parts() -> dict[str, tuple[dict[str, Any], list[Measured]]]:
     """By group, in the order of the pages: the machine and the measurements of the latest results."""
-    engine = latest("????-??-??")
+    whole = latest("????-??-??")
     found = {}
     for group in GROUPS:
-        results = latest(f"????-??-??-{group}") if group in APART else engine
-        measured = [one for one in results["measured"] if one.get("group") == group] if results else []
-        if results and measured:
-            found[group] = (results["machine"], measured)
+        own = latest(f"????-??-??-{group}")
+        several = [one for one in (own, None if group in APART else whole) if one is not None]
+        for results in sorted(several, key=lambda one: str(one["machine"]["date"])):
+            measured = [one for one in results["measured"] if one.get("group") == group]
+            if measured:
+                found[group] = (results["machine"], measured)
     shown = {}
     for group, (machine, measured) in found.items():
         gone = {(one["workload"], one["case"]) for one in measured if "refused" in one} & _later_than(group, found)

@@ -34,7 +34,7 @@ GROUPS = {
 }
 """Parts of the pages, in order."""
 APART = ("compiled", "eps", "windows", "trie", "subqueries", "pipeline")
-"""Parts that run by themselves, with results of their own."""
+"""Parts that run only where they are named. The results of a part that runs alone are a file of their own."""
 
 PLAIN = "plain Python"
 COMPILED = ("C++", "differential dataflow", "DBSP")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from benchmarks.reporting.headlines import HEADLINES
 from benchmarks.reporting.pages import MARK, fill, parts, write_pages
 from benchmarks.reporting.tables import states, table
 from benchmarks.reporting.verdicts import ahead
+from benchmarks.running import results
 
 ROOT = Path(__file__).parents[2]
 
@@ -155,6 +157,27 @@ def test_every_picture_is_on_a_page() -> None:
 def test_headlines_name_five_cases_with_a_peer_each() -> None:
     assert len(HEADLINES) == 5
     assert len({peer for _, _, peer, _ in HEADLINES}) >= 4
+
+
+def test_a_part_that_ran_alone_is_shown_until_a_later_whole_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "FOLDER", tmp_path)
+
+    def write(name: str, date: str, *groups: str) -> None:
+        measured = [{"group": group, "workload": "star", "case": "shuffled", "strategy": "DuckDB"} for group in groups]
+        (tmp_path / f"{date}{name}.json").write_text(json.dumps({"machine": {"date": date}, "measured": measured}))
+
+    def dates() -> dict[str, str]:
+        return {group: machine["date"] for group, (machine, _) in parts().items()}
+
+    write("", "2026-02-01", "tables", "engine")
+    write("-tables", "2026-01-31", "tables")
+    assert dates() == {"tables": "2026-02-01", "engine": "2026-02-01"}
+    write("-tables", "2026-02-02", "tables")
+    assert dates() == {"tables": "2026-02-02", "engine": "2026-02-01"}
+    write("", "2026-02-03", "engine")
+    assert dates() == {"tables": "2026-02-02", "engine": "2026-02-03"}
 
 
 def test_text_goes_between_the_marks_of_its_part(tmp_path: Path) -> None:
