@@ -13,7 +13,8 @@ subtrees (``kernel.ordered``), so the sum of a range takes O(log N). A loop is r
 1. by one sum, as above, where the body adds the row's payload linearly, each addition with one factor of it, and reads
    no variable of the row;
 2. by a sum for each group, where the body reads some variables of the row: here b, by which the result is grouped. An
-   update takes time in the number of groups, and of the range view of each::
+   update takes time in the number of groups, and of the range view of each. The range has one end: few rows are
+   expected between two::
 
        for t, b, s in S[g]:                      for b, _ in S_groups[g]:
            if t <= x:                                u = sum:
@@ -189,7 +190,7 @@ class _Pass:
         if kept == rows.opened or known.issuperset(rows.opened):
             return False
         if ranges is not None:
-            return kept <= self.groups
+            return kept <= self.groups and not _is_band(ranges)
         return all(kept.isdisjoint(columns_of(one)) for one in conditions)
 
     def _group_loop(self, rows: Slice, view: RangeView, total: str, body: Body) -> Loop:
@@ -304,6 +305,12 @@ def _is_mixed(term: Expr, opened: frozenset[str]) -> bool:
     """True if a term reads variables of the row and others."""
     names = columns_of(term)
     return not opened.isdisjoint(names) and not opened.issuperset(names)
+
+
+def _is_band(ranges: Ranges) -> bool:
+    """True if all ranges have two ends. Few rows are between them as a rule, fewer than there are groups: flights that
+    leave within two hours after another one arrived."""
+    return all(one.low is not None and one.high is not None for one, _ in ranges.parts)
 
 
 def _under(conditions: Iterable[Expr], body: Body) -> Body:
