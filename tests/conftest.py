@@ -5,8 +5,8 @@ What runs is decided here, from the tier (tests/tiers.py) and the marks of tests
 - Without FRESHVIEWS_PURE_PYTHON=1 all tests run that need compiled code or do not care. With it, those with the mark
   ``plain_python`` run, as a job of their own; ``python -m tests`` runs both jobs.
 - The quick tier leaves out ``full`` tests and most cases of tests with ``sample`` or ``diagonal``, the change tier most
-  cases of tests with ``large``. Both run a file with the mark ``compiled(n)`` as plain Python, and few tests of it with
-  compiled code, too.
+  cases of tests with ``large``. Both run what the quick tier has of a file with the mark ``compiled(n)`` as plain Python,
+  and few tests of it with compiled code, too.
 - Hypothesis draws the same examples in every run, except in the fuzz tier, whose failures are stored (tests/found.py).
 """
 
@@ -109,9 +109,11 @@ def _few(items: list[pytest.Item]) -> list[pytest.Item]:
     files: Counter[Path] = Counter()
     kept: list[pytest.Item] = []
     for cases in by_test.values():
-        for item in _sampled(cases):
-            if CHANGE or item.get_closest_marker("full") is None or any(cases_of(item.nodeid)):
-                mark = item.get_closest_marker("compiled")
+        mark = cases[0].get_closest_marker("compiled")
+        # Plain Python runs slowly what is meant to be compiled.
+        quick = QUICK or (PLAIN_PYTHON and mark is not None)
+        for item in _sampled(cases, quick):
+            if not quick or item.get_closest_marker("full") is None or any(cases_of(item.nodeid)):
                 share = 1 if PLAIN_PYTHON or mark is None else compiled(mark.args[0])
                 if share and files[item.path] % share == 0:
                     kept.append(item)
@@ -119,9 +121,9 @@ def _few(items: list[pytest.Item]) -> list[pytest.Item]:
     return kept
 
 
-def _sampled(cases: list[pytest.Item]) -> list[pytest.Item]:
+def _sampled(cases: list[pytest.Item], quick: bool) -> list[pytest.Item]:
     """Of the cases of one test, by its marks ``sample(n)``, ``large(n)`` and ``diagonal``: all without one."""
-    if CHANGE:
+    if not quick:
         mark = cases[0].get_closest_marker("large")
         # Those that the quick tier runs, and of the others every n-th.
         rest = [case for case in cases if case.get_closest_marker("full") is not None]

@@ -3,7 +3,8 @@
 ``FRESHVIEWS_TESTS`` names the tier:
 
 - ``quick`` is ``make test``: every room, with few random examples and a diagonal of the tables of cases.
-- ``change`` is ``make test-change``, which .ci/run has: every test at full size, but not every case of it compiled.
+- ``change`` is ``make test-change``, which .ci/run has: every test, with a third of the random examples, and not every
+  case compiled.
 - ``full`` is ``make test-all`` and pytest without the variable: every test at full size.
 - ``fuzz`` is ``make fuzz``: the random tests alone, from a seed that no run had before.
 
@@ -24,6 +25,8 @@ LONG = 60
 """Seconds above which a test needs the mark ``long`` with its reason."""
 _QUICK_SHARE = 10
 """``make test`` draws a tenth of the random examples."""
+_CHANGE_SHARE = 3
+"""``make test-change`` draws a third of them."""
 
 
 
@@ -41,7 +44,7 @@ if TIER not in ("quick", "change", "full", "fuzz"):
 
 def examples(full: int) -> int:
     """Random examples of a test that draws ``full`` of them in the full tier."""
-    share = {"quick": _QUICK_SHARE, "change": 1, "full": 1, "fuzz": _SHARE}[TIER]
+    share = {"quick": _QUICK_SHARE, "change": _CHANGE_SHARE, "full": 1, "fuzz": _SHARE}[TIER]
     return max(1, full // share)
 
 
