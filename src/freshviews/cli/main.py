@@ -120,13 +120,23 @@ def run(
     ] = None,
     packages: Packages = None,
     conf: Conf = None,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(metavar="PORT", min=1, max=65535, help="Serve metrics for Prometheus at /metrics of this port."),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option(metavar="HOST", help="The address on which metrics are served, to everybody there.")
+    ] = "127.0.0.1",
     as_json: Json = False,
 ) -> None:
     """Maintain the views of a streaming script on Spark until it is stopped."""
     from freshviews.cli.pipeline import run_script
 
     with _errors_told():
-        raise typer.Exit(run_script(script, once, master, checkpoint, as_json, cells, packages, conf or []))
+        code = run_script(
+            script, once, master, checkpoint, as_json, cells, packages, conf or [], metrics_port, metrics_host
+        )
+        raise typer.Exit(code)
 
 
 @app.command()

@@ -11,8 +11,10 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +29,7 @@ from freshviews.cli.stopping import Stopping
 from freshviews.errors import FreshviewsError, SqlError
 from freshviews.spark.definition import Definition, catalog_of, declared_rows
 from freshviews.spark.java import java_process
+from freshviews.spark.phases import Phases
 from freshviews.spark.reading.contents import latest, status
 from freshviews.spark.script import read_script
 from freshviews.spark.settings import packages_with, settings_of
@@ -36,6 +39,9 @@ from freshviews.sql.statements.streaming import plain
 
 if TYPE_CHECKING:
     from freshviews.spark.running_query import Query
+
+METRICS_HOST = "127.0.0.1"
+"""Where metrics are served unless the command line says otherwise: for this machine alone."""
 
 
 def definition_of(name: str) -> Definition:
@@ -67,10 +73,13 @@ def run_script(
     cells: int | None = None,
     packages: str | None = None,
     conf: Sequence[str] = (),
+    metrics_port: int | None = None,
+    metrics_host: str = METRICS_HOST,
 ) -> int:
     """Run a script until it is stopped, or, with ``once``, until all current input is taken. Returns the exit code.
 
-    ``packages`` and ``conf``: what Spark loads, and its settings, as the command line gives them.
+    ``packages`` and ``conf``: what Spark loads, and its settings, as the command line gives them. ``metrics_port``:
+    where metrics are served while it runs; None: nowhere.
     """
     definition = definition_of(name)
     settings = packages_with({**definition.settings, **settings_of(conf)}, packages)
@@ -82,23 +91,28 @@ def run_script(
     from freshviews.spark.pipeline import Pipeline
     from freshviews.spark.session import SPARK_ERRORS, reason, start_session
 
-    resume = _resume(name, once, master, checkpoint, packages, conf)
+    phases = Phases()
+    resume = _resume(name, once, master, checkpoint, packages, conf, metrics_port, metrics_host)
+    served: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
+    if metrics_port is not None:
+        served = _metrics(definition, root, phases, metrics_host, metrics_port)
     progress = Progress(definition, as_json)
     spark = None
 
     def at_once() -> str:
         # The version in progress has no manifest yet, so nothing of it counts.
         progress.close()
-        version = Manifests(root).versions()[-1:]
-        return f"stopped at once at version {version[0] if version else 0}; resume with: {resume}"
+        made = Manifests(root).versions()[-1:]
+        return f"stopped at once at version {made[0] if made else 0}; resume with: {resume}"
 
-    with Stopping(at_once) as stopping, progress:
+    with served, Stopping(at_once) as stopping, progress:
         try:
             spark = start_session(master, settings, quiet=True)
             stopping.install()
             if stopping.asked:
                 return 0
-            query = Pipeline.of(spark, definition, root, cells=cells).start(once=once, listener=progress.version)
+            pipeline = Pipeline.of(spark, definition, root, cells=cells)
+            query = pipeline.start(once=once, listener=progress.version, phases=phases)
             if query.filling:
                 names = ", ".join(query.filling)
                 print(f"{names}: backfill from the stored rows is running, the stream continues", file=sys.stderr)
@@ -144,6 +158,37 @@ def explain_cells(name: str, cells: int) -> str:
         return explained(spark, definition, cells)
     finally:
         _end_session(spark)
+
+
+@contextlib.contextmanager
+def _metrics(definition: Definition, root: Path, phases: Phases, host: str, port: int) -> Iterator[None]:
+    """Serve metrics within a block. Raises MetricsError if the port cannot be taken, ReadError without the library."""
+    if importlib.util.find_spec("prometheus_client") is None:
+        raise ReadError("--metrics-port needs prometheus_client: pip install 'freshviews[spark]'")
+    from freshviews.cli.metrics import Numbers, Texts
+    from freshviews.cli.metrics_server import MetricsServer
+
+    started = time.time()
+    try:
+        release = version("freshviews")
+    except PackageNotFoundError:
+        release = ""
+    sinks = {view.name: view.provider for view in definition.views if view.provider is not None}
+
+    def numbers() -> Numbers:
+        try:
+            found = status(root, definition)
+        except (FreshviewsError, OSError):
+            found = None
+        return Numbers(release, started, phases.seconds, sinks, found)
+
+    server = MetricsServer(host, port, Texts(numbers).text)
+    server.start()
+    print(f"metrics: {server.address}", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        server.close()
 
 
 def need_spark() -> None:
@@ -214,7 +259,14 @@ def _message(error: Exception, root: Path, resume: str) -> str:
 
 
 def _resume(
-    name: str, once: bool, master: str | None, checkpoint: str | None, packages: str | None, conf: Sequence[str]
+    name: str,
+    once: bool,
+    master: str | None,
+    checkpoint: str | None,
+    packages: str | None,
+    conf: Sequence[str],
+    metrics_port: int | None,
+    metrics_host: str,
 ) -> str:
     words = ["freshviews run", name]
     words += ["--once"] if once else []
@@ -222,6 +274,8 @@ def _resume(
     words += [f"--checkpoint {checkpoint}"] if checkpoint else []
     words += [f"--packages {packages}"] if packages else []
     words += [f"--conf {shlex.quote(one)}" for one in conf]
+    words += [f"--metrics-port {metrics_port}"] if metrics_port is not None else []
+    words += [f"--metrics-host {metrics_host}"] if metrics_port is not None and metrics_host != METRICS_HOST else []
     return " ".join(words)
 
 
@@ -238,9 +292,13 @@ def show_status(name: str, checkpoint: str | None, as_json: bool) -> None:
         aside = f", {numbers['bad']:,} set aside" if numbers["bad"] else ""
         print(f"table {table}: {numbers['rows']:,} rows in, {size(numbers['bytes'])}{aside}")
     for view, numbers in found.views.items():
-        print(f"view {view}: {numbers['changed']:,} changes out, {size(numbers['bytes'])}")
+        rows = f"{numbers['rows']:,} rows, " if "rows" in numbers else ""
+        print(f"view {view}: {rows}{numbers['changed']:,} changes out, {size(numbers['bytes'])}")
     for view in found.filling:
         print(f"view {view}: {'being filled' if found.running else 'not there yet; run the script to have it filled'}")
+    for view, numbers in found.sinks.items():
+        if numbers["backlog"] or numbers["failures"]:
+            print(f"sink of {view}: refused {numbers['failures']:,} times, versions that wait: {numbers['backlog']}")
     if found.error:
         print(f"last error: {found.error}")
 

@@ -29,6 +29,7 @@ __all__ = [
     "driver",
     "explain",
     "java",
+    "phases",
     "pipeline",
     "reading",
     "register",

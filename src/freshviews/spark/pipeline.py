@@ -16,10 +16,12 @@ from freshviews.spark.definition import OUTPUTS, Definition, TableSpec, ViewSpec
 from freshviews.spark.driver.run import Listener, Run, note_error
 from freshviews.spark.io.sinks import Receiver
 from freshviews.spark.io.sources import Source, SourceError, one_frame, open_source, source_of, sql_type
+from freshviews.spark.phases import Phases
 from freshviews.spark.reading.data_source import register
 from freshviews.spark.running_query import Query
 from freshviews.spark.script import read_script
 from freshviews.spark.state.checkpoint import checkpoint_path
+from freshviews.spark.state.runs import note_start
 from freshviews.store.files import lock
 from freshviews.stream import own_columns
 from freshviews.stream.formats import check_format, format_for
@@ -151,26 +153,40 @@ class Pipeline:
         return self
 
     def start(
-        self, *, once: bool = False, trigger: Mapping[str, Any] | None = None, listener: Listener | None = None
+        self,
+        *,
+        once: bool = False,
+        trigger: Mapping[str, Any] | None = None,
+        listener: Listener | None = None,
+        phases: Phases | None = None,
     ) -> Query:
         """Start. The query runs until it is stopped; with ``once`` it ends when all current input is taken.
 
         ``trigger``: as of a DataStreamWriter, such as ``{"processingTime": "10 seconds"}``. ``listener`` is called with
-        the manifest of each version. Raises SourceError; CheckpointError if the checkpoint cannot be continued;
-        PipelineError if the input at the start cannot be applied; StoreError if another process runs the checkpoint.
+        the manifest of each version. ``phases`` gets the seconds of each phase. Raises SourceError; CheckpointError if
+        the checkpoint cannot be continued; PipelineError if the input at the start cannot be applied; StoreError if
+        another process runs the checkpoint.
         """
         self._root.mkdir(parents=True, exist_ok=True)
         held = lock(self._root / "lock")
         try:
             note_error(self._root, None)
-            return self._start(held, once, trigger, listener)
+            note_start(self._root)
+            return self._start(held, once, trigger, listener, phases or Phases())
         except BaseException as error:
             note_error(self._root, error)
             held.close()
             raise
 
-    def _start(self, held: BinaryIO, once: bool, trigger: Mapping[str, Any] | None, listener: Listener | None) -> Query:
-        run = Run(self._spark, self._root, self._definition, self._receivers, listener, self._cells)
+    def _start(
+        self,
+        held: BinaryIO,
+        once: bool,
+        trigger: Mapping[str, Any] | None,
+        listener: Listener | None,
+        phases: Phases,
+    ) -> Query:
+        run = Run(self._spark, self._root, self._definition, self._receivers, listener, self._cells, phases)
         run.warm()
         sources = open_sources(self._spark, self._definition, self._frames)
         streaming = [source for source in sources if source.is_streaming]

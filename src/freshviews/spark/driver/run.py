@@ -26,15 +26,17 @@ from freshviews.spark.driver.stages import can_go_on
 from freshviews.spark.driver.stored_rows import backfill, stored_rows
 from freshviews.spark.driver.version import Input, PipelineError, load_cells, make
 from freshviews.spark.driver.view_backfill import Filling
-from freshviews.spark.io.sinks import Delivered, Receiver, check_new, deliver, publish_bad
+from freshviews.spark.io.sinks import Delivered, Receiver, SinkError, check_new, deliver, publish_bad
 from freshviews.spark.io.sources import Source, feed_of, needs_order, one_frame, reads_text
 from freshviews.spark.layout.cell_count import first_layout
 from freshviews.spark.layout.layout import MERGE, Layout, layout_of, next_layout
+from freshviews.spark.phases import Phases
 from freshviews.spark.reading.arrival import arrived
 from freshviews.spark.state import checkpoint
 from freshviews.spark.state.arrow_files import read_all, read_change
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.runs import note_failure
 from freshviews.spark.worker.rows import Slots
 from freshviews.store.files import write_whole
 from freshviews.stream import Snapshots
@@ -63,6 +65,7 @@ class Run:
         receivers: Mapping[str, Receiver],
         listener: Listener | None,
         cells: int | None,
+        phases: Phases,
     ) -> None:
         self.spark = spark
         self.root = root
@@ -76,6 +79,7 @@ class Run:
         self._listener = listener
         self._delivered = Delivered(root)
         self._cells = cells
+        self._phases = phases
         self._layout: Layout | None = None
         self._wanted: Definition | None = None
         self._filling: Filling | None = None
@@ -261,11 +265,13 @@ class Run:
                 self.definition,
                 base,
                 given,
+                self._phases,
                 whole=whole,
                 rebuild=rebuild,
                 log_only=self._filling is not None,
             )
-            self.manifests.commit(manifest)
+            with self._phases.timed("manifest"):
+                self.manifests.commit(manifest)
         except ConnectionError:
             raise  # Spark's Java process is gone; with the disk all is well
         except OSError as error:
@@ -274,9 +280,16 @@ class Run:
         self.latest = manifest
         self._deliver(manifest)
         if manifest.version % COLLECT_EVERY == 0:
-            checkpoint.collect(self.root, self.manifests)
+            with self._phases.timed("collect"):
+                checkpoint.collect(self.root, self.manifests)
 
     def _deliver(self, manifest: Manifest, again: bool = False) -> None:
+        with self._phases.timed("sinks"):
+            self._to_sinks(manifest, again)
+        if self._listener is not None:
+            self._listener(manifest)
+
+    def _to_sinks(self, manifest: Manifest, again: bool) -> None:
         for view in self.definition.views:
             files = manifest.changes.get(view.name, [])
             if view.output == "complete":
@@ -288,14 +301,16 @@ class Run:
                 assert rows is not None
                 if rows.num_rows == 0 and view.output == "changes":
                     continue
-                deliver(self.spark, view, rows, manifest.version, receiver, again)
+                try:
+                    deliver(self.spark, view, rows, manifest.version, receiver, again)
+                except SinkError:
+                    note_failure(self.root, view.name)
+                    raise
         for table in self.definition.tables:
             for name in manifest.bad.get(table.name, []):
                 if table.bad_rows is not None:
                     publish_bad(self.root / name, Path(table.bad_rows), table.name, manifest.version)
         self._delivered.note(manifest.version)
-        if self._listener is not None:
-            self._listener(manifest)
 
 
 def note_error(root: Path, error: BaseException | None) -> None:

@@ -31,6 +31,7 @@ from freshviews.spark.driver.stages import (
 )
 from freshviews.spark.io.places import numbered, place_text
 from freshviews.spark.layout.layout import MERGE, Layout
+from freshviews.spark.phases import Phases
 from freshviews.spark.state.arrow_files import write_bytes
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest
@@ -70,6 +71,7 @@ def make(
     definition: Definition,
     base: Manifest,
     given: Input | None,
+    phases: Phases,
     *,
     whole: bool = False,
     rebuild: bool = False,
@@ -77,8 +79,8 @@ def make(
 ) -> Manifest:
     """Return the manifest of the version after ``base``, which holds the fields that are known already.
 
-    ``whole``: every cell runs. ``rebuild``: rebuild the merge from the contents of the cells. ``log_only``: the cells'
-    logs only grow. Raises PipelineError; nothing is applied then.
+    ``phases`` gets the seconds. ``whole``: every cell runs. ``rebuild``: rebuild the merge from the contents of the
+    cells. ``log_only``: the cells' logs only grow. Raises PipelineError; nothing is applied then.
     """
     start = time.time()
     version = base.version + 1
@@ -94,7 +96,7 @@ def make(
     feeds = tuple(feed for own in given.feeds for feed in own) if given is not None else ()
     entries = tuple(base.cells.get(str(n), EMPTY) for n in range(layout.cells))
     task = Task(str(root), layout.statements, feeds, entries, cells, whole)
-    results = _through_cells(spark, given, task, layout.cells)
+    results = _through_cells(spark, given, task, layout.cells, phases)
     merge = Wanted(
         version,
         layout.merge_views,
@@ -102,7 +104,8 @@ def make(
         layout.stage_views("merge", complete),
     )
     try:
-        merged = run_merge(root, layout, EMPTY if rebuild else base.cells.get(MERGE, EMPTY), results, merge, whole)
+        with phases.timed("merge"):
+            merged = run_merge(root, layout, EMPTY if rebuild else base.cells.get(MERGE, EMPTY), results, merge, whole)
     except FreshviewsError as error:
         raise PipelineError(f"version {version} cannot be made: {error}") from error
     reach("cells done")
@@ -141,13 +144,13 @@ def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str
     return frozenset(name for cell, views in sizes.items() if (cell == MERGE) == merge for name in views)
 
 
-def _through_cells(spark: SparkSession, given: Input | None, task: Task, cells: int) -> Results:
+def _through_cells(spark: SparkSession, given: Input | None, task: Task, cells: int, phases: Phases) -> Results:
     placed = given is not None and (given.ordered or given.set_aside)
-    results = _tried(spark, given, task, cells, placed)
+    results = _tried(spark, given, task, cells, placed, phases)
     refused = [result for result in results if "refused" in result]
     if refused and given is not None and not placed:
         # Run again with the place of each row, for the message; nothing was applied.
-        refused = [r for r in _tried(spark, given, task, cells, True) if "refused" in r] or refused
+        refused = [r for r in _tried(spark, given, task, cells, True, phases) if "refused" in r] or refused
     if refused:
         first = next((result for result in refused if result["place"]), refused[0])
         place: FilePlace | None = tuple(first["place"]) if first["place"] else None
@@ -157,13 +160,20 @@ def _through_cells(spark: SparkSession, given: Input | None, task: Task, cells: 
     return results
 
 
-def _tried(spark: SparkSession, given: Input | None, task: Task, cells: int, placed: bool) -> Results:
-    frame = None
-    if given is not None:
-        frame = on_the_way(given, _placed(given) if placed else given.frame.drop(*PLACE), cells)
-    at = partitions_of(spark, cells, given is not None and given.text)
+def _tried(
+    spark: SparkSession, given: Input | None, task: Task, cells: int, placed: bool, phases: Phases
+) -> Results:
     try:
-        return results_of(through_cells(spark, frame, task, cells, at, run_partition))
+        with phases.timed("plan"):
+            frame = None
+            if given is not None:
+                frame = on_the_way(given, _placed(given) if placed else given.frame.drop(*PLACE), cells)
+            at = partitions_of(spark, cells, given is not None and given.text)
+            job = through_cells(spark, frame, task, cells, at, run_partition)
+        start = time.perf_counter()
+        results = results_of(job)
+        phases.add_job(time.perf_counter() - start, [result.get("seconds", {}) for result in results])
+        return results
     except (PySparkException, Py4JJavaError) as error:
         raise PipelineError(f"version {task.wanted.version} cannot be made: {cause(error)}") from error
 
@@ -188,6 +198,13 @@ def _gather(
         view: sum(r["changed"].get(name, 0) for r in results if "changed" in r for name in layout.outputs[view].views)
         for view in views
     }
+    # The rows of a view are the sum of all its changes.
+    stored = {}
+    for view, output in layout.outputs.items():
+        if view in base.stored or view not in base.views:
+            names = output.views if view in views else ()
+            net = sum(r["net"].get(name, 0) for r in results if "net" in r for name in names)
+            stored[view] = base.stored.get(view, 0) + net
     contents: dict[str, dict[str, str]] = {}
     anew = []
     for view in sorted(complete):
@@ -205,6 +222,7 @@ def _gather(
         changed={view: count for view, count in changed.items() if count},
         contents=contents,
         anew=anew,
+        stored=stored,
         bytes=_bytes(layout, sizes),
     )
 

@@ -21,6 +21,7 @@ from freshviews.spark.reading.arrival import waiting
 from freshviews.spark.state.arrow_files import read_change
 from freshviews.spark.state.cell import EMPTY, load_cell
 from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.runs import Runs, runs_of
 from freshviews.types.columns import arrow_type
 from freshviews.types.sorting import sorted_rows
 
@@ -38,7 +39,8 @@ class Status:
     tables: dict[str, dict[str, int]]
     """Per table, in total: ``rows`` taken, ``bad`` rows set aside, and ``bytes`` stored."""
     views: dict[str, dict[str, int]]
-    """Per view: ``changed`` rows in total, and ``bytes`` stored."""
+    """Per view: ``changed`` rows in total, ``bytes`` stored, and its ``rows``, which are absent if an older release
+    began the view."""
     delivered: int
     running: bool
     error: str | None
@@ -47,6 +49,11 @@ class Status:
     """Per table read from a folder, the files that are in no planned micro-batch."""
     filling: tuple[str, ...]
     """Views of the script that the last version lacks; a running pipeline is backfilling them."""
+    starts: int
+    """Runs of the checkpoint that began."""
+    sinks: dict[str, dict[str, int]]
+    """Per view of the script with a sink: ``backlog``, committed versions that the sink does not have, and
+    ``failures``, how often it refused one."""
 
 
 def latest(root: Path) -> Manifest:
@@ -111,6 +118,7 @@ def status(root: Path, definition: Definition | None = None) -> Status:
     delivered = _delivered(root)
     running = is_running(root)
     error = last_error(root)
+    runs = runs_of(root)
     manifest = latest(root)
     totals = manifest.totals
     return Status(
@@ -127,7 +135,11 @@ def status(root: Path, definition: Definition | None = None) -> Status:
             for name in manifest.tables
         },
         {
-            name: {"changed": totals.get("changed", {}).get(name, 0), "bytes": manifest.bytes.get(name, 0)}
+            name: {
+                "changed": totals.get("changed", {}).get(name, 0),
+                "bytes": manifest.bytes.get(name, 0),
+                **({"rows": manifest.stored[name]} if name in manifest.stored else {}),
+            }
             for name in manifest.views
         },
         delivered,
@@ -135,7 +147,19 @@ def status(root: Path, definition: Definition | None = None) -> Status:
         error,
         _waiting(root, manifest, definition),
         definition.parted(manifest.views)[1] if definition is not None else (),
+        runs.starts,
+        _sinks(manifest, delivered, definition, runs),
     )
+
+
+def _sinks(manifest: Manifest, delivered: int, definition: Definition | None, runs: Runs) -> dict[str, dict[str, int]]:
+    # A version is delivered before the next one begins, so only the last one can be missing.
+    due = {*manifest.changes, *manifest.anew} if delivered < manifest.version else set()
+    return {
+        view.name: {"backlog": int(view.name in due), "failures": runs.failures.get(view.name, 0)}
+        for view in (definition.views if definition is not None else ())
+        if view.provider is not None
+    }
 
 
 def _waiting(root: Path, manifest: Manifest, definition: Definition | None) -> dict[str, int]:

@@ -6,6 +6,7 @@
     <checkpoint>/manifest/   a file per version
     <checkpoint>/state/  changes/  contents/  bad/    files that manifests name
     <checkpoint>/delivered   the last version that went to the sinks
+    <checkpoint>/runs        how often it was started, and what sinks refused
     <checkpoint>/lock        held by the process that runs the pipeline
 """
 

@@ -32,7 +32,8 @@ class Manifest:
     tables and views. ``changes[view]``: files of the view's change at this version. ``contents[view]``: its contents by
     part, if its sink needs them; ``anew``: the parts that are new. ``bad[table]``: rows set aside. ``rows``: input rows
     per table. ``changed``: rows of each view's change. ``arrived``: when the newest input arrived, if known.
-    ``totals``: counts since the beginning. File names are relative to the checkpoint.
+    ``stored``: rows of each view, absent where an older release began the view. ``totals``: counts since the
+    beginning. File names are relative to the checkpoint.
     """
 
     version: int
@@ -56,6 +57,7 @@ class Manifest:
     seconds: float = 0.0
     arrived: float | None = None
     totals: dict[str, dict[str, int]] = field(default_factory=dict)
+    stored: dict[str, int] = field(default_factory=dict)
 
     @property
     def lag(self) -> float:

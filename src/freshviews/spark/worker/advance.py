@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from freshviews.engine.change import Change
 from freshviews.engine.codes.encoding import MULTIPLICITY
@@ -62,7 +63,8 @@ def advanced(
 ) -> dict[str, Any]:
     """Write the log, changes and contents of a cell that has applied ``segment``, and keep the cell in memory.
 
-    Returns the fields of the manifest: the new entry, files and rows by view, bytes by view and table.
+    Returns the fields of the manifest: the new entry; files, rows and the sum of multiplicities of the change by view;
+    bytes by view and table.
     """
     reach("rows applied")
     after = appended(root, number, entry, cell, segment, new_token(), log_only=wanted.log_only)
@@ -77,6 +79,7 @@ def advanced(
 def _written(root: Path, number: str, cell: Cell, emitted: ViewChanges, wanted: Wanted) -> dict[str, Any]:
     changes: dict[str, str] = {}
     changed: dict[str, int] = {}
+    net_rows: dict[str, int] = {}
     contents: dict[str, str] = {}
     for name in wanted.views:
         view = cell.database.view(name)
@@ -92,7 +95,8 @@ def _written(root: Path, number: str, cell: Cell, emitted: ViewChanges, wanted: 
             stem = f"{wanted.version}-{number}"
             changes[name] = write_arrow(root, f"changes/{name}", stem, found.schema, found.to_batches())
             changed[name] = found.num_rows
+            net_rows[name] = pc.sum(found.column(MULTIPLICITY)).as_py()
         if name in wanted.complete:
             contents[name] = write_arrow(root, "contents", f"{name}-{number}", view.schema, view.to_batches())
     sizes = {name: cell.database.bytes_of(name) for name in (*wanted.views, *cell.tables)}
-    return {"changes": changes, "changed": changed, "contents": contents, "sizes": sizes}
+    return {"changes": changes, "changed": changed, "net": net_rows, "contents": contents, "sizes": sizes}

@@ -8,6 +8,7 @@ the error.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -29,12 +30,16 @@ FeedRows = tuple[int, pa.RecordBatch]
 
 
 class Arriving:
-    """The rows of a cell, added by one thread and taken by another, which may start again from the first row."""
+    """The rows of a cell, added by one thread and taken by another, which may start again from the first row.
+
+    ``waited``: seconds that the taking thread has waited for rows.
+    """
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[FeedRows | BaseException | None] = SimpleQueue()
         self._seen: list[FeedRows] = []
         self._end: BaseException | bool = False
+        self.waited = 0.0
 
     def put(self, rows: FeedRows | BaseException | None) -> None:
         """Add rows; None ends them, and an error is raised in the taking thread."""
@@ -43,7 +48,9 @@ class Arriving:
     def __iter__(self) -> Iterator[FeedRows]:
         yield from list(self._seen)
         while self._end is False:
+            start = time.perf_counter()
             found = self._queue.get()
+            self.waited += time.perf_counter() - start
             if isinstance(found, tuple):
                 self._seen.append(found)
                 yield found

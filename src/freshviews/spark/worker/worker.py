@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -124,7 +125,7 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
     growing = growing_feeds(task.feeds, {t.name: t for t in task.statements[number] if isinstance(t, TableDef)})
     if growing and arriving.many(growing):
         try:
-            return _made(task, number, partial(_in_pieces, task, number, growing, arriving))
+            return _made(task, number, partial(_in_pieces, task, number, growing, arriving), arriving)
         except (FreshviewsError, OSError):
             pass  # the second try, which has all rows, reports the error
     waiting: Waiting = {}
@@ -133,7 +134,7 @@ def _run(task: Task, number: int, arriving: Arriving) -> dict[str, Any]:
             waiting.setdefault(feed, []).append(named(rows, task.feeds[feed].slots))
     if not task.whole and not waiting:
         return {"cell": str(number)}
-    return _made(task, number, partial(_at_once, task, number, waiting))
+    return _made(task, number, partial(_at_once, task, number, waiting), arriving)
 
 
 @dataclass(frozen=True)
@@ -186,12 +187,14 @@ def _in_pieces(
     return _Taken(_counts([*rest.rows.items(), *taken]), rest.bad)
 
 
-def _made(task: Task, number: int, take: Callable[[Cell, Segment], _Taken]) -> dict[str, Any]:
-    """Apply rows to the engine of a cell and write all files of the next version."""
+def _made(task: Task, number: int, take: Callable[[Cell, Segment], _Taken], arriving: Arriving) -> dict[str, Any]:
+    """Apply rows to the engine of a cell and write all files of the next version, with the seconds of each phase."""
     root, entry = Path(task.root), task.entries[number]
+    start, waited = time.perf_counter(), arriving.waited
     cell = loaded(root, str(number), entry, task.statements[number])
     wanted = task.wanted.within(cell.database.views)
     segment = Segment(root, str(number))
+    ready = time.perf_counter()
     try:
         with listening(cell, wanted) as emitted:
             taken = take(cell, segment)
@@ -199,8 +202,14 @@ def _made(task: Task, number: int, take: Callable[[Cell, Segment], _Taken]) -> d
         segment.discard()
         cell.database.close()
         raise
+    applied = time.perf_counter()
     result = advanced(root, str(number), entry, cell, segment, emitted, wanted)
-    return {**result, "rows": taken.rows, "bad": taken.bad}
+    seconds = {
+        "load": ready - start,
+        "apply": applied - ready - (arriving.waited - waited),
+        "sync": time.perf_counter() - applied,
+    }
+    return {**result, "rows": taken.rows, "bad": taken.bad, "seconds": seconds}
 
 
 def _counts(found: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -1,0 +1,234 @@
+"""The metrics of a running pipeline, as Prometheus text (exposition format 0.0.4).
+
+What a checkpoint knows is taken from the ``Status`` that ``freshviews status`` prints. The seconds by phase are those
+of this process. ``METRICS`` has every metric; docs/metrics.md lists them for users.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+
+from prometheus_client import Metric, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+from freshviews.spark.reading.contents import Status
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+FRESH_SECONDS = 1.0
+"""Seconds for which a text is served again."""
+SHARE = 20
+"""A text is served again for this many times the seconds that it took: reading the numbers, such as a long list of
+files, takes at most a twentieth of a core."""
+
+Samples = Iterable[tuple[tuple[str, ...], float]]
+"""Values of labels, and the value of the metric."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What the metrics are computed from.
+
+    ``release``: of freshviews. ``started``: when the run began, in seconds since 1970. ``phases``: seconds by phase.
+    ``sinks``: the format of each view's sink, by view. ``status``: None while it cannot be read.
+    """
+
+    release: str
+    started: float
+    phases: Mapping[str, float]
+    sinks: Mapping[str, str]
+    status: Status | None
+
+
+@dataclass(frozen=True)
+class Described:
+    """A metric: its full name, its type (counter or gauge), its unit, its labels, one sentence, and its samples.
+
+    ``of_run``: samples of the run; ``of_status``: samples of the checkpoint, which are left out while it has no version
+    or cannot be read.
+    """
+
+    name: str
+    kind: str
+    unit: str
+    labels: tuple[str, ...]
+    text: str
+    of_run: Callable[[Numbers], Samples] | None = None
+    of_status: Callable[[Numbers, Status], Samples] | None = None
+
+    def samples(self, numbers: Numbers) -> Samples:
+        """Its samples; none where the numbers lack it."""
+        if self.of_run is not None:
+            return self.of_run(numbers)
+        if self.of_status is not None and numbers.status is not None:
+            return self.of_status(numbers, numbers.status)
+        return ()
+
+
+def _one(value: float) -> Samples:
+    return [((), value)]
+
+
+def _each(by_name: Mapping[str, Mapping[str, int]], key: str) -> Samples:
+    return [((name,), found[key]) for name, found in by_name.items() if key in found]
+
+
+def _sinks(numbers: Numbers, status: Status, key: str) -> Samples:
+    return [((view, numbers.sinks.get(view, "")), found[key]) for view, found in status.sinks.items()]
+
+
+METRICS = (
+    Described(
+        "freshviews_info", "gauge", "always 1", ("release",),
+        "The release of freshviews that runs.",
+        of_run=lambda n: [((n.release,), 1)],
+    ),
+    Described(
+        "freshviews_start_time_seconds", "gauge", "seconds since 1970", (),
+        "When this run began.",
+        of_run=lambda n: _one(n.started),
+    ),
+    Described(
+        "freshviews_phase_seconds_total", "counter", "seconds", ("phase",),
+        "Seconds that this run has spent in a phase of its versions.",
+        of_run=lambda n: [((phase,), seconds) for phase, seconds in n.phases.items()],
+    ),
+    Described(
+        "freshviews_status_readable", "gauge", "1 or 0", (),
+        "0 while the checkpoint has no version or cannot be read; the metrics below are absent then.",
+        of_run=lambda n: _one(n.status is not None),
+    ),
+    Described(
+        "freshviews_starts_total", "counter", "runs", (),
+        "Runs of the checkpoint that began, this one included; restarts are its increase.",
+        of_status=lambda n, s: _one(s.starts),
+    ),
+    Described(
+        "freshviews_versions_total", "counter", "versions", (),
+        "Versions committed since the checkpoint began: the number of the last one.",
+        of_status=lambda n, s: _one(s.version),
+    ),
+    Described(
+        "freshviews_version_age_seconds", "gauge", "seconds", (),
+        "Seconds since the last version was committed; it grows while no input arrives.",
+        of_status=lambda n, s: _one(s.age),
+    ),
+    Described(
+        "freshviews_lag_seconds", "gauge", "seconds", (),
+        "Seconds from the arrival of the last version's newest input to its commit.",
+        of_status=lambda n, s: _one(s.lag),
+    ),
+    Described(
+        "freshviews_waiting_files", "gauge", "files", ("table",),
+        "Files in the folder of a table that are in no planned micro-batch; absent for other sources.",
+        of_status=lambda n, s: [((table,), count) for table, count in s.waiting.items()],
+    ),
+    Described(
+        "freshviews_rows_in_total", "counter", "rows", ("table",),
+        "Rows that versions took from the source of a table, since the checkpoint began.",
+        of_status=lambda n, s: _each(s.tables, "rows"),
+    ),
+    Described(
+        "freshviews_bad_rows_total", "counter", "rows", ("table",),
+        "Rows of a table that were set aside, since the checkpoint began.",
+        of_status=lambda n, s: _each(s.tables, "bad"),
+    ),
+    Described(
+        "freshviews_table_bytes", "gauge", "bytes", ("table",),
+        "Memory that the stored rows of a table take, over all cells.",
+        of_status=lambda n, s: _each(s.tables, "bytes"),
+    ),
+    Described(
+        "freshviews_changes_out_total", "counter", "rows", ("view",),
+        "Rows of the changes of a view, since the checkpoint began.",
+        of_status=lambda n, s: _each(s.views, "changed"),
+    ),
+    Described(
+        "freshviews_view_rows", "gauge", "rows", ("view",),
+        "Rows of a view, duplicates counted; absent if an older release began the view.",
+        of_status=lambda n, s: _each(s.views, "rows"),
+    ),
+    Described(
+        "freshviews_view_bytes", "gauge", "bytes", ("view",),
+        "Memory that a view takes, over all cells and the merge.",
+        of_status=lambda n, s: _each(s.views, "bytes"),
+    ),
+    Described(
+        "freshviews_view_filling", "gauge", "1 or 0", ("view",),
+        "1 while a view that was added is backfilled.",
+        of_status=lambda n, s: [((v,), v in s.filling) for v in dict.fromkeys([*s.views, *s.filling])],
+    ),
+    Described(
+        "freshviews_sink_backlog_versions", "gauge", "versions", ("view", "sink"),
+        "Committed versions that the sink of a view does not have yet: 0 or 1.",
+        of_status=lambda n, s: _sinks(n, s, "backlog"),
+    ),
+    Described(
+        "freshviews_sink_failures_total", "counter", "versions", ("view", "sink"),
+        "How often the sink of a view refused a version, since the checkpoint began. Each ends the run.",
+        of_status=lambda n, s: _sinks(n, s, "failures"),
+    ),
+)  # fmt: skip
+"""Every metric, in the order in which they are served."""
+
+
+def families(numbers: Numbers) -> list[Metric]:
+    """The metrics with their samples, as families of prometheus_client; those without samples are left out."""
+    found: list[Metric] = []
+    for one in METRICS:
+        made: CounterMetricFamily | GaugeMetricFamily
+        if one.kind == "counter":
+            made = CounterMetricFamily(one.name, one.text, labels=one.labels)
+        else:
+            made = GaugeMetricFamily(one.name, one.text, labels=one.labels)
+        for labels, value in one.samples(numbers):
+            made.add_metric(labels, float(value))
+        if made.samples:
+            found.append(made)
+    return found
+
+
+def text_of(numbers: Numbers) -> bytes:
+    """The text that Prometheus reads."""
+    return generate_latest(_Collector(families(numbers)))
+
+
+@dataclass(frozen=True)
+class _Collector:
+    """Families in the form that prometheus_client takes."""
+
+    found: list[Metric]
+
+    def collect(self) -> Iterable[Metric]:
+        return self.found
+
+
+class Busy(Exception):
+    """Another request has been reading the numbers for too long."""
+
+
+class Texts:
+    """The text of the metrics, read by one thread at a time and served again for a while."""
+
+    def __init__(self, read: Callable[[], Numbers]) -> None:
+        self._read = read
+        self._reading = Lock()
+        self._text = b""
+        self._until = 0.0
+
+    def text(self, patience: float) -> bytes:
+        """The text. Raises Busy if another thread reads for longer than ``patience`` seconds."""
+        if not self._reading.acquire(timeout=patience):
+            raise Busy
+        try:
+            start = time.monotonic()
+            if start >= self._until:
+                self._text = text_of(self._read())
+                end = time.monotonic()
+                self._until = end + max(FRESH_SECONDS, SHARE * (end - start))
+            return self._text
+        finally:
+            self._reading.release()

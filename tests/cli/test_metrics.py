@@ -1,0 +1,346 @@
+"""The metrics of given numbers, without Spark; and what a server of them withstands."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from freshviews.cli import metrics_server, pipeline
+from freshviews.cli.metrics import METRICS, Busy, Numbers, Texts, text_of
+from freshviews.cli.metrics_server import MetricsError, MetricsServer
+from freshviews.cli.script import ReadError
+from freshviews.spark.definition import Definition, ViewSpec
+from freshviews.spark.phases import PHASES, Phases
+from freshviews.spark.reading.contents import Status, status
+from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.runs import Runs, note_failure, note_start, runs_of
+
+STATUS = Status(
+    version=7,
+    batch=5,
+    age=12.5,
+    lag=0.25,
+    tables={"orders": {"rows": 100, "bad": 2, "bytes": 4096}, 'a"b\n\\': {"rows": 1, "bad": 0, "bytes": 8}},
+    views={"v": {"changed": 30, "bytes": 512, "rows": 9}, "old": {"changed": 1, "bytes": 2}},
+    delivered=6,
+    running=True,
+    error=None,
+    waiting={"orders": 3},
+    filling=("new",),
+    starts=4,
+    sinks={"v": {"backlog": 1, "failures": 2}},
+)
+NUMBERS = Numbers("1.2.3", 1e9, dict.fromkeys(PHASES, 0.5), {"v": "parquet"}, STATUS)
+
+
+def samples(text: bytes) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
+
+
+def test_every_number_of_a_status_is_a_sample() -> None:
+    found = samples(text_of(NUMBERS))
+    v = (("sink", "parquet"), ("view", "v"))
+    expected = {
+        ("freshviews_info", (("release", "1.2.3"),)): 1,
+        ("freshviews_start_time_seconds", ()): 1e9,
+        ("freshviews_phase_seconds_total", (("phase", "sync"),)): 0.5,
+        ("freshviews_status_readable", ()): 1,
+        ("freshviews_starts_total", ()): 4,
+        ("freshviews_versions_total", ()): 7,
+        ("freshviews_version_age_seconds", ()): 12.5,
+        ("freshviews_lag_seconds", ()): 0.25,
+        ("freshviews_waiting_files", (("table", "orders"),)): 3,
+        ("freshviews_rows_in_total", (("table", "orders"),)): 100,
+        ("freshviews_rows_in_total", (("table", 'a"b\n\\'),)): 1,
+        ("freshviews_bad_rows_total", (("table", "orders"),)): 2,
+        ("freshviews_table_bytes", (("table", "orders"),)): 4096,
+        ("freshviews_changes_out_total", (("view", "v"),)): 30,
+        ("freshviews_view_rows", (("view", "v"),)): 9,
+        ("freshviews_view_bytes", (("view", "v"),)): 512,
+        ("freshviews_view_filling", (("view", "v"),)): 0,
+        ("freshviews_view_filling", (("view", "new"),)): 1,
+        ("freshviews_sink_backlog_versions", v): 1,
+        ("freshviews_sink_failures_total", v): 2,
+    }
+    assert expected == {key: found.get(key) for key in expected}
+    assert {name for name, _ in found} == {metric.name for metric in METRICS}
+    # An older release did not count its rows.
+    assert ("freshviews_view_rows", (("view", "old"),)) not in found
+
+
+def test_before_the_first_version_the_run_alone_has_metrics() -> None:
+    found = samples(text_of(Numbers("1", 0.0, {"plan": 1.0}, {}, None)))
+    assert found[("freshviews_status_readable", ())] == 0
+    assert {name for name, _ in found} == {metric.name for metric in METRICS if metric.of_run is not None}
+
+
+def test_types_are_those_of_the_table_and_counters_end_in_total() -> None:
+    lines = [line.split() for line in text_of(NUMBERS).decode().splitlines() if line.startswith("# TYPE")]
+    assert [(name, kind) for _, _, name, kind in lines] == [(metric.name, metric.kind) for metric in METRICS]
+    assert all(metric.name.endswith("_total") == (metric.kind == "counter") for metric in METRICS)
+
+
+def test_status_has_the_rows_of_views_the_backlog_of_sinks_and_the_starts(tmp_path: Path) -> None:
+    views = {"v": "CREATE MATERIALIZED VIEW v AS SELECT 1", "w": "", "old": ""}
+    made = Manifest(3, 2, "q", time.time(), {}, views, changes={"v": ["f"]}, stored={"v": 5, "w": 0})
+    Manifests(tmp_path).commit(made)
+    definition = Definition(
+        views=(ViewSpec("v", "", "parquet"), ViewSpec("w", "", "json"), ViewSpec("old", ""))
+    )
+    (tmp_path / "delivered").write_text("2")
+    note_start(tmp_path)
+    note_failure(tmp_path, "v")
+    found = status(tmp_path, definition)
+    assert found.starts == 1
+    assert found.sinks == {"v": {"backlog": 1, "failures": 1}, "w": {"backlog": 0, "failures": 0}}
+    assert [found.views[name].get("rows") for name in ("v", "w", "old")] == [5, 0, None]
+    (tmp_path / "delivered").write_text("3")
+    assert status(tmp_path, definition).sinks["v"]["backlog"] == 0
+
+
+def test_a_manifest_of_before_has_no_rows_of_views(tmp_path: Path) -> None:
+    Manifests(tmp_path).commit(Manifest(1, 0, "q", 1.0, {}, {}, stored={"v": 5}))
+    file = next((tmp_path / "manifest").glob("*.json"))
+    found = json.loads(file.read_text())
+    del found["stored"]
+    file.write_text(json.dumps(found))
+    assert Manifests(tmp_path).read(1).stored == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "7", '{"starts": null, "failures": {}}', '{"starts": 1, "failures": []}']
+)
+def test_counts_that_cannot_be_read_begin_again(tmp_path: Path, text: str) -> None:
+    (tmp_path / "runs").write_text(text)
+    assert runs_of(tmp_path) == Runs()
+    note_start(tmp_path)
+    assert runs_of(tmp_path) == Runs(1)
+
+
+def test_a_count_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    note_start(tmp_path / "not there")
+    note_failure(tmp_path / "not there", "v")
+    assert runs_of(tmp_path / "not there") == Runs()
+
+
+def test_of_a_job_the_slowest_cell_counts_and_the_rest_is_reading() -> None:
+    phases = Phases()
+    phases.add_job(10.0, [{"load": 0.0, "apply": 2.0, "sync": 1.0}, {"load": 1.0, "apply": 3.0, "sync": 2.0}, {}])
+    found = phases.seconds
+    assert [found[name] for name in ("load", "apply", "sync", "read")] == [1.0, 3.0, 2.0, 4.0]
+    phases.add_job(1.0, [])
+    phases.add_job(1.0, [{"apply": 2.0}])
+    assert phases.seconds["read"] == 5.0
+    with pytest.raises(ZeroDivisionError), phases.timed("merge"):
+        raise ZeroDivisionError
+    assert phases.seconds["merge"] > 0
+    with pytest.raises(KeyError):
+        phases.add("lunch", 1.0)
+
+
+def test_numbers_are_read_again_after_a_while_that_grows_with_their_cost(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    monkeypatch.setattr("freshviews.cli.metrics.time.monotonic", lambda: now[0])
+    reads: list[float] = []
+
+    def read() -> Numbers:
+        reads.append(now[0])
+        now[0] += 0.5
+        return NUMBERS
+
+    texts = Texts(read)
+    for moment in (100.0, 105.0, 110.0, 111.0, 112.0):
+        now[0] = moment
+        assert texts.text(1).startswith(b"# HELP freshviews_info")
+    assert reads == [100.0, 111.0]
+
+
+def test_one_thread_reads_and_others_wait_so_long_as_they_say() -> None:
+    reading, go_on = threading.Event(), threading.Event()
+
+    def read() -> Numbers:
+        reading.set()
+        go_on.wait(30)
+        return NUMBERS
+
+    texts = Texts(read)
+    thread = threading.Thread(target=texts.text, args=(1,))
+    thread.start()
+    assert reading.wait(30)
+    with pytest.raises(Busy):
+        texts.text(0.01)
+    go_on.set()
+    thread.join()
+    assert texts.text(0.01)
+
+
+@pytest.fixture
+def server() -> Iterator[MetricsServer]:
+    made = MetricsServer("127.0.0.1", 0, lambda patience: b"page\n")
+    made.start()
+    yield made
+    made.close()
+
+
+def port_of(server: MetricsServer) -> int:
+    return int(server.address.split(":")[2].split("/")[0])
+
+
+def fetch(server: MetricsServer) -> bytes:
+    with urllib.request.urlopen(server.address, timeout=30) as answer:
+        assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        return bytes(answer.read())
+
+
+def answer_to(server: MetricsServer, request: bytes) -> bytes:
+    """All bytes of the answer; none if the connection was cut."""
+    with socket.create_connection(("127.0.0.1", port_of(server)), timeout=30) as client:
+        found = b""
+        try:
+            client.sendall(request)
+            while more := client.recv(65536):
+                found += more
+        except ConnectionError:
+            pass
+        return found
+
+
+@pytest.mark.parametrize(
+    ("request_text", "code"),
+    [
+        (b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", b"200"),
+        (b"GET /metrics?name=x HTTP/1.0\r\n\r\n", b"200"),
+        (b"GET / HTTP/1.1\r\n\r\n", b"404"),
+        (b"GET /metrics/../etc/passwd HTTP/1.1\r\n\r\n", b"404"),
+        (b"GET //metrics/ HTTP/1.1\r\n\r\n", b"404"),
+        (b"POST /metrics HTTP/1.1\r\nContent-Length: 999999999\r\n\r\nx", b"501"),
+        (b"HEAD /metrics HTTP/1.1\r\n\r\n", b"501"),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n", b"400"),
+        (b"GET /metrics HTTP/9.9.9\r\n\r\n", b"400"),
+        (b"<script> /x HTTP/1.1\r\n\r\n", b"501"),
+    ],
+)
+def test_get_metrics_is_answered_and_nothing_else(server: MetricsServer, request_text: bytes, code: bytes) -> None:
+    found = answer_to(server, request_text)
+    first = found.split(b"\r\n")[0]
+    assert code in first or code in found[:200], found
+    assert (b"page" in found) == (code == b"200") and b"Python" not in found and b"text/html" not in found
+    assert fetch(server) == b"page\n"
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        b"x" * 1_000_000,
+        b"GET /metrics HTTP/1.1\r\nX: " + b"x" * 1_000_000 + b"\r\n\r\n",
+        b"GET /metrics HTTP/1.1\r\n" + b"".join(b"X%d: %s\r\n" % (i, b"x" * 5000) for i in range(50)) + b"\r\n",
+        b"GET /metrics HTTP/1.1\r\n" + b"".join(b"X%d: y\r\n" % i for i in range(5000)) + b"\r\n",
+        bytes(range(256)) * 100,
+        b"",
+    ],
+    ids=["line", "header", "headers", "many headers", "bytes", "nothing"],
+)
+def test_a_hostile_request_gets_no_page_and_the_next_one_does(
+    server: MetricsServer, monkeypatch: pytest.MonkeyPatch, hostile: bytes
+) -> None:
+    monkeypatch.setattr(metrics_server, "SECONDS", 0.5)
+    assert b"page" not in answer_to(server, hostile)
+    assert fetch(server) == b"page\n"
+
+
+def test_many_connections_that_wait_shut_nobody_out_and_are_cut(
+    server: MetricsServer, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(metrics_server, "SECONDS", 1.0)
+    before = threading.active_count()
+    clients = []
+    for i in range(300):
+        clients.append(socket.create_connection(("127.0.0.1", port_of(server)), timeout=30))
+        clients[-1].sendall(b"GET /met"[: i % 8])
+    assert fetch(server) == b"page\n"
+    assert threading.active_count() <= before + 2 * metrics_server.MOST + 1
+    for client in clients:
+        with client, suppress(ConnectionError):
+            assert b"page" not in client.recv(65536)
+    end = time.monotonic() + 30
+    while threading.active_count() > before:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    assert fetch(server) == b"page\n"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_client_that_sends_byte_after_byte_is_cut(server: MetricsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics_server, "SECONDS", 0.5)
+    with socket.create_connection(("127.0.0.1", port_of(server)), timeout=30) as client:
+        end = time.monotonic() + 30
+        with pytest.raises(ConnectionError):
+            while time.monotonic() < end:
+                client.sendall(b"G")
+                time.sleep(0.05)
+
+
+def test_an_error_while_numbers_are_read_is_an_answer() -> None:
+    errors: list[Exception] = [Busy(), ValueError("a secret")]
+
+    def text(patience: float) -> bytes:
+        raise errors.pop(0)
+
+    with closing(MetricsServer("127.0.0.1", 0, text)) as server:
+        server.start()
+        for code in (503, 500):
+            with pytest.raises(urllib.error.HTTPError) as found:
+                urllib.request.urlopen(server.address, timeout=30)
+            assert found.value.code == code and b"secret" not in found.value.read()
+
+
+def test_a_port_in_use_names_the_port_and_the_remedy_and_is_free_after_the_end(server: MetricsServer) -> None:
+    port = port_of(server)
+    with pytest.raises(MetricsError, match=rf"--metrics-port {port}: 127\.0\.0\.1:{port} .*in use; name another port"):
+        MetricsServer("127.0.0.1", port, lambda patience: b"")
+    fetch(server)
+    server.close()
+    server.close()
+    with pytest.raises((urllib.error.URLError, ConnectionError)):
+        fetch(server)
+    MetricsServer("127.0.0.1", port, lambda patience: b"").close()
+
+
+@pytest.mark.parametrize("host", ["", "no.such.host.invalid", "203.0.113.7", "a" * 300, "a..b"])
+def test_an_address_that_is_not_here_is_refused(host: str) -> None:
+    with pytest.raises(MetricsError, match=r"--metrics-host .*; name one, such as 127\.0\.0\.1"):
+        MetricsServer(host, 0, lambda patience: b"")
+
+
+def test_without_the_library_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with (
+        pytest.raises(ReadError, match=r"pip install 'freshviews\[spark\]'"),
+        pipeline._metrics(Definition(), tmp_path, Phases(), "127.0.0.1", 0),
+    ):
+        pass
+
+
+def test_an_unreadable_checkpoint_is_a_metric_and_no_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pipeline._metrics(Definition(), tmp_path, Phases(), "127.0.0.1", 0):
+        address = capsys.readouterr().err.removeprefix("metrics: ").strip()
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            assert samples(answer.read())[("freshviews_status_readable", ())] == 0
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(address, timeout=30)
