@@ -370,6 +370,72 @@ def test_threads_commit_and_sync(tmp_path: Path) -> None:
         assert list(db.view("v")) == [(200, 200)] and db.version == 200
 
 
+def test_a_sync_of_another_thread_may_come_while_a_timer_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch was in the log by then, and was refused with an AttributeError."""
+    db = opened(tmp_path)
+    directory = db._directory
+    assert directory is not None
+
+    class Late(threading.Timer):
+        @property
+        def daemon(self) -> bool:
+            return super().daemon
+
+        @daemon.setter
+        def daemon(self, daemonic: bool) -> None:
+            other = threading.Thread(target=directory.sync)
+            other.start()
+            other.join()
+            threading.Timer.daemon.__set__(self, daemonic)  # type: ignore[attr-defined]
+
+    monkeypatch.setattr("freshviews.store.log.Timer", Late)
+    db.sync()
+    put(db, 3)
+    check(db, 3)
+    db.close()
+
+
+def test_a_snapshot_of_another_thread_waits_while_sync_looks_at_the_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It closed the file that was looked at: an OSError, as for a descriptor that is none."""
+    db = opened(tmp_path)
+    put(db, 2)
+    snapshots: list[threading.Thread] = []
+    fstat = os.fstat
+
+    def slow(file: int) -> os.stat_result:
+        if file == db._directory.log._file and not snapshots:  # type: ignore[union-attr]
+            snapshots.append(threading.Thread(target=db.snapshot))
+            snapshots[0].start()
+            snapshots[0].join(0.5)
+        return fstat(file)
+
+    monkeypatch.setattr(os, "fstat", slow)
+    db.sync()
+    snapshots[0].join()
+    put(db, 1)
+    check(db, 3)
+    db.close()
+
+
+def test_sync_after_a_file_that_was_closed_unsynced_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot that is due closes the file; that its sync failed was a warning in the log only."""
+    disk = Disk(monkeypatch)
+    db = opened(tmp_path)
+    put(db, 2)
+    log = db._directory.log  # type: ignore[union-attr]
+    disk.fails = BROKEN
+    with pytest.raises(fv.StoreError, match="could not be synced"):
+        log.close()
+    disk.fails = None
+    with pytest.raises(fv.StoreError, match=r"could not be synced: .*open the database again to see what is in"):
+        db.sync()
+    db.close()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

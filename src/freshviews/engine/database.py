@@ -552,6 +552,7 @@ class Database:
             self._check_usable()
             if self._directory is None:
                 raise StoreError("the database lives in memory; Database(path) makes one that is kept")
+            self._directory.check_there()
         try:
             with Uninterrupted():
                 self._directory.sync()

@@ -131,10 +131,13 @@ class Directory:
         self.log.append(Record(kind, self.log.sequence + 1, version, payload, self.log.late))
         self._since_snapshot += len(payload)
 
-    def sync(self) -> None:
-        """Bring the log to the disk; errors as ``Log.sync``, and StoreError where the files are gone."""
+    def check_there(self) -> None:
+        """Raise StoreError if the directory or the file that is written is gone. Nothing else may write meanwhile."""
         self._check_there()
         self.log.check_there()
+
+    def sync(self) -> None:
+        """Bring the log to the disk; errors as ``Log.sync``."""
         self.log.sync()
 
     def _check_there(self) -> None:

@@ -188,10 +188,10 @@ class Log:
             self._timer.cancel()
         # An append from here on starts a new timer: this sync may miss its record.
         self._timer = None
-        if self._file is None:
-            return
         if self._failed is not None:
             raise LogUncertain(self._failed)
+        if self._file is None:
+            return
         written = self.sequence
         if self._synced == written:
             return
@@ -208,10 +208,12 @@ class Log:
     def _sync_soon(self) -> None:
         if self._timer is not None:
             return
-        self._timer = Timer(self._sync_seconds, self._sync_late)
-        self._timer.daemon = True
+        # Another thread that syncs now sets the attribute to None, and cancels this one.
+        timer = Timer(self._sync_seconds, self._sync_late)
+        timer.daemon = True
+        self._timer = timer
         try:
-            self._timer.start()
+            timer.start()
         except RuntimeError:  # No thread can be started, as where the interpreter ends.
             self.sync()
 
