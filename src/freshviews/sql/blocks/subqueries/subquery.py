@@ -24,8 +24,9 @@ Until then columns of the enclosing query are marked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice, repeat
 
 from sqlglot import exp
 
@@ -70,6 +71,7 @@ from freshviews.sql.expressions import logic
 from freshviews.sql.expressions.build import (
     FALSE,
     TRUE,
+    VOID,
     Fault,
     call,
     integer,
@@ -77,6 +79,7 @@ from freshviews.sql.expressions.build import (
     replaced,
     sharpened,
 )
+from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import COMPARISONS, Binder, is_asked
 from freshviews.sql.expressions.nulls import is_null_at, with_nullability
 from freshviews.sql.names.marks import is_marked, marked, marks, unmarked
@@ -243,7 +246,7 @@ class SubqueryBinder:
 
     def _exists(self, node: exp.Exists, negated: bool) -> None:
         """EXISTS as a term: a semi-join, or an anti-join."""
-        bound = self.query(node.this, self._own_names)
+        bound = self._query(node.this)
         if is_one_row(bound):
             self._keep(FALSE if negated else TRUE)
         elif negated:
@@ -342,27 +345,46 @@ class SubqueryBinder:
 
     def _ask(self, node: Node, bind: Callable[[Node], Expr]) -> Asked:
         if isinstance(node, exp.Exists):
-            return Asked(node, self.query(node.this, self._own_names))
+            return Asked(node, self._query(node.this))
         if isinstance(node, exp.In) and isinstance(node.this, exp.Tuple):
-            bound, row = self.query(node.args["query"], self._own_names), tuple(map(bind, node.this.expressions))
+            row = tuple(map(bind, node.this.expressions))
+            bound = self._query(node.args["query"], [value.type for value in row])
             if len(bound.columns) != len(row):
                 what = f"IN compares a row of {len(row)} values with a subquery of as many columns"
                 raise self.text.error(node.args["query"], f"{what}; this one has {len(bound.columns)}")
             return Asked(node, bound, sign="=", row=row)
         if isinstance(node, exp.In):
-            return Asked(node, self._one_column(node.args["query"], "IN takes a subquery"), bind(node.this), "=")
+            left = bind(node.this)
+            return Asked(node, self._one_column(node.args["query"], "IN takes a subquery", left.type), left, "=")
         if type(node) in COMPARISONS:
             sign, every = COMPARISONS[type(node)], isinstance(node.expression, exp.All)
-            query = node.expression.this
-            bound = self._one_column(query, "ANY and ALL take a subquery")
-            return Asked(node, bound, bind(node.this), OPPOSITE[sign] if every else sign, every)
+            left = bind(node.this)
+            bound = self._one_column(node.expression.this, "ANY and ALL take a subquery", left.type)
+            return Asked(node, bound, left, OPPOSITE[sign] if every else sign, every)
         return Asked(node, self._one_column(node, "a subquery as a value is one"))
 
-    def _one_column(self, query: Node, what: str) -> Bound:
-        bound = self.query(query, self._own_names)
+    def _one_column(self, query: Node, what: str, like: SqlType = VOID) -> Bound:
+        bound = self._query(query, (like,))
         if len(bound.columns) != 1:
             raise self.text.error(query, f"{what} of one column; this one has {len(bound.columns)}")
         return bound
+
+    def _query(self, node: Node, like: Sequence[SqlType] = ()) -> Bound:
+        """Bind a subquery. NULL without a type becomes one of the type in ``like``, or else of INT: a view has typed
+        columns."""
+        bound = self.query(node, self._own_names)
+        if all(column.type != VOID for column in bound.columns):
+            return bound
+        types = [one if one != VOID else INT for one in islice(chain(like, repeat(INT)), len(bound.columns))]
+
+        def typed(select: Select) -> Select:
+            pairs = zip(select.items, types, strict=True)
+            return replace(
+                select,
+                items=tuple(replace(i, expr=cast(i.expr, to)) if i.expr.type == VOID else i for i, to in pairs),
+            )
+
+        return replace(bound, selects=tuple(map(typed, bound.selects)))
 
     def answer(self, asked: Asked | Window) -> Expr:
         """The value of a subquery or a window function, as an expression over the sources that it adds."""
