@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -298,6 +299,19 @@ def test_where_no_thread_can_be_started_the_commit_runs_in_one(monkeypatch: pyte
     monkeypatch.setattr(threading.Thread, "start", refused)
     db.insert("t", ROWS)
     assert sum(n for _, n in db.view("b")) == len(ROWS)
+
+
+def test_a_batch_of_which_every_row_is_too_late_for_the_window_changes_nothing() -> None:
+    """It was a ZeroDivisionError."""
+    db = fv.Database()
+    db.execute(
+        """CREATE TABLE t (d DATE NOT NULL, x BIGINT) TBLPROPERTIES ('freshviews.window' = '2 days on d');
+        CREATE MATERIALIZED VIEW a AS SELECT d, SUM(x) AS s FROM t GROUP BY d;
+        CREATE MATERIALIZED VIEW b AS SELECT x, COUNT(*) AS n FROM t GROUP BY x"""
+    )
+    db.insert("t", [(date(2026, 3, 9), 1)])
+    assert db.insert("t", [(date(2026, 3, 1), x) for x in range(20)]) == 2
+    assert list(db.view("a")) == [(date(2026, 3, 9), 1)] and list(db.view("b")) == [(1, 1)]
 
 
 def test_the_log_is_that_of_one_thread(tmp_path: Path) -> None:
