@@ -22,6 +22,7 @@ from freshviews.sql.expressions.build import VOID, Fault, Refusal, key, null
 from freshviews.sql.expressions.build import call as expression
 from freshviews.sql.expressions.cast import cast
 from freshviews.sql.expressions.expression import Binder, is_unit
+from freshviews.sql.names.marks import is_marked
 from freshviews.sql.text.parse import Node
 from freshviews.sql.text.refuse import AGGREGATES, GROUPINGS
 from freshviews.types import BIGINT, BOOLEAN, DOUBLE, INT, STRING
@@ -55,6 +56,7 @@ class Collector:
             what = f"{_called(node).upper()} OVER"
             raise self._scalar.text.unsupported(node, what, "MIN, MAX, ANY_VALUE, LAG and LEAD OVER are accepted")
         try:
+            self._check_own(node)
             if _called(node) in MOMENTS:
                 return self._moment(node)
             call = self._call(node)
@@ -64,6 +66,16 @@ class Collector:
         if call.function == "min_by" and _called(node) == "only_value":
             return expression("only_value", (least, self._reference(replace(call, function="max_by"))), call.type)
         return least
+
+    def _check_own(self, node: Node) -> None:
+        """Refuse an aggregate whose columns are all of enclosing queries: in SQL it is an aggregate of one of these."""
+        if self._over or any(node.find_all(exp.Query)):
+            return
+        columns = [self._scalar.bind(one) for one in node.find_all(exp.Column) if not is_unit(one)]
+        if columns and all(map(is_marked, columns)):
+            text = self._scalar.text
+            what = f"{text.of(node)} in a subquery, an aggregate of columns of the query around alone,"
+            raise text.unsupported(node, what, "name a column of the subquery in it, or compute it in the query around")
 
     def _moment(self, node: Node) -> Expr:
         """A variance, covariance or regression: an expression over references to sums."""
