@@ -37,6 +37,9 @@ def test_settings_of_the_user_come_first(tmp_path: Path) -> None:
     assert together({}, defaults_of({"SPARK_CONF_DIR": str(tmp_path / "other")}, tmp_path)) == OURS | FIXED
     given = {PARTITIONS: "3", "spark.x": "y"}
     assert together(given, defaults_of({}, tmp_path)) == kept | FIXED | given
+    # --master, which SET and --conf overrode.
+    assert together({"spark.master": "yarn"}, {}, "local[2]")["spark.master"] == "local[2]"
+    assert together({"spark.master": "yarn"}, {})["spark.master"] == "yarn"
 
 
 def test_settings_that_cannot_be_taken_are_refused(tmp_path: Path) -> None:
@@ -110,7 +113,8 @@ def test_a_run_takes_settings_and_packages(tmp_path: Path) -> None:
         "SPARK_CONF_DIR": str(tmp_path / "conf"),
     }
     words = ["run", "v.sql", "--once", "--master", "local[2]", "--packages", "org.example:one:1.0"]
-    words += ["--conf", "spark.ui.port=0", "--conf", f"spark.jars.ivy={tmp_path / 'ivy'}"]
+    words += ["--conf", "spark.master=yarn", "--conf", "spark.ui.port=0"]
+    words += ["--conf", f"spark.jars.ivy={tmp_path / 'ivy'}"]
     done = subprocess.run(
         [sys.executable, "-c", SEEN, *words], cwd=tmp_path, env=given, capture_output=True, text=True, timeout=300
     )

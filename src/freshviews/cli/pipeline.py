@@ -272,7 +272,7 @@ def _resume(
     words += ["--once"] if once else []
     words += [f"--master {master}"] if master else []
     words += [f"--checkpoint {checkpoint}"] if checkpoint else []
-    words += [f"--packages {packages}"] if packages else []
+    words += [f"--packages {shlex.quote(packages)}"] if packages else []
     words += [f"--conf {shlex.quote(one)}" for one in conf]
     words += [f"--metrics-port {metrics_port}"] if metrics_port is not None else []
     words += [f"--metrics-host {metrics_host}"] if metrics_port is not None and metrics_host != METRICS_HOST else []

@@ -48,8 +48,8 @@ appender.console.layout.type = PatternLayout
 def start_session(
     master: str | None = None, settings: Mapping[str, str] | None = None, *, quiet: bool = False
 ) -> SparkSession:
-    """The running session, or a new one; with the master of ``spark-defaults.conf``, else local mode with all cores, if
-    ``master`` is None.
+    """The running session, or a new one. If ``master`` is None, its master is that of ``settings`` or of
+    ``spark-defaults.conf``, else it is in local mode with all cores.
 
     ``settings`` come before those of ``spark-defaults.conf``, and these before ours (``freshviews.spark.settings``).
     Workers run this Python, whatever PATH says. ``quiet``: Spark logs nothing. Raises JavaError if there is no suitable
@@ -64,15 +64,15 @@ def start_session(
             "spark://HOST:PORT, yarn or k8s://..."
         )
     defaults = defaults_of(os.environ, Path(pyspark.__file__).parent)
-    chosen = together(settings or {}, defaults)
+    chosen = together(settings or {}, defaults, master)
+    if "MASTER" not in os.environ and "spark.master" not in {**defaults, **chosen}:
+        chosen["spark.master"] = "local[*]"
     home = java_home(os.environ)
     if home is not None:
         os.environ["JAVA_HOME"] = home
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     builder = SparkSession.Builder().appName("freshviews")
-    if master is not None or ("MASTER" not in os.environ and "spark.master" not in {**defaults, **chosen}):
-        builder = builder.master(master or "local[*]")
     if quiet:
         log = cache_folder() / "log4j2.properties"
         log.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,8 @@
 """Settings of Spark: ours, and those of the user, which come first.
 
-From the last to the first that counts: ours, ``spark-defaults.conf``, ``SET`` at the top of a script, the command line
-or the caller. One is fixed: timestamps have no zone here, and Spark would shift zoned ones under any zone but UTC.
+From the last to the first that counts: ours, ``spark-defaults.conf``, ``SET`` at the top of a script, ``--conf``, then
+``--master``, or what the caller gives. One is fixed: timestamps have no zone here, and Spark would shift zoned ones
+under any zone but UTC.
 """
 
 from __future__ import annotations
@@ -43,13 +44,15 @@ def settings_of(words: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def together(given: Mapping[str, str], defaults: Mapping[str, str]) -> dict[str, str]:
+def together(given: Mapping[str, str], defaults: Mapping[str, str], master: str | None = None) -> dict[str, str]:
     """The settings to start Spark with. ``given``: those of the script and of the caller; ``defaults``: those that
-    Spark reads itself. Raises SettingError where a fixed one is given another value."""
+    Spark reads itself; ``master``: comes before a master among them. Raises SettingError where a fixed one is given
+    another value."""
     for name, value in FIXED.items():
         if given.get(name, value).upper() != value:
             raise SettingError(f"{name} is {given[name]}; it has to be {value}: timestamps have no zone in freshviews")
-    return {name: value for name, value in OURS.items() if name not in defaults} | dict(given) | FIXED
+    named = {} if master is None else {"spark.master": master}
+    return {name: value for name, value in OURS.items() if name not in defaults} | dict(given) | named | FIXED
 
 
 def defaults_of(environment: Mapping[str, str], spark_home: Path) -> dict[str, str]:
