@@ -12,10 +12,12 @@ import pytest
 
 from freshviews.codegen.block import generate
 from freshviews.codegen.imports import IMPORTABLE
-from freshviews.codegen.writer import FUNCTIONS, RESERVED, Names
+from freshviews.codegen.writer import FUNCTIONS, RESERVED, Module, Names
+from freshviews.codegen.writing.statements import begin
 from freshviews.errors import PlanError
 from freshviews.expr.nodes import Column
 from freshviews.plan import STRATEGIES
+from freshviews.program.payload import COUNT, MULTIPLICITY, ComponentOf, Value
 from freshviews.program.statements import Clear
 from freshviews.query.block import Block, Output
 from freshviews.query.query import Query
@@ -90,6 +92,17 @@ def test_a_product_has_no_rows_of_views_that_the_function_changes() -> None:
     cleared = tuple(replace(trigger, body=(*trigger.body, *everything)) for trigger in program.triggers)
     source, _ = generate(replace(program, triggers=cleared), block_of(made), (), (), None)
     assert not products.findall(source)
+
+
+def test_a_product_is_forgotten_where_a_row_or_a_value_of_it_is_bound_again() -> None:
+    program = STRATEGIES["view_tree"].of_query(query("Q(a, c) = R(a, b), S(b, c)"))
+    view = program.stores[0]
+    start = begin(program, Module()).with_alias("r", view).with_alias("s", view)
+    products = {(MULTIPLICITY, ComponentOf("r", COUNT)): "one", (Value("x"), ComponentOf("s", COUNT)): "other"}
+    context = replace(start, products=products)
+    assert set(context.with_alias("r", view).products.values()) == {"other"}
+    assert set(context.with_variable("x").products.values()) == {"one"}
+    assert context.with_alias("t", view).products == context.with_variable("y").products == products
 
 
 def tree_of_atoms(chance: random.Random) -> Query:

@@ -84,7 +84,7 @@ def _largest_packing(edges: list[list[str]]) -> Fraction:
 
 
 def _reduced(row: list[int], factor: int, pivotal: list[int], pivot: int, denominator: int) -> list[int]:
-    """A row over the new denominator, without the entering variable; each division has no rest."""
+    """A row over the new denominator, without the entering variable; each division has no remainder."""
     if not factor:
         return row if pivot == denominator else [value * pivot // denominator for value in row]
     return [(value * pivot - factor * other) // denominator for value, other in zip(row, pivotal, strict=True)]

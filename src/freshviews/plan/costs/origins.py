@@ -26,7 +26,7 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True)
 class Place:
-    """An Add in a trigger. ``scope``: the origins of variables there, where they are known."""
+    """An Add in a trigger, and the ``path`` of bodies to it."""
 
     trigger: int
     add: Add
