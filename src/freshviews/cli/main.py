@@ -155,7 +155,11 @@ def query(
     checkpoint: Checkpoint = None,
     as_json: Json = False,
 ) -> None:
-    """Print a SELECT over the views, at the last committed version."""
+    """Print a SELECT over the views, at the last committed version.
+
+    SELECT columns, * or COUNT(*) FROM one view, with WHERE, ORDER BY, LIMIT and OFFSET, needs neither Spark nor Java;
+    its condition compares columns and constants. Any other SELECT starts a local Spark, which takes seconds.
+    """
     from freshviews.cli.pipeline import query_script
 
     with _errors_told():

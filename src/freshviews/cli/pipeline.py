@@ -31,8 +31,9 @@ from freshviews.spark.definition import Definition, catalog_of, declared_rows
 from freshviews.spark.java import java_process
 from freshviews.spark.phases import Phases
 from freshviews.spark.reading.contents import latest, status
+from freshviews.spark.reading.select import select
 from freshviews.spark.script import read_script
-from freshviews.spark.settings import packages_with, settings_of
+from freshviews.spark.settings import need_spark, packages_with, settings_of
 from freshviews.spark.state.checkpoint import checkpoint_path
 from freshviews.spark.state.manifest import Manifests
 from freshviews.sql.statements.streaming import plain
@@ -191,12 +192,6 @@ def _metrics(definition: Definition, root: Path, phases: Phases, host: str, port
         server.close()
 
 
-def need_spark() -> None:
-    """Raise ReadError if pyspark is not installed."""
-    if importlib.util.find_spec("pyspark") is None:
-        raise ReadError("this needs pyspark: pip install 'freshviews[spark]' (and [java], where there is no Java)")
-
-
 def check_writable(root: Path) -> None:
     """Create the checkpoint's folder before Spark starts, which takes seconds. Raises ReadError if that fails."""
     try:
@@ -319,12 +314,9 @@ def _definition_if_fine(name: str) -> Definition | None:
 
 
 def query_script(name: str, sql: str, checkpoint: str | None, as_json: bool) -> None:
-    """Print the result of a SELECT over the views at the last committed version. Spark evaluates it."""
+    """Print the result of a SELECT over the views at the last committed version."""
     root = checkpoint_of(name, checkpoint)
     latest(root)
-    need_spark()
-    from freshviews.spark.reading.select import select
-
     found = select(root, sql)
     if as_json:
         for row in found.to_pylist():

@@ -7,6 +7,7 @@ under any zone but UTC.
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -30,6 +31,22 @@ _LINE = re.compile(r"\s*([^\s=:#!]+)(?:\s*[=:]\s*|\s+|$)(.*)")
 
 class SettingError(FreshviewsError):
     """A setting of Spark cannot be read or taken; the message names it."""
+
+
+class NoSpark(FreshviewsError):
+    """pyspark is not installed; the message says what to do."""
+
+
+def spark_home() -> Path | None:
+    """The folder of pyspark, which is not imported; None if it is not installed."""
+    found = importlib.util.find_spec("pyspark")
+    return None if found is None or found.origin is None else Path(found.origin).parent
+
+
+def need_spark() -> None:
+    """Raise NoSpark if pyspark is not installed."""
+    if spark_home() is None:
+        raise NoSpark("this needs pyspark: pip install 'freshviews[spark]' (and [java], where there is no Java)")
 
 
 def settings_of(words: Iterable[str]) -> dict[str, str]:
@@ -68,6 +85,14 @@ def defaults_of(environment: Mapping[str, str], spark_home: Path) -> dict[str, s
         raise SettingError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     found = (_LINE.match(line) for line in text.splitlines() if not line.lstrip().startswith(("#", "!")))
     return {one[1]: one[2].strip() for one in found if one is not None}
+
+
+def sql_settings_of(environment: Mapping[str, str], spark_home: Path) -> set[str]:
+    """The settings of Spark SQL that the user gives to every session, but those that change no result. Errors as
+    ``defaults_of``."""
+    names = {name for name in defaults_of(environment, spark_home) if name.startswith("spark.sql.")}
+    names |= set(re.findall(r"spark\.sql\.[\w.]+", environment.get("PYSPARK_SUBMIT_ARGS", "")))
+    return names - set(OURS) - set(FIXED)
 
 
 def packages_with(settings: Mapping[str, str], packages: str | None) -> dict[str, str]:

@@ -22,8 +22,17 @@ def sorted_rows(keys: Sequence[SortKey]) -> NDArray[np.int64]:
 
 def _ranks(values: pa.Array | pa.ChunkedArray, descending: bool, nulls_last: bool) -> NDArray[np.int64]:
     """A number per value, ordered as the values are."""
-    ranks = pc.rank(values, sort_keys="ascending", tiebreaker="dense").to_numpy(zero_copy_only=False)
-    found: NDArray[np.int64] = -ranks.astype(np.int64) if descending else ranks.astype(np.int64)
+    ranks = _integers(pc.rank(values, sort_keys="ascending", tiebreaker="dense"))
+    found = -ranks if descending else ranks.copy()
     least = np.iinfo(np.int64)
-    found[pc.is_null(values).to_numpy(zero_copy_only=False)] = least.max if nulls_last else least.min
+    found[_integers(pc.is_null(values)) == 1] = least.max if nulls_last else least.min
     return found
+
+
+def _integers(values: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+    """Integers or booleans without NULL as NumPy's; ``to_numpy`` imports pandas."""
+    whole = values.cast(pa.int64())
+    array = whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
+    if not len(array):
+        return np.empty(0, np.int64)
+    return np.frombuffer(array.buffers()[1], np.int64, len(array), array.offset * 8)

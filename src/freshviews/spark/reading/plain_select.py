@@ -1,0 +1,319 @@
+"""The text of a *plain SELECT*, one that needs no Spark: rows of one view, filtered, ordered and cut.
+
+::
+
+    SELECT * | [v.]column [AS name], ... | COUNT(*) [AS name]
+    FROM view [[AS] v] [WHERE condition] [ORDER BY column | position [ASC | DESC] [NULLS FIRST | LAST], ...]
+    [LIMIT n] [OFFSET m]
+
+A condition is made of comparisons, ``IS [NOT] NULL``, ``[NOT] BETWEEN``, ``[NOT] IN`` and ``[NOT] LIKE``, with AND, OR
+and NOT. The grammar has no more than that: it must never accept a text that Spark refuses or reads in another way. So
+there are no comments, no escapes in strings, no exponents, and no keywords as names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+from lark import Lark, Token, Transformer
+from lark.exceptions import LarkError
+
+GRAMMAR = r"""
+start: "SELECT"i what "FROM"i name [alias] ["WHERE"i condition] ["ORDER"i "BY"i sort ("," sort)*] [limit] [offset] ";"*
+what: [name "."] "*" -> star
+    | WORD "(" "*" ")" ["AS"i name] -> count
+    | item ("," item)* -> items
+item: column ["AS"i name]
+alias: ["AS"i] name
+sort: (column | NUMBER) [ASCENDING | DESCENDING] ["NULLS"i (FIRST | LAST)]
+limit: "LIMIT"i NUMBER
+offset: "OFFSET"i NUMBER
+
+?condition: conjunction | conjunction ("OR"i conjunction)+ -> either
+?conjunction: negation | negation ("AND"i negation)+ -> both
+?negation: predicate | "NOT"i negation -> negated
+?predicate: "(" condition ")"
+    | column -> flag
+    | value SIGN value -> comparison
+    | value "IS"i [NOT] "NULL"i -> is_null
+    | value [NOT] "BETWEEN"i value "AND"i value -> between
+    | value [NOT] "IN"i "(" constant ("," constant)* ")" -> within
+    | value [NOT] "LIKE"i STRING -> like
+?value: column | constant
+column: [name "."] name
+constant: MINUS NUMBER -> negative | NUMBER -> number | STRING -> string | WORD STRING -> typed
+    | "TRUE"i -> true | "FALSE"i -> false
+name: WORD | QUOTED
+
+NOT: "NOT"i
+ASCENDING: "ASC"i
+DESCENDING: "DESC"i
+FIRST: "FIRST"i
+LAST: "LAST"i
+SIGN: "<>" | "!=" | "<=" | ">=" | "<" | ">" | "="
+MINUS: "-"
+WORD: /[a-z_][a-z0-9_]*/i
+QUOTED: /`[^`]+`/
+NUMBER: /(?<![.\w])[0-9]+(\.[0-9]+)?(?![.\w])/
+STRING: /'[^'\\]*'(?!')/
+%ignore /[ \t\r\n]+/
+"""
+
+_WORDS = """
+    ALL ALTER AND ANTI ANY AS ASC AUTHORIZATION BETWEEN BOTH BY CASE CAST CHECK CLUSTER COLLATE COLUMN CONSTRAINT
+    CREATE CROSS CUBE CURRENT_DATE CURRENT_PATH CURRENT_TIME CURRENT_TIMESTAMP CURRENT_USER DESC DISTINCT DISTRIBUTE
+    DIV DROP ELSE END ESCAPE EXCEPT EXISTS FALSE FETCH FILTER FIRST FOR FOREIGN FROM FULL FUNCTION GRANT GROUP
+    GROUPING HAVING ILIKE IN INNER INTERSECT INTERVAL INTO IS JOIN LAST LATERAL LEADING LEFT LIKE LIMIT
+    MATCH_RECOGNIZE MINUS NATURAL NOT NULL NULLS OFFSET ON ONLY OR ORDER OUTER OVER OVERLAPS PIVOT PRIMARY QUALIFY
+    REFERENCES REGEXP RIGHT RLIKE ROW ROWS SELECT SEMI SESSION_USER SET SETMINUS SOME SORT STREAM SYSTEM_TIME
+    SYSTEM_VERSION TABLE TABLESAMPLE THEN TIME TO TRAILING TRANSFORM TRUE UNION UNIQUE UNKNOWN UNPIVOT USER USING
+    VALUES VERSION WATERMARK WHEN WHERE WINDOW WITH WITHIN
+"""
+KEYWORDS = frozenset(_WORDS.split())
+"""Words that are no names here: reserved words of Spark, and words that may begin a clause."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column as written, perhaps with the name of its table."""
+
+    table: str | None
+    name: str
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant. ``kind``: number, string, date, timestamp or boolean; a date and a timestamp are texts."""
+
+    kind: str
+    value: Decimal | str | bool
+
+
+@dataclass(frozen=True)
+class Flag:
+    """A BOOLEAN column as a condition."""
+
+    column: Column
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``sign``: one of = <> < <= > >=."""
+
+    sign: str
+    left: Column | Constant
+    right: Column | Constant
+
+
+@dataclass(frozen=True)
+class IsNull:
+    value: Column | Constant
+
+
+@dataclass(frozen=True)
+class Within:
+    """``value IN (members)``."""
+
+    value: Column | Constant
+    members: tuple[Constant, ...]
+
+
+@dataclass(frozen=True)
+class Like:
+    value: Column | Constant
+    pattern: str
+
+
+@dataclass(frozen=True)
+class Negated:
+    term: Condition
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Terms joined by AND, if ``every``, or by OR."""
+
+    every: bool
+    terms: tuple[Condition, ...]
+
+
+Condition = Flag | Comparison | IsNull | Within | Like | Negated | Joined
+
+
+@dataclass(frozen=True)
+class Item:
+    """A column of the result, and its name."""
+
+    column: Column
+    name: str
+
+
+@dataclass(frozen=True)
+class Star:
+    """All columns of the view."""
+
+    table: str | None
+
+
+@dataclass(frozen=True)
+class Count:
+    """``COUNT(*)``, and the name of its column."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Sort:
+    """A key of ORDER BY: a column, or a position in the result, from 1."""
+
+    key: Column | int
+    descending: bool
+    nulls_last: bool
+
+
+@dataclass(frozen=True)
+class PlainSelect:
+    """A SELECT over one view. ``alias``: the name of the view within it, if it has another one there."""
+
+    what: tuple[Item, ...] | Star | Count
+    view: str
+    alias: str | None
+    where: Condition | None
+    order: tuple[Sort, ...]
+    limit: int | None
+    offset: int
+
+
+class NotPlain(Exception):
+    """The SELECT is not plain: Spark must read it."""
+
+
+def parsed(sql: str) -> PlainSelect:
+    """Read a plain SELECT. Raises NotPlain if it is more than that, or has an error."""
+    try:
+        made: PlainSelect = _Trees().transform(_parser().parse(sql))
+        return made
+    except (LarkError, RecursionError) as error:
+        raise NotPlain from error
+
+
+@cache
+def _parser() -> Lark:
+    return Lark(GRAMMAR, parser="lalr", maybe_placeholders=True)
+
+
+class _Trees(Transformer[Token, Any]):
+    """Parse trees to the classes above. What it raises, lark wraps in a LarkError."""
+
+    def start(self, parts: list[Any]) -> PlainSelect:
+        what, view, alias, where, *rest = parts
+        *order, limit, offset = rest
+        return PlainSelect(what, view, alias, where, tuple(filter(None, order)), limit, offset or 0)
+
+    def star(self, parts: list[Any]) -> Star:
+        return Star(parts[0])
+
+    def count(self, parts: list[Any]) -> Count:
+        function, name = parts
+        if function.upper() != "COUNT":
+            raise NotPlain
+        return Count(name or "count(1)")
+
+    def items(self, parts: list[Any]) -> tuple[Item, ...]:
+        return tuple(parts)
+
+    def item(self, parts: list[Any]) -> Item:
+        column, name = parts
+        return Item(column, name or column.name)
+
+    def alias(self, parts: list[Any]) -> str:
+        return str(parts[0])
+
+    def sort(self, parts: list[Any]) -> Sort:
+        key, direction, nulls = parts
+        descending = direction is not None and direction.type == "DESCENDING"
+        nulls_last = descending if nulls is None else nulls.type == "LAST"
+        return Sort(_whole(key) if isinstance(key, Token) else key, descending, nulls_last)
+
+    def limit(self, parts: list[Any]) -> int:
+        return _whole(parts[0])
+
+    offset = limit
+
+    def either(self, terms: list[Any]) -> Joined:
+        return Joined(False, tuple(terms))
+
+    def both(self, terms: list[Any]) -> Joined:
+        return Joined(True, tuple(terms))
+
+    def negated(self, parts: list[Any]) -> Negated:
+        return Negated(parts[0])
+
+    def flag(self, parts: list[Any]) -> Flag:
+        return Flag(parts[0])
+
+    def comparison(self, parts: list[Any]) -> Comparison:
+        left, sign, right = parts
+        return Comparison("<>" if sign == "!=" else str(sign), left, right)
+
+    def is_null(self, parts: list[Any]) -> Condition:
+        value, negated = parts
+        return _negated(negated, IsNull(value))
+
+    def between(self, parts: list[Any]) -> Condition:
+        value, negated, low, high = parts
+        return _negated(negated, Joined(True, (Comparison(">=", value, low), Comparison("<=", value, high))))
+
+    def within(self, parts: list[Any]) -> Condition:
+        value, negated, *members = parts
+        return _negated(negated, Within(value, tuple(members)))
+
+    def like(self, parts: list[Any]) -> Condition:
+        value, negated, pattern = parts
+        return _negated(negated, Like(value, pattern[1:-1]))
+
+    def column(self, parts: list[Any]) -> Column:
+        return Column(*parts)
+
+    def number(self, parts: list[Any]) -> Constant:
+        return Constant("number", Decimal(parts[0]))
+
+    def negative(self, parts: list[Any]) -> Constant:
+        return Constant("number", Decimal(parts[1]).copy_negate())
+
+    def string(self, parts: list[Any]) -> Constant:
+        return Constant("string", parts[0][1:-1])
+
+    def typed(self, parts: list[Any]) -> Constant:
+        kind, text = parts[0].lower(), parts[1][1:-1]
+        if kind not in ("date", "timestamp"):
+            raise NotPlain
+        return Constant(kind, text)
+
+    def true(self, parts: list[Any]) -> Constant:
+        return Constant("boolean", True)
+
+    def false(self, parts: list[Any]) -> Constant:
+        return Constant("boolean", False)
+
+    def name(self, parts: list[Any]) -> str:
+        word = str(parts[0])
+        if word.startswith("`"):
+            return word[1:-1]
+        if word.upper() in KEYWORDS:
+            raise NotPlain
+        return word
+
+
+def _negated(sign: Token | None, term: Condition) -> Condition:
+    return term if sign is None else Negated(term)
+
+
+def _whole(digits: str) -> int:
+    """A whole number as LIMIT takes it."""
+    if not digits.isdigit() or int(digits) >= 2**31:
+        raise NotPlain
+    return int(digits)
