@@ -64,6 +64,7 @@ def test_compiled_code_agrees_on_bags_that_are_alike(name: str, strategy: str) -
         check(replace(case, versions=versions(seeded(seed), case.tables, False)), [strategy], interpreted=False)
 
 
+@pytest.mark.large(3)
 @pytest.mark.full
 @pytest.mark.parametrize("name", COMPILED)
 def test_compiled_code_agrees_with_duckdb_on_many_rows(name: str) -> None:
