@@ -141,7 +141,7 @@ class _Server(ThreadingMixIn, TCPServer):
         self.cut(SECONDS)
 
     def cut(self, seconds: float) -> None:
-        """Cut the connections that are at least so many seconds old."""
+        """Cut the connections that have been open for this number of seconds or more."""
         before = time.monotonic() - seconds
         with self._changing:
             old = [request for request, begun in self._open.items() if begun <= before]

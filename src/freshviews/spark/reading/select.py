@@ -49,7 +49,7 @@ def plainly_selected(root: Path, manifest: Manifest, sql: str) -> pa.Table:
     query = parsed(sql)
     view = next((name for name in manifest.views if name.lower() == query.view.lower()), None)
     home = spark_home()
-    # A setting of the user's, such as one that tells upper case from lower, may give the SELECT another meaning.
+    # A setting of the user may give the SELECT another meaning, as one by which names differ in case.
     if view is None or (home is not None and sql_settings_of(os.environ, home)):
         raise NotPlain
     try:
