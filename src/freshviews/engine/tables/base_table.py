@@ -22,6 +22,7 @@ from freshviews.kernel.image import Mapping, array_count, take_image
 from freshviews.kernel.memory.mapping import unmap
 from freshviews.kernel.memory.mem import allocate, load, release
 
+
 @dataclass(frozen=True)
 class Side:
     """Rows counted by the values of some columns; rows with a NULL there do not count."""
@@ -77,7 +78,7 @@ class BaseTable:
         self.foreign = tuple(self._side(key.columns, counted) for key in definition.foreign_keys)
         if keys or counted:
             kernel.enter_at_once(self._rows)
-        self._scratch = allocate(words + kernel.AHEAD * (words + 1 + len(counted)))
+        self._scratch = allocate(words + kernel.AHEAD * (words + 2 + 2 * len(counted)))
         width = kernel.SIDE_POSITIONS + words
         spec = np.zeros(kernel.FIRST_SIDE + len(counted) * width, np.int64)
         spec[kernel.ROW_TABLE] = self._rows

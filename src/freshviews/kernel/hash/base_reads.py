@@ -6,16 +6,23 @@ except ``matching_row``, which scans.
 
 from __future__ import annotations
 
-from freshviews.kernel.hash.base_store import FLAGS, NEGATIVE, ROW_TABLE, SHARES, journaled_row, place_of, row_in
+from freshviews.kernel.hash.base_store import (
+    FLAGS,
+    NEGATIVE,
+    ROW_TABLE,
+    SHARES,
+    journaled_count,
+    journaled_row,
+    place_of,
+    row_in,
+)
 from freshviews.kernel.hash.slots import hash_words
 from freshviews.kernel.hash.table import (
     HASHED,
-    JOURNAL,
     JOURNALED,
     KEY,
     LIVE,
     MASK,
-    PAYLOAD,
     PENDING,
     SLOTS,
     USED,
@@ -23,7 +30,7 @@ from freshviews.kernel.hash.table import (
     row_at,
     same_words,
 )
-from freshviews.kernel.memory.mem import copy_words, inlined, jit, load, shift_right, store
+from freshviews.kernel.memory.mem import copy_words, jit, load, shift_right, store
 
 
 @jit
@@ -49,12 +56,6 @@ def count_of(t: int, key: int, words: int) -> int:
         i = (i + 1) & mask
         slot = load(slots, i)
     return count
-
-
-@inlined
-def journaled_count(t: int, entry: int) -> int:
-    """The count that the row of a journal entry had before the batch."""
-    return load(load(t, JOURNAL), (load(t, PAYLOAD) + 1) * entry + 1)
 
 
 @jit

@@ -19,17 +19,20 @@ The block ``spec`` of a base table::
 
 ``mixed`` is set if a batch changed one row twice and had both signs. ``fresh`` is the number of rows appended since the
 last ``settle_base``, ``flags`` those of the rows that were added since then: see ``add_count``. The scratch block has
-room for a key and for AHEAD rows with a hash of them for the row table and for each side. The columns of a batch come as a block of two words per column: its address, its stride in words.
+room for a key and for AHEAD rows; then come, for the row table and for each side, their hashes and their likely rows.
+The columns of a batch come as a block of two words per column: its address, its stride in words.
 """
 
 from __future__ import annotations
 
 from freshviews.kernel.hash.pending import NEVER, enter_oldest, enter_pending, look
-from freshviews.kernel.hash.slots import hash_words
+from freshviews.kernel.hash.slots import empty_slot, hash_words
 from freshviews.kernel.hash.table import (
     EAGER_BELOW,
     EPOCH,
     FAILED,
+    FREE,
+    FULL,
     HASHED,
     JOURNAL,
     JOURNAL_CAPACITY,
@@ -40,21 +43,18 @@ from freshviews.kernel.hash.table import (
     LIVE,
     MASK,
     MOST,
-    PAYLOAD,
     PENDING,
     ROOM,
     ROWS,
     SLOTS,
     USED,
     WIDTH,
-    clear_journal,
-    find_words,
-    insert_row,
+    grow_slots,
     make_room,
-    remove_row,
     row_at,
+    same_words,
     table_bytes,
-    touch,
+    take_row,
 )
 from freshviews.kernel.memory.mem import (
     add_overflows,
@@ -64,6 +64,7 @@ from freshviews.kernel.memory.mem import (
     jit,
     load,
     prefetch,
+    reallocate,
     release,
     shift_right,
     store,
@@ -93,12 +94,16 @@ STATUS = 3
 AGAIN = 4  # the row was touched before in this batch
 NEGATIVE = 8  # its count is negative
 SHARES = 16  # its count is above 1, or another row has the same hashed words
+GREAT = 32  # its count is LARGE
 
 AHEAD = 32
 """Rows whose slots are prefetched together."""
 
 BLOCK = 256
 """Rows that are appended together, column by column, so that they stay in the processor's cache."""
+
+JOURNAL_ENTRY = 2
+"""Words of a journal entry: the number of a row and its count before."""
 
 # Most words of a journal that are kept for the next batch.
 KEPT_JOURNAL = 1 << 16
@@ -117,39 +122,90 @@ def row_in(t: int, place: int) -> int:
 
 
 @inlined
-def add_count(t: int, key: int, words: int, h: int, change: int) -> tuple[int, int]:
-    """Add ``change`` to the count of a key that hashes to ``h``. Returns flags, and the address of the row if the
-    status in them is DONE."""
-    row = find_words(t, key, words, h)
+def first_with(t: int, h: int) -> int:
+    """Number of the first row with a hash, or -1."""
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    i = h & mask
+    slot = load(slots, i)
+    while slot != 0 and shift_right(slot, 32) != h:
+        i = (i + 1) & mask
+        slot = load(slots, i)
+    return (slot & 0xFFFFFFFF) - 1
+
+
+@jit
+def prepare(t: int, more: int) -> int:
+    """Make room in the slots and the journal for ``more`` rows; 0 without memory."""
+    while 32 * (load(t, LIVE) + more) > FULL * (load(t, MASK) + 1):
+        if grow_slots(t) == 0:
+            return 0
+    needed = load(t, JOURNALED) + more
+    if needed > load(t, JOURNAL_CAPACITY):
+        capacity = 2 * needed
+        journal = reallocate(load(t, JOURNAL), capacity * JOURNAL_ENTRY)
+        if journal == 0:
+            store(t, FAILED, 1)
+            return 0
+        store(t, JOURNAL, journal)
+        store(t, JOURNAL_CAPACITY, capacity)
+    return 1
+
+
+@inlined
+def add_count(t: int, key: int, words: int, h: int, likely: int, change: int) -> int:
+    """Add ``change`` to the count of a key that hashes to ``h``, and journal it; returns flags.
+
+    ``likely`` is the number of a row that may have the key, or -1. ``prepare`` has made room for a row.
+    """
     flags = 0
-    if row == 0:
-        hashed = load(t, HASHED)
-        if hashed < words and find_words(t, key, hashed, h) != 0:
-            flags = SHARES
-        number = insert_row(t, h)
+    number = likely
+    if number < 0 or not same_words(row_at(t, number), key, words):
+        slots = load(t, SLOTS)
+        mask = load(t, MASK)
+        i = h & mask
+        slot = load(slots, i)
+        while slot != 0:
+            if shift_right(slot, 32) == h:
+                row = row_at(t, (slot & 0xFFFFFFFF) - 1)
+                if same_words(row, key, words):
+                    break
+                if same_words(row, key, load(t, HASHED)):
+                    flags = SHARES
+            i = (i + 1) & mask
+            slot = load(slots, i)
+        number = (slot & 0xFFFFFFFF) - 1
         if number < 0:
-            return OUT_OF_MEMORY, 0
-        row = row_at(t, number)
-        for i in range(words):
-            store(row, i, load(key, i))
-    elif load(row, load(t, WIDTH) - 1) == load(t, EPOCH):
-        flags = AGAIN
-    touch(t, row)
-    if load(t, FAILED) != 0:
-        # The row is not in the journal, so nothing would undo it.
-        if load(row, words) == 0:
-            remove_row(t, row)
-        return OUT_OF_MEMORY, 0
+            number = take_row(t)
+            if number < 0:
+                return OUT_OF_MEMORY
+            store(slots, i, h << 32 | (number + 1))
+            store(t, LIVE, load(t, LIVE) + 1)
+            row = row_at(t, number)
+            for k in range(words):
+                store(row, k, load(key, k))
+    row = row_at(t, number)
     count = load(row, words)
+    stamp = load(t, WIDTH) - 1
+    if load(row, stamp) == load(t, EPOCH):
+        flags |= AGAIN
+    else:
+        store(row, stamp, load(t, EPOCH))
+        entry = load(t, JOURNAL) + 8 * JOURNAL_ENTRY * load(t, JOURNALED)
+        store(entry, 0, number)
+        store(entry, 1, count)
+        store(t, JOURNALED, load(t, JOURNALED) + 1)
     if add_overflows(count, change) != 0:
-        return OVERFLOW, 0
+        return OVERFLOW
     count += change
     store(row, words, count)
     if count < 0:
         flags |= NEGATIVE
     if count > 1:
         flags |= SHARES
-    return flags, row
+    if count >= LARGE:
+        flags |= GREAT
+    return flags
 
 
 @inlined
@@ -170,72 +226,83 @@ def side_key(side: int, row: int, key: int) -> bool:
     return whole
 
 
-@inlined
-def foresee_found(t: int, h: int) -> None:
-    """Prefetch the first row with a hash, if there is one; its slot has arrived."""
+@jit
+def foresee_slots(t: int, hashes: int, n: int) -> None:
+    """Prefetch the slots of ``n`` hashes, without those that are negative."""
     slots = load(t, SLOTS)
     mask = load(t, MASK)
-    i = h & mask
-    slot = load(slots, i)
-    while slot != 0:
-        if shift_right(slot, 32) == h:
-            prefetch(row_at(t, (slot & 0xFFFFFFFF) - 1))
-            break
-        i = (i + 1) & mask
-        slot = load(slots, i)
+    for r in range(n):
+        h = load(hashes, r)
+        if h >= 0:
+            prefetch(slots + 8 * (h & mask))
 
 
 @jit
-def gather(spec: int, columns: int, start: int, n: int) -> None:
-    """Copy ``n`` rows of a batch to the scratch block with their hashes, and prefetch what they will find.
+def foresee_rows(t: int, hashes: int, multiplicities: int, stride: int, n: int, likely: int) -> None:
+    """Write the numbers of the rows that deletes will likely find, -1 for others, and prefetch these rows."""
+    for r in range(n):
+        number = -1
+        h = load(hashes, r)
+        if h >= 0 and load(multiplicities, r * stride) < 0:
+            number = first_with(t, h)
+            if number >= 0:
+                prefetch(row_at(t, number))
+        store(likely, r, number)
 
-    Each loop waits for memory once for all rows: for the slots, then for the rows that the slots name.
+
+@jit
+def gather(spec: int, columns: int, multiplicities: int, stride: int, start: int, n: int) -> int:
+    """Copy ``n`` rows of a batch to the scratch block, prefetch what they will find, and make room; 0 without memory.
+
+    Each loop waits for memory once for all rows: for their slots, then for the rows that the slots name.
     """
     words = load(spec, COLUMNS)
     t = load(spec, ROW_TABLE)
     rows = load(spec, SCRATCH) + 8 * words
-    hashes = rows + 8 * AHEAD * words
+    found = rows + 8 * AHEAD * words
     for i in range(words):
         column = load(columns, 2 * i)
         step = load(columns, 2 * i + 1)
         for r in range(n):
             store(rows, r * words + i, load(column, (start + r) * step))
+    if prepare(t, n) == 0:
+        return 0
     hashed = load(t, HASHED)
     for r in range(n):
-        h = hash_words(rows + 8 * r * words, hashed)
-        store(hashes, r, h)
-        prefetch(load(t, SLOTS) + 8 * (h & load(t, MASK)))
+        store(found, r, hash_words(rows + 8 * r * words, hashed))
+    foresee_slots(t, found, n)
+    hashes = found
     for s in range(load(spec, SIDES)):
         side = side_at(spec, s)
-        counted = load(side, SIDE_TABLE)
+        hashes += 16 * AHEAD
         for r in range(n):
-            h = -1
-            if side_key(side, rows + 8 * r * words, load(spec, SCRATCH)):
-                h = hash_words(load(spec, SCRATCH), load(side, SIDE_COUNT))
-                prefetch(load(counted, SLOTS) + 8 * (h & load(counted, MASK)))
-            store(hashes, (1 + s) * AHEAD + r, h)
-    for r in range(n):
-        foresee_found(t, load(hashes, r))
+            whole = side_key(side, rows + 8 * r * words, load(spec, SCRATCH))
+            store(hashes, r, hash_words(load(spec, SCRATCH), load(side, SIDE_COUNT)) if whole else -1)
+        if prepare(load(side, SIDE_TABLE), n) == 0:
+            return 0
+        foresee_slots(load(side, SIDE_TABLE), hashes, n)
+    multiplicities += 8 * start * stride
+    foresee_rows(t, found, multiplicities, stride, n, found + 8 * AHEAD)
     for s in range(load(spec, SIDES)):
-        counted = load(side_at(spec, s), SIDE_TABLE)
-        for r in range(n):
-            h = load(hashes, (1 + s) * AHEAD + r)
-            if h >= 0:
-                foresee_found(counted, h)
+        found += 16 * AHEAD
+        foresee_rows(load(side_at(spec, s), SIDE_TABLE), found, multiplicities, stride, n, found + 8 * AHEAD)
+    return 1
 
 
 @jit
-def add_sides(spec: int, row: int, hashes: int, change: int) -> int:
-    """Count a row in every side; ``hashes`` has a hash of it for each, or -1 where it does not count."""
+def add_sides(spec: int, row: int, found: int, change: int) -> int:
+    """Count a row in every side: the status. ``found`` has what ``gather`` found of the row in the first side."""
     scratch = load(spec, SCRATCH)
     for s in range(load(spec, SIDES)):
-        h = load(hashes, s * AHEAD)
+        h = load(found, 0)
         if h >= 0:
             side = side_at(spec, s)
             side_key(side, row, scratch)
-            status = add_count(load(side, SIDE_TABLE), scratch, load(side, SIDE_COUNT), h, change)[0] & STATUS
+            t = load(side, SIDE_TABLE)
+            status = add_count(t, scratch, load(side, SIDE_COUNT), h, load(found, AHEAD), change) & STATUS
             if status != DONE:
                 return status
+        found += 16 * AHEAD
     return DONE
 
 
@@ -309,7 +376,9 @@ def enter_base(spec: int) -> int:
     for r in range(fresh):
         if status == DONE:
             row = apart + 8 * r * width
-            status = add_count(t, row, words, hash_words(row, words), load(row, words))[0] & STATUS
+            status = OUT_OF_MEMORY
+            if prepare(t, 1) != 0:
+                status = add_count(t, row, words, hash_words(row, words), -1, load(row, words)) & STATUS
     release(apart)
     return status
 
@@ -326,7 +395,7 @@ def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) 
             return append_rows(spec, columns, multiplicities, stride, n, room)
         store(t, EAGER_BELOW, NEVER)
     rows = load(spec, SCRATCH) + 8 * words
-    hashes = rows + 8 * AHEAD * words
+    found = rows + 8 * AHEAD * words
     positive = 1 if load(spec, FRESH) != 0 else 0
     negative = 0
     flags = 0
@@ -336,23 +405,23 @@ def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) 
             return status
     for start in range(0, n, AHEAD):
         block = min(AHEAD, n - start)
-        gather(spec, columns, start, block)
+        if gather(spec, columns, multiplicities, stride, start, block) == 0:
+            return start << 2 | OUT_OF_MEMORY
         for r in range(block):
             change = load(multiplicities, (start + r) * stride)
             key = rows + 8 * r * words
-            found, row = add_count(t, key, words, load(hashes, r), change)
-            flags |= found
-            status = found & STATUS
+            flags |= add_count(t, key, words, load(found, r), load(found, AHEAD + r), change)
+            status = flags & STATUS
             if status == DONE and sides != 0:
-                status = add_sides(spec, key, hashes + 8 * (AHEAD + r), change)
+                status = add_sides(spec, key, found + 8 * (2 * AHEAD + r), change)
             if status != DONE:
                 return (start + r) << 2 | status
-            if load(row, words) >= LARGE:
-                store(t, EAGER_BELOW, NEVER)
             if change > 0:
                 positive = 1
             else:
                 negative = 1
+    if flags & GREAT != 0:
+        store(t, EAGER_BELOW, NEVER)
     if flags & AGAIN != 0 and positive & negative != 0:
         store(spec, MIXED, 1)
     store(spec, FLAGS, load(spec, FLAGS) | flags)
@@ -360,27 +429,66 @@ def add_rows(spec: int, columns: int, multiplicities: int, stride: int, n: int) 
 
 
 @inlined
+def journaled_number(t: int, entry: int) -> int:
+    """Number of the row that a journal entry names."""
+    return load(load(t, JOURNAL), JOURNAL_ENTRY * entry)
+
+
+@inlined
 def journaled_row(t: int, entry: int) -> int:
     """Address of the row that a journal entry names."""
-    return row_at(t, load(load(t, JOURNAL), (load(t, PAYLOAD) + 1) * entry))
+    return row_at(t, journaled_number(t, entry))
+
+
+@inlined
+def journaled_count(t: int, entry: int) -> int:
+    """The count that the row of a journal entry had before the batch."""
+    return load(load(t, JOURNAL), JOURNAL_ENTRY * entry + 1)
 
 
 @jit
-def undo_table(t: int) -> None:
-    """Restore the counts and sums in the journal, and empty it."""
+def remove_zeros(t: int, hashes: int) -> None:
+    """Empty the journal and remove the rows in it whose count is 0. ``hashes`` has room for AHEAD words."""
     words = load(t, KEY)
-    payload = load(t, PAYLOAD)
-    for entry in range(load(t, JOURNALED)):
-        before = load(t, JOURNAL) + 8 * ((payload + 1) * entry + 1)
-        copy_words(journaled_row(t, entry) + 8 * words, before, payload)
-    store(t, FAILED, 0)
-    clear_journal(t)
+    hashed = load(t, HASHED)
+    slots = load(t, SLOTS)
+    mask = load(t, MASK)
+    for start in range(0, load(t, JOURNALED), AHEAD):
+        n = min(AHEAD, load(t, JOURNALED) - start)
+        for entry in range(n):
+            row = journaled_row(t, start + entry)
+            if load(row, words) == 0:
+                h = hash_words(row, hashed)
+                store(hashes, entry, h)
+                prefetch(slots + 8 * (h & mask))
+        for entry in range(n):
+            number = journaled_number(t, start + entry)
+            row = row_at(t, number)
+            if load(row, words) == 0:
+                empty_slot(slots, mask, load(hashes, entry), number)
+                for i in range(1, load(t, WIDTH)):
+                    store(row, i, 0)
+                store(row, 0, load(t, FREE))
+                store(t, FREE, number + 1)
+                store(t, LIVE, load(t, LIVE) - 1)
+    store(t, JOURNALED, 0)
+    store(t, EPOCH, load(t, EPOCH) + 1)
 
 
 @jit
-def settle_table(t: int) -> None:
+def undo_table(t: int, hashes: int) -> None:
+    """Restore the counts in the journal, and empty it."""
+    words = load(t, KEY)
+    for entry in range(load(t, JOURNALED)):
+        store(journaled_row(t, entry), words, journaled_count(t, entry))
+    store(t, FAILED, 0)
+    remove_zeros(t, hashes)
+
+
+@jit
+def settle_table(t: int, hashes: int) -> None:
     """Empty the journal, leaving the counts; a large journal is released."""
-    clear_journal(t)
+    remove_zeros(t, hashes)
     if load(t, JOURNAL_CAPACITY) > KEPT_JOURNAL:
         release(load(t, JOURNAL))
         store(t, JOURNAL, 0)
@@ -394,9 +502,9 @@ def undo_base(spec: int) -> None:
     store(spec, FLAGS, 0)
     t = load(spec, ROW_TABLE)
     drop_fresh(spec)
-    undo_table(t)
+    undo_table(t, load(spec, SCRATCH))
     for s in range(load(spec, SIDES)):
-        undo_table(load(side_at(spec, s), SIDE_TABLE))
+        undo_table(load(side_at(spec, s), SIDE_TABLE), load(spec, SCRATCH))
 
 
 @jit
@@ -406,12 +514,12 @@ def settle_base(spec: int) -> None:
     store(spec, FLAGS, 0)
     store(spec, FRESH, 0)
     t = load(spec, ROW_TABLE)
-    settle_table(t)
+    settle_table(t, load(spec, SCRATCH))
     if load(t, PENDING) != 0 and look(t, load(spec, SCRATCH)) < 0:
         # Rows that could not be flushed are still deferred; nothing is lost.
         store(t, FAILED, 0)
     for s in range(load(spec, SIDES)):
-        settle_table(load(side_at(spec, s), SIDE_TABLE))
+        settle_table(load(side_at(spec, s), SIDE_TABLE), load(spec, SCRATCH))
 
 
 @jit
