@@ -75,7 +75,8 @@ APPEND_FROM = 27  # least updates of a batch whose inserts are deferred
 ENTERED = 28  # deferred inserts ever flushed; counted as steps
 LINKED = 29  # the first indexes, this many, have every row; the others are of subsets, which rows enter and leave
 MOST = 30  # most deferred inserts; beyond it, the oldest are flushed
-HEADER = 31
+HASHED = 31  # the first words of a key, this many, are hashed; rows that agree on them may differ in the others
+HEADER = 32
 
 LARGE = 2**62
 """The sum of two numbers of smaller magnitude fits int64."""
@@ -101,6 +102,7 @@ def new_table(key: int, payload: int, indexes: int, ordered: int, stamped: int) 
     width = key + payload + indexes + ordered + stamped
     store(t, WIDTH, width)
     store(t, KEY, key)
+    store(t, HASHED, key)
     store(t, PAYLOAD, payload)
     store(t, CAPACITY, FIRST_CAPACITY)
     store(t, ROWS, allocate(FIRST_CAPACITY * width))
@@ -355,7 +357,7 @@ def remove_row(t: int, row: int) -> None:
     number = row_number(t, row)
     for i in range(load(t, INDEXES)):
         index_remove(load(load(t, INDEX_LIST), i), t, number)
-    empty_slot(load(t, SLOTS), load(t, MASK), hash_words(row, load(t, KEY)), number)
+    empty_slot(load(t, SLOTS), load(t, MASK), hash_words(row, load(t, HASHED)), number)
     for i in range(load(t, WIDTH)):
         store(row, i, 0)
     store(row, 0, load(t, FREE))
