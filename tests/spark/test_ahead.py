@@ -19,8 +19,9 @@ from freshviews.spark.definition import catalog_of
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.script import read_script
 from freshviews.spark.state import cell as state
-from freshviews.spark.state.arrow_files import read_arrow
+from freshviews.spark.state.bundle import read_all
 from freshviews.spark.state.cell import EMPTY, load_cell
+from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.worker import ahead
 from freshviews.spark.worker.advance import Wanted
 from freshviews.spark.worker.intake import Feed
@@ -84,7 +85,7 @@ class Worker:
 
     def rows(self, name: str) -> Counter[Any]:
         """Rows of a file with how often each is there."""
-        return Counter(tuple(row.values()) for row in read_arrow(self.root, name).to_pylist())
+        return Counter(tuple(row.values()) for row in read_all(store_of(self.root), [name]).to_pylist())
 
 
 def random_batches(worker: Worker, rng: random.Random, new: range) -> list[pa.RecordBatch]:
@@ -119,7 +120,7 @@ def test_versions_in_pieces_are_those_at_once(tmp_path: Path, monkeypatch: pytes
     for name in ("sales", "totals", "best", "pairs"):
         contents = []
         for worker in (pieces, at_once):
-            with load_cell(worker.root, worker.entry, worker.layout.statements[0]).database as database:
+            with load_cell(store_of(worker.root), worker.entry, worker.layout.statements[0]).database as database:
                 relation = database.table(name) if name == "sales" else database.view(name)
                 contents.append(Counter(tuple(row.values()) for row in relation.to_arrow().to_pylist()))
         assert contents[0] == contents[1] and contents[0]

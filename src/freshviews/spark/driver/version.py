@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -32,9 +32,9 @@ from freshviews.spark.driver.stages import (
 from freshviews.spark.io.places import numbered, place_text
 from freshviews.spark.layout.layout import MERGE, Layout
 from freshviews.spark.phases import Phases
-from freshviews.spark.state.arrow_files import write_bytes
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted
 from freshviews.spark.worker.intake import Feed
 from freshviews.spark.worker.rows import PLACE, FilePlace
@@ -66,7 +66,7 @@ class Input:
 
 def make(
     spark: SparkSession,
-    root: Path,
+    store: Store,
     layout: Layout,
     definition: Definition,
     base: Manifest,
@@ -95,7 +95,7 @@ def make(
     )
     feeds = tuple(feed for own in given.feeds for feed in own) if given is not None else ()
     entries = tuple(base.cells.get(str(n), EMPTY) for n in range(layout.cells))
-    task = Task(str(root), layout.statements, feeds, entries, cells, whole)
+    task = Task(store.address, layout.statements, feeds, entries, cells, whole)
     results = _through_cells(spark, given, task, layout.cells, phases)
     merge = Wanted(
         version,
@@ -105,7 +105,7 @@ def make(
     )
     try:
         with phases.timed("merge"):
-            merged = run_merge(root, layout, EMPTY if rebuild else base.cells.get(MERGE, EMPTY), results, merge, whole)
+            merged = run_merge(store, layout, EMPTY if rebuild else base.cells.get(MERGE, EMPTY), results, merge, whole)
     except FreshviewsError as error:
         raise PipelineError(f"version {version} cannot be made: {error}") from error
     reach("cells done")
@@ -114,8 +114,8 @@ def make(
     reported_before = frozenset(base.views) if rebuild else frozenset()
     made = _gather(layout, base, both, complete, reported_before)
     aside = Counter(row["table"] for result in results for row in result.get("bad", []))
-    bad = _bad_files(root, version, results, given)
-    forget_told(root, layout, results)
+    bad = _bad_files(store, version, results, given)
+    forget_told(store, layout, results)
     rows = _summed(result.get("rows", {}) for result in results)
     return replace(
         made,
@@ -131,10 +131,10 @@ def make(
     )
 
 
-def load_cells(spark: SparkSession, root: Path, layout: Layout, manifest: Manifest) -> None:
+def load_cells(spark: SparkSession, store: Store, layout: Layout, manifest: Manifest) -> None:
     """Load the cells of a version in the workers that will run them. Raises what Spark raises."""
     entries = tuple(manifest.cells.get(str(number), EMPTY) for number in range(layout.cells))
-    task = Task(str(root), layout.statements, (), entries, Wanted(manifest.version, ()), False)
+    task = Task(store.address, layout.statements, (), entries, Wanted(manifest.version, ()), False)
     at = partitions_of(spark, layout.cells, False)
     results_of(through_cells(spark, None, task, layout.cells, at, load_partition))
 
@@ -237,8 +237,8 @@ def _bytes(layout: Layout, sizes: Mapping[str, Mapping[str, int]]) -> dict[str, 
     return {**tables, **views}
 
 
-def _bad_files(root: Path, version: int, results: Results, given: Input | None) -> dict[str, list[str]]:
-    """Write the rows set aside, by table, with their row numbers in their files."""
+def _bad_files(store: Store, version: int, results: Results, given: Input | None) -> dict[str, list[str]]:
+    """Write the rows set aside, an object per table, with their row numbers in their files."""
     rows = [row for result in results for row in result.get("bad", [])]
     if not rows or given is None:
         return {}
@@ -253,10 +253,12 @@ def _bad_files(root: Path, version: int, results: Results, given: Input | None) 
         number = numbers.get(place) if place else None
         line = json.dumps({"table": table, "version": version, "file": file, "row": number, **row}, ensure_ascii=False)
         lines.setdefault(table, []).append((file or "", number or 0, line))
-    return {
-        table: [write_bytes(root, "bad", table, ".json", "".join(f"{line}\n" for *_, line in sorted(found)).encode())]
-        for table, found in lines.items()
-    }
+    names = {}
+    for table, found in lines.items():
+        name = f"bad/{table}-{uuid.uuid4().hex}.json"
+        store.write(name, "".join(f"{line}\n" for *_, line in sorted(found)).encode())
+        names[table] = [name]
+    return names
 
 
 def cause(error: Exception) -> str:

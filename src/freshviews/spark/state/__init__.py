@@ -1,3 +1,3 @@
 """State outside Spark: images and logs of cells, manifests, the checkpoint folder."""
 
-__all__ = ["arrow_files", "cell", "cell_image", "checkpoint", "manifest", "runs"]
+__all__ = ["bundle", "cell", "cell_image", "checkpoint", "image_files", "manifest", "runs", "spark_files", "stores"]
