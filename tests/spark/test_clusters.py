@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,9 @@ import pytest
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install 'freshviews[spark]'")
 
 from freshviews.spark.crash_points import WORKER
-from tests.spark.clusters import EXECUTOR, running, standalone
+from freshviews.spark.state.manifest import Manifests
+from freshviews.spark.state.stores.addresses import store_of
+from tests.spark.clusters import EXECUTOR, SECONDS, running, standalone
 from tests.spark.faults import Fault, command_of, descendants, environment, kill
 from tests.spark.shop import EVERY_SINK, Shop, check
 
@@ -52,3 +57,29 @@ def test_a_master_with_two_workers_of_which_one_loses_its_executor(tmp_path: Pat
             pipeline.next_version()
         pipeline.stop()
     check(tmp_path, shop)
+
+
+def test_a_worker_with_a_private_disk_is_refused_before_anything_is_committed(tmp_path: Path) -> None:
+    """One of two workers has a disk of its own at the path of the checkpoint."""
+    private = tmp_path / "shop.checkpoint"
+    private.mkdir()
+    mount = f"mount -t tmpfs tmpfs {private} && exec \"$@\""
+    apart = ("unshare", "-m", "sh", "-c", mount, "sh")
+    if subprocess.run([*apart, "true"], capture_output=True).returncode:
+        pytest.skip("a disk of its own for a process needs the right to mount one")
+    shop = Shop(tmp_path, script=EVERY_SINK)
+    shop.write()
+    command = [sys.executable, "-m", "freshviews.cli", "run", "shop.sql", "--once", "--cells", "2", "--master"]
+    with standalone(tmp_path, before=((), apart)) as (master, _):
+        done = subprocess.run(
+            [*command, master],
+            cwd=tmp_path,
+            env={**environment(), "SPARK_LOCAL_IP": "127.0.0.1"},
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+    said = f"does not see the checkpoint of the driver at {private}; .*name a folder that is mounted everywhere"
+    assert done.returncode == 1 and re.search(said, done.stderr), done.stderr
+    assert Manifests(store_of(private)).versions() == []
+    assert not (tmp_path / "out").exists()

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,7 +26,7 @@ from freshviews.spark.state.manifest import Manifests
 from freshviews.spark.state.stores.addresses import store_of
 from tests.spark.clusters import EXECUTOR, running, standalone
 from tests.spark.faults import Fault, command_of, descendants, environment, kill
-from tests.spark.servers import BUCKET, s3_server
+from tests.spark.servers import BUCKET
 from tests.spark.shop import EVERY_SINK, Shop, check
 
 pytestmark = [pytest.mark.spark, pytest.mark.full]
@@ -39,15 +38,9 @@ IMAGES = {"FRESHVIEWS_SMALLEST_IMAGE": "150"}
 """So that cells are restored from images, too."""
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[dict[str, str]]:
-    with s3_server() as found:
-        yield found
-
-
 @pytest.fixture
-def address(server: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
-    for name, value in server.items():
+def address(s3: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> str:
+    for name, value in s3.items():
         monkeypatch.setenv(name, value)
     return f"s3://{BUCKET}/{uuid.uuid4().hex}"
 
@@ -95,7 +88,7 @@ def vanish(scratch: Path) -> None:
 
 @pytest.mark.long("a master and two workers start, and executors are replaced")
 def test_executors_killed_at_random_with_their_scratch_lose_nothing(
-    tmp_path: Path, address: str, server: dict[str, str]
+    tmp_path: Path, address: str, s3: dict[str, str]
 ) -> None:
     """Executors, their Python workers and the driver, while input keeps coming; cells go on elsewhere."""
     shop = Shop(tmp_path, script=EVERY_SINK)
@@ -105,7 +98,7 @@ def test_executors_killed_at_random_with_their_scratch_lose_nothing(
     given = {**environment(), **IMAGES, "SPARK_LOCAL_IP": "127.0.0.1"}
     more = ["--checkpoint", address, "--conf", f"spark.executorEnv.FRESHVIEWS_SMALLEST_IMAGE={150}"]
     images = set()
-    with standalone(tmp_path, server) as (master, workers):
+    with standalone(tmp_path, s3) as (master, workers):
         left = KILLS
         while left > 0:
             with running(tmp_path, master, given, *more) as pipeline:

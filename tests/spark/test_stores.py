@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,26 +15,7 @@ from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.state.stores.cached import Cached
 from freshviews.spark.state.stores.folder import Folder
 from freshviews.spark.state.stores.store import AddressError, Objects, Store, read_ranges
-from tests.spark.servers import BUCKET, s3_server
-
-KINDS = ("folder", "s3")
-
-
-@pytest.fixture(scope="module")
-def s3() -> Iterator[dict[str, str]]:
-    pytest.importorskip("boto3", reason="boto3 is not installed; pip install 'freshviews[s3]'")
-    pytest.importorskip("moto", reason="the S3 server moto is not installed")
-    with s3_server() as found:
-        yield found
-
-
-@pytest.fixture(params=KINDS)
-def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
-    if request.param == "folder":
-        return store_of(tmp_path / "store")
-    for name, value in request.getfixturevalue("s3").items():
-        monkeypatch.setenv(name, value)
-    return store_of(f"s3://{BUCKET}/{uuid.uuid4().hex}/below")
+from tests.spark.servers import BUCKET
 
 
 def names(store: Objects, prefix: str) -> list[str]:

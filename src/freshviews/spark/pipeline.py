@@ -21,6 +21,7 @@ from freshviews.spark.reading.data_source import register
 from freshviews.spark.running_query import Query
 from freshviews.spark.script import read_script
 from freshviews.spark.state.checkpoint import check_store
+from freshviews.spark.state.probe import announce
 from freshviews.spark.state.runs import Held, note_start
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.stream import own_columns
@@ -170,6 +171,7 @@ class Pipeline:
         check_store(self._store)
         held = Held(self._store)
         try:
+            announce(self._store)
             note_error(self._store, None)
             note_start(self._store)
             return self._start(held, once, trigger, listener, phases or Phases())

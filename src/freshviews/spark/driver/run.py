@@ -36,6 +36,7 @@ from freshviews.spark.state import checkpoint
 from freshviews.spark.state.bundle import read_all, read_change
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest, Manifests
+from freshviews.spark.state.probe import NotSeen
 from freshviews.spark.state.runs import note_failure
 from freshviews.spark.state.spark_files import SparkFiles
 from freshviews.spark.state.stores.store import Store
@@ -86,6 +87,7 @@ class Run:
         self._wanted: Definition | None = None
         self._filling: Filling | None = None
         self._warming: Thread | None = None
+        self._unseen: NotSeen | None = None
 
     @property
     def layout(self) -> Layout:
@@ -118,7 +120,7 @@ class Run:
         """Load the cells of the last version into workers, in the background, while Spark prepares its first
         micro-batch.
 
-        Errors are ignored here; they are reported when the cells are needed.
+        Errors are ignored here, but that a worker writes elsewhere; they are reported when the cells are needed.
         """
         latest = self.latest
         if latest is None:
@@ -127,7 +129,10 @@ class Run:
 
         def load() -> None:
             with contextlib.suppress(PySparkException, Py4JError):
-                load_cells(self.spark, self.store, layout, latest)
+                try:
+                    load_cells(self.spark, self.store, layout, latest)
+                except NotSeen as error:
+                    self._unseen = error
 
         self._warming = InheritableThread(target=load, daemon=True)
         self._warming.start()
@@ -274,6 +279,8 @@ class Run:
         if self._warming is not None:
             self._warming.join()
             self._warming = None
+            if self._unseen is not None:
+                raise PipelineError(f"version {base.version + 1} cannot be made: {self._unseen}")
         try:
             manifest = make(
                 self.spark,

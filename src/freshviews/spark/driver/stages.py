@@ -18,6 +18,7 @@ from freshviews.spark.layout.layout import MERGE, Layout
 from freshviews.spark.state.bundle import object_of, read_all
 from freshviews.spark.state.cell import keep, loaded, segment_of
 from freshviews.spark.state.cell_image import Entry
+from freshviews.spark.state.probe import check_proofs
 from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.rows import CELL, TABLE, TO, to
@@ -69,9 +70,11 @@ def through_cells(
         return sent.mapInArrow(work, "result string")
 
 
-def results_of(found: DataFrame) -> Results:
-    """The results of the cells, each once, when their rows are through."""
-    return [json.loads(row["result"]) for row in found.collect()]
+def results_of(store: Store, found: DataFrame) -> Results:
+    """The results of the cells, each once, when their rows are through. Raises NotSeen if a worker writes elsewhere."""
+    results = [json.loads(row["result"]) for row in found.collect()]
+    check_proofs(store, [result["proof"] for result in results if "proof" in result])
+    return [result for result in results if "proof" not in result]
 
 
 def run_merge(store: Store, layout: Layout, entry: Entry, results: Results, wanted: Wanted, whole: bool) -> Results:

@@ -34,6 +34,7 @@ from freshviews.spark.layout.layout import MERGE, Layout
 from freshviews.spark.phases import Phases
 from freshviews.spark.state.cell import EMPTY
 from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.probe import NotSeen, run_of
 from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted
 from freshviews.spark.worker.intake import Feed
@@ -95,8 +96,8 @@ def make(
     )
     feeds = tuple(feed for own in given.feeds for feed in own) if given is not None else ()
     entries = tuple(base.cells.get(str(n), EMPTY) for n in range(layout.cells))
-    task = Task(store.address, layout.statements, feeds, entries, cells, whole)
-    results = _through_cells(spark, given, task, layout.cells, phases)
+    task = Task(store.address, run_of(store), layout.statements, feeds, entries, cells, whole)
+    results = _through_cells(spark, store, given, task, layout.cells, phases)
     merge = Wanted(
         version,
         layout.merge_views,
@@ -132,11 +133,11 @@ def make(
 
 
 def load_cells(spark: SparkSession, store: Store, layout: Layout, manifest: Manifest) -> None:
-    """Load the cells of a version in the workers that will run them. Raises what Spark raises."""
+    """Load the cells of a version in the workers that will run them. Raises what Spark raises, and NotSeen."""
     entries = tuple(manifest.cells.get(str(number), EMPTY) for number in range(layout.cells))
-    task = Task(store.address, layout.statements, (), entries, Wanted(manifest.version, ()), False)
+    task = Task(store.address, run_of(store), layout.statements, (), entries, Wanted(manifest.version, ()), False)
     at = partitions_of(spark, layout.cells, False)
-    results_of(through_cells(spark, None, task, layout.cells, at, load_partition))
+    results_of(store, through_cells(spark, None, task, layout.cells, at, load_partition))
 
 
 def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str]:
@@ -144,13 +145,15 @@ def _known(sizes: Mapping[str, Mapping[str, int]], merge: bool) -> frozenset[str
     return frozenset(name for cell, views in sizes.items() if (cell == MERGE) == merge for name in views)
 
 
-def _through_cells(spark: SparkSession, given: Input | None, task: Task, cells: int, phases: Phases) -> Results:
+def _through_cells(
+    spark: SparkSession, store: Store, given: Input | None, task: Task, cells: int, phases: Phases
+) -> Results:
     placed = given is not None and (given.ordered or given.set_aside)
-    results = _tried(spark, given, task, cells, placed, phases)
+    results = _tried(spark, store, given, task, cells, placed, phases)
     refused = [result for result in results if "refused" in result]
     if refused and given is not None and not placed:
         # Run again with the place of each row, for the message; nothing was applied.
-        refused = [r for r in _tried(spark, given, task, cells, True, phases) if "refused" in r] or refused
+        refused = [r for r in _tried(spark, store, given, task, cells, True, phases) if "refused" in r] or refused
     if refused:
         first = next((result for result in refused if result["place"]), refused[0])
         place: FilePlace | None = tuple(first["place"]) if first["place"] else None
@@ -161,7 +164,7 @@ def _through_cells(spark: SparkSession, given: Input | None, task: Task, cells: 
 
 
 def _tried(
-    spark: SparkSession, given: Input | None, task: Task, cells: int, placed: bool, phases: Phases
+    spark: SparkSession, store: Store, given: Input | None, task: Task, cells: int, placed: bool, phases: Phases
 ) -> Results:
     try:
         with phases.timed("plan"):
@@ -171,11 +174,13 @@ def _tried(
             at = partitions_of(spark, cells, given is not None and given.text)
             job = through_cells(spark, frame, task, cells, at, run_partition)
         start = time.perf_counter()
-        results = results_of(job)
+        results = results_of(store, job)
         phases.add_job(time.perf_counter() - start, [result.get("seconds", {}) for result in results])
         return results
     except (PySparkException, Py4JJavaError) as error:
         raise PipelineError(f"version {task.wanted.version} cannot be made: {cause(error)}") from error
+    except NotSeen as error:
+        raise PipelineError(f"version {task.wanted.version} cannot be made: {error}") from error
 
 
 def on_the_way(given: Input, rows: DataFrame, cells: int) -> DataFrame:

@@ -28,6 +28,7 @@ from freshviews.spark.driver.version import Input, PipelineError, cause, on_the_
 from freshviews.spark.layout.layout import Layout
 from freshviews.spark.state.cell import EMPTY, from_image
 from freshviews.spark.state.manifest import Manifest
+from freshviews.spark.state.probe import NotSeen, run_of
 from freshviews.spark.state.stores.store import Store
 from freshviews.spark.worker.advance import Wanted
 from freshviews.spark.worker.rows import PLACE
@@ -59,7 +60,7 @@ class Filling:
             rows = None if given is None else on_the_way(given, given.frame.drop(*PLACE), old.cells)
             feeds = () if given is None else tuple(feed for own in given.feeds for feed in own)
             entries = tuple(at.cells.get(str(number), EMPTY) for number in range(old.cells))
-            task = Task(store.address, self.new.statements, feeds, entries, Wanted(at.version, ()), True)
+            task = Task(store.address, run_of(store), self.new.statements, feeds, entries, Wanted(at.version, ()), True)
             count = max(1, min(old.cells, spark.sparkContext.defaultParallelism // 2))
             return through_cells(spark, rows, task, old.cells, Partitions(count, False), fill_partition)
 
@@ -68,8 +69,8 @@ class Filling:
         context = self._spark.sparkContext
         context.setJobGroup(self._group, f"freshviews fills {', '.join(self.names)}", interruptOnCancel=True)
         try:
-            results = results_of(self._job)
-        except (PySparkException, Py4JJavaError) as error:
+            results = results_of(self._store, self._job)
+        except (PySparkException, Py4JJavaError, NotSeen) as error:
             raise PipelineError(f"{self._failure()}: {cause(error)}; start again to try once more") from error
         refused = next((result["refused"] for result in results if "refused" in result), None)
         if refused is not None:

@@ -19,12 +19,13 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from freshviews.catalog.definitions import TableDef
-from freshviews.errors import FreshviewsError
+from freshviews.errors import FreshviewsError, StoreError
 from freshviews.spark.crash_points import reach
 from freshviews.spark.state.cell import Cell, Segment, keep, load_cell, loaded
 from freshviews.spark.state.cell_image import Entry, new_image
 from freshviews.spark.state.checkpoint import cannot_write
 from freshviews.spark.state.image_files import Writing
+from freshviews.spark.state.probe import prove
 from freshviews.spark.state.stores.addresses import store_of
 from freshviews.spark.worker.advance import Wanted, advanced, listening
 from freshviews.spark.worker.ahead import Ahead, Arriving, growing_feeds
@@ -41,12 +42,13 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Task:
     """A version to make, in the checkpoint at ``address``. ``entries[n]``: the state of cell n before it.
-    ``statements[n]``: the statements that create its engine.
+    ``statements[n]``: the statements that create its engine. ``run``: what a process proves (``state.probe``).
 
     ``whole``: cells without rows run too, because their views or snapshots change.
     """
 
     address: str
+    run: str
     statements: tuple[tuple[Statement, ...], ...]
     feeds: tuple[Feed, ...]
     entries: tuple[Entry, ...]
@@ -56,6 +58,10 @@ class Task:
 
 def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Take a partition through its cells; each yields a row of JSON, also if it refuses."""
+    proof = _proof(task)
+    if "refused" in proof:
+        yield _answer([proof])
+        return
     cells: dict[int, Arriving] = {}
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         ends: BaseException | None = None
@@ -73,15 +79,19 @@ def run_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
         finally:
             for arriving in cells.values():
                 arriving.put(ends)
-    yield _answer([runs[number].result() for number in sorted(runs)])
+    yield _answer([proof, *(runs[number].result() for number in sorted(runs))])
 
 
 def load_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Load the cells of a partition into this worker's memory before the first rows arrive."""
+    proof = _proof(task)
+    if "refused" in proof:
+        yield _answer([proof])
+        return
     here = {number for batch in batches for number, _, _ in groups(batch, 0)}
     with ThreadPoolExecutor(os.cpu_count() or 1) as threads:
         list(threads.map(partial(_load, task), sorted(here)))
-    yield _answer([])
+    yield _answer([proof])
 
 
 def _load(task: Task, number: int) -> None:
@@ -94,13 +104,25 @@ def fill_partition(task: Task, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
 
     The rows are those of tables that are new in the cells.
     """
+    proof = _proof(task)
+    if "refused" in proof:
+        yield _answer([proof])
+        return
     waiting: dict[int, Waiting] = {}
     for batch in batches:
         for number, feed, rows in groups(batch, len(task.feeds)):
             own = waiting.setdefault(number, {})
             if feed >= 0:
                 own.setdefault(feed, []).append(named(rows, task.feeds[feed].slots))
-    yield _answer([_result_of(_fill, task, number, waiting.pop(number)) for number in sorted(waiting)])
+    yield _answer([proof, *(_result_of(_fill, task, number, waiting.pop(number)) for number in sorted(waiting))])
+
+
+def _proof(task: Task) -> dict[str, Any]:
+    """The proof that this process sees the checkpoint, or a refusal."""
+    try:
+        return {"cell": "", "proof": prove(store_of(task.address), task.run)}
+    except StoreError as error:
+        return {"cell": "", "refused": str(error), "more": "", "place": None}
 
 
 def _answer(results: list[dict[str, Any]]) -> pa.RecordBatch:
