@@ -39,6 +39,7 @@ def test_a_writer_writes_piece_by_piece_and_one_that_is_discarded_leaves_nothing
     for i in range(5):
         writer.write(bytes([i]) * 1000)
     writer.finish()
+    writer.wait()
     ranges = [(f"{folder}/one", i * 1000, 3) for i in range(5)]
     assert [bytes(found) for found in read_ranges(store, ranges)] == [bytes([i]) * 3 for i in range(5)]
     other = store.writer(f"{folder}/two")

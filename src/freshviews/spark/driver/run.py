@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from threading import Lock, Thread
@@ -39,7 +40,7 @@ from freshviews.spark.state.manifest import Manifest, Manifests
 from freshviews.spark.state.probe import NotSeen
 from freshviews.spark.state.runs import note_failure
 from freshviews.spark.state.spark_files import SparkFiles
-from freshviews.spark.state.stores.store import Store
+from freshviews.spark.state.stores.store import Store, requests
 from freshviews.spark.worker.rows import Slots
 from freshviews.stream import Snapshots
 
@@ -263,19 +264,22 @@ class Run:
             query=query,
             sources=names,
             arrived=arrived(self.spark_files.folder, batch),
-            spark=self._spark_saved(before, batch),
         )
-        self._make(base, given)
+        self._make(base, given, saved=requests().submit(self.spark_files.save, before.spark))
 
-    def _spark_saved(self, before: Manifest, batch: int) -> list[str]:
-        try:
-            return self.spark_files.save(before.spark)
-        except OSError as error:
-            reason = checkpoint.cannot_write(self.store, error)
-            raise PipelineError(f"micro-batch {batch} cannot be taken: {reason}") from error
+    def _make(
+        self,
+        base: Manifest,
+        given: Input | None,
+        *,
+        whole: bool = False,
+        rebuild: bool = False,
+        saved: Future[list[str]] | None = None,
+    ) -> None:
+        """Make and deliver the version after ``base``, which holds the fields of the version that are known already.
 
-    def _make(self, base: Manifest, given: Input | None, *, whole: bool = False, rebuild: bool = False) -> None:
-        """Make and deliver the version after ``base``, which holds the fields of the version that are known already."""
+        ``saved``: the objects with Spark's files, which are written meanwhile.
+        """
         if self._warming is not None:
             self._warming.join()
             self._warming = None
@@ -295,6 +299,8 @@ class Run:
                 log_only=self._filling is not None,
             )
             with self._phases.timed("manifest"):
+                if saved is not None:
+                    manifest = replace(manifest, spark=saved.result())
                 self.manifests.commit(manifest)
         except ConnectionError:
             raise  # Spark's Java process is gone; with the disk all is well

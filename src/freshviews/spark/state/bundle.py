@@ -44,10 +44,15 @@ class Bundle:
         self._size += data.size
 
     def finish(self) -> dict[str, str]:
-        """Make it durable; return the name of each section. Without sections there is no object."""
+        """Begin to make it durable; return the name of each section. Without sections there is no object."""
         if self._writer is not None:
             self._writer.finish()
         return {section: f"{self._object}@{','.join(ranges)}" for section, ranges in self._ranges.items()}
+
+    def wait(self) -> None:
+        """Wait until it is durable. Raises OSError."""
+        if self._writer is not None:
+            self._writer.wait()
 
     def discard(self) -> None:
         """Forget it."""

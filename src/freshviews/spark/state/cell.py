@@ -154,8 +154,12 @@ class Segment:
         return section
 
     def finish(self) -> dict[str, str]:
-        """Make the object durable; return what its sections are named in a manifest."""
+        """Begin to make the object durable; return what its sections are named in a manifest."""
         return self._bundle.finish()
+
+    def wait(self) -> None:
+        """Wait until it is durable. Raises OSError."""
+        self._bundle.wait()
 
     def discard(self) -> None:
         """Forget it."""
@@ -174,7 +178,8 @@ def segment_of(store: Store, number: str, changes: Mapping[str, pa.Table]) -> Se
 def appended(
     store: Store, number: str, entry: Entry, cell: Cell, segment: Segment, token: str, *, log_only: bool = False
 ) -> Entry:
-    """The entry after a change, whose rows are in ``segment``. The cell must have applied the change.
+    """The entry after a change, whose rows are in ``segment``; it counts after ``segment.wait``. The cell must have
+    applied the change.
 
     ``log_only``: append to the log and change nothing else.
     """

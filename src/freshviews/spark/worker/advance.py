@@ -69,15 +69,17 @@ def advanced(
     reach("rows applied")
     after = appended(store, number, entry, cell, segment, new_token(), log_only=wanted.log_only)
     reach("log written")
-    result = {"cell": number, "entry": after, **_written(store, number, cell, emitted, wanted)}
+    bundle = Bundle(store, "changes", f"{wanted.version}-{number}-")
+    result = {"cell": number, "entry": after, **_written(bundle, cell, emitted, wanted)}
+    segment.wait()
+    bundle.wait()
     reach("changes written")
     cell.token = after["token"]
     keep(store, number, cell)
     return result
 
 
-def _written(store: Store, number: str, cell: Cell, emitted: ViewChanges, wanted: Wanted) -> dict[str, Any]:
-    bundle = Bundle(store, "changes", f"{wanted.version}-{number}-")
+def _written(bundle: Bundle, cell: Cell, emitted: ViewChanges, wanted: Wanted) -> dict[str, Any]:
     changed: dict[str, int] = {}
     net_rows: dict[str, int] = {}
     for name in wanted.views:

@@ -21,7 +21,7 @@ from tempfile import mkdtemp
 
 import pyarrow as pa
 
-from freshviews.spark.state.stores.store import Data, Found, Objects, Writer
+from freshviews.spark.state.stores.store import Data, Found, Gathered, Objects, Writer
 from freshviews.store.files import TEMPORARY
 
 _KEPT = "state/"
@@ -66,13 +66,19 @@ class Cached:
         self._clean()
         if not name.startswith(_KEPT):
             return self._store.writer(name)
-        return _Both(self.local / name, self._store, name)
+        return Gathered(lambda data: self._write_both(name, data))
 
     def list(self, prefix: str) -> list[Found]:
         return self._store.list(prefix)
 
     def delete(self, names: Collection[str]) -> None:
         self._store.delete(names)
+
+    def _write_both(self, name: str, data: bytes) -> None:
+        self._store.write(name, data)
+        # Without the file, the object is read from the store.
+        with suppress(OSError):
+            _put(self.local / name, data)
 
     def _clean(self) -> None:
         """Delete files that were not used for long; whoever has mapped one keeps it."""
@@ -91,27 +97,6 @@ class Cached:
                     shutil.rmtree(aside, ignore_errors=True)
                 else:
                     path.unlink()
-
-
-class _Both:
-    """A new object in the cache, uploaded when it is finished."""
-
-    def __init__(self, path: Path, store: Objects, name: str) -> None:
-        self._path, self._store, self._name = path, store, name
-        self._data = bytearray()
-
-    def write(self, data: Data) -> None:
-        self._data += data
-
-    def finish(self) -> None:
-        data = bytes(self._data)
-        self._store.write(self._name, data)
-        # Without it the object is read from the store.
-        with suppress(OSError):
-            _put(self._path, data)
-
-    def discard(self) -> None:
-        self._data.clear()
 
 
 def _put(path: Path, data: bytes) -> None:

@@ -106,6 +106,9 @@ class FileWriter:
         self._file.close()
         sync_directory(self._path.parent)
 
+    def wait(self) -> None:
+        pass  # it is durable
+
     def discard(self) -> None:
         self._file.close()
         self._path.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ tool of AWS: the environment (``AWS_ENDPOINT_URL`` and so on), its files, or the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,7 +14,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from freshviews.spark.state.stores.store import REQUESTS, Data, Found, Writer
+from freshviews.spark.state.stores.store import REQUESTS, Data, Found, Gathered, Writer
 
 _ABSENT = ("NoSuchKey", "404")
 _THERE = ("PreconditionFailed", "412")
@@ -105,23 +105,6 @@ class S3:
             raise OSError(f"{where}: {code}: {error.response.get('Error', {}).get('Message', error)}") from error
         except BotoCoreError as error:
             raise OSError(f"{self.address}/{name}: {error}") from error
-
-
-class Gathered:
-    """A new object whose bytes are gathered in memory and put in one request."""
-
-    def __init__(self, put: Callable[[bytes], None]) -> None:
-        self._put = put
-        self._data = bytearray()
-
-    def write(self, data: Data) -> None:
-        self._data += data
-
-    def finish(self) -> None:
-        self._put(bytes(self._data))
-
-    def discard(self) -> None:
-        self._data.clear()
 
 
 def _client() -> Any:

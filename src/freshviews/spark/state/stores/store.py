@@ -7,8 +7,8 @@ version; without it a store cannot be the place of a checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,13 +37,16 @@ class Found:
 
 
 class Writer(Protocol):
-    """A new object, which does not exist for readers before ``finish`` has returned."""
+    """A new object, which does not exist for readers before ``wait`` has returned."""
 
     def write(self, data: Data) -> None:
         """Append bytes."""
 
     def finish(self) -> None:
-        """Make the object durable."""
+        """Nothing more is appended: begin to make the object durable."""
+
+    def wait(self) -> None:
+        """Wait until the object is durable. Raises OSError."""
 
     def discard(self) -> None:
         """Forget it."""
@@ -88,6 +91,29 @@ class Store(Objects, Protocol):
     @property
     def is_local(self) -> bool:
         """True if ``local`` is the store itself: what is put there counts."""
+
+
+class Gathered:
+    """A new object whose bytes are gathered in memory, and put in one request beside others of this process."""
+
+    def __init__(self, put: Callable[[bytes], None]) -> None:
+        self._put = put
+        self._data = bytearray()
+        self._done: Future[None] | None = None
+
+    def write(self, data: Data) -> None:
+        self._data += data
+
+    def finish(self) -> None:
+        self._done = requests().submit(self._put, bytes(self._data))
+        self._data.clear()
+
+    def wait(self) -> None:
+        assert self._done is not None
+        self._done.result()
+
+    def discard(self) -> None:
+        self._data.clear()
 
 
 @cache
